@@ -21,10 +21,10 @@ PACKAGE = Path(viewgrad.__file__).parent
 DOCS = PACKAGE.parent / "docs"
 # Each floor imports only from those before it. What has no floor here is a namespace on top of all of them.
 FLOORS = [
-    *("errors", "progress", "tensor", "views", "operators", "autograd"),
+    *("errors", "progress", "tensor", "views", "operators", "autograd", "adoption"),
     *("func", "trace", "symbolic", "compiler", "testing"),
 ]
-CORE = FLOORS[:7]  # what does not print programs
+CORE = FLOORS[:8]  # what does not print programs
 # Functions of a complexity above 15, each of which says why beside its name.
 INTRICATE = {
     ("autograd/fast_engine.py", "run"),

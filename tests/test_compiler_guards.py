@@ -35,6 +35,7 @@ def agree(compiled, f, *calls):
             args = make()
             tensors = [arg for arg in args if isinstance(arg, vg.Tensor) and arg.requires_grad]
             value = function(*args)
+            value = vg.as_tensor(value)
             grads = vg.autograd.grad(value, tensors, allow_unused=True) if value.requires_grad else []
             found.append([value.item(), *[g is not None and g.tolist() for g in grads]])
         np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-12)

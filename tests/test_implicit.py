@@ -24,7 +24,7 @@ kepler = func.implicit(lambda x, m, e: x - e * np.sin(x) - m, newton)
 
 
 def close(found, expected, rtol=1e-10):
-    np.testing.assert_allclose(np.asarray(found.detach()), expected, rtol=rtol)
+    np.testing.assert_allclose(vg.as_tensor(found).detach().numpy(), expected, rtol=rtol)
 
 
 def test_all_orders():

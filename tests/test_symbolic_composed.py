@@ -79,7 +79,7 @@ def test_a_function_that_is_given_a_function_is_refused():
 
 def test_samples_are_refused():
     generator = vnp.random.default_rng(0)
-    with pytest.raises(TraceError, match=r"a sample of numpy\.random\.normal"):
+    with pytest.raises(TraceError, match=r"random numbers by numpy\.random\.normal"):
         trace(lambda x: x * generator.normal(size=2), vg.ones(2))
 
 

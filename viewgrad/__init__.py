@@ -8,6 +8,8 @@ import numpy as _numpy
 
 from . import autograd, errors, fft, func, linalg, operators, views
 from . import trace as _trace  # imported before the operator `trace` takes the name, never after
+from .adoption import adopt
+from .func.api import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
 from .func.checkpoint import checkpoint
 from .hints import MODULE_HINTS, add_hints
 from .naming import document, name_functions
@@ -119,6 +121,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Tensor",
+    "adopt",
     "arange",
     "array",
     "as_tensor",
@@ -137,11 +140,16 @@ __all__ = [
     "from_numpy",
     "full",
     "full_like",
+    "grad",
+    "hessian",
     "func",
     "imag",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "jacfwd",
+    "jacrev",
+    "jvp",
     "linspace",
     "load",
     "moveaxis",
@@ -158,7 +166,9 @@ __all__ = [
     "swapaxes",
     "symbolic",
     "transpose",
+    "value_and_grad",
     "view_replay",
+    "vjp",
     "views",
     "zeros",
     "zeros_like",

@@ -9,8 +9,10 @@ from typing import Any, overload
 
 import numpy as np
 
+from ..adoption import adopted_callable
 from ..autograd.api import grad as eager_grad
 from ..errors import NotCompiledError, NotCompiledWarning
+from ..func.numpy_results import as_given
 from ..func.tree import Structure
 from ..tensor.doors import COMPILED as COMPILED_FUNCTION
 from ..tensor.doors import within_transform
@@ -33,6 +35,7 @@ from .cache import (
     Verified,
 )  # fmt: skip
 from .calls.arguments import Arguments, Call, is_found_by_name
+from .calls.array_arguments import over_arrays
 from .calls.batched import Batched, ExampleProgram
 from .calls.capture import capture, opaque_arguments
 from .calls.fast_call import MISSED, GuardFailure, eager_call, fast_call
@@ -60,9 +63,11 @@ class Compiled:
     """A compiled function; see `compile`. It dispatches calls to a program, or to the function itself."""
 
     def __init__(
-        self, f: Function, executor: str | None, static: Sequence[Any], check: bool, specialize: bool | None = None
+        self, f: Function, executor: str | None, static: Sequence[Any], check: bool, specialize: bool | None = None,
+        returns_arrays: bool = False,
     ) -> None:
         functools.update_wrapper(self, f)
+        self.returns_arrays = returns_arrays  # if no argument is a tensor; otherwise all results are tensors
         self.function = f
         self.name: str = getattr(f, "__qualname__", repr(f))
         self.executor_name = executor
@@ -77,6 +82,10 @@ class Compiled:
         self.jvp: Compiled | None = None  # the function in forward mode
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
+        found = self._call(args, keywords)
+        return as_given(found, (args, keywords)) if self.returns_arrays else found
+
+    def _call(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         mode = current_mode()
         if self.tier.is_on:
             found = self.tier.call(args, keywords, mode)
@@ -102,7 +111,7 @@ class Compiled:
                 return self.function(*args, **keywords)
         if mode & ~GRAD:  # a mode that sees each operator: tracing, forward mode, anomaly detection
             if mode & ~GRAD == PROFILE:
-                return PROFILER.get().alone(f"compiled {self.name}", functools.partial(self, *args, **keywords))
+                return PROFILER.get().alone(f"compiled {self.name}", functools.partial(self._call, args, keywords))
             return self.function(*args, **keywords)
         if raises_errors():  # which programs do not
             return self.function(*args, **keywords)
@@ -196,7 +205,9 @@ class Compiled:
             if trace is not None:
                 found = packed(self.function, each.key, trace, opaque_arguments(each.key[0]))
                 traces += [] if found is None else [found]
-        given = (self.function, self.executor_name, self.static, self.check, self.specialize)
+        given = (
+            self.function, self.executor_name, self.static, self.check, self.specialize, self.returns_arrays
+        )
         return (Compiled, given, traces) if traces else (Compiled, given)
 
     def __setstate__(self, traces: list[PickledTrace]) -> None:
@@ -369,26 +380,26 @@ class Compiled:
 @overload
 def compile(
     f: Function, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: None = None,
-    specialize: bool | None = None,
+    specialize: bool | None = None, adopt: bool = True,
 ) -> Compiled: ...
 @overload
 def compile(
     f: Function, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: Batch,
-    specialize: bool | None = None,
+    specialize: bool | None = None, adopt: bool = True,
 ) -> Batched: ...
 @overload
 def compile(
     f: None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: None = None,
-    specialize: bool | None = None,
+    specialize: bool | None = None, adopt: bool = True,
 ) -> Callable[[Function], Compiled]: ...
 @overload
 def compile(
     f: None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: Batch,
-    specialize: bool | None = None,
+    specialize: bool | None = None, adopt: bool = True,
 ) -> Callable[[Function], Batched]: ...
 def compile(
     f: Function | None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True,
-    batch: Batch | None = None, specialize: bool | None = None,
+    batch: Batch | None = None, specialize: bool | None = None, adopt: bool = True,
 ) -> Any:
     """A function that is recorded when it is called, and compiled when it is called again, gradient included.
 
@@ -406,9 +417,11 @@ def compile(
         specialize: whether programs are made from traces alone, for one shape and one path each; some run faster.
         batch: which arguments have a leading axis of independent examples: names or positions, or True for all tensors
             and arrays. The function is that of one example, and the results have the leading axis too.
+        adopt: whether `f` is adopted, so that NumPy's names in it mean viewgrad's; see `viewgrad.adopt`.
 
     Returns:
-        The compiled function, with methods `explain()` and `source()`; without `f`, a decorator.
+        The compiled function, with methods `explain()` and `source()`; without `f`, a decorator. It returns tensors if
+        an argument is one, and NumPy arrays and floats otherwise.
 
     Raises:
         ValueError: for an unknown executor, and for a `batch` that names no argument.
@@ -431,7 +444,9 @@ def compile(
     """
     if f is None:
         return functools.partial(
-            compile, executor=executor, static=static, check=check, batch=batch, specialize=specialize
+            compile, executor=executor, static=static, check=check, batch=batch, specialize=specialize, adopt=adopt
         )
-    compiled = Compiled(f, executor, static, check, specialize)
+    if adopt:
+        f = over_arrays(adopted_callable(f))
+    compiled = Compiled(f, executor, static, check, specialize, returns_arrays=True)
     return compiled if batch is None else Batched(compiled, batch)

@@ -3,9 +3,9 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .api import grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, value_and_grad, vhp, vjp
 from .functionalize import functionalize
 from .implicit import implicit
-from .transforms import grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, value_and_grad, vhp, vjp
 from .vmap import vmap
 
 __all__ = [

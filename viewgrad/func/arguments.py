@@ -11,7 +11,7 @@ import numpy as np
 
 from ..autograd.transform_inputs import Transform, require_differentiable, the_real_number
 from ..errors import DifferentiabilityError
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, as_scalar, is_scalar
 from .tree import Leaf, Structure, flatten, map_leaves, paths, unflatten
 
 __all__ = ["Argnums", "Differentiated", "Output", "copies", "differentiated", "scalar", "split_output"]
@@ -101,7 +101,12 @@ def differentiated(tree: Any, what: str, make: Callable[[Tensor], Tensor]) -> tu
     for i, tensor in enumerate(tensors):
         advice = "convert it, or pass it as an argument that argnums leaves out"
         require_differentiable(tensor, f"{what}{paths(structure)[i]}", advice)
-    return unflatten(structure, [make(tensor) for tensor in tensors]), structure
+    return unflatten(structure, [_like(make(tensor), tensor) for tensor in tensors]), structure
+
+
+def _like(made: Tensor, tensor: Tensor) -> Tensor:
+    """The copy of a tensor, which is a scalar if the tensor is one."""
+    return as_scalar(made) if is_scalar(tensor) else made
 
 
 def split_output(returned: Any, has_aux: bool, name: str) -> Output:

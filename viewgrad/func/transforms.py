@@ -8,7 +8,7 @@ Results have no history, unless there is something outside that they can be diff
 an argument that requires grad or was computed from one that does. It may be such a tensor that the function uses
 without being given it, or another transform around this one.
 
-It is long because each public transform has its docstring with an example beside it.
+The public transforms, with their documentation, are in `func/api.py`.
 """
 
 from __future__ import annotations
@@ -38,34 +38,7 @@ Function = Callable[..., Any]
 
 
 def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The function that computes the gradient of `f`, which returns one real number.
-
-    Arguments:
-        f: the function to differentiate.
-        argnums: the positional argument, or a sequence of them, with respect to which.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
-
-    Returns:
-        A function of the same arguments. It returns a tree like the argument, with the gradient in the place of each
-        tensor, zeros where it was not used. Where `argnums` is a sequence, it returns a tuple of them. With `has_aux`
-        it returns `(gradient, aux)`.
-
-    Raises:
-        DifferentiabilityError: by that function, for an argument of integer or bool dtype, or an output that is not one
-            real number.
-
-    Example:
-        >>> import viewgrad as vg
-        >>> def power(x, n):
-        ...     y = vg.ones(n + 1)
-        ...     for i in range(n):
-        ...         y[i + 1] = y[i] * x
-        ...     return y[n]
-        >>> vg.func.grad(power)(2.0, 3)
-        Tensor(12.)
-        >>> vg.func.grad(vg.func.grad(power))(2.0, 3)
-        Tensor(12.)
-    """
+    """The derivative behind `viewgrad.func.grad`, whose results are tensors."""
     both = value_and_grad(f, argnums, has_aux)
 
     @functools.wraps(f, updated=())
@@ -81,20 +54,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
 
 
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The function that computes both the value and the gradient of `f`; see `grad`.
-
-    Arguments:
-        f, argnums, has_aux: as for `grad`.
-
-    Returns:
-        A function of the same arguments that returns `(value, gradient)`; with `has_aux`, `((value, aux), gradient)`.
-
-    Example:
-        >>> import viewgrad as vg
-        >>> loss = lambda w: (w["a"] * w["b"]).sum()
-        >>> vg.func.value_and_grad(loss)({"a": vg.ones(2), "b": vg.full(2, 3.0)})
-        (Tensor(6.), {'a': Tensor([3., 3.]), 'b': Tensor([1., 1.])})
-    """
+    """The derivative behind `viewgrad.func.value_and_grad`, whose results are tensors."""
 
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     plain = not has_aux and len(set(numbers)) == len(numbers)
@@ -128,30 +88,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
 
 @in_own_context
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """The value of `f`, and the function that pulls gradients of its output back to gradients of its arguments.
-
-    Arguments:
-        f: the function to differentiate.
-        primals: its arguments, all of which are differentiated.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
-
-    Returns:
-        `(output, vjp_fn)`, or `(output, vjp_fn, aux)`. `vjp_fn` takes a tree like the output with the gradient of each
-        tensor, and returns a tuple with a tree like each argument. Whatever it is given for a tensor of integer or bool
-        dtype is ignored. It can be called many times.
-
-    Raises:
-        DifferentiabilityError: for an argument of integer or bool dtype.
-        TreeError, GradientMismatchError: by `vjp_fn`, for gradients that are not like the output.
-
-    Example:
-        >>> import viewgrad as vg
-        >>> output, pull = vg.func.vjp(lambda x, y: x * y, vg.Tensor([1.0, 2.0]), vg.Tensor([3.0, 4.0]))
-        >>> output
-        Tensor([3., 8.])
-        >>> pull(vg.Tensor([1.0, 0.0]))
-        (Tensor([3., 0.]), Tensor([1., 0.]))
-    """
+    """The derivative behind `viewgrad.func.vjp`, whose results are tensors."""
     transform = Transform()
     given, structures = _differentiated(primals, "vjp", transform.primal)
     with transform:
@@ -169,29 +106,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
 
 @in_own_context
 def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """The value of `f`, and the function that pushes tangents of its arguments forward, without running `f` again.
-
-    Where one direction is wanted, `jvp` costs less.
-
-    Arguments:
-        f: the function to differentiate.
-        primals: its arguments, all of which are differentiated.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
-
-    Returns:
-        `(output, jvp_fn)`, or `(output, jvp_fn, aux)`. `jvp_fn` takes a tree like each argument, with the tangents, and
-        returns a tree like the output (zeros for tensors of integer or bool dtype). It can be called many times.
-
-    Raises:
-        DifferentiabilityError: for an argument of integer or bool dtype.
-        TreeError, GradientMismatchError: by `jvp_fn`, for tangents that are not like the arguments.
-
-    Example:
-        >>> import viewgrad as vg
-        >>> output, push = vg.func.linearize(lambda x: x**3, 2.0)
-        >>> output, push(1.0), push(10.0)
-        (Tensor(8.), Tensor(12.), Tensor(120.))
-    """
+    """The derivative behind `viewgrad.func.linearize`, whose results are tensors."""
     # Pulling back is linear, so that its own pull-back is what it is the transpose of: pushing forward.
     transform = Transform()
     given, structures = _differentiated(primals, "linearize", transform.primal)
@@ -221,26 +136,7 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
 
 @in_own_context
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
-    """The value of `f`, and its derivative in one direction.
-
-    Arguments:
-        f: the function to differentiate.
-        primals: a tuple of its arguments, all of which are differentiated.
-        tangents: a tuple of trees like the arguments, with the direction; None stands for zeros.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
-
-    Returns:
-        `(output, tangent)`, or `(output, tangent, aux)`; the tangent is a tree like the output.
-
-    Raises:
-        DifferentiabilityError: for an argument of integer or bool dtype.
-        TreeError, GradientMismatchError: for tangents that are not like the arguments.
-
-    Example:
-        >>> import viewgrad as vg
-        >>> vg.func.jvp(lambda x: x**3, (2.0,), (1.0,))
-        (Tensor(8.), Tensor(12.))
-    """
+    """The derivative behind `viewgrad.func.jvp`, whose results are tensors."""
     _require_sequence(primals, tangents, "jvp")
     push = _push_of(f)
     if push is not None and _is_finite(found := push(range(len(primals)), primals, {}, tangents, has_aux)):
@@ -256,29 +152,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
 
 
 def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The function that computes the Jacobian of `f`, a row at a time: `f` is run once, and back once for each output.
-
-    Arguments:
-        f: the function to differentiate; it returns a tree of tensors.
-        argnums: the positional argument, or a sequence of them, with respect to which.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
-
-    Returns:
-        A function of the same arguments. It returns a tree like the output. In the place of each tensor is a tree like
-        the argument, of tensors of shape `(*output.shape, *argument.shape)`. Where `argnums` is a sequence, that is a
-        tuple of trees. With `has_aux`, it returns all that and aux. Of a complex output, this is the complex
-        derivative; of a real output, with respect to a complex argument, the gradient as `grad` has it.
-
-    Raises:
-        DifferentiabilityError: raised by that function for an argument or output of integer or bool dtype. Also where a
-            complex output is not holomorphic in a complex argument.
-
-    Example:
-        >>> import viewgrad as vg
-        >>> vg.func.jacrev(lambda x: x**2)(vg.Tensor([1.0, 2.0]))
-        Tensor([[2., 0.],
-                [0., 4.]])
-    """
+    """The derivative behind `viewgrad.func.jacrev`, whose results are tensors."""
 
     @functools.wraps(f, updated=())
     @in_own_context
@@ -294,23 +168,7 @@ def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
 
 
 def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The function that computes the Jacobian of `f`, a column at a time; see `jacrev`.
-
-    Arguments:
-        f, argnums, has_aux: as for `jacrev`.
-
-    Returns:
-        What `jacrev` returns. It costs less where there are fewer elements in the argument than in the output.
-
-    Raises:
-        DifferentiabilityError: as `jacrev`.
-
-    Example:
-        >>> import viewgrad as vg
-        >>> vg.func.jacfwd(lambda x: x**2)(vg.Tensor([1.0, 2.0]))
-        Tensor([[2., 0.],
-                [0., 4.]])
-    """
+    """The derivative behind `viewgrad.func.jacfwd`, whose results are tensors."""
 
     @functools.wraps(f, updated=())
     @in_own_context
@@ -355,50 +213,13 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
 
 
 def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The function that computes the second derivatives of `f`: `jacfwd(jacrev(f))`.
-
-    Arguments:
-        f: the function to differentiate; it returns a tree of tensors.
-        argnums: the positional argument, or a sequence of them, with respect to which.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
-
-    Returns:
-        A function of the same arguments. It returns what `jacrev` would, with such trees in the places of its tensors:
-        tensors of shape `(*output.shape, *argument.shape, *argument.shape)`.
-
-    Raises:
-        DifferentiabilityError: as `jacrev`.
-
-    Example:
-        >>> import viewgrad as vg
-        >>> vg.func.hessian(lambda x: x[0] ** 2 * x[1])(vg.Tensor([1.0, 2.0]))
-        Tensor([[4., 2.],
-                [2., 0.]])
-    """
+    """The derivative behind `viewgrad.func.hessian`, whose results are tensors."""
     return jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux)
 
 
 @in_own_context
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
-    """The value of `f`, and its second derivative times a direction, forward over reverse: no Hessian is made.
-
-    Arguments:
-        f: the function to differentiate; it returns one real number.
-        primals: a tuple of its arguments, all of which are differentiated.
-        tangents: a tuple of trees like the arguments, with the direction; None stands for zeros.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
-
-    Returns:
-        `(value, product)`, or `(value, product, aux)`; the product is a tuple of trees like the arguments.
-
-    Raises:
-        DifferentiabilityError, TreeError, GradientMismatchError: as `grad` and `jvp`.
-
-    Example:
-        >>> import viewgrad as vg
-        >>> vg.func.hvp(lambda x: x[0] ** 2 * x[1], (vg.Tensor([1.0, 2.0]),), (vg.Tensor([1.0, 0.0]),))
-        (Tensor(2.), (Tensor([4., 2.]),))
-    """
+    """The derivative behind `viewgrad.func.hvp`, whose results are tensors."""
     _require_sequence(primals, tangents, "hvp")
     push = _push_of(f)
     if push is not None and _is_finite(found := _product_by(push, primals, tangents, has_aux)):
@@ -409,27 +230,7 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
 
 @in_own_context
 def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any], has_aux: bool = False) -> Any:
-    """The value of `f`, and a direction times its second derivative, reverse over reverse: no Hessian is made.
-
-    The same as `hvp` where the second derivative is symmetric, by other means. Of compiled functions it is `hvp`.
-
-    Arguments:
-        f: the function to differentiate; it returns one real number.
-        primals: a tuple of its arguments, all of which are differentiated.
-        cotangents: a tuple of trees like the arguments, with the direction.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
-
-    Returns:
-        `(value, product)`, or `(value, product, aux)`; the product is a tuple of trees like the arguments.
-
-    Raises:
-        DifferentiabilityError, TreeError, GradientMismatchError: as `grad` and `vjp`.
-
-    Example:
-        >>> import viewgrad as vg
-        >>> vg.func.vhp(lambda x: x[0] ** 2 * x[1], (vg.Tensor([1.0, 2.0]),), (vg.Tensor([1.0, 0.0]),))
-        (Tensor(2.), (Tensor([4., 2.]),))
-    """
+    """The derivative behind `viewgrad.func.vhp`, whose results are tensors."""
     _require_sequence(primals, cotangents, "vhp")
     push = _push_of(f)
     if push is not None and _is_finite(found := _product_by(push, primals, cotangents, has_aux)):

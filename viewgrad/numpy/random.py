@@ -54,14 +54,20 @@ DISCRETE: Final = frozenset(
 OTHER: Final = frozenset({"bytes", "get_state", "set_state", "seed", "spawn", "bit_generator"})
 
 
-def sampler(draw: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A method of a generator of NumPy's that gives tensors."""
+def sampler(draw: Callable[..., Any], name: str, seeded_in: Any = None) -> Callable[..., Any]:
+    """Return a method of a generator of NumPy's that gives tensors.
+
+    Arguments:
+        draw: the method of NumPy's.
+        name: of the method.
+        seeded_in: the trace in which the generator was made with a seed, so that its samples are constants there.
+    """
 
     @functools.wraps(draw, updated=())
     def sample(*args: Any, **kwargs: Any) -> Any:
         observer = observed()
-        if observer is not None:
-            observer.refuse(f"a sample of numpy.random.{name}")  # a record would hold it fixed
+        if observer is not None and observer is not seeded_in:
+            observer.refuse(f"drawing random numbers by numpy.random.{name}")  # a record would hold it fixed
         if name in SPECIAL:
             return SPECIAL[name](draw, *args, **kwargs)
         if not carries_history(args) and not carries_history(kwargs):
@@ -229,7 +235,8 @@ def _methods(cls: type) -> dict[str, Any]:
 
         @functools.wraps(inherited, updated=())
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return sampler(functools.partial(inherited, self), name)(*args, **kwargs)
+            draw = functools.partial(inherited, self)
+            return sampler(draw, name, getattr(self, "seeded_in", None))(*args, **kwargs)
 
         return call
 
@@ -262,7 +269,10 @@ def default_rng(seed: Any = None) -> Any:
         return seed
     if isinstance(seed, Tensor):
         seed = seed.detach().tolist()
-    return Generator(np.random.default_rng(seed).bit_generator)
+    made = Generator(np.random.default_rng(seed).bit_generator)
+    if isinstance(seed, (int, np.integer)):
+        made.seeded_in = observed()
+    return made
 
 
 def seed(seed: Any = None) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..errors import DifferentiabilityError
-from ..func import grad
+from ..func.transforms import grad
 from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.namespace import filled, public_names
 from ..tensor.creation import as_operand

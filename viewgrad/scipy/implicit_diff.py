@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import DifferentiabilityError
-from ..func import grad, jacrev
+from ..func.transforms import grad, jacrev
 from ..numpy.convert import as_argument, as_tensors, plain_values
 from ..tensor.creation import as_operand
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..func import grad
+from ..func.transforms import grad
 from ..tensor.creation import as_operand
 
 __all__ = ["scaled_slopes", "squares"]

@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 import scipy.integrate  # type: ignore[import-untyped]
 
-from ..func import jacrev
+from ..func.transforms import jacrev
 from ..numpy.convert import as_tensors, carries_history, plain_values
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.optimize  # type: ignore[import-untyped]
 
 from ..autograd.api import grad
-from ..func import jacrev
+from ..func.transforms import jacrev
 from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names

@@ -19,7 +19,7 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from ...trace.graph import Graph
 from ..guards.closure_guard import ClosureGuard
-from ..guards.closure_walk import SIMPLE
+from ..guards.closure_walk import SIMPLE, user_function
 from .guarded_trace import GuardedTrace
 
 __all__ = ["PickledTrace", "packed", "unpacked"]
@@ -73,6 +73,7 @@ def unpacked(pickled: PickledTrace, function: Callable[..., Any]) -> GuardedTrac
 
 def _fingerprint(function: Callable[..., Any], guard: ClosureGuard) -> tuple[Any, ...] | None:
     """Return what a function is and captures, comparable across processes; None if something has no such form."""
+    function = user_function(function)
     if not isinstance(function, types.FunctionType):
         return None
     found: list[Any] = [sys.modules[PACKAGE].__version__, _code(function.__code__)]

@@ -26,7 +26,7 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from .impure_reads import DATES, MOMENTS, OUTSIDE
 
-__all__ = ["MOST", "SIMPLE", "Hidden", "Seen", "things_seen"]
+__all__ = ["MOST", "SIMPLE", "Hidden", "Seen", "things_seen", "user_function"]
 
 SIMPLE: Final = (int, float, complex, str, bytes, type(None), np.generic, range, slice)
 MOST: Final = 20_000  # things that are looked at
@@ -122,10 +122,17 @@ def things_seen(function: Callable[..., Any], arguments: Sequence[Any]) -> Itera
         arguments: what is neither a tensor nor an array nor a number among its arguments.
     """
     walk = Walk()
-    walk.add(Seen("", function))
+    walk.add(Seen("", user_function(function)))
     for number, argument in enumerate(arguments):
         walk.add(Seen(f"argument {number}", argument))
     return walk.things()
+
+
+def user_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the user's own function, of which an adopted one, for example, is made."""
+    while type(function).__module__.startswith("viewgrad.") and "__wrapped__" in getattr(function, "__dict__", ()):
+        function = function.__wrapped__  # type: ignore[attr-defined]
+    return function
 
 
 class Walk:

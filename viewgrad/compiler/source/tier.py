@@ -15,6 +15,7 @@ from ...autograd.api import grad as eager_grad
 from ...tensor.modes import GRAD, no_grad
 from ...tensor.tensor import Tensor, as_scalar, from_array
 from ..guards.call_signature import share_memory
+from ..guards.closure_walk import user_function
 from .build import Program, build
 from .ir import Var
 from .kinds import Arr, Num
@@ -367,7 +368,7 @@ class SourceTier:
 
     def _read(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Entry:
         try:
-            source = Reader().source(self.function, args, keywords)
+            source = Reader().source(user_function(self.function), args, keywords)
         except Refused as error:
             where = f"line {error.line}: " if error.line else ""
             return Entry(None, f"{where}{error.reason}")

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import scipy.special  # type: ignore[import-untyped]
 
-from ...func import grad
+from ...func.transforms import grad
 from ...numpy.convert import as_tensors, plain_values
 from ...numpy.functions import lost
 from ..implicit_diff import STEPS

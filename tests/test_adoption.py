@@ -1,0 +1,796 @@
+"""Functions, methods, classes and objects that know nothing of viewgrad, adopted as they are."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import gc
+import inspect
+import linecache
+import math
+import pickle
+import sys
+import threading
+import types
+import warnings
+import weakref
+from functools import partial
+
+import attrs
+import numpy as np
+import pytest
+import scipy.special
+from numpy import exp as exponential
+from numpy import zeros
+
+import viewgrad as vg
+from viewgrad.adoption import original_callable
+from viewgrad.autograd import grad
+
+xp = np
+scale = 2.0
+counter = 0
+
+
+def leaf(value):
+    return vg.Tensor(value, requires_grad=True)
+
+
+def slope(f, x=1.5):
+    """The derivative of an adopted function of one number."""
+    point = leaf(x)
+    return grad(vg.adopt(f)(point), point)[0].item()
+
+
+def difference(f, x=1.5, step=1e-6):
+    return (f(x + step) - f(x - step)) / (2 * step)
+
+
+def check(f, x=1.5):
+    assert slope(f, x) == pytest.approx(difference(f, x), rel=1e-7)
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+
+
+def helper(x):
+    return np.sin(x) * scale
+
+
+def table(x):
+    y = np.zeros(4)
+    y[0] = helper(x)
+    y[1] = math.exp(x)
+    y[2] = xp.log(x)
+    y[3] = scipy.special.erf(x)
+    return y.sum()
+
+
+def singly(x):
+    y = zeros(2)
+    y[0] = exponential(x)
+    y[1] = x**3
+    return y.sum()
+
+
+def with_imports(x):
+    import math as m
+
+    import numpy.linalg as la
+    from numpy import array
+    from scipy import special as sp
+
+    return la.norm(array([x, m.cos(x)])) + sp.gamma(x)
+
+
+def with_default(x, f=np.tanh, *, g=np.cosh):
+    return f(x) + g(x)
+
+
+def with_kinds(x):
+    y = np.empty(3)
+    y.fill(x)
+    y[1:] *= float(x)
+    np.multiply(y, y, out=y)
+    return float(np.array([y[0], 2.0 * y[2]], dtype=float).sum())
+
+
+@np.vectorize
+def vectorized(x):
+    out = np.zeros(1)
+    out[0] = x**2 if x > 1 else x
+    return out[0]
+
+
+def recursive(x, n=4):
+    y = np.ones(1)
+    y[0] = x
+    return y[0] * recursive(x, n - 1) if n else y[0]
+
+
+PROGRAMS = [table, singly, with_imports, with_default, with_kinds, recursive, lambda x: np.array([x, x * x]).sum()]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_functions_are_differentiated_as_they_are(program):
+    check(program)
+
+
+def test_the_code_is_the_users_own():
+    adopted = vg.adopt(table)
+    assert adopted.__code__ is table.__code__
+    assert adopted.__name__ == "table" and adopted.__module__ == __name__
+    assert inspect.signature(adopted) == inspect.signature(table)
+    assert inspect.getsource(adopted) == inspect.getsource(table)
+    assert inspect.getdoc(vg.adopt(leaf)) == inspect.getdoc(leaf)
+
+
+def test_partial_functions_lambdas_and_wrappers():
+    check(partial(with_default, f=np.exp))
+    check(lambda x: vectorized(x).sum())
+
+    def doubled(f):
+        @functools.wraps(f)
+        def wrapper(*args):
+            return 2.0 * f(*args)
+
+        return wrapper
+
+    check(doubled(table))
+    adopted = vg.adopt(doubled(table))
+    assert adopted.__name__ == "table"
+
+
+def test_closures_hold_modules_functions_and_numbers():
+    def made(module, inner, factor):
+        def f(x):
+            y = module.zeros(2)
+            y[0] = inner(x) * factor
+            return y.sum()
+
+        return f
+
+    check(made(np, helper, 3.0))
+
+
+def test_variables_of_enclosing_functions_are_followed_both_ways():
+    calls = 0
+    inner = np.sin
+
+    def f(x):
+        nonlocal calls
+        calls += 1
+        return inner(x) * np.ones(1)[0]
+
+    adopted = vg.adopt(f)
+    x = leaf(0.5)
+    assert adopted(x).item() == np.sin(0.5) and calls == 1
+    inner = np.cos
+    calls = 10
+    assert adopted(x).item() == np.cos(0.5) and calls == 11
+
+
+def test_nested_recursion_in_a_closure():
+    def fold(n, x):
+        y = np.zeros(1)
+        y[0] = x
+        return y[0] * fold(n - 1, x) if n else y[0]
+
+    check(functools.partial(fold, 3))
+
+
+def test_cached_functions_keep_no_results_for_tensors():
+    calls = []
+
+    @functools.lru_cache
+    def kernel(x):
+        calls.append(x)
+        return np.ones(1)[0] * x**2
+
+    adopted = vg.adopt(lambda x: kernel(x) + kernel(2.0))
+    for value in (1.5, 1.5, 2.5):
+        x = leaf(value)
+        assert grad(adopted(x), x)[0].item() == 2 * value
+    assert sum(type(x) is float for x in calls) == 1
+
+
+def test_generators_and_coroutines():
+    def steps(x, n):
+        global counter
+        for _ in range(n):
+            counter += 1
+            x = np.sin(x) * np.ones(1)[0]
+            sent = yield x
+            if sent is not None:
+                x = x * sent
+
+    global counter
+    counter = 0
+    x = leaf(0.5)
+    generator = vg.adopt(steps)(x, 3)
+    assert inspect.isgeneratorfunction(vg.adopt(steps))
+    first = next(generator)
+    assert counter == 1
+    second = generator.send(2.0)
+    assert second.item() == np.sin(2 * np.sin(0.5)) and counter == 2
+    assert grad(first, x)[0].item() == np.cos(0.5)
+    generator.close()
+
+    async def later(x):
+        return np.array([x, x * x]).sum()
+
+    assert inspect.iscoroutinefunction(vg.adopt(later))
+    coroutine = vg.adopt(later)(x)
+    with pytest.raises(StopIteration) as stop:
+        coroutine.send(None)
+    assert grad(stop.value.value, x)[0].item() == 2.0
+
+
+def test_numba_dispatchers_run_their_python_function():
+    numba = pytest.importorskip("numba")
+
+    @numba.njit
+    def kernel(x):
+        y = np.zeros(2)
+        y[0] = x * x
+        return y.sum()
+
+    assert vg.grad(kernel)(3.0) == 6.0
+    assert vg.grad(lambda x: kernel(x) * x)(3.0) == 27.0
+
+
+def test_functions_of_numpy_and_builtins_have_counterparts():
+    assert vg.grad(np.sin)(0.5) == np.cos(0.5)
+    assert vg.grad(math.sin)(0.5) == math.cos(0.5)
+    assert vg.adopt(np.sin) is vg.numpy.sin if hasattr(vg, "numpy") else True
+    assert vg.adopt(len) is len
+
+
+# -- globals -----------------------------------------------------------------------------------------------------------
+
+
+def counting(x):
+    global counter
+    counter += 1
+    return x * counter
+
+
+def test_globals_are_read_and_written_as_the_functions_own():
+    global scale, counter, helper
+    adopted = vg.adopt(table)
+    x = leaf(1.5)
+    before = adopted(x).item()
+    scale = 5.0
+    try:
+        assert adopted(x).item() == pytest.approx(before + 3.0 * np.sin(1.5))
+        original, helper = helper, lambda x: np.cos(x) * np.ones(1)[0]
+        try:
+            assert adopted(x).item() == pytest.approx(table(1.5))
+            assert grad(adopted(x), x)[0].item() == pytest.approx(difference(table))
+        finally:
+            helper = original
+    finally:
+        scale = 2.0
+    counter = 5
+    assert vg.adopt(counting)(2.0) == 12.0 and counter == 6
+    counter = 0
+    assert vg.adopt(counting)(2.0) == 2.0 and counter == 1
+
+
+GLOBAL_PROGRAM = """
+import numpy as np
+k = 3.0
+def f(x):
+    global k
+    y = np.zeros(1)
+    y[0] = k * x
+    k += 1
+    return y[0]
+"""
+
+
+def test_eval_exec_and_globals_reach_all_names():
+    check(lambda x: eval("np.sin(x) * scale", globals() | {"x": x}))
+    check(lambda x: globals()["helper"](x))
+    space = {}
+    exec(GLOBAL_PROGRAM, space)
+    assert vg.grad(space["f"])(2.0) == 3.0 and space["k"] == 4.0
+    assert set(space) == {"__builtins__", "np", "k", "f"}
+
+
+def test_a_global_deleted_later_is_missing():
+    space = {}
+    exec("a = 2.0\ndef f(x):\n    return a * x", space)
+    adopted = vg.adopt(space["f"])
+    assert adopted(3.0) == 6.0
+    del space["a"]
+    with pytest.raises(NameError, match="'a'"):
+        adopted(3.0)
+    space["a"] = None
+    with pytest.raises(TypeError):
+        adopted(3.0)
+
+
+def test_attributes_of_functions_are_shared():
+    def f(x):
+        f.calls += 1
+        return np.ones(1)[0] * x
+
+    f.calls = 0
+    vg.adopt(f)(1.0)
+    assert f.calls == 1
+
+
+# -- objects -----------------------------------------------------------------------------------------------------------
+
+
+class Base:
+    def __init__(self, rate):
+        self.rate = rate
+
+    def step(self, x):
+        y = np.zeros(2)
+        y[0] = x * self.rate
+        return y.sum()
+
+    @property
+    def twice(self):
+        return np.ones(1)[0] * self.rate * 2
+
+    @staticmethod
+    def squared(x):
+        return np.array([x * x])[0]
+
+    @classmethod
+    def made(cls, x):
+        return cls(x).step(x)
+
+
+class Model(Base):
+    factor = 3.0
+    made_here = 0
+
+    def __init__(self, rate):
+        super().__init__(rate)
+        self.calls = 0
+        self.kernel = helper
+        self.layers = [Base(2.0), Base(3.0)]
+        self.named = {"exp": np.exp}
+
+    def loss(self, x):
+        self.calls += 1
+        total = self.step(x) * self.factor + super().step(x) + self.twice + self.squared(x) + self.kernel(x)
+        for layer in self.layers:
+            total = total + layer.step(x)
+        return total + self.named["exp"](x)
+
+    def __call__(self, x):
+        return self.loss(x)
+
+    def copy_with(self, rate):
+        return type(self)(rate)
+
+    def count(self):
+        type(self).made_here += 1
+        Model.made_here += 1
+
+
+class Slotted:
+    __slots__ = ("n", "rate")
+
+    def __init__(self, rate):
+        self.rate = rate
+        self.n = 0
+
+    def step(self, x):
+        self.n += 1
+        y = np.zeros(1)
+        y[0] = self.rate * x * x
+        return y[0]
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    y: np.ndarray
+
+    def norm(self):
+        z = np.zeros(2)
+        z[0], z[1] = self.x, self.y
+        return np.sqrt((z * z).sum())
+
+
+@attrs.frozen
+class Frozen:
+    x: float
+
+    def area(self):
+        return np.array([self.x**2]).sum()
+
+
+model = Model(1.0)
+
+
+def test_methods_find_the_adopted_methods_of_their_object():
+    check(model.loss)
+    check(model)
+    check(lambda x: model.loss(x))
+    check(lambda x: Model(x).loss(x))
+    check(Model.made)
+    check(lambda x: Base.squared(x) + Model.squared(x))
+    check(lambda x: Point(x, 2.0).norm() + Frozen(x).area())
+
+
+def test_attributes_are_those_of_the_users_object():
+    own = Model(1.0)
+    adopted = vg.adopt(own.loss)
+    x = leaf(1.5)
+    before = adopted(x).item()
+    assert own.calls == 1
+    own.rate = 2.0
+    assert adopted(x).item() == pytest.approx(before + 3 * 1.5 + 1.5 + 2.0)
+    own.layers.append(Base(10.0))
+    assert adopted(x).item() == pytest.approx(before + 3 * 1.5 + 1.5 + 2.0 + 15.0)
+    assert own.calls == 3 and type(own) is Model and set(vars(own)) == {"rate", "calls", "kernel", "layers", "named"}
+
+    def renames(m):
+        m.new = m.rate
+        del m.calls
+        m.layers.append(Base(1.0))
+        m.layers.pop(0)
+        m.named["log"] = np.log
+        return np.ones(1)[0]
+
+    layers, first = own.layers, own.layers[1]
+    vg.adopt(lambda: renames(own))()
+    assert own.new == 2.0 and not hasattr(own, "calls")
+    assert own.layers is layers and layers[0] is first and len(layers) == 3
+    assert own.named["log"] is np.log
+
+
+def test_attributes_of_objects_hide_those_of_their_class():
+    own = Model(1.0)
+    assert vg.adopt(lambda: own.factor)() == 3.0
+    own.factor = 5.0
+    assert vg.adopt(lambda: own.factor)() == 5.0
+    check(own.loss)
+    own.step = lambda x: np.ones(1)[0] * x**3
+    check(own.loss)
+    del own.factor
+    assert vg.adopt(lambda: own.factor)() == 3.0
+
+
+def test_objects_with_slots():
+    own = Slotted(3.0)
+    check(own.step, 2.0)
+    before = own.n
+    assert vg.grad(own.step)(2.0) == 12.0
+    assert own.n == before + 1
+
+
+def test_objects_seen_in_adopted_code_are_of_their_class():
+    own = Model(2.0)
+
+    def told():
+        assert isinstance(own, Model) and isinstance(own, Base) and issubclass(Model, Base)
+        assert type(own) is Model and own.__class__ is Model
+        assert own == own and own in [own] and len({own, own}) == 1
+        assert vars(own)["rate"] == 2.0 and own.__dict__.keys() >= {"rate", "layers"}
+        assert type(own.copy_with(1.0)) is Model
+        other = copy.copy(own)
+        assert type(other) is Model and other.rate == 2.0 and other is not own
+        assert copy.deepcopy(own).layers[0].step(1.0) == 2.0
+        return own
+
+    assert vg.adopt(told)() is own
+    loaded = pickle.loads(pickle.dumps(vg.adopt(lambda: Model(4.0))()))
+    assert type(loaded) is Model and loaded.rate == 4.0
+    made = vg.adopt(lambda: [Model(4.0)])()[0]
+    assert type(made) is Model
+
+
+def test_attributes_of_classes_are_shared():
+    Model.made_here = 0
+    vg.adopt(model.count)()
+    assert Model.made_here == 2 and "made_here" in vars(Model)
+    Model.factor = 4.0
+    try:
+        check(model.loss)
+    finally:
+        Model.factor = 3.0
+
+
+def test_subclasses_defined_in_adopted_code():
+    def f(x):
+        class Own(Base):
+            def step(self, x):
+                return super().step(x) * 2
+
+        assert isinstance(Own(1.0), Base) and not isinstance(Base(1.0), Own)
+        return Own(x).step(x)
+
+    check(f)
+
+
+PLUGIN_PROGRAM = """
+import numpy as np
+names = []
+class Plugin:
+    def __init_subclass__(cls):
+        names.append(cls.__name__)
+class One(Plugin):
+    def f(self, x):
+        return np.ones(1)[0] * x
+def run(x):
+    return One().f(x)
+"""
+
+
+def test_classes_that_register_are_not_registered_again():
+    space = {}
+    exec(PLUGIN_PROGRAM, space)
+    assert vg.grad(space["run"])(2.0) == 1.0
+    assert space["names"] == ["One"]
+
+
+# -- modules -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    (tmp_path / "adopted_helpers.py").write_text(
+        "import numpy as np\nrate = 2.0\n"
+        "def f(x):\n    y = np.zeros(1)\n    y[0] = rate * x * x\n    return y[0]\n"
+    )
+    (tmp_path / "adopted_program.py").write_text(
+        "import adopted_helpers as helpers\nfrom adopted_helpers import f as g\n"
+        "def run(x):\n    return helpers.f(x) + g(x) + helpers.np.sin(x)\n"
+        "def tune(value):\n    helpers.rate = value\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import adopted_program
+
+    yield adopted_program
+    for name in ("adopted_program", "adopted_helpers"):
+        sys.modules.pop(name, None)
+
+
+def test_attributes_of_the_users_own_modules(project):
+    check(project.run)
+    project.helpers.rate = 3.0
+    check(project.run)
+    vg.adopt(project.tune)(5.0)
+    assert project.helpers.rate == 5.0
+
+
+def test_nothing_of_the_user_changes(project):
+    before = {module: dict(vars(module)) for module in (project, project.helpers, np, math, scipy.special)}
+    names = set(sys.modules)
+    vg.grad(project.run)(1.5)
+    for module, content in before.items():
+        assert dict(vars(module)) == content if module is not np else set(vars(np)) == set(content)
+    assert {name for name in set(sys.modules) - names if not name.startswith(("viewgrad", "scipy"))} == set()
+    assert project.run.__globals__ is vars(project)
+
+
+# -- what programs see -------------------------------------------------------------------------------------------------
+
+
+def test_kinds_of_values():
+    def kinds(x, a):
+        assert type(x) is float and isinstance(x, float) and type(x) in (int, float)
+        assert float is float and int is int and isinstance(2.0, float) and not isinstance(2, float)
+        assert type(a) is np.ndarray and isinstance(a, np.ndarray) and isinstance(a, (list, np.ndarray))
+        assert isinstance(a[0], np.float64) and isinstance(a[0], float) and not isinstance(a[0], np.ndarray)
+        assert a.dtype == float and a.dtype == np.float64 and np.zeros(2, dtype=float).dtype == np.float64
+        assert np.issubdtype(a.dtype, np.floating) and np.issubdtype(a.dtype, float)
+        assert isinstance(type(x), type) and isinstance(float, type) and issubclass(bool, int)
+        assert float("2.5") == 2.5 and type(float("2.5")) is float and float.fromhex("0x1p1") == 2.0
+        assert complex(1, 2) == 1 + 2j and isinstance(1j, complex)
+        y = float(x) * np.float64(x) * complex(x, 0.0).real
+        return y * float(a[1])
+
+    found = vg.grad(kinds, (0, 1))(1.5, np.array([2.0, 3.0]))
+    assert found[0] == pytest.approx(9 * 1.5**2)
+    np.testing.assert_allclose(found[1], [0.0, 1.5**3])
+
+
+def test_classes_derived_from_builtin_numbers_in_adopted_code():
+    def f(x):
+        class Meters(float):
+            def doubled(self):
+                return self * 2
+
+        class Meta(type):
+            pass
+
+        class Thing(metaclass=Meta):
+            pass
+
+        assert Meters(2.0).doubled() == 4.0 and isinstance(Thing, Meta)
+        return x * Meters(3.0)
+
+    assert vg.grad(f)(1.0) == 3.0
+
+
+def test_adopting_twice_is_adopting_once():
+    adopted = vg.adopt(table)
+    assert vg.adopt(adopted) is adopted
+    assert vg.adopt(table) == adopted and hash(vg.adopt(table)) == hash(adopted)
+    assert vg.adopt(helper) != adopted and adopted != table
+    assert original_callable(adopted) is table
+    assert {adopted: 1}[vg.adopt(table)] == 1
+    inside = vg.adopt(lambda: (helper, helper == helper, {helper: 1}[helper]))()
+    assert inside == (helper, True, 1)
+
+
+def test_adopted_functions_are_copied_and_pickled():
+    adopted = vg.adopt(table)
+    assert copy.copy(adopted) is adopted and copy.deepcopy(adopted) is adopted
+    assert pickle.loads(pickle.dumps(adopted)) == adopted
+    assert pickle.loads(pickle.dumps(vg.adopt(model.loss)))(1.5) == pytest.approx(model.loss(1.5))
+
+
+def test_tracebacks_and_warnings_name_the_users_line():
+    def fails(x):
+        y = np.zeros(2)
+        warnings.warn("hello", stacklevel=1)
+        return y[5] * x
+
+    with pytest.warns(UserWarning, match="hello") as caught, pytest.raises(IndexError) as error:
+        vg.grad(fails)(1.0)
+    line = fails.__code__.co_firstlineno
+    assert caught[0].filename == __file__ and caught[0].lineno == line + 2
+    frames = [frame for frame in error.traceback if frame.path.name == "test_adoption.py"]
+    assert any(frame.lineno + 1 == line + 3 for frame in frames)
+    assert "y[5]" in linecache.getline(__file__, line + 3)
+
+
+def test_debuggers_profilers_and_coverage_see_the_users_lines():
+    def f(x):
+        y = np.zeros(1)
+        y[0] = x
+        return y.sum()
+
+    lines, calls = [], []
+
+    def trace(frame, event, arg):
+        if frame.f_code is f.__code__:
+            if event == "line":
+                lines.append(frame.f_lineno - f.__code__.co_firstlineno)
+            return trace
+        return None
+
+    def profile(frame, event, arg):
+        if event == "call" and frame.f_code is f.__code__:
+            calls.append(frame.f_globals["__name__"])
+
+    old = sys.gettrace()
+    sys.settrace(trace)
+    sys.setprofile(profile)
+    try:
+        vg.grad(f)(1.0)
+    finally:
+        sys.setprofile(None)
+        sys.settrace(old)
+    assert lines == [1, 2, 3] and calls == [__name__]
+
+
+def test_threads_adopt_and_run_at_once():
+    results, errors = [], []
+
+    def work(value):
+        try:
+            for _ in range(20):
+                results.append((value, vg.grad(lambda x: table(x) + model.loss(x))(value)))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(1.0 + number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors and len(results) == 80
+    for value in (1.0, 2.0, 3.0, 4.0):
+        found = {result for each, result in results if each == value}
+        assert len(found) == 1
+        assert found.pop() == pytest.approx(difference(lambda x: table(x) + model.loss(x), value), rel=1e-6)
+
+
+def test_adopted_functions_are_freed():
+    def made():
+        def f(n, x):
+            return np.ones(1)[0] * x if n == 0 else f(n - 1, x)
+
+        return f
+
+    f = made()
+    vg.adopt(f)(3, leaf(1.0))
+    reference = weakref.ref(f)
+    del f
+    gc.collect()
+    gc.collect()  # what the first one frees has held the function
+    assert reference() is None
+
+
+def test_what_cannot_be_adopted():
+    with pytest.raises(TypeError, match="adopt takes a function, a class, a module"):
+        vg.adopt(3.0)
+    with pytest.raises(ValueError, match="was not imported from a file"):
+        vg.adopt(types.ModuleType("made_here"))
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        vg.adopt("no_such_package")
+
+
+# -- transforms --------------------------------------------------------------------------------------------------------
+
+
+def forecast_error(alpha, sales):
+    level = np.zeros(len(sales))
+    level[0] = sales[0]
+    for t in range(1, len(sales)):
+        level[t] = alpha * sales[t] + (1 - alpha) * level[t - 1]
+    return ((sales[1:] - level[:-1]) ** 2).mean()
+
+
+def test_transforms_of_a_plain_program_give_plain_results():
+    sales = np.array([1.0, 2.0, 4.0, 3.0])
+    value, slope = vg.value_and_grad(forecast_error)(0.3, sales)
+    assert type(value) is float and type(slope) is float
+    assert value == pytest.approx(forecast_error(0.3, sales))
+    assert slope == pytest.approx(difference(lambda a: forecast_error(a, sales), 0.3), rel=1e-6)
+    second = vg.hessian(forecast_error)(0.3, sales)
+    assert second == pytest.approx(difference(lambda a: vg.grad(forecast_error)(a, sales), 0.3), rel=1e-6)
+    both = vg.grad(forecast_error, (0, 1))(0.3, sales)
+    assert type(both[1]) is np.ndarray and both[1].flags.writeable
+    value, tangent = vg.jvp(lambda a: forecast_error(a, sales), (0.3,), (1.0,))
+    assert tangent == pytest.approx(slope)
+    value, pull = vg.vjp(forecast_error, 0.3, sales)
+    assert pull(1.0)[0] == pytest.approx(slope) and type(pull(1.0)[1]) is np.ndarray
+    for jacobian in (vg.jacrev, vg.jacfwd):
+        assert jacobian(forecast_error)(0.3, sales) == pytest.approx(slope)
+    assert type(vg.grad(forecast_error)(vg.Tensor(0.3), sales)) is vg.Tensor
+
+
+def test_adopt_false_leaves_the_function():
+    with pytest.raises((ValueError, vg.errors.AutogradError, Warning)), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        vg.grad(forecast_error, adopt=False)(0.3, np.array([1.0, 2.0, 4.0]))
+
+
+def test_arrays_that_are_not_differentiated_can_be_written_to():
+    def f(v, x0):
+        x = x0.copy()
+        x += v
+        x0[0] = v
+        return (x * x0).sum()
+
+    x0 = np.array([1.0, 2.0])
+    assert vg.grad(f)(3.0, x0) == pytest.approx(2 * 3 + 1 + 2)
+    np.testing.assert_array_equal(x0, [1.0, 2.0])
+
+
+def test_compiled_functions_adopt():
+    compiled = vg.compile(forecast_error, executor="python")
+    sales = np.array([1.0, 2.0, 4.0, 3.0])
+    for _ in range(3):
+        found = compiled(0.3, sales)
+        assert type(found) is float and found == pytest.approx(forecast_error(0.3, sales))
+    expected = vg.value_and_grad(forecast_error)(0.3, sales)
+    for _ in range(3):
+        assert vg.value_and_grad(compiled)(0.3, sales) == pytest.approx(expected)
+
+
+def test_compiled_functions_see_later_changes():
+    global scale
+    compiled = vg.compile(lambda x: helper(x) * np.ones(2), executor="python")
+    x = np.array([0.5, 1.0])
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(x), helper(x))
+    scale = 7.0
+    try:
+        np.testing.assert_allclose(compiled(x), helper(x))
+    finally:
+        scale = 2.0

@@ -1,0 +1,69 @@
+"""`adopt`: the public function."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, overload
+
+from .entry import adopted_callable
+from .packages import PackageModule, adopted_package
+
+__all__ = ["adopt"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@overload
+def adopt(f: str | types.ModuleType, *, also: Iterable[str] = ()) -> types.ModuleType: ...
+@overload
+def adopt(f: F, *, also: Iterable[str] = ()) -> F: ...
+def adopt(f: Any, *, also: Iterable[str] = ()) -> Any:
+    """Return a function, or a whole package, with viewgrad's objects in the place of NumPy's, SciPy's and math's.
+
+    The code is the same, and so are its globals, except that what is NumPy's there is `viewgrad.numpy`'s: `np.zeros(3)`
+    makes a tensor. Functions, classes and objects that it finds in modules of the same package, or in modules that are
+    not installed, are adopted, too. The original, its module and NumPy do not change. The transforms (`viewgrad.grad`,
+    ...) and `viewgrad.compile` adopt the function that they are given.
+
+    Arguments:
+        f: a function, method, class or callable object; or a package, or its name, which is then imported once more,
+            beside the original.
+        also: for a package: the names of packages that it imports, and that are adopted with it.
+
+    Returns:
+        The adopted function, class or module. Of what is adopted already, or has nothing to adopt, the argument itself.
+
+    Raises:
+        TypeError: for what is neither callable nor a module, and for `also` with a function.
+        ModuleNotFoundError: if there is no package of that name.
+        ValueError: for a module that was not imported from a file, which cannot be imported once more.
+
+    Example:
+        >>> import numpy as np, viewgrad as vg
+        >>> def table(x):
+        ...     y = np.zeros(2)
+        ...     y[0], y[1] = np.sin(x), x**2
+        ...     return y
+        >>> x = vg.Tensor(3.0, requires_grad=True)
+        >>> vg.adopt(table)(x).sum().backward()
+        >>> x.grad, np.cos(3.0) + 6.0
+        (Tensor(5.0100075), np.float64(5.010007503399555))
+    """
+    if isinstance(f, str):
+        return adopted_package(f, also)
+    if isinstance(f, PackageModule):
+        return f
+    if isinstance(f, types.ModuleType):
+        spec = f.__spec__
+        if spec is None or f.__name__ == "__main__":
+            raise ValueError(
+                f"{f.__name__} was not imported from a file, so it cannot be imported once more; adopt its functions, "
+                "one by one"
+            )
+        return adopted_package(f.__name__, also)
+    if also:
+        raise TypeError(f"also= names packages that a package is adopted with; {f!r} is none")
+    if not callable(f):
+        raise TypeError(f"adopt takes a function, a class, a module or the name of one, not {type(f).__name__}")
+    return adopted_callable(f)

@@ -1,0 +1,159 @@
+"""Python's built-in names in adopted code: `float` and `complex` keep gradients, `type` names the types of NumPy.
+
+In a program for NumPy, `float(x)` of an array element is a conversion that changes nothing. In adopted code the element
+may be a tensor, so `float` is a class here that casts tensors differentiably. It is a subclass of `numpy.float64`, so
+that NumPy takes it for a dtype. Of anything but a tensor it makes what Python's own class makes.
+"""
+
+from __future__ import annotations
+
+import builtins
+import copyreg
+import pkgutil
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ..tensor.modes import TRACE, current_mode
+from ..tensor.tensor import Tensor, current_edge, has_tangent
+from .counterparts import namespace
+
+__all__ = ["CLASS_OF_VIEW", "NUMBERS", "Type", "adopting_import", "carries_history", "original_builtin"]
+
+CLASS_OF_VIEW: Final = "__viewgrad_class__"  # the attribute by which a class of views names the class to be told
+
+
+def carries_history(value: Any) -> bool:
+    """Whether a value is a tensor whose conversion to a plain number would lose a gradient."""
+    return isinstance(value, Tensor) and (
+        current_edge(value) is not None or has_tangent(value) or bool(current_mode() & TRACE)
+    )
+
+
+def _as_number(value: Any, dtype: Any) -> Any:
+    """A tensor of one element as a scalar, which later writes to the tensor do not change."""
+    if value.size != 1:
+        raise TypeError("only length-1 arrays can be converted to Python scalars")
+    return value.astype(dtype).reshape(-1)[0]
+
+
+class NumberType(type):
+    """The type of the numeric classes of adopted code."""
+
+    python: Any
+
+    def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
+        """A class, of which one that is derived from `float` in adopted code is derived from Python's own."""
+        if any(isinstance(base, NumberType) for base in bases):
+            return type(name, tuple(base.python if isinstance(base, NumberType) else base for base in bases), body)
+        return super().__new__(meta, name, bases, body)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if any(map(carries_history, args)):
+            return cls._cast(*args)
+        return cls.python(*args, **kwargs)
+
+    def _cast(cls, value: Any, imaginary: Any = 0.0) -> Any:
+        if cls.python is complex:
+            return _as_number(value + 1j * imaginary, np.complex128)
+        if value.dtype.kind == "c":
+            raise TypeError(f"float() argument must be a string or a real number, not '{value.dtype}'")
+        return _as_number(value, np.float64)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, cls.python)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return other is cls or issubclass(other, cls.python)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls.python
+
+    def __hash__(cls) -> int:
+        return hash(cls.python)
+
+    def __repr__(cls) -> str:
+        return repr(cls.python)
+
+
+def _number_type(python: type, base: type) -> Any:
+    own = {name: value for name, value in vars(python).items() if not name.startswith("__")}
+    return NumberType(python.__name__, (base,), own | {"python": python, "__module__": "builtins", "__slots__": ()})
+
+
+NUMBERS: Final[dict[str, Any]] = {
+    "float": _number_type(float, np.float64),
+    "complex": _number_type(complex, np.complex128),
+}
+copyreg.pickle(NumberType, lambda cls: (pkgutil.resolve_name, (f"builtins:{cls.__name__}",)))
+
+
+class TypeOfTypes(type):
+    """The type of adopted code's `type`."""
+
+    def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
+        """A metaclass, which is derived from Python's own."""
+        if any(isinstance(base, TypeOfTypes) for base in bases):
+            own = tuple(type if isinstance(base, TypeOfTypes) else base for base in bases)
+            return type.__new__(type, name, own, body, **options)
+        return super().__new__(meta, name, bases, body)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is Type:
+            return _type_of(args[0]) if len(args) == 1 else type(*args, **kwargs)
+        return super().__call__(*args, **kwargs)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, type) if cls is Type else super().__instancecheck__(value)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, type) if cls is Type else super().__subclasscheck__(other)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or (cls is Type and other is type)
+
+    def __hash__(cls) -> int:
+        return hash(type) if cls is Type else super().__hash__()
+
+
+class Type(type, metaclass=TypeOfTypes):
+    """`type` in adopted code: that of a tensor is NumPy's, and that of a float is what `float` names there."""
+
+
+def _type_of(value: Any) -> Any:
+    kind = type(value)
+    if issubclass(kind, Tensor):
+        if isinstance(value._array, np.ndarray):
+            return namespace("numpy").ndarray
+        name = value.dtype.type.__name__
+        return NUMBERS["float"] if name == "float64" else getattr(namespace("numpy"), name)
+    if kind is float or kind is complex:
+        return NUMBERS[kind.__name__]
+    return getattr(kind, CLASS_OF_VIEW, kind)
+
+
+def adopting_import(
+    plain: Callable[..., Any], original: dict[str, Any], adopted: Callable[[Any], Any]
+) -> Callable[..., Any]:
+    """The `__import__` of adopted code: `import numpy` inside a function gives `viewgrad.numpy`.
+
+    Arguments:
+        plain: the `__import__` that the module would use.
+        original: the globals of the module, to which relative imports refer.
+        adopted: gives the adopted version of a module.
+    """
+
+    def __import__(
+        name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+    ) -> Any:
+        return adopted(plain(name, original, locals, fromlist, level))
+
+    return __import__
+
+
+def original_builtin(value: Any) -> Any:
+    """Python's own class for one of adopted code; None for anything else."""
+    if isinstance(value, NumberType):
+        return value.python
+    return builtins.type if value is Type else None

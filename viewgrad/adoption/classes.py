@@ -1,0 +1,396 @@
+"""Classes whose methods are adopted, and objects as adopted code sees them.
+
+For a class `Model` there is a subclass with the same name. Its methods are those of `Model` with adopted globals;
+everything else is inherited, so that class attributes are shared. If `Model` calls `super()`, an adopted base follows
+in the method resolution order:
+
+    adopted Model -> Model -> adopted Base -> Base -> object
+
+Objects that adopted code makes are of the adopted class. An object that was made outside is seen through a *view*: an
+object of a subclass of the adopted class that fetches attributes from the original when they are first read. What
+adopted code assigns to attributes is handed to the original when the call ends.
+"""
+
+from __future__ import annotations
+
+import abc
+import copy
+import functools
+import sys
+import types
+import typing
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from .builtin_names import CLASS_OF_VIEW
+from .counterparts import MISSING
+from .locations import VIEWGRAD, place_of
+
+__all__ = [
+    "FUNCTIONS",
+    "ORIGINAL",
+    "STATES",
+    "VIEWS",
+    "adopted_class",
+    "can_be_adopted",
+    "change_attributes",
+    "flush_view",
+    "original_of_view",
+    "refresh_class",
+    "refresh_view",
+    "view_class",
+    "view_of",
+]
+
+ORIGINAL: Final = "__viewgrad_original__"  # the attribute by which an adopted class names the user's
+VIEWS: Final = "__viewgrad_views__"  # the attribute of an adopted class that is the class of the views of its objects
+STATES: Final = "__viewgrad_states__"  # the attribute of an adopted class with the globals that its methods use
+STATE: Final = "__viewgrad_state__"  # the slot of a view
+HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class written in Python
+METACLASSES: Final = (type, abc.ABCMeta, type(typing.Protocol))
+FUNCTIONS: Final = (types.FunctionType, classmethod, staticmethod, property)
+
+
+def can_be_adopted(cls: type) -> bool:
+    """Whether there can be a subclass with adopted methods: of classes in Python with nothing built in below them."""
+    if type(cls) not in METACLASSES or not cls.__flags__ & HEAP_TYPE:
+        return False
+    return all(base is object or (base.__flags__ & HEAP_TYPE and not _is_viewgrads(base)) for base in cls.__mro__)
+
+
+def _is_viewgrads(cls: type) -> bool:
+    module = sys.modules.get(cls.__module__)
+    return module is not None and place_of(vars(module)).startswith(VIEWGRAD)
+
+
+# -- classes -----------------------------------------------------------------------------------------------------------
+
+
+class AdoptedType(type):
+    """The type of adopted classes: the original's objects are theirs, and so are the attributes of the class."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        original = vars(cls).get(ORIGINAL)
+        return super().__instancecheck__(value) if original is None else isinstance(value, original)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        original = vars(cls).get(ORIGINAL)
+        return super().__subclasscheck__(other) if original is None else issubclass(other, original)
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        original = vars(cls).get(ORIGINAL)
+        if original is not None:
+            setattr(original, name, vars(cls)["__viewgrad_unadopted__"](value))
+        if original is None or name in vars(cls):
+            super().__setattr__(name, value)
+
+    def __delattr__(cls, name: str) -> None:
+        original = vars(cls).get(ORIGINAL)
+        if original is not None:
+            delattr(original, name)
+        if original is None or name in vars(cls):
+            super().__delattr__(name)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = getattr(cls, CLASS_OF_VIEW, cls)  # `type(self)(...)` of a view makes an object of its own
+        return super().__call__(*args, **kwargs) if made is cls else made(*args, **kwargs)
+
+
+class Unannounced:
+    """A base that keeps `__init_subclass__` of the user's classes from being called for adopted ones."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        pass
+
+
+@functools.cache
+def _metaclass(kind: type) -> Any:
+    return AdoptedType if kind is type else type(kind.__name__, (AdoptedType, kind), {})
+
+
+def adopted_class(
+    cls: type, bases: tuple[type, ...], adopted: Callable[[Any], Any], unadopted: Callable[[Any], Any]
+) -> type:
+    """The subclass of a class that has adopted methods; they are filled in by `refresh_class`.
+
+    Arguments:
+        cls: the user's class.
+        bases: the adopted classes of those that it is derived from, in their order.
+        adopted: gives the adopted version of a value.
+        unadopted: gives the user's own object for an adopted version.
+    """
+    body: dict[str, Any] = {
+        "__slots__": (),
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__doc__": cls.__doc__,
+        "__hash__": cls.__hash__,
+        "__viewgrad_adopted__": staticmethod(adopted),
+        "__viewgrad_unadopted__": staticmethod(unadopted),
+        "__viewgrad_seen__": {},
+        STATES: set(),
+    }
+    above = (Unannounced, cls, *bases) if hasattr(cls.__init_subclass__, "__func__") else (cls, *bases)
+    made: type = type.__new__(_metaclass(type(cls)), cls.__name__, above, body)
+    type.__setattr__(made, ORIGINAL, cls)
+    return made
+
+
+def refresh_class(made: type) -> None:
+    """Give an adopted class the methods that the user's class has now."""
+    cls, seen = vars(made)[ORIGINAL], vars(made)["__viewgrad_seen__"]
+    adopted = vars(made)["__viewgrad_adopted__"].__func__
+    for name, value in list(vars(cls).items()):
+        if seen.get(name, MISSING) is value or isinstance(value, types.MemberDescriptorType):
+            continue
+        if name.startswith("__") and not isinstance(value, FUNCTIONS):
+            continue
+        seen[name] = value
+        new = adopted(value)
+        if new is not value:
+            type.__setattr__(made, name, new)
+        elif name in vars(made) and name != "__hash__":
+            type.__delattr__(made, name)
+    for name in [name for name in seen if name not in vars(cls)]:
+        del seen[name]
+        if name in vars(made):
+            type.__delattr__(made, name)
+
+
+# How objects of a class hold their attributes; see `_layout`.
+_LAYOUTS: Final[weakref.WeakKeyDictionary[type, tuple[Any, dict[str, Any]]]] = weakref.WeakKeyDictionary()
+
+# -- views -------------------------------------------------------------------------------------------------------------
+
+
+class ViewState:
+    """What a view is of, and what it has fetched.
+
+    Arguments:
+        original: the user's object.
+    """
+
+    __slots__ = ("bound", "original", "seen")
+
+    def __init__(self, original: Any) -> None:
+        self.original = original
+        self.seen: dict[str, Any] = {}  # attributes of the original
+        self.bound: dict[str, Any] = {}  # what the view has in their place
+
+
+def view_of(original: Any, view_class: type) -> Any:
+    """A view of an object.
+
+    Arguments:
+        original: the user's object.
+        view_class: as `view_class` gives it.
+    """
+    view: Any = object.__new__(view_class)
+    _set_state(view, ViewState(original))
+    _fetch_hidden(view)
+    return view
+
+
+def _fetch(view: Any, name: str) -> bool:
+    """Take over an attribute of the original; whether there is one that has not been taken over."""
+    state = _state(view)
+    value = _own_attribute(state.original, name) if name not in state.seen else MISSING
+    if value is MISSING:
+        return False
+    state.seen[name] = value
+    state.bound[name] = new = type(view).__viewgrad_lookup__(view, value)
+    _store(view, name, new)
+    return True
+
+
+def _fetch_hidden(view: Any) -> None:
+    """Take over the attributes that hide one of the class, which would be found in their place."""
+    kind, seen = type(view), _state(view).seen
+    for name in _real_dict(_state(view).original):
+        if name not in seen and hasattr(kind, name):
+            _fetch(view, name)
+
+
+def original_of_view(view: Any) -> Any:
+    """The object that a view is of; MISSING for anything else."""
+    if CLASS_OF_VIEW not in vars(type(view)):
+        return MISSING
+    return _state(view).original
+
+
+class View:
+    """The methods that views have in the place of the adopted class's."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute of the original that was not asked for so far, or whatever the user's `__getattr__` gives."""
+        if _fetch(self, name):
+            return object.__getattribute__(self, name)
+        users = getattr(super(), "__getattr__", None)
+        return object.__getattribute__(self, name) if users is None else users(name)
+
+    def __delattr__(self, name: str) -> None:
+        _fetch(self, name)
+        super().__delattr__(name)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        flush_view(self)
+        return _state(self).original.__reduce_ex__(protocol)
+
+
+def _all_attributes(view: Any) -> dict[str, Any]:
+    """The `__dict__` of a view."""
+    for name in list(_real_dict(_state(view).original)):
+        _fetch(view, name)
+    return _real_dict(view)
+
+
+def _copied(view: Any) -> Any:
+    flush_view(view)
+    return type(view).__viewgrad_lookup__(view, copy.copy(_state(view).original))
+
+
+def _deeply_copied(view: Any, memo: Any) -> Any:
+    flush_view(view)
+    return type(view).__viewgrad_lookup__(view, copy.deepcopy(_state(view).original, memo))
+
+
+def _is_same(view: Any, other: Any) -> bool:
+    mine, others = _state(view).original, original_of_view(other)
+    return mine is (other if others is MISSING else others)
+
+
+def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
+    """Return the class of the views of objects of a class.
+
+    Arguments:
+        made: the adopted class.
+        lookup: gives the adopted version of an attribute, for a view and the value.
+    """
+    cls = vars(made)[ORIGINAL]
+    body: dict[str, Any] = {
+        "__slots__": (STATE,) if cls.__weakrefoffset__ else (STATE, "__weakref__"),
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__doc__": cls.__doc__,
+        CLASS_OF_VIEW: made,
+        "__viewgrad_lookup__": staticmethod(lookup),
+        "__class__": property(lambda self: made),
+        "__hash__": cls.__hash__,
+    }
+    if cls.__dictoffset__:
+        body["__dict__"] = property(_all_attributes)
+    for name, method in (("__copy__", _copied), ("__deepcopy__", _deeply_copied)):
+        if not hasattr(cls, name):
+            body[name] = method
+    if cls.__eq__ is object.__eq__:
+        body["__eq__"] = _is_same
+        if cls.__hash__ is object.__hash__:
+            body["__hash__"] = lambda self: hash(_state(self).original)
+    if hasattr(cls, "__del__"):
+        body["__del__"] = lambda self: None
+    above = (Unannounced, View, made) if Unannounced in made.__mro__ else (View, made)
+    kind: type = type.__new__(type(made), cls.__name__, above, body)
+    return kind
+
+
+def refresh_view(view: Any) -> None:
+    """Forget what the view has of attributes that the original has changed."""
+    state = _state(view)
+    for name, value in list(state.seen.items()):
+        if _own_attribute(state.original, name) is not value:
+            del state.seen[name], state.bound[name]
+            _discard(view, name)
+    _fetch_hidden(view)
+
+
+def flush_view(view: Any) -> None:
+    """Give the original the attributes that adopted code has assigned."""
+    state = _state(view)
+    unadopted = type(view).__viewgrad_unadopted__
+    now = dict(_attributes(view))
+    for name, value in now.items():
+        if state.bound.get(name, MISSING) is not value:
+            state.bound[name] = value
+            state.seen[name] = unadopted(value)
+            _store(state.original, name, state.seen[name])
+    for name in [name for name in state.bound if name not in now]:
+        del state.seen[name], state.bound[name]
+        _discard(state.original, name)
+
+
+def change_attributes(value: Any, changed: Callable[[Any], Any]) -> None:
+    """Give an object other values for its attributes."""
+    for name, old in list(_attributes(value)):
+        new = changed(old)
+        if new is not old:
+            _store(value, name, new)
+
+
+def _state(view: Any) -> ViewState:
+    return object.__getattribute__(view, STATE)  # type: ignore[no-any-return]
+
+
+def _set_state(view: Any, state: ViewState) -> None:
+    object.__setattr__(view, STATE, state)
+
+
+def _real_dict(value: Any) -> dict[str, Any]:
+    """The dict of an object itself; a view tells the attributes of the original for its own."""
+    descriptor = _layout(type(value))[0]
+    return {} if descriptor is None else descriptor.__get__(value)
+
+
+def _slots(value: Any) -> dict[str, Any]:
+    return _layout(type(value))[1]
+
+
+def _layout(kind: type) -> tuple[Any, dict[str, Any]]:
+    """The descriptor of the dict of objects of a class, None if they have none, and those of their slots."""
+    found = _LAYOUTS.get(kind)
+    if found is None:
+        content = [item for base in kind.__mro__ for item in vars(base).items()]
+        dicts = [each for name, each in content if name == "__dict__" and isinstance(each, types.GetSetDescriptorType)]
+        slots = {name: each for name, each in content if isinstance(each, types.MemberDescriptorType) and name != STATE}
+        found = _LAYOUTS[kind] = (dicts[0] if dicts else None, slots)
+    return found
+
+
+def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+    yield from _real_dict(value).items()
+    for name, descriptor in _slots(value).items():
+        try:
+            yield name, descriptor.__get__(value)
+        except AttributeError:
+            continue
+
+
+def _own_attribute(value: Any, name: str) -> Any:
+    """An attribute of an object itself, not of its class; MISSING if there is none."""
+    found = _real_dict(value).get(name, MISSING)
+    if found is MISSING and name in _slots(value):
+        try:
+            return _slots(value)[name].__get__(value)
+        except AttributeError:
+            return MISSING
+    return found
+
+
+def _store(value: Any, name: str, new: Any) -> None:
+    slot = _slots(value).get(name)
+    if slot is None:
+        _real_dict(value)[name] = new
+    else:
+        slot.__set__(value, new)
+
+
+def _discard(value: Any, name: str) -> None:
+    slot = _slots(value).get(name)
+    if slot is None:
+        _real_dict(value).pop(name, None)
+    elif _own_attribute(value, name) is not MISSING:
+        slot.__delete__(value)

@@ -1,0 +1,98 @@
+"""The objects of `viewgrad.numpy`, `viewgrad.scipy` and `viewgrad.math` for those of NumPy, SciPy and `math`.
+
+They are found by identity: `xp = numpy`, `from numpy import zeros as z` and `helpers.np` all name the same objects. The
+namespaces are imported when something of the original module is first asked for, since SciPy alone takes half a second.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+import types
+from typing import Any, Final
+
+import numpy as np
+
+__all__ = ["MISSING", "counterpart", "is_replaced_module", "namespace", "original_of_counterpart"]
+
+MISSING: Final = object()
+ROOTS: Final = ("math", "numpy", "scipy")  # each has a namespace viewgrad.<root>
+# What is the same object wherever it occurs, and can therefore not be looked up by identity.
+CONSTANTS: Final = (type(None), bool, int, float, complex, str, bytes, tuple, type(Ellipsis))
+
+
+class Namespaces:
+    """The objects of original modules with their counterparts."""
+
+    def __init__(self) -> None:
+        self._lock: Final = threading.RLock()
+        self._loaded: Final[dict[str, int]] = {}  # by root, how many of its modules were imported then
+        self._found: Final[dict[int, tuple[Any, Any]]] = {}
+        self._originals: Final[dict[int, tuple[Any, Any]]] = {}
+
+    def counterpart(self, value: Any) -> Any:
+        """The counterpart of an object; MISSING if it has none."""
+        self._load("math")
+        self._load("numpy")
+        found = self._found.get(id(value))
+        if found is None and "scipy" in sys.modules and _may_be_scipys(value):
+            self._load("scipy")
+            found = self._found.get(id(value))
+        return MISSING if found is None or found[0] is not value else found[1]
+
+    def original(self, value: Any) -> Any:
+        """The object that another is the counterpart of; MISSING if it is none."""
+        found = self._originals.get(id(value))
+        return MISSING if found is None or found[0] is not value else found[1]
+
+    def _load(self, root: str) -> None:
+        if root in self._loaded:
+            return
+        with self._lock:
+            if root in self._loaded:
+                return
+            importlib.import_module(f"viewgrad.{root}")
+            prefix = f"viewgrad.{root}"
+            names = sorted(name for name in sys.modules if name == prefix or name.startswith(f"{prefix}."))
+            for name in names:
+                original = sys.modules.get(name.removeprefix("viewgrad."))
+                if original is not None and original is not sys.modules[name]:
+                    self._pair(original, sys.modules[name])
+            self._loaded[root] = len(names)
+
+    def _pair(self, original: types.ModuleType, counterpart: types.ModuleType) -> None:
+        self._note(original, counterpart)
+        found = vars(original)  # what is imported lazily is paired as a module
+        for name, value in vars(counterpart).items():
+            if not name.startswith("_") and name in found:
+                self._note(found[name], value)
+
+    def _note(self, original: Any, counterpart: Any) -> None:
+        if original is MISSING or original is counterpart or isinstance(original, CONSTANTS):
+            return
+        self._found.setdefault(id(original), (original, counterpart))
+        self._originals.setdefault(id(counterpart), (counterpart, original))
+
+
+def _may_be_scipys(value: Any) -> bool:
+    """Whether an object may be of SciPy; ufuncs do not say where they are from."""
+    if isinstance(value, np.ufunc):
+        return True
+    home = getattr(value, "__name__" if isinstance(value, types.ModuleType) else "__module__", None)
+    return type(home) is str and (home == "scipy" or home.startswith("scipy."))
+
+
+_NAMESPACES: Final = Namespaces()
+counterpart: Final = _NAMESPACES.counterpart
+original_of_counterpart: Final = _NAMESPACES.original
+
+
+def namespace(name: str) -> Any:
+    """A namespace of viewgrad by the name of the original module, such as "numpy"."""
+    return importlib.import_module(f"viewgrad.{name}")
+
+
+def is_replaced_module(name: str) -> bool:
+    """Whether a module belongs to a package that has counterparts."""
+    return name.partition(".")[0] in ROOTS

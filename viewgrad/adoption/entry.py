@@ -1,0 +1,167 @@
+"""`adopt` for functions: the entry from the user's program into adopted code."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Callable, Generator
+from typing import Any, Final
+
+from .counterparts import MISSING, counterpart
+from .world import World, given_back, is_adopted, original_of, world_of
+
+__all__ = ["AdoptedFunction", "adopted_callable", "original_callable"]
+
+
+class AdoptedFunction:
+    """A user's function with viewgrad's objects in the place of NumPy's; see `viewgrad.adopt`.
+
+    It looks like the function: its code, defaults, signature, source and documentation. It equals any other adopted
+    version of the same function.
+
+    Arguments:
+        original: the user's function.
+        world: where it is adopted.
+    """
+
+    def __init__(self, original: Callable[..., Any], world: World) -> None:
+        functools.update_wrapper(self, original, updated=())
+        self.__wrapped__: Final = original
+        self._world: Final = world
+        self._bind()
+
+    def _bind(self) -> None:
+        with self._world.links() as states:
+            self.function = self._world.adopted(self.__wrapped__)
+        self._states = states
+        self._version = self._world.version
+        self._reachable = self._world.reachable(states)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.refresh()
+        try:
+            result = self.function(*args, **kwargs)
+        finally:
+            self.flush()
+        if isinstance(result, Generator):
+            return _flushing(result, self.flush)
+        return given_back(result)
+
+    def refresh(self) -> None:
+        """Take over what was changed outside since the last call."""
+        self.flush()
+        if self._version != self._world.version:
+            self._version = self._world.version
+            self._reachable = self._world.reachable(self._states)
+        for state in self._reachable:
+            state.refresh()
+        self._world.refresh()
+        if self._world.adopted(self.__wrapped__) != self.function:
+            self._bind()
+
+    def flush(self) -> None:
+        """Hand what was assigned to globals and attributes to the user's modules and objects."""
+        for state in self._reachable:
+            state.flush()
+        self._world.flush()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("function", "__wrapped__"):
+            raise AttributeError(name)
+        return getattr(self.function, name)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is AdoptedFunction and bool(self.__wrapped__ == other.__wrapped__)
+
+    def __hash__(self) -> int:
+        return hash((AdoptedFunction, self.__wrapped__))
+
+    def __reduce__(self) -> Any:
+        return adopted_callable, (self.__wrapped__,)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<adopted {self.__wrapped__!r}>"
+
+
+def _flushing(generator: Generator[Any, Any, Any], flush: Callable[[], None]) -> Generator[Any, Any, Any]:
+    """A generator that hands over what it has assigned whenever it is suspended."""
+    resume: Callable[..., Any] = generator.send
+    given: Any = None
+    while True:
+        try:
+            item = resume(given)
+        except StopIteration as stop:
+            return stop.value
+        finally:
+            flush()
+        try:
+            given = yield item
+            resume = generator.send
+        except GeneratorExit:
+            generator.close()
+            flush()
+            raise
+        except BaseException as error:
+            resume, given = generator.throw, error
+
+
+def adopted_callable(f: Any) -> Any:
+    """The adopted version of a callable: itself if there is nothing to adopt in it.
+
+    Arguments:
+        f: a function, method, class or callable object.
+    """
+    if isinstance(f, AdoptedFunction) or is_adopted(f):
+        return f
+    found = counterpart(f)
+    if found is not MISSING:
+        return found
+    names = _globals_of(f)
+    if names is None:
+        return f
+    world = world_of(names)
+    with world.links():
+        made = world.adopted(f)
+    return made if made is f or isinstance(made, type) else AdoptedFunction(f, world)
+
+
+def original_callable(f: Any) -> Any:
+    """The user's own callable for an adopted one; anything else is returned as it is."""
+    return f.__wrapped__ if isinstance(f, AdoptedFunction) else original_of(f)
+
+
+def _globals_of(f: Any) -> dict[str, Any] | None:
+    """The globals of the function that a callable runs; None for one that is not written in Python."""
+    for _ in range(100):  # decorators around decorators
+        inner = _inside(f)
+        if inner is None:
+            break
+        f = inner
+    if isinstance(f, types.FunctionType):
+        return f.__globals__
+    module = sys.modules.get(getattr(f if isinstance(f, type) else type(f), "__module__", ""))
+    return None if module is None else vars(module)
+
+
+def _inside(f: Any) -> Any:
+    """The callable that another one is made around; None if there is none."""
+    if isinstance(f, functools.partial):
+        return f.func
+    if isinstance(f, types.MethodType):
+        return f.__func__
+    for name in ("__wrapped__", "py_func", "pyfunc"):
+        inner = inspect.getattr_static(f, name, None)
+        if inner is not None and not isinstance(f, type):
+            return getattr(f, name)
+    return None

@@ -1,0 +1,191 @@
+"""The globals of adopted functions: a dict that follows that of the user's module, with other objects in it.
+
+    the user's module                 adopted functions
+    np      -> numpy                  np      -> viewgrad.numpy
+    helper  -> <function>     <==>    helper  -> the same code with these globals
+    scale   -> 2.0                    scale   -> 2.0
+
+Both are real dicts, so that adopted code looks names up as fast as any. `refresh` takes over what the module has
+changed and `flush` what adopted code has assigned (`global scale`), each when a call from outside begins or ends.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+import threading
+import types
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from .builtin_names import NUMBERS, Type, adopting_import
+from .code_objects import assigned_names, looks_up_by_name, mentioned_names
+from .counterparts import MISSING
+
+__all__ = ["MODULE", "AdoptedGlobals", "AdoptedModule"]
+
+MODULE: Final = "__viewgrad_module__"  # the global by which the globals of adopted functions name their module
+
+OWN: Final = ("__builtins__", MODULE)  # what the globals of adopted functions have of their own
+# What a module needs beside the names that its functions mention: imports and `inspect` ask for it.
+ALWAYS: Final = ("__name__", "__package__", "__spec__", "__path__", "__file__", "__doc__", "__loader__", "__cached__")
+
+
+class AdoptedGlobals:
+    """The globals of adopted functions of one module.
+
+    Arguments:
+        original: the globals of the module.
+        names: the dict for adopted functions.
+        adopted: gives the adopted version of a value.
+        unadopted: gives the user's own object for an adopted version.
+    """
+
+    def __init__(
+        self,
+        original: dict[str, Any],
+        names: dict[str, Any],
+        adopted: Callable[[Any], Any],
+        unadopted: Callable[[Any], Any],
+    ) -> None:
+        self.original: Final = original
+        self.names: Final = names
+        self.links: Final[set[AdoptedGlobals]] = set()  # the globals of what is bound here
+        self._adopted: Final = adopted
+        self._unadopted: Final = unadopted
+        self._seen: Final[dict[str, Any]] = {}  # what the module had, by name
+        self._bound: Final[dict[str, Any]] = {}  # what took its place
+        self._absent: Final[set[str]] = set()  # mentioned, and not there: built-in names and attributes
+        self._assigned: set[str] = set()
+        self._follows_all = False
+        self._lock: Final = threading.RLock()
+        self._compared: tuple[tuple[str, ...], tuple[Any, ...]] = ((), ())
+
+    def prepare(self) -> None:
+        """Fill in the names that every module needs."""
+        self.names.clear()
+        self.names["__builtins__"] = self._builtins()
+        self.require(ALWAYS)
+
+    def include(self, code: types.CodeType) -> None:
+        """Bind what a function mentions, and follow what it assigns."""
+        with self._lock:
+            self._assigned |= assigned_names(code)
+            if looks_up_by_name(code):
+                self._follows_all = True
+            self.require(self.original if self._follows_all else mentioned_names(code))
+
+    def require(self, names: Iterable[str]) -> None:
+        """Bind names that are not bound yet."""
+        with self._lock:
+            for name in list(names):
+                if name not in self._seen and name not in self._absent and name not in OWN:
+                    self._bind(name)
+            self._note_compared()
+
+    def find(self, name: str) -> Any:
+        """The adopted version of a global; MISSING if the module has no such global."""
+        self.require((name,))
+        return self.names.get(name, MISSING)
+
+    def refresh(self) -> None:
+        """Take over what the module has changed since the last time."""
+        keys, values = self._compared
+        get = self.original.get
+        if (
+            all(map(operator.is_, map(get, keys), values))
+            and self.original.keys().isdisjoint(self._absent)
+            and not (self._follows_all and len(self.original) != len(self._seen) + 1)
+        ):
+            return
+        with self._lock:
+            for name in list(self._seen):
+                if self.original.get(name, MISSING) is not self._seen[name]:
+                    del self._seen[name]
+                    self._bind(name)
+            for name in self._absent & self.original.keys():
+                self._absent.discard(name)
+                self._bind(name)
+            if self._follows_all:
+                self.require(self.original)
+            self._note_compared()
+
+    def flush(self) -> None:
+        """Give the module what adopted code has assigned to globals."""
+        if not self._assigned and not self._follows_all:
+            return
+        with self._lock:
+            for name in list(self.names.keys() | self._bound.keys()) if self._follows_all else self._assigned:
+                value = self.names.get(name, MISSING)
+                if value is self._bound.get(name, MISSING) or name in OWN:
+                    continue
+                self.assign(name, value)
+            self._note_compared()
+
+    def assign(self, name: str, value: Any) -> None:
+        """Assign a global of the module, or delete it if the value is MISSING."""
+        with self._lock:
+            self._absent.discard(name)
+            if value is MISSING:
+                for names in (self.original, self.names, self._seen, self._bound):
+                    names.pop(name, None)
+                self._absent.add(name)
+            else:
+                self.names[name] = self._bound[name] = value
+                self.original[name] = self._seen[name] = self._unadopted(value)
+            self._note_compared()
+
+    def _bind(self, name: str) -> None:
+        value = self.original.get(name, MISSING)
+        if value is MISSING:
+            self._absent.add(name)
+            self._bound.pop(name, None)
+            self.names.pop(name, None)
+            return
+        self._seen[name] = value
+        self._bound[name] = self.names[name] = self._adopted(value)
+
+    def _note_compared(self) -> None:
+        self._compared = (tuple(self._seen), tuple(self._seen.values()))
+
+    def _builtins(self) -> dict[str, Any]:
+        found = self.original.get("__builtins__", builtins)
+        plain = vars(found) if isinstance(found, types.ModuleType) else found
+        replaced = {**NUMBERS, "type": Type}
+        own = {name: value for name, value in replaced.items() if plain.get(name) is getattr(builtins, name)}
+        if "__import__" in plain:
+            own["__import__"] = adopting_import(plain["__import__"], self.original, self._adopted)
+        return {**plain, **own}
+
+
+class AdoptedModule(types.ModuleType):
+    """A module of the user's as adopted code sees it; its attributes are the globals of adopted functions."""
+
+    __slots__ = ("_state",)
+    _state: AdoptedGlobals
+
+    def __getattr__(self, name: str) -> Any:
+        """A global that no adopted function has mentioned so far."""
+        found = self._state.find(name)
+        if found is not MISSING:
+            return found
+        if "__getattr__" in self._state.original:
+            return self._state.find("__getattr__")(name)
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "_state":
+            super().__setattr__(name, value)
+        else:
+            self._state.assign(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name not in self._state.original:
+            raise AttributeError(name)
+        self._state.assign(name, MISSING)
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._state.original)
+
+    def __repr__(self) -> str:
+        return f"<adopted module {self.__name__!r}>"

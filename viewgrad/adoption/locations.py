@@ -1,0 +1,71 @@
+"""Where modules come from: which ones an adopted function takes its helpers from, and which ones stay as they are.
+
+Adopted are the modules of the package that the function belongs to, and modules that are not installed: scripts,
+notebooks, projects that are worked on. Python's standard library and other installed packages stay as they are;
+`viewgrad.adopt("package")` adopts one of them. The decision goes by the place of files, not by names.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import site
+import sys
+import sysconfig
+from collections.abc import Mapping
+from typing import Any, Final
+
+__all__ = ["is_installed", "place_of", "root_of"]
+
+VIEWGRAD: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+SCHEMES: Final = ("stdlib", "platstdlib", "purelib", "platlib")
+
+
+@functools.cache
+def _library_folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    found = {paths[name] for name in SCHEMES if name in paths}
+    found.update(site.getsitepackages() if hasattr(site, "getsitepackages") else ())
+    found.add(site.getusersitepackages() if hasattr(site, "getusersitepackages") else "")
+    found.update(os.path.realpath(path) for path in list(found) if path)
+    return tuple(sorted(os.path.join(path, "") for path in found if path))
+
+
+@functools.lru_cache(4096)
+def is_installed(file: str) -> bool:
+    """Whether a file is one of Python's library, of an installed package or of viewgrad."""
+    return file.startswith((*_library_folders(), VIEWGRAD)) or file.startswith("<frozen ")
+
+
+def place_of(names: Mapping[str, Any]) -> str:
+    """The file of the module with some globals; "" for code that has none, as of a notebook.
+
+    Arguments:
+        names: the globals of the module.
+    """
+    file = names.get("__file__")
+    if type(file) is str:
+        return os.path.abspath(file)
+    name = names.get("__name__")
+    module = sys.modules.get(name) if type(name) is str else None
+    spec = getattr(module, "__spec__", None) if module is not None and vars(module) is names else None
+    origin = getattr(spec, "origin", None)
+    return f"<frozen {name}>" if origin in ("built-in", "frozen") else ""
+
+
+def root_of(names: Mapping[str, Any]) -> str:
+    """What the files of the installed package begin with that a module belongs to; "" for a module not installed.
+
+    Arguments:
+        names: the globals of the module.
+    """
+    place = place_of(names)
+    if not is_installed(place) or place.startswith((VIEWGRAD, "<")):
+        return ""
+    top = str(names.get("__name__", "")).partition(".")[0]
+    path = getattr(sys.modules.get(top), "__path__", None)
+    for folder in path or ():
+        folder = os.path.join(os.path.abspath(folder), "")
+        if place.startswith(folder):
+            return folder
+    return place

@@ -1,0 +1,248 @@
+"""Packages adopted whole: imported once more, with viewgrad's objects for NumPy's bound at import.
+
+The modules of the package are executed again, from the same files, as module objects of their own. An `import` in them
+gives viewgrad's namespaces for NumPy, SciPy and math, and the adopted modules for those of the package. Neither
+`sys.modules` nor the original package changes. Extension modules, and all other packages, are the original ones.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.util
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterable
+from importlib.machinery import ExtensionFileLoader, ModuleSpec
+from typing import Any, Final
+
+from .builtin_names import NUMBERS, Type
+from .counterparts import MISSING, counterpart, is_replaced_module, namespace
+from .global_names import MODULE
+
+__all__ = ["PackageModule", "adopted_package"]
+
+
+class PackageModule(types.ModuleType):
+    """A module of an adopted package; submodules are imported when they are first asked for."""
+
+    __slots__ = ("_package",)
+    _package: Package
+
+    def __getattr__(self, name: str) -> Any:
+        """A submodule that is not imported yet."""
+        if not name.startswith("__") and "__path__" in vars(self):
+            found = self._package.find(f"{self.__name__}.{name}")
+            if found is not None:
+                return found
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"<adopted module {self.__name__!r}>"
+
+    def __reduce__(self) -> Any:
+        return adopted_package, (self.__name__, tuple(sorted(self._package.names)))
+
+
+class OtherModule(types.ModuleType):
+    """A module whose attributes are replaced one by one, such as a private one of NumPy.
+
+    Arguments:
+        original: the module.
+        replaced: attributes that are known already.
+    """
+
+    def __init__(self, original: types.ModuleType, replaced: dict[str, Any]) -> None:
+        super().__init__(original.__name__, original.__doc__)
+        vars(self).update(replaced, __viewgrad_of__=original)
+        vars(self).update({name: getattr(original, name, None) for name in ("__path__", "__spec__", "__file__")})
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute of the original, or its counterpart."""
+        value = getattr(vars(self)["__viewgrad_of__"], name)
+        found = counterpart(value)
+        return _replaced(value) if found is MISSING else found
+
+    def __dir__(self) -> list[str]:
+        return dir(vars(self)["__viewgrad_of__"])
+
+
+class Package:
+    """The adopted modules of one package, and of others that it is adopted with.
+
+    Arguments:
+        names: of the packages.
+    """
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names: Final = names
+        self._modules: Final[dict[str, types.ModuleType]] = {}
+        self._lock: Final = threading.RLock()
+
+    def load(self, name: str) -> types.ModuleType:
+        """A module of the package, imported if it is not.
+
+        Raises:
+            ModuleNotFoundError: if there is none of that name.
+        """
+        found = self.find(name)
+        if found is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return found
+
+    def find(self, name: str) -> types.ModuleType | None:
+        """The same; None if there is no module of that name."""
+        with self._lock:
+            found = self._modules.get(name)
+            if found is not None:
+                return found
+            parent, _, tail = name.rpartition(".")
+            above = self.load(parent) if parent else None
+            if name in self._modules:  # the parent has imported it
+                return self._modules[name]
+            path = getattr(above, "__path__", None)
+            spec = None if above is not None and path is None else _spec_of(name, path)
+            if spec is None:
+                return None
+            module = self._executed(name, spec)
+            if above is not None:
+                setattr(above, tail, module)
+            return module
+
+    def _executed(self, name: str, spec: ModuleSpec) -> types.ModuleType:
+        loader: Any = spec.loader
+        if isinstance(loader, ExtensionFileLoader) or (loader is not None and not hasattr(loader, "get_code")):
+            module = self._modules[name] = importlib.import_module(name)
+            return module
+        made = PackageModule(name)
+        made._package = self
+        names = vars(made)
+        names.update(
+            __spec__=spec,
+            __loader__=loader,
+            __package__=name if spec.submodule_search_locations is not None else name.rpartition(".")[0],
+            __builtins__=self._builtins(names),
+        )
+        names[MODULE] = made
+        if spec.submodule_search_locations is not None:
+            names["__path__"] = spec.submodule_search_locations
+        if spec.has_location:
+            names["__file__"], names["__cached__"] = spec.origin, spec.cached
+        self._modules[name] = made
+        try:
+            code = None if loader is None else loader.get_code(name)
+            if code is not None:
+                exec(code, names)
+        except BaseException:
+            self._modules.pop(name, None)
+            raise
+        return made
+
+    def _builtins(self, names: dict[str, Any]) -> dict[str, Any]:
+        return {**vars(builtins), **NUMBERS, "type": Type, "__import__": self._import(names)}
+
+    def _import(self, module_names: dict[str, Any]) -> Callable[..., Any]:
+        """The `__import__` of a module of the package."""
+
+        def __import__(
+            name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+        ) -> Any:
+            if level:
+                package = (globals or module_names)["__package__"]
+                name = importlib.util.resolve_name("." * level + name, package)
+            top = name.partition(".")[0]
+            if top not in self.names:
+                return self._replaced(builtins.__import__(name, None, None, fromlist, 0), fromlist)
+            found = self.load(name)
+            if not fromlist:
+                return self._modules[top]
+            wanted = getattr(found, "__all__", ()) if "*" in fromlist else fromlist
+            for each in wanted:
+                if not hasattr(found, each) and hasattr(found, "__path__"):
+                    self.find(f"{name}.{each}")
+            return found
+
+        return __import__
+
+    def _replaced(self, module: Any, wanted: Any) -> Any:
+        if module is importlib:
+            return OtherModule(module, {"import_module": self._import_module})
+        return _replaced(module, wanted)
+
+    def _import_module(self, name: str, package: str | None = None) -> Any:
+        """`importlib.import_module` in the package."""
+        absolute = importlib.util.resolve_name(name, package)
+        if absolute.partition(".")[0] in self.names:
+            return self.load(absolute)
+        return _replaced(importlib.import_module(absolute))
+
+
+def _replaced(value: Any, wanted: Any = ()) -> Any:
+    """What an import gives in the place of a module.
+
+    Arguments:
+        value: the module.
+        wanted: the names that are imported from it.
+    """
+    found = counterpart(value)
+    if found is not MISSING:
+        return found
+    if not isinstance(value, types.ModuleType):
+        return value
+    if is_replaced_module(value.__name__):
+        return OtherModule(value, {})
+    if value.__name__ == "numba":
+        return OtherModule(value, NUMBA)
+    if wanted and "*" in wanted:
+        wanted = getattr(value, "__all__", None) or [name for name in vars(value) if not name.startswith("_")]
+    replaced = {name: counterpart(getattr(value, name, None)) for name in wanted or ()}
+    replaced = {name: new for name, new in replaced.items() if new is not MISSING}
+    if not replaced:
+        return value
+    return OtherModule(value, {**{name: getattr(value, name, None) for name in wanted}, **replaced})
+
+
+def _spec_of(name: str, path: Any) -> ModuleSpec | None:
+    """Where a module is, found without importing anything."""
+    for finder in sys.meta_path:
+        spec = finder.find_spec(name, path) if hasattr(finder, "find_spec") else None
+        if spec is not None:
+            return spec
+    return None
+
+
+def _uncompiled(*args: Any, **options: Any) -> Any:
+    """`numba.njit` and its like: the Python function itself."""
+    return args[0] if len(args) == 1 and callable(args[0]) and not options else lambda function: function
+
+
+def _vectorized(*args: Any, **options: Any) -> Any:
+    """`numba.vectorize`: the Python function, element by element."""
+    if len(args) == 1 and isinstance(args[0], types.FunctionType):
+        return namespace("numpy").vectorize(args[0])
+    return lambda function: namespace("numpy").vectorize(function)
+
+
+NUMBA: Final[dict[str, Any]] = {
+    "jit": _uncompiled,
+    "njit": _uncompiled,
+    "prange": range,
+    "vectorize": _vectorized,
+}
+
+_PACKAGES: Final[dict[frozenset[str], Package]] = {}
+_LOCK: Final = threading.Lock()
+
+
+def adopted_package(name: str, also: Iterable[str] = ()) -> types.ModuleType:
+    """A module of a package with viewgrad's objects for NumPy's, imported beside the original.
+
+    Arguments:
+        name: of the package, or of a module in it.
+        also: the names of packages that it imports, and that are adopted with it.
+    """
+    names = frozenset([name.partition(".")[0], *also])
+    with _LOCK:
+        package = _PACKAGES.setdefault(names, Package(names))
+    return package.load(name)

@@ -1,0 +1,504 @@
+"""What is adopted, and how: functions, methods, classes, objects, modules and containers of these.
+
+There is one `World` for the modules that are not installed, and one more for each installed package that functions are
+adopted from. Each keeps the adopted version of what it has met, so that a function has one adopted version.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from ..tensor.tensor import Tensor
+from .builtin_names import CLASS_OF_VIEW, original_builtin
+from .classes import (
+    FUNCTIONS,
+    ORIGINAL,
+    STATES,
+    VIEWS,
+    adopted_class,
+    can_be_adopted,
+    change_attributes,
+    flush_view,
+    original_of_view,
+    refresh_class,
+    refresh_view,
+    view_class,
+    view_of,
+)
+from .containers import CONTAINERS, AdoptedDict, AdoptedList
+from .counterparts import MISSING, counterpart, is_replaced_module, original_of_counterpart
+from .foreign import converted
+from .global_names import MODULE, AdoptedGlobals, AdoptedModule
+from .locations import VIEWGRAD, is_installed, place_of, root_of
+
+__all__ = ["World", "given_back", "is_adopted", "original_of", "world_of"]
+
+DOCTEST: Final = "<doctest "  # the file of examples, whose globals are those of the module that has them
+# What is the same in adopted code; looked up by the exact type.
+PLAIN: Final = frozenset(
+    {
+        type(None), bool, int, float, complex, str, bytes, bytearray, slice, range, type(Ellipsis),
+        type(NotImplemented), types.CodeType, np.ndarray, np.float64, np.float32, np.int64, np.bool_, Tensor,
+    }
+)  # fmt: skip
+# The functions that were adopted, with the user's own. Both live as long as somebody uses them.
+_ORIGINALS: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
+
+
+class World:
+    """The adopted versions of what belongs to one package, and of what is not installed.
+
+    Arguments:
+        root: what the files of the package begin with; "" for no package.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root: Final = root
+        self.version = 0  # counts the links among globals
+        self._lock: Final = threading.RLock()
+        self._functions: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
+        self._modules: Final[weakref.WeakValueDictionary[int, AdoptedModule]] = weakref.WeakValueDictionary()
+        self._classes: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
+        self._views: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
+        self._containers: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
+        self._cells: Final[weakref.WeakKeyDictionary[Any, list[list[Any]]]] = weakref.WeakKeyDictionary()
+        self._collecting: list[set[AdoptedGlobals]] = []
+        self._under_way: Final[set[int]] = set()  # containers and functions that are being looked into
+
+    # -- for a call from outside ---------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def links(self) -> Iterator[set[AdoptedGlobals]]:
+        """Collect the globals that what is adopted meanwhile uses."""
+        found: set[AdoptedGlobals] = set()
+        with self._lock:
+            self._collecting.append(found)
+            try:
+                yield found
+            finally:
+                self._collecting.pop()
+
+    def reachable(self, states: set[AdoptedGlobals]) -> list[AdoptedGlobals]:
+        """Globals, with all that they lead to."""
+        found, new = set(states), list(states)
+        while new:
+            new = [state for state in {link for state in new for link in state.links} if state not in found]
+            found.update(new)
+        return list(found)
+
+    def refresh(self) -> None:
+        """Take over what was changed in objects, classes, lists and dicts outside."""
+        if self._views:
+            for view in list(self._views.values()):
+                refresh_view(view)
+        if self._containers:
+            for container in list(self._containers.values()):
+                container.refresh()
+        for made in list(self._classes.values()):
+            refresh_class(made)
+        self._synchronize_all_cells()
+
+    def flush(self) -> None:
+        """Give objects and enclosing functions what adopted code has assigned to attributes and variables."""
+        if self._views:
+            for view in list(self._views.values()):
+                flush_view(view)
+        self._synchronize_all_cells()
+
+    # -- by kind of object ---------------------------------------------------------------------------------------------
+
+    def adopted(self, value: Any) -> Any:
+        """The adopted version of a value; the value itself if there is nothing to adopt."""
+        kind = type(value)
+        if kind in PLAIN:
+            return value
+        found = counterpart(value)
+        if found is not MISSING:
+            return found
+        with self._lock:
+            handler = HANDLERS.get(kind)
+            if handler is not None:
+                return handler(self, value)
+            if isinstance(value, type):
+                return self._class(value)
+            if self._class(kind) is not kind:
+                return self._view(value)
+            made = converted(value, self.adopted)
+            return value if made is MISSING else made
+
+    def _is_own(self, names: dict[str, Any]) -> bool:
+        """Whether a module with some globals is adopted."""
+        if is_replaced_module(str(names.get("__name__"))):
+            return False
+        place = place_of(names)
+        return not is_installed(place) or bool(self.root and place.startswith(self.root))
+
+    def _globals(self, names: dict[str, Any], name: str, origin: types.ModuleType | None = None) -> AdoptedModule:
+        module = self._modules.get(id(names))
+        if module is None or module._state.original is not names:
+            module = AdoptedModule(name)
+            state = AdoptedGlobals(names, vars(module), self._bound_in(module), original_of)
+            module._state = state
+            self._modules[id(names)] = module
+            state.prepare()
+            vars(module)[MODULE] = module  # functions keep it alive
+        self._touch(module._state)
+        return module
+
+    def _bound_in(self, module: AdoptedModule) -> Callable[[Any], Any]:
+        reference = weakref.ref(module)
+
+        def adopted(value: Any) -> Any:
+            with self.links() as found:
+                new = self.adopted(value)
+            here = reference()
+            if here is not None and not found <= here._state.links:
+                here._state.links.update(found)
+                self.version += 1
+            return new
+
+        return adopted
+
+    def _touch(self, state: AdoptedGlobals) -> None:
+        for found in self._collecting:
+            found.add(state)
+
+    def _module(self, module: types.ModuleType) -> Any:
+        if type(module) is AdoptedModule or not self._is_own(vars(module)):
+            return module
+        return self._globals(vars(module), module.__name__)
+
+    def _function(self, function: types.FunctionType) -> Any:
+        if is_adopted(function):
+            return function
+        reference = self._functions.get(function)
+        made = None if reference is None else reference()
+        names = function.__globals__
+        if made is not None and made.__code__ is function.__code__:
+            self._synchronize_cells(made)
+            module = made.__globals__.get(MODULE)
+            if type(module) is AdoptedModule:
+                self._touch(module._state)
+            return made
+        is_own = self._is_own(names) or function.__code__.co_filename.startswith(DOCTEST)
+        if not is_own and (not function.__closure__ or place_of(names).startswith(VIEWGRAD)):
+            return function
+        module = self._globals(names, str(names.get("__name__"))) if is_own else None
+        cells = function.__closure__ or ()
+        own_cells = tuple(types.CellType() for _ in cells)
+        own_names = names if module is None else vars(module)
+        made = types.FunctionType(function.__code__, own_names, function.__name__, None, own_cells)
+        made.__qualname__, made.__doc__, made.__module__ = function.__qualname__, function.__doc__, function.__module__
+        made.__annotations__ = function.__annotations__
+        made.__dict__ = function.__dict__  # the same dict: attributes are shared
+        self._functions[function] = weakref.ref(made)
+        _ORIGINALS[made] = weakref.ref(function)
+        changed = self._fill_cells(made, cells, own_cells)
+        if module is None and not changed:
+            del self._functions[function], _ORIGINALS[made]
+            return function
+        if function.__defaults__:
+            made.__defaults__ = tuple(map(self.adopted, function.__defaults__))
+        if function.__kwdefaults__:
+            made.__kwdefaults__ = {key: self.adopted(value) for key, value in function.__kwdefaults__.items()}
+        if module is not None:
+            module._state.include(function.__code__)
+        return made
+
+    # Cells hold the variables of enclosing functions. An adopted function has cells of its own with adopted values;
+    # whatever is assigned on either side is taken over when a call from outside begins or ends.
+
+    def _fill_cells(self, made: Any, cells: Any, own_cells: Any) -> bool:
+        entries: list[list[Any]] = []  # the user's cell, and what it and that of the adopted function held
+        changed = False
+        for cell, own in zip(cells, own_cells, strict=True):
+            value = _contents(cell)
+            new = MISSING if value is MISSING else self.adopted(value)
+            _set_contents(own, new)
+            changed |= new is not value
+            entries.append([cell, _held(value), _held(new)])
+        if entries:
+            self._cells[made] = entries
+        return changed
+
+    def _synchronize_all_cells(self) -> None:
+        if self._cells:
+            with self._lock:
+                for made in list(self._cells):
+                    self._synchronize_cells(made)
+
+    def _synchronize_cells(self, made: Any) -> None:
+        entries = self._cells.get(made)
+        if entries is None or id(made) in self._under_way:
+            return
+        self._under_way.add(id(made))
+        try:
+            for own, entry in zip(made.__closure__, entries, strict=True):
+                self._synchronize_cell(own, entry)
+        finally:
+            self._under_way.discard(id(made))
+
+    def _synchronize_cell(self, own: Any, entry: list[Any]) -> None:
+        cell, value, new = entry
+        mine, users = _contents(own), _contents(cell)
+        if mine is not new():
+            entry[1:] = _held(original_of(mine)), _held(mine)
+            _set_contents(cell, entry[1]())
+        elif users is not value():
+            changed = MISSING if users is MISSING else self.adopted(users)
+            entry[1:] = _held(users), _held(changed)
+            _set_contents(own, changed)
+        elif self._collecting and users is not MISSING:
+            self.adopted(users)  # for the globals that it uses
+
+    def _class(self, cls: type) -> Any:
+        made = self._classes.get(id(cls))
+        if made is not None and vars(made)[ORIGINAL] is cls:
+            for state in vars(made)[STATES]:
+                self._touch(state)
+            return made
+        if ORIGINAL in vars(cls) or not can_be_adopted(cls) or not self._defines_functions(cls):
+            return cls
+        bases = tuple(made for base in cls.__mro__[1:] if (made := self._class(base)) is not base)
+        made = adopted_class(cls, bases, self.adopted, original_of)
+        type.__setattr__(made, VIEWS, view_class(made, self._fetched))
+        self._classes[id(cls)] = made
+        with self.links() as found:
+            refresh_class(made)
+        vars(made)[STATES].update(found)
+        return made
+
+    def _defines_functions(self, cls: type) -> bool:
+        """Whether a class has methods in adopted modules."""
+        module = sys.modules.get(cls.__module__)
+        if module is not None and not self._is_own(vars(module)):
+            return False
+        functions = [value for value in vars(cls).values() if isinstance(value, FUNCTIONS)]
+        return bool(functions) and not any(map(is_adopted, functions))
+
+    def _view(self, value: Any) -> Any:
+        found = self._views.get(id(value))
+        if found is not None and original_of_view(found) is value:
+            return found
+        if original_of_view(value) is not MISSING:
+            return value
+        found = self._views[id(value)] = view_of(value, vars(self._classes[id(type(value))])[VIEWS])
+        return found
+
+    def _fetched(self, view: Any, value: Any) -> Any:
+        """The adopted version of an attribute that a view has fetched."""
+        with self.links() as found:
+            new = self.adopted(value)
+        states = type(view).__dict__[CLASS_OF_VIEW].__dict__[STATES]
+        if not found <= states:
+            states.update(found)
+            for state in list(states):
+                state.links.update(found)
+            self.version += 1
+        return new
+
+    def _method(self, method: types.MethodType) -> Any:
+        function, instance = self.adopted(method.__func__), self.adopted(method.__self__)
+        if function is method.__func__ and instance is method.__self__:
+            return method
+        return types.MethodType(function, instance)
+
+    def _partial(self, partial: functools.partial[Any]) -> Any:
+        parts = (partial.func, *partial.args, *partial.keywords.values())
+        if all(self.adopted(part) is part for part in parts):
+            return partial
+        keywords = {key: self.adopted(value) for key, value in partial.keywords.items()}
+        return functools.partial(self.adopted(partial.func), *map(self.adopted, partial.args), **keywords)
+
+    def _cached(self, cached: Any) -> Any:
+        reference = self._functions.get(cached)
+        found = None if reference is None else reference()
+        inner = self.adopted(cached.__wrapped__)
+        if found is None or found.__wrapped__ is not inner:
+            if inner is cached.__wrapped__:
+                return cached
+            found = _without_tensors(cached, inner)
+            self._functions[cached] = weakref.ref(found)
+            _ORIGINALS[found] = weakref.ref(cached)
+        return found
+
+    def _wrapper(self, descriptor: Any) -> Any:
+        """A classmethod or staticmethod."""
+        function = self.adopted(descriptor.__func__)
+        return descriptor if function is descriptor.__func__ else type(descriptor)(function)
+
+    def _property(self, value: property) -> Any:
+        parts = [self.adopted(part) for part in (value.fget, value.fset, value.fdel)]
+        same = parts == [value.fget, value.fset, value.fdel]
+        return value if same else type(value)(parts[0], parts[1], parts[2], value.__doc__)
+
+    def _cached_property(self, value: Any) -> Any:
+        function = self.adopted(value.func)
+        if function is value.func:
+            return value
+        made: Any = functools.cached_property(function)
+        made.attrname = value.attrname
+        return made
+
+    def _partialmethod(self, value: Any) -> Any:
+        function = self.adopted(value.func)
+        return value if function is value.func else functools.partialmethod(function, *value.args, **value.keywords)
+
+    def _tuple(self, value: tuple[Any, ...]) -> Any:
+        items = tuple(map(self.adopted, value))
+        return value if all(map(operator.is_, items, value)) else items
+
+    def _container(self, value: Any) -> Any:
+        found = self._containers.get(id(value))
+        if found is not None and found.original is value:
+            for item in found.values() if isinstance(found, dict) else found:
+                self.adopted(original_of(item))
+            return found
+        items = value.values() if isinstance(value, dict) else value
+        if id(value) in self._under_way or PLAIN.issuperset(map(type, items)):
+            return value
+        self._under_way.add(id(value))
+        try:
+            if all(self.adopted(item) is item for item in items):
+                return value
+            made = self._containers[id(value)] = CONTAINERS[type(value)](value, self.adopted, original_of)
+        finally:
+            self._under_way.discard(id(value))
+        return made
+
+
+HANDLERS: Final[dict[Any, Callable[[World, Any], Any]]] = {
+    types.FunctionType: World._function,
+    types.ModuleType: World._module,
+    AdoptedModule: World._module,
+    types.MethodType: World._method,
+    functools.partial: World._partial,
+    functools._lru_cache_wrapper: World._cached,
+    classmethod: World._wrapper,
+    staticmethod: World._wrapper,
+    property: World._property,
+    functools.cached_property: World._cached_property,
+    functools.partialmethod: World._partialmethod,
+    tuple: World._tuple,
+    list: World._container,
+    dict: World._container,
+}
+
+
+def _held(value: Any) -> Callable[[], Any]:
+    """A reference that tells whether a cell still holds a value; weak, as functions refer to themselves in cells."""
+    if isinstance(value, (types.FunctionType, type)):
+        return weakref.ref(value)
+    return lambda: value
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def _set_contents(cell: Any, value: Any) -> None:
+    if value is MISSING:
+        with contextlib.suppress(ValueError):
+            del cell.cell_contents
+    else:
+        cell.cell_contents = value
+
+
+def _without_tensors(cached: Any, inner: Callable[..., Any]) -> Any:
+    """A cached function that keeps no results for tensors, which are equal to others with another history."""
+    parameters = cached.cache_parameters()
+    keeping: Any = functools.lru_cache(**parameters)(inner)
+
+    @functools.wraps(inner, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(arg, Tensor) for arg in (*args, *kwargs.values())):
+            return inner(*args, **kwargs)
+        return keeping(*args, **kwargs)
+
+    def cache_clear() -> None:
+        cached.cache_clear()
+        keeping.cache_clear()
+
+    call.cache_clear, call.cache_info = cache_clear, keeping.cache_info  # type: ignore[attr-defined]
+    call.cache_parameters = cached.cache_parameters  # type: ignore[attr-defined]
+    return call
+
+
+def is_adopted(value: Any) -> bool:
+    """Whether a function is the adopted version of one, or is defined in one."""
+    return type(value) is types.FunctionType and (
+        value in _ORIGINALS or MODULE in value.__globals__
+    )
+
+
+def original_of(value: Any) -> Any:
+    """The user's own object for an adopted version; anything else is returned as it is."""
+    kind = type(value)
+    if kind in PLAIN:
+        return value
+    if kind is types.FunctionType:
+        found = _ORIGINALS.get(value)
+        found = None if found is None else found()
+        if found is not None:
+            return found
+    elif kind is AdoptedModule:
+        name = value._state.original.get("__name__")
+        module = sys.modules.get(name)
+        return module if module is not None and vars(module) is value._state.original else value
+    elif kind in (AdoptedList, AdoptedDict):
+        return value.original
+    elif kind is types.MethodType:
+        function, instance = original_of(value.__func__), original_of(value.__self__)
+        same = function is value.__func__ and instance is value.__self__
+        return value if same else types.MethodType(function, instance)
+    elif isinstance(value, type) and ORIGINAL in vars(value):
+        return vars(value)[ORIGINAL]
+    found = original_of_view(value) if not isinstance(value, type) else MISSING
+    if found is MISSING:
+        found = original_of_counterpart(value)
+    if found is MISSING:
+        found = original_builtin(value)
+    return value if found is MISSING or found is None else found
+
+
+def given_back(value: Any) -> Any:
+    """A result for the user: objects that adopted code has made are of the user's classes."""
+    kind = type(value)
+    if kind in PLAIN:
+        return value
+    if ORIGINAL in vars(kind):
+        object.__setattr__(value, "__class__", vars(kind)[ORIGINAL])
+        change_attributes(value, given_back)
+        return value
+    if kind is tuple or kind is list:
+        items = [given_back(item) for item in value]
+        return value if all(map(operator.is_, items, value)) else kind(items)
+    return original_of(value)
+
+
+_WORLDS: Final[dict[str, World]] = {}
+_LOCK: Final = threading.Lock()
+
+
+def world_of(names: dict[str, Any]) -> World:
+    """The world in which functions of a module are adopted.
+
+    Arguments:
+        names: the globals of the module.
+    """
+    root = root_of(names)
+    with _LOCK:
+        return _WORLDS.setdefault(root, World(root))

@@ -1,0 +1,67 @@
+"""Tensors for the arrays and numbers that a transform is given, and arrays and numbers for the tensors it returns."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..tensor.creation import from_numpy
+from ..tensor.modes import TRACE, current_mode
+from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, has_tangent
+from .tree import children_of, map_leaves
+
+__all__ = ["as_given", "as_inputs", "holds_tensors", "to_numpy"]
+
+NUMBERS: Final = (float, complex, np.inexact)
+AS_PYTHON: Final = frozenset(map(np.dtype, (float, complex, int, bool)))  # dtypes with a class of Python's own
+
+
+def holds_tensors(tree: Any) -> bool:
+    """Whether there is a tensor among the leaves of a tree."""
+    if isinstance(tree, Tensor):
+        return True
+    if type(tree) in (tuple, list):
+        return any(map(holds_tensors, tree))
+    if isinstance(tree, (np.ndarray, np.generic, float, complex, int, str)):
+        return False
+    found = children_of(tree)
+    return found is not None and any(map(holds_tensors, found[1]))
+
+
+def as_inputs(tree: Any) -> Any:
+    """The arguments of a function, with tensors for arrays of numbers, and scalars for floating-point numbers.
+
+    A number must become a scalar: `x += 1` binds a new one then, and leaves other names of the old one alone.
+    """
+    return map_leaves(_as_input, tree)
+
+
+def _as_input(leaf: Any) -> Any:
+    if isinstance(leaf, Tensor):  # one without dimensions passes for a number, too
+        return leaf
+    if isinstance(leaf, NUMBERS):
+        return as_scalar(from_array(np.array(leaf)))
+    if type(leaf) is np.ndarray and leaf.dtype.kind in "biufc" and leaf.dtype.isnative:
+        return from_numpy(leaf)
+    return leaf
+
+
+def as_given(results: Any, given: Any) -> Any:
+    """Results as the caller is to have them.
+
+    Arguments:
+        results: a tree of tensors.
+        given: what the caller gave: if there is a tensor in it, results stay tensors.
+    """
+    return results if holds_tensors(given) else map_leaves(to_numpy, results)
+
+
+def to_numpy(leaf: Any) -> Any:
+    """The array or number that a tensor holds; the tensor itself if a gradient could flow through it."""
+    if type(leaf) is not Tensor or current_edge(leaf) is not None or has_tangent(leaf) or current_mode() & TRACE:
+        return leaf
+    array = leaf._array
+    if not array.ndim:
+        return array.item() if array.dtype in AS_PYTHON else array[()]
+    return array if array.flags.owndata and array.flags.writeable else array.copy(order="K")
