@@ -148,3 +148,12 @@ def test_drawn_programs_have_the_same_gradients_without_any_of_the_shortcuts():
     )
     assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
     assert " passed" in result.stdout
+
+
+def test_a_build_without_the_global_lock_is_refused_at_import():
+    code = "import sys; sys._is_gil_enabled = lambda: False; import viewgrad"
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert run.returncode != 0
+    assert "ImportError: viewgrad needs Python's global interpreter lock" in run.stderr
+    assert "PYTHON_GIL=1" in run.stderr

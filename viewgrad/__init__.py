@@ -6,6 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as _numpy
 
+if not getattr(sys, "_is_gil_enabled", lambda: True)():
+    raise ImportError(
+        "viewgrad needs Python's global interpreter lock, which this free-threaded build runs without; start Python "
+        "with PYTHON_GIL=1 in the environment or with -X gil=1, or use a build with the lock. See "
+        "Note [Reference counts] in docs/notes/reference_counts.md for what relies on it"
+    )
+
 from . import autograd, errors, fft, func, linalg, operators, views
 from . import trace as _trace  # imported before the operator `trace` takes the name, never after
 from .adoption import adopt
