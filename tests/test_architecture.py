@@ -183,6 +183,15 @@ def test_no_helper_of_the_compiler_receives_a_compiled_function_or_changes_a_spe
                 assert node.attr not in slots, f"{name}:{node.lineno}"
 
 
+def test_lowering_handlers_use_the_public_context():
+    for name, tree in TREES.items():
+        if not name.startswith("viewgrad.compiler.lower.") or name.endswith(".context"):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "of":
+                assert not node.attr.startswith("_"), f"{name}:{node.lineno}"
+
+
 def test_one_function_changes_the_state_of_specializations():
     slots = {"state", "trace", "program", "cooldown", "fallback_reason", "near_singular_lines", "usage"}
     for name in ("viewgrad.compiler.api", "viewgrad.compiler.cache"):

@@ -1,14 +1,14 @@
-"""Indices by integers that are computed, or handed in: the window that is read or written is moved by them.
+"""Lowering of indices by integers that are computed, or are arguments: they move a window.
 
-So `emission[state, seen[t]]` is the same program whatever has been seen. An index that is out of range fails a check,
-and the function itself raises what it raises.
+`emission[state, seen[t]]` is one program for all values of `seen`. If an index is out of range, a guard fails, and the
+function itself raises the error.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,24 +17,21 @@ from ...trace.graph import Graph, Node, Value
 from ...trace.types import TensorType, row_strides
 from ..element_types import BOOL, INTEGER, as_number
 from ..trace_stream import Moved, TracedValue
-from .reductions import broadcast_labels
+from .context import LoweringContext, Shape, broadcast_labels
 
-if TYPE_CHECKING:
-    from ..lowering import Lowering
-
-__all__ = ["COMPUTED", "fixed_indices", "is_computed", "moved_read", "moved_write"]
+__all__ = ["COMPUTED", "UNRECORDED", "fixed_indices", "is_computed", "moved_read", "moved_write"]
 
 COMPUTED: Final = "a computed index"  # how integers leave the record that an index takes
-Shape = tuple[int, ...]
+UNRECORDED: Final = frozenset({"overwrite", "put_at_unrecorded", "add_at_unrecorded"})  # writes without a history
 
 
 def is_computed(node: Node) -> bool:
-    """Whether a node takes an index that is computed."""
+    """Return whether a node has an index that is computed."""
     return any(type(item) is Given for item in node.attributes[-1])
 
 
 def fixed_indices(graph: Graph) -> set[Value]:
-    """The integers that are indices of what cannot be compiled so, and must be what they were."""
+    """Return the integers that must not change, because an index by them cannot be compiled."""
     found: set[Value] = set()
     for node in graph.block:
         if node.kind == "gather_at":
@@ -50,7 +47,7 @@ def fixed_indices(graph: Graph) -> set[Value]:
 
 
 def _is_fit(node: Node, given: Sequence[Value]) -> bool:
-    """Whether a read or write by computed integers can be compiled."""
+    """Return whether a read or write by computed integers can be compiled."""
     kinds: list[Any] = [value.type for value in given]
     if any(type(kind) is not TensorType or kind.dtype != INTEGER for kind in kinds):
         return False
@@ -66,18 +63,18 @@ def _is_fit(node: Node, given: Sequence[Value]) -> bool:
     return node.kind.startswith("put_at") and not any(kind.shape for kind in kinds)
 
 
-def moved_read(of: Lowering, node: Node) -> TracedValue:
-    """The value of a read by computed integers."""
+def moved_read(of: LoweringContext, node: Node) -> TracedValue:
+    """Return the value of a read by computed integers."""
     source = node.inputs[0]
     assert source is not None
-    shape = of.type_of(source).shape
+    shape = of.shape_of(source)
     memory = of.taken(source)
     sizes, strides, offset, moves = _window(of, shape, row_strides(shape), node.attributes[0], node.inputs[1:])
-    return of.stream.read_at(memory.base, sizes, strides, memory.offset + offset, moves, node.location)
+    return of.read(memory, sizes, strides, offset, moves)
 
 
-def moved_write(of: Lowering, node: Node, unrecorded: bool) -> None:
-    """A write by computed integers."""
+def moved_write(of: LoweringContext, node: Node, unrecorded: bool) -> None:
+    """Lower a write by computed integers."""
     target, value = node.inputs[:2]
     assert target is not None and value is not None
     window, pattern = node.attributes
@@ -85,17 +82,15 @@ def moved_write(of: Lowering, node: Node, unrecorded: bool) -> None:
     sizes, strides, offset, moves = _window(of, window.sizes, window.strides, pattern, node.inputs[2:])
     memory = of.written(target)
     given, labels = of.given(source, target, value, sizes)
-    of.stream.write_at(
-        memory.base, sizes, strides, memory.offset + window.offset + offset, moves, given, labels, node.location,
-        unrecorded,
-    )
+    at = window.offset + offset
+    of.write(memory, sizes, given, labels, strides, at, moves=moves, unrecorded=unrecorded)
     of.remember(node.output, memory)
 
 
 def _window(
-    of: Lowering, shape: Shape, steps: Shape, pattern: Any, given: Sequence[Value | None]
+    of: LoweringContext, shape: Shape, steps: Shape, pattern: Any, given: Sequence[Value | None]
 ) -> tuple[Shape, Shape, int, list[Moved]]:
-    """The window that an index picks where its computed integers are 0, and what moves it.
+    """Return the window that an index picks if its computed integers are 0, and what moves it.
 
     Arguments:
         of: the lowering.
@@ -109,7 +104,7 @@ def _window(
     at = items.index(...)
     items[at : at + 1] = [slice(None)] * (len(shape) - named)
     values = {id(item): given[item.number] for item in items if type(item) is Given}
-    spread = np.broadcast_shapes(*[of.type_of(value).shape for value in values.values() if value is not None])
+    spread = np.broadcast_shapes(*[of.shape_of(value) for value in values.values() if value is not None])
     taken = [place for place, item in enumerate(items) if type(item) in (int, Given)]
     together = taken == list(range(taken[0], taken[-1] + 1))
     first = taken[0] if together else 0  # where the dimensions of the integers come in the result
@@ -143,7 +138,7 @@ def _window(
     strides[begin:begin] = [0] * len(spread)
     moves = []
     for value, dim in moving:
-        along = broadcast_labels(of.type_of(value).shape, spread)
+        along = broadcast_labels(of.shape_of(value), spread)
         labels = tuple([label if label < 0 else begin + label for label in along])
         found = _counted(of, value, shape[dim])
         if type(found) is TracedValue:
@@ -153,15 +148,12 @@ def _window(
     return tuple(sizes), tuple(strides), offset, moves
 
 
-def _counted(of: Lowering, value: Value, extent: int) -> Any:
-    """An index as it counts from the first element on, which is checked."""
+def _counted(of: LoweringContext, value: Value, extent: int) -> Any:
+    """Return an index that counts from the first element, and check that it is in range."""
     operand = of.operand(value)
-    assert of.node is not None
     if type(operand) is not TracedValue:
         number = as_number(operand.value, INTEGER)  # type: ignore[union-attr]
         return number if number >= 0 else number + extent
-    labels = tuple(range(len(operand.shape)))
-    place = of.emit("place", [(operand, labels), (extent, ())], operand.shape, labels, INTEGER.char)
-    missing = of.emit("missing", [(place, labels)], operand.shape, labels, BOOL.char)
-    of.check_none(missing)
+    place = of.apply("place", operand, extent, dtype=INTEGER.char)
+    of.check_none(of.apply("missing", place, dtype=BOOL.char))
     return place

@@ -1,11 +1,11 @@
-"""Operators of elements, which are broadcast against each other.
+"""Lowering of elementwise operators, whose operands are broadcast.
 
-Operands are brought to the dtype in which NumPy computes, so that an expression meets numbers of one kind.
+Operands are converted to the dtype in which NumPy computes, so that an expression has operands of one dtype.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,23 +14,19 @@ from ...trace.types import TensorType
 from ..element_types import BOOL, FLOAT, HELD, INTEGER, as_number
 from ..scalar_rules import BITWISE, FORWARD, INTEGERS, LOGICAL, OF_BOOLS
 from ..trace_stream import TracedValue
-from .casts import converted
+from .context import LoweringContext, Shape, labels_of
 
-if TYPE_CHECKING:
-    from ..lowering import Lowering
+__all__ = ["ELEMENTWISE"]
 
-__all__ = ["elementwise"]
-
-Shape = tuple[int, ...]
-# The operands of these that say which of the others is taken.
+# The operands of these that select one of the others.
 CHOOSING: Final = {"where": 0, "masked_fill": 1}
 ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div"})  # of floats and of others as they are
 # The operators that there are for the elements of a dtype, besides those that give bools.
 KERNELS: Final = {FLOAT: frozenset(FORWARD), INTEGER: frozenset(INTEGERS), BOOL: frozenset({"clone", *CHOOSING})}
 
 
-def elementwise(of: Lowering, node: Node) -> bool:
-    """An operator of elements; whether there is a kernel for these operands."""
+def _elementwise(of: LoweringContext, node: Node) -> bool:
+    """Lower an elementwise operator; return whether there is a kernel for these operands."""
     out = of.type_of(node.output)
     name = node.kind
     if None in node.inputs or (node.attributes and name not in ("clone",)):
@@ -58,19 +54,19 @@ def elementwise(of: Lowering, node: Node) -> bool:
         if place != choosing and type(operand) is not TracedValue:
             operand = as_number(operand, common)
         elif place != choosing and of.type_of(value).dtype not in fitting:
-            operand = converted(of, operand, common)  # type: ignore[arg-type]
+            operand = of.converted(operand, common)  # type: ignore[arg-type]
         taken.append((operand, labels))
-    of.values[node.output] = of.emit(name, taken, out.shape, tuple(range(len(out.shape))), out.dtype.char)
+    of.assign(node.output, of.emit(name, taken, out.shape, labels_of(out.shape), out.dtype.char))
     return True
 
 
 def _common(dtypes: list[np.dtype[Any]]) -> np.dtype[Any]:
-    """The dtype in which values are compared."""
+    """Return the dtype in which values are compared."""
     return dtypes[0] if len(set(dtypes)) == 1 else np.result_type(*dtypes)
 
 
-def _of_numbers(of: Lowering, node: Node, out: TensorType) -> bool:
-    """An operator of single floats, which most records consist of; whether it was one."""
+def _of_numbers(of: LoweringContext, node: Node, out: TensorType) -> bool:
+    """Lower an operator of scalar floats, which most traces consist of; return whether it is one."""
     if out.dtype is not FLOAT or node.kind not in FORWARD or node.kind in OF_BOOLS:
         return False
     taken: list[tuple[Any, Shape]] = []
@@ -80,5 +76,8 @@ def _of_numbers(of: Lowering, node: Node, out: TensorType) -> bool:
             return False
         operand = of.operand(value)  # type: ignore[arg-type]
         taken.append((operand, ()) if type(operand) is TracedValue else (float(operand.value), ()))  # type: ignore[union-attr]
-    of.values[node.output] = of.emit(node.kind, taken, (), ())
+    of.assign(node.output, of.emit(node.kind, taken, (), ()))
     return True
+
+
+ELEMENTWISE: Final = dict.fromkeys([*FORWARD, *(BITWISE.keys() - FORWARD.keys())], _elementwise)

@@ -1,84 +1,77 @@
-"""Determinants, inverses and systems of equations of small matrices, by elements; and matrices with a given diagonal.
+"""Lowering of determinants, inverses and linear systems of small matrices to scalars; and of diagonal matrices.
 
-Filters have them in each step, where a call of NumPy's function takes longer than all else. By cofactors, which for up
-to three rows are as good as elimination. Matrices that are nearly singular are left to NumPy.
+Filters use them in each step, where a call of NumPy's function takes longer than everything else. Cofactors are as
+accurate as elimination for up to three rows. Nearly singular matrices are left to NumPy.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
+from typing import Any, Final
 
 from ...trace.graph import Node, Value
 from ...trace.types import row_strides
+from ..element_types import BOOL, FLOAT
+from ..trace_stream import TracedValue
+from .context import LoweringContext, labels_of
 from .reductions import options_of
-
-if TYPE_CHECKING:
-    from ..lowering import Lowering
-    from ..trace_stream import TracedValue
 
 __all__ = ["SMALL_MATRICES"]
 
 LARGEST: Final = 3
 LEAST: Final = 1e-6  # of its terms: a determinant that is smaller has lost too many digits
-FLOAT: Final = np.dtype(float)
 Rows = list[list[Any]]
 
 
-def _det(of: Lowering, node: Node) -> bool:
+def _det(of: LoweringContext, node: Node) -> bool:
     rows = _rows(of, node)
     if rows is None:
         return False
-    of.values[node.output] = of.emit("positive", [(_determinant(of, rows), ())], (), ())
+    of.assign(node.output, of.apply("positive", _determinant(of, rows)))
     return True
 
 
-def _slogdet(of: Lowering, node: Node) -> bool:
+def _slogdet(of: LoweringContext, node: Node) -> bool:
     rows = _rows(of, node)
     if rows is None:
         return False
     determinant = _regular(of, node, rows)
-    size = of.emit("abs", [(determinant, ())], (), ())
+    size = of.apply("abs", determinant)
     for output, name, operand in zip(node.outputs, ("sign", "log"), (determinant, size), strict=True):
-        of.values[output] = of.emit(name, [(operand, ())], (), ())
+        of.assign(output, of.apply(name, operand))
     return True
 
 
-def _inv(of: Lowering, node: Node) -> bool:
+def _inv(of: LoweringContext, node: Node) -> bool:
     rows = _rows(of, node)
     if rows is None:
         return False
     determinant = _regular(of, node, rows)
     count = len(rows)
-    base, start = of.new_part(("inverse", node.location), count * count)
+    made = of.new_part("inverse", count * count)
     for i in range(count):
         for j in range(count):
-            value = of.emit("div", [(_cofactor(of, rows, j, i), ()), (determinant, ())], (), ())
-            of.stream.write(base, (), (), start + i * count + j, value, (), node.location)
-    of.remember_part(node.output, base, start)
+            of.write(made, (), of.apply("div", _cofactor(of, rows, j, i), determinant), offset=i * count + j)
+    of.remember(node.output, made)
     return True
 
 
-def _solve(of: Lowering, node: Node) -> bool:
+def _solve(of: LoweringContext, node: Node) -> bool:
     rows = _rows(of, node)
     right = node.inputs[1]
     if rows is None or right is None or of.type_of(right).dtype != FLOAT:
         return False
-    shape = of.type_of(right).shape
+    shape = of.shape_of(right)
     count = len(rows)
     if len(shape) not in (1, 2) or shape[0] != count or 0 in shape:
         return False
     determinant = _regular(of, node, rows)
     rest = shape[1:]
-    memory, moves, labels = of.taken(right), row_strides(rest), tuple(range(len(rest)))
+    memory, moves, labels = of.taken(right), row_strides(rest), labels_of(rest)
     step = math.prod(rest)
-    given = [
-        of.stream.read(memory.base, rest, moves, memory.offset + i * step, node.location) for i in range(count)
-    ]
-    base, start = of.new_part(("solution", node.location), count * step)
+    given = [of.read(memory, rest, moves, i * step) for i in range(count)]
+    made = of.new_part("solution", count * step)
     for i in range(count):
         terms = [
             of.emit("mul", [(_cofactor(of, rows, j, i), ()), (given[j], labels)], rest, labels) for j in range(count)
@@ -87,27 +80,27 @@ def _solve(of: Lowering, node: Node) -> bool:
         for term in terms[1:]:
             total = of.emit("add", [(total, labels), (term, labels)], rest, labels)
         value = of.emit("div", [(total, labels), (determinant, ())], rest, labels)
-        of.stream.write(base, rest, moves, start + i * step, value, labels, node.location)
-    of.remember_part(node.output, base, start)
+        of.write(made, rest, value, labels, moves, i * step)
+    of.remember(node.output, made)
     return True
 
 
-def _diag_embed(of: Lowering, node: Node) -> bool:
+def _diag_embed(of: LoweringContext, node: Node) -> bool:
     value = node.inputs[0]
     if value is None or of.type_of(value).dtype != FLOAT or options_of(node) is None:
         return False
-    shape = of.type_of(value).shape
+    shape = of.shape_of(value)
     if len(shape) != 1 or not shape[0]:
         return False
     count = shape[0]
     operand = of.named(value)
-    base, start = of.new_part(("diagonal", node.location), count * count)
-    of.stream.write(base, shape, (count + 1,), start, operand, (0,), node.location)
-    of.remember_part(node.output, base, start)
+    made = of.new_part("diagonal", count * count)
+    of.write(made, shape, operand, (0,), (count + 1,))
+    of.remember(node.output, made)
     return True
 
 
-SMALL_MATRICES: Final[dict[str, Callable[[Any, Node], bool]]] = {
+SMALL_MATRICES: Final[dict[str, Callable[[LoweringContext, Node], bool]]] = {
     "det": _det, "slogdet": _slogdet, "inv": _inv, "solve": _solve, "diag_embed": _diag_embed,
 }  # fmt: skip
 
@@ -115,50 +108,49 @@ SMALL_MATRICES: Final[dict[str, Callable[[Any, Node], bool]]] = {
 # -- what they are made of ---------------------------------------------------------------------------------------------
 
 
-def _rows(of: Lowering, node: Node) -> Rows | None:
-    """The elements of the matrix that a node takes; None where it is no small one."""
+def _rows(of: LoweringContext, node: Node) -> Rows | None:
+    """Return the elements of the matrix that a node takes; None if it is not small."""
     value: Value | None = node.inputs[0]
-    if value is None or of.type_of(value).dtype != FLOAT or node.location in of.irregular:
+    if value is None or of.type_of(value).dtype != FLOAT or node.location in of.near_singular:
         return None
-    shape = of.type_of(value).shape
+    shape = of.shape_of(value)
     if len(shape) != 2 or shape[0] != shape[1] or not 0 < shape[0] <= LARGEST:
         return None
     memory, count = of.taken(value), shape[0]
     return [
-        [of.stream.read(memory.base, (), (), memory.offset + i * count + j, node.location) for j in range(count)]
+        [of.read(memory, (), (), i * count + j) for j in range(count)]
         for i in range(count)
     ]
 
 
-def _cofactor(of: Lowering, rows: Rows, i: int, j: int) -> Any:
-    """The signed determinant of the matrix without a row and a column."""
+def _cofactor(of: LoweringContext, rows: Rows, i: int, j: int) -> Any:
+    """Return the signed determinant of the matrix without a row and a column."""
     if len(rows) == 1:
         return 1.0
     found = _determinant(of, [[*row[:j], *row[j + 1 :]] for row in (*rows[:i], *rows[i + 1 :])])
-    return of.emit("neg", [(found, ())], (), ()) if (i + j) % 2 else found
+    return of.apply("neg", found) if (i + j) % 2 else found
 
 
-def _determinant(of: Lowering, rows: Rows, signed: bool = True) -> TracedValue:
-    """The determinant; without signs, what its terms would come to if none of them took away from another."""
+def _determinant(of: LoweringContext, rows: Rows, signed: bool = True) -> TracedValue:
+    """Return the determinant; without signs, the sum of the magnitudes of its terms."""
     if len(rows) == 1:
         return rows[0][0]  # type: ignore[no-any-return]
     total = None
     for j, first in enumerate(rows[0]):
         minor = _determinant(of, [[*row[:j], *row[j + 1 :]] for row in rows[1:]], signed)
-        term = of.emit("mul", [(first, ()), (minor, ())], (), ())
+        term = of.apply("mul", first, minor)
         step = "sub" if signed and j % 2 else "add"
-        total = term if total is None else of.emit(step, [(total, ()), (term, ())], (), ())
+        total = term if total is None else of.apply(step, total, term)
     assert total is not None
     return total
 
 
-def _regular(of: Lowering, node: Node, rows: Rows) -> TracedValue:
-    """The determinant; where it is nothing but a difference of equals, the program is not for this matrix."""
+def _regular(of: LoweringContext, node: Node, rows: Rows) -> TracedValue:
+    """Return the determinant, and emit a guard: it must not be the difference of almost equal terms."""
     determinant = _determinant(of, rows)
-    size = of.emit("abs", [(determinant, ())], (), ())
-    sizes = [[of.emit("abs", [(each, ())], (), ()) for each in row] for row in rows]
-    least = of.emit("mul", [(_determinant(of, sizes, signed=False), ()), (LEAST, ())], (), ())
-    is_regular = of.emit("greater", [(size, ()), (least, ())], (), (), "?")
-    of.stream.check(is_regular, True, node.location)
+    size = of.apply("abs", determinant)
+    sizes = [[of.apply("abs", each) for each in row] for row in rows]
+    least = of.apply("mul", _determinant(of, sizes, signed=False), LEAST)
+    of.check(of.apply("greater", size, least, dtype=BOOL.char), True)
     of.stream.regular.add(node.location)
     return determinant

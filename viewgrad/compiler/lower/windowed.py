@@ -1,51 +1,45 @@
-"""Operators that are made of windows of an array: differences, parts of matrices, cross products, places of extrema."""
+"""Lowering of operators that combine windows of arrays: differences, triangles, cross products, `argmax`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import numpy as np
 
 from ...trace.graph import Node, Value
 from ...trace.types import row_strides
 from ..element_types import BOOL, FLOAT, HELD, INTEGER
-from .casts import converted
+from ..trace_stream import TracedValue
+from .context import LoweringContext, Shape, labels_of
 from .reductions import options_of, reduced_dims
 
-if TYPE_CHECKING:
-    from ..lowering import Lowering
-    from ..trace_stream import TracedValue
+__all__ = ["WINDOWED"]
 
-__all__ = ["PARTS"]
-
-Shape = tuple[int, ...]
 MOST: Final = 8  # differences of differences
 
 
-def _window(of: Lowering, value: Value, starts: Sequence[int], sizes: Shape) -> TracedValue:
-    """A part of an array: where it begins, and its lengths."""
-    memory, strides = of.taken(value), row_strides(of.type_of(value).shape)
-    offset = memory.offset + sum(start * stride for start, stride in zip(starts, strides))
-    assert of.node is not None
-    return of.stream.read(memory.base, sizes, strides, offset, of.node.location)
+def _window(of: LoweringContext, value: Value, starts: Sequence[int], sizes: Shape) -> TracedValue:
+    """Return a part of an array, given where it begins and its shape."""
+    strides = row_strides(of.shape_of(value))
+    return of.read(of.taken(value), sizes, strides, sum(start * stride for start, stride in zip(starts, strides)))
 
 
-def _floats(of: Lowering, node: Node) -> list[Value] | None:
-    """The inputs of a node, where all are of floats, and have elements."""
+def _floats(of: LoweringContext, node: Node) -> list[Value] | None:
+    """Return the inputs of a node, if all are floats and have elements."""
     values = [value for value in node.inputs if value is not None]
     if len(values) < len(node.inputs) or any(of.type_of(value).dtype != FLOAT for value in values):
         return None
-    return values if all(math.prod(of.type_of(value).shape) for value in values) else None
+    return values if all(of.size_of(value) for value in values) else None
 
 
-def _diff(of: Lowering, node: Node) -> bool:
+def _diff(of: LoweringContext, node: Node) -> bool:
     values, options = _floats(of, node), options_of(node, "n", "axis")
-    if values is None or options is None or not math.prod(of.type_of(node.output).shape):
+    if values is None or options is None or not of.size_of(node.output):
         return False
     times, axis = options
-    shape = of.type_of(values[0]).shape
+    shape = of.shape_of(values[0])
     if not 1 <= times <= MOST or not shape:
         return False
     axis %= len(shape)
@@ -53,22 +47,17 @@ def _diff(of: Lowering, node: Node) -> bool:
     begin = [0] * len(shape)
     low = _window(of, values[0], begin, sizes)
     begin[axis] = 1
-    labels = tuple(range(len(shape)))
-    found = of.emit("sub", [(_window(of, values[0], begin, sizes), labels), (low, labels)], sizes, labels)
+    found = of.apply("sub", _window(of, values[0], begin, sizes), low)
     for _ in range(times - 1):
-        base, start = of.new_part(("differences", node.location), math.prod(sizes))
-        strides = row_strides(sizes)
-        of.stream.write(base, sizes, strides, start, found, labels, node.location)
+        made, strides = of.new_part("differences", math.prod(sizes)), row_strides(sizes)
+        of.write(made, sizes, found)
         sizes = tuple([n - (dim == axis) for dim, n in enumerate(sizes)])
-        parts = [
-            of.stream.read(base, sizes, strides, start + moved * strides[axis], node.location) for moved in (1, 0)
-        ]
-        found = of.emit("sub", [(part, labels) for part in parts], sizes, labels)
-    of.values[node.output] = found
+        found = of.apply("sub", *[of.read(made, sizes, strides, moved * strides[axis]) for moved in (1, 0)])
+    of.assign(node.output, found)
     return True
 
 
-def _extremum_place(of: Lowering, node: Node) -> bool:
+def _extremum_place(of: LoweringContext, node: Node) -> bool:
     """`argmax` and `argmin`: the least number of an element that is the extremum, or is no number."""
     values, options = _floats(of, node), options_of(node, "axis", "keepdims")
     if values is None or options is None:
@@ -89,35 +78,35 @@ def _extremum_place(of: Lowering, node: Node) -> bool:
     places = of.emit("place_if_hit", [(hits, labels), (numbers, along)], shape, labels)
     out = tuple([-1 if dim in dims else dim for dim in labels if keepdims or dim not in dims])
     first = of.emit("least", [(places, labels)], shape, out)
-    of.values[node.output] = converted(of, first, INTEGER)
+    of.assign(node.output, of.converted(first, INTEGER))
     return True
 
 
-def _part_of_matrix(of: Lowering, node: Node) -> bool:
+def _part_of_matrix(of: LoweringContext, node: Node) -> bool:
     """`tril` and `triu`: what is not wanted is zero."""
     values, options = _floats(of, node), options_of(node, "k")
-    if values is None or options is None or len(of.type_of(values[0]).shape) < 2:
+    if values is None or options is None or len(of.shape_of(values[0])) < 2:
         return False
-    shape = of.type_of(values[0]).shape
+    shape = of.shape_of(values[0])
     part = np.tril if node.kind == "tril" else np.triu
     kept = part(np.ones(shape[-2:]), options[0])
     mask = of.constant(f"{node.kind} {options[0]}", kept, shared=True)
-    labels = tuple(range(len(shape)))
-    taken = [(converted(of, mask, BOOL), labels[-2:]), (of.named(values[0]), labels), (0.0, ())]
-    of.values[node.output] = of.emit("where", taken, shape, labels)
+    labels = labels_of(shape)
+    taken = [(of.converted(mask, BOOL), labels[-2:]), (of.named(values[0]), labels), (0.0, ())]
+    of.assign(node.output, of.emit("where", taken, shape, labels))
     return True
 
 
-def _cross(of: Lowering, node: Node) -> bool:
+def _cross(of: LoweringContext, node: Node) -> bool:
     values, options = _floats(of, node), options_of(node, "axis")
     if values is None or options is None or options[0] not in (-1, None):
         return False
-    shapes = [of.type_of(value).shape for value in values]
+    shapes = [of.shape_of(value) for value in values]
     if any(not shape or shape[-1] != 3 for shape in shapes) or shapes[0] != shapes[1]:
         return False
     shape = shapes[0]
     sizes, labels = shape[:-1], tuple(range(len(shape) - 1))
-    base, start = of.new_part(("crossed", node.location), math.prod(shape))
+    made = of.new_part("crossed", math.prod(shape))
     strides = row_strides(shape)
     parts = [[_window(of, value, (*(0,) * len(sizes), dim), (*sizes, 1)) for dim in range(3)] for value in values]
     along = (*labels, -1)
@@ -127,18 +116,17 @@ def _cross(of: Lowering, node: Node) -> bool:
             of.emit("mul", [(parts[0][first], along), (parts[1][second], along)], sizes, labels)
             for first, second in ((one, other), (other, one))
         ]
-        made = of.emit("sub", [(product, labels) for product in products], sizes, labels)
-        of.stream.write(base, sizes, strides[:-1], start + dim, made, labels, node.location)
-    of.remember_part(node.output, base, start)
+        of.write(made, sizes, of.apply("sub", *products), labels, strides[:-1], dim)
+    of.remember(node.output, made)
     return True
 
 
-def _tensordot(of: Lowering, node: Node) -> bool:
+def _tensordot(of: LoweringContext, node: Node) -> bool:
     """Sums of products over the last axes of one array and the first ones of the other."""
     values, options = _floats(of, node), options_of(node, "axes")
     if values is None or options is None:
         return False
-    shapes = [of.type_of(value).shape for value in values]
+    shapes = [of.shape_of(value) for value in values]
     axes = options[0]
     if isinstance(axes, (int, np.integer)):
         sides = [list(range(len(shapes[0]) - axes, len(shapes[0]))), list(range(axes))]
@@ -156,36 +144,36 @@ def _tensordot(of: Lowering, node: Node) -> bool:
         along |= {dim: kept + place for place, dim in enumerate(sides[number])}
         labels.append(tuple([along[dim] for dim in range(len(shape))]))
     taken = [(of.named(value), each) for value, each in zip(values, labels)]
-    of.values[node.output] = of.emit("mul", taken, sizes, tuple(range(kept)))
+    of.assign(node.output, of.emit("mul", taken, sizes, tuple(range(kept))))
     return True
 
 
-def _counted(of: Lowering, node: Node) -> bool:
+def _counted(of: LoweringContext, node: Node) -> bool:
     """`any`, `all` and `count_nonzero` of bools."""
     (value,), options = node.inputs, options_of(node, "axis", "keepdims")
     if value is None or options is None or of.type_of(value).dtype != BOOL:
         return False
-    shape = of.type_of(value).shape
+    shape = of.shape_of(value)
     if not shape or not math.prod(shape):
         return False
     axis, keepdims = options
-    labels, dims = tuple(range(len(shape))), reduced_dims(axis, len(shape))
+    labels, dims = labels_of(shape), reduced_dims(axis, len(shape))
     out = tuple([-1 if dim in dims else dim for dim in labels if keepdims or dim not in dims])
     operand = of.named(value)
-    count = of.emit("sum", [(converted(of, operand, FLOAT), labels)], shape, out)
-    kept = tuple(range(len(count.shape)))
+    count = of.emit("sum", [(of.converted(operand, FLOAT), labels)], shape, out)
+    kept = labels_of(count.shape)
     if node.kind == "count_nonzero":
-        of.values[node.output] = converted(of, count, INTEGER)
+        of.assign(node.output, of.converted(count, INTEGER))
         return True
     if node.kind == "any":
-        of.values[node.output] = of.emit("not_equal", [(count, kept), (0.0, ())], count.shape, kept, BOOL.char)
+        of.assign(node.output, of.emit("not_equal", [(count, kept), (0.0, ())], count.shape, kept, BOOL.char))
         return True
     full = float(math.prod(shape[dim] for dim in dims))
-    of.values[node.output] = of.emit("equal", [(count, kept), (full, ())], count.shape, kept, BOOL.char)
+    of.assign(node.output, of.emit("equal", [(count, kept), (full, ())], count.shape, kept, BOOL.char))
     return True
 
 
-def _taken(of: Lowering, node: Node) -> bool:
+def _taken(of: LoweringContext, node: Node) -> bool:
     """`take` of places that are known."""
     value, given = node.inputs
     options = options_of(node, "axis", "mode")
@@ -194,17 +182,17 @@ def _taken(of: Lowering, node: Node) -> bool:
     if given.node.kind != "constant":
         return False
     indices, (axis, mode) = given.node.attributes[0].array, options
-    shape = of.type_of(value).shape
+    shape = of.shape_of(value)
     numbers = np.arange(math.prod(shape)).reshape(shape)
     places = np.asarray(np.take(numbers, indices, axis, mode=mode))
-    if not places.size or places.shape != of.type_of(node.output).shape:
+    if not places.size or places.shape != of.shape_of(node.output):
         return False
     memory = of.taken(value)
-    of.values[node.output] = of.stream.gather(memory.base, places, memory.offset, node.location)
+    of.assign(node.output, of.gather(memory, places))
     return True
 
 
-PARTS: Final[dict[str, Callable[[Any, Node], bool]]] = {
+WINDOWED: Final[dict[str, Callable[[LoweringContext, Node], bool]]] = {
     "diff": _diff, "argmax": _extremum_place, "argmin": _extremum_place, "tril": _part_of_matrix,
     "triu": _part_of_matrix, "cross": _cross, "tensordot": _tensordot, "any": _counted, "all": _counted,
     "count_nonzero": _counted, "take": _taken,

@@ -1,0 +1,155 @@
+"""Lowering of reads, writes and additions by index arrays, whose places are known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ...trace.attributes import Given, thawed
+from ...trace.graph import Node
+from ..trace_stream import TracedValue
+from .context import LoweringContext, Memory, Shape, is_single
+from .dynamic_index import UNRECORDED, is_computed, moved_read, moved_write
+
+__all__ = ["INDEXING"]
+
+ROUNDS: Final = 32  # how often one place may be added to
+
+
+def _index(of: LoweringContext, node: Node) -> bool:
+    value = node.inputs[0]
+    assert value is not None
+    if is_computed(node) and of.fixed.isdisjoint(node.inputs[1:]):
+        of.assign(node.output, moved_read(of, node))
+        return True
+    (pattern,) = node.attributes
+    places = _places(of, node, of.shape_of(value), pattern)
+    memory = of.taken(value)
+    crowded = of.stream.is_crowded("gather", node.location, memory.base, places.shape)
+    strides = None if crowded else _strides_of(places)
+    if strides is None:
+        of.assign(node.output, of.gather(memory, places))
+    else:
+        of.assign(node.output, of.read(memory, places.shape, strides, int(places.flat[0])))
+    return True
+
+
+def _index_put(of: LoweringContext, node: Node) -> bool:
+    target, value = node.inputs[:2]
+    assert target is not None and value is not None
+    unrecorded = node.kind in UNRECORDED
+    if is_computed(node) and of.fixed.isdisjoint(node.inputs[2:]):
+        moved_write(of, node, unrecorded)
+        return True
+    window, pattern = node.attributes
+    numbers = np.arange(of.size_of(target))
+    places = _places(of, node, window.sizes, pattern, _window_of(numbers, window))
+    source = of.operand(value)
+    memory = of.written(target)
+    given, labels = of.given(source, target, value, places.shape)
+    last = _last_mentions(places)
+    crowded = of.stream.is_crowded("scatter", node.location, memory.base, places.shape)
+    if last is not None:
+        part, labels = _picked(of, given, labels, places.shape, last)
+        of.scatter(memory, places.reshape(-1)[last], part, labels, unrecorded)
+    elif crowded or (strides := _strides_of(places)) is None:
+        of.scatter(memory, places, given, labels, unrecorded)
+    else:
+        of.write(memory, places.shape, given, labels, strides, int(places.flat[0]), unrecorded=unrecorded)
+    of.remember(node.output, memory)
+    return True
+
+
+def _index_add(of: LoweringContext, node: Node) -> bool:
+    """Add a value at places of a buffer, once for each mention: of one place one mention after the other."""
+    target, value = node.inputs[:2]
+    assert target is not None and value is not None
+    window, pattern = node.attributes
+    numbers = np.arange(of.size_of(target))
+    places = _places(of, node, window.sizes, pattern, _window_of(numbers, window))
+    rounds = _mentions(places)
+    if len(rounds) > ROUNDS or is_single(target):
+        raise of.refused("adding to one place many times is not compiled")
+    source = of.operand(value)
+    memory = of.written(target)
+    given, labels = of.given(source, target, value, places.shape)
+    for chosen in rounds:
+        part, of_part = _picked(of, given, labels, places.shape, chosen)
+        here = places.reshape(-1)[chosen]
+        before = of.gather(memory, here)
+        total = of.emit("add", [(before, (0,)), (part, of_part)], here.shape, (0,), of.type_of(target).dtype.char)
+        of.scatter(memory, here, total, (0,), node.kind in UNRECORDED)
+    of.remember(node.output, memory)
+    return True
+
+
+def _picked(of: LoweringContext, given: Any, labels: Shape, shape: Shape, chosen: Any) -> tuple[Any, Shape]:
+    """Return some elements of a value that is broadcast to a shape, one after the other, and their labels."""
+    if type(given) is not TracedValue:
+        return given, ()
+    memory: Memory = of.new_part("picked", math.prod(shape), of.dtype_of(given))
+    of.write(memory, shape, given, labels)
+    return of.gather(memory, chosen), (0,)
+
+
+def _places(of: LoweringContext, node: Node, shape: Shape, pattern: Any, numbers: Any = None) -> np.ndarray[Any, Any]:
+    """Return the numbers of the elements that an index picks.
+
+    Arguments:
+        of, node: the context, and the node.
+        shape: the shape of what is indexed.
+        pattern: the index.
+        numbers: the numbers of its elements; those of an array in C order if there are none.
+    """
+    given = node.inputs[1 if node.kind == "gather_at" else 2 :]
+    known = [None if value is None else of.expected.get(value) for value in given]
+    if any(type(item) is Given and known[item.number] is None for item in pattern):
+        raise of.refused("an index by computed arrays is not compiled")
+    pattern = [known[item.number] if type(item) is Given else item for item in pattern]
+    if numbers is None:
+        numbers = np.arange(math.prod(shape)).reshape(shape)
+    found: np.ndarray[Any, Any] = np.asarray(numbers[tuple([thawed(item) for item in pattern])])
+    return found
+
+
+def _last_mentions(places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+    """Return the numbers of those places that do not occur again later; None if no place occurs twice."""
+    flat = places.reshape(-1)
+    _, first = np.unique(flat[::-1], return_index=True)
+    return None if len(first) == flat.size else np.sort(flat.size - 1 - first)
+
+
+def _mentions(places: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+    """Return the numbers of the first mentions of places, then those of the second ones, and so on."""
+    flat = places.reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    begins = np.flatnonzero(np.r_[True, np.diff(flat[order]) != 0]) if flat.size else np.zeros(0, int)
+    ranks = np.empty(flat.size, int)
+    ranks[order] = np.arange(flat.size) - np.repeat(begins, np.diff(np.r_[begins, flat.size]))
+    return [np.flatnonzero(ranks == rank) for rank in range(int(ranks.max(initial=-1)) + 1)]
+
+
+def _strides_of(places: np.ndarray[Any, Any]) -> Shape | None:
+    """Return the strides of the window that some places form; None if they form none, or if one occurs twice."""
+    if not places.size:
+        return None
+    strides = tuple([
+        int(places.take(1, axis).flat[0] - places.flat[0]) if n > 1 else 0 for axis, n in enumerate(places.shape)
+    ])
+    window = places.flat[0] + sum(np.ix_(*[np.arange(n) * step for n, step in zip(places.shape, strides)]))
+    return strides if np.array_equal(window, places) and np.unique(places).size == places.size else None
+
+
+def _window_of(flat: np.ndarray[Any, Any], window: Any) -> np.ndarray[Any, Any]:
+    """Return a window of an array in C order."""
+    strides = [stride * flat.itemsize for stride in window.strides]
+    return np.ndarray(window.sizes, flat.dtype, flat, window.offset * flat.itemsize, strides)
+
+
+INDEXING: Final[dict[str, Callable[[LoweringContext, Node], bool]]] = {
+    "gather_at": _index, "put_at": _index_put, "put_at_unrecorded": _index_put, "add_at": _index_add,
+    "add_at_unrecorded": _index_add,
+}  # fmt: skip
