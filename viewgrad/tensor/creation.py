@@ -47,7 +47,7 @@ def _fresh(array: np.ndarray[Any, Any], requires_grad: bool, garbage: bool = Fal
     out = from_array(array)
     if current_mode() > GRAD:
         notify_created(out, garbage=garbage)
-    return out.requires_grad_() if requires_grad else out
+    return out.requires_grad_(requires_grad) if requires_grad else out
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
@@ -145,8 +145,13 @@ def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
     """
     if isinstance(value, np.ndarray) and value.dtype == object:
         value = value.tolist()
+    if dtype.kind != "c" and type(value) is complex:
+        return from_number(np.asarray(value, dtype))  # raises NumPy's own error
     try:
-        return as_operand(value)
+        made = as_operand(value)
+        if dtype.kind != "c" and made._array.dtype.kind == "c" and type(value) in (list, tuple):
+            np.asarray(made._array.tolist(), dtype)  # as before
+        return made
     except (UnsupportedTypeError, TypeError):
         if not (value is None or isinstance(value, (str, bytes, list, tuple))):
             raise
@@ -182,7 +187,7 @@ def array(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
         return Tensor(data, dtype, requires_grad)
     made: Any = data.clone() if isinstance(data, Tensor) else joined(data)
     made = made if dtype is None else made.astype(dtype)
-    return made.requires_grad_() if requires_grad else made  # type: ignore[no-any-return]
+    return made.requires_grad_(requires_grad) if requires_grad else made  # type: ignore[no-any-return]
 
 
 def holds_tensor(value: object) -> bool:
@@ -399,7 +404,7 @@ def _filled(array: np.ndarray[Any, Any], value: Tensor, requires_grad: bool) -> 
     """A tensor over `array`, with `value` written over all of it."""
     out = _fresh(array, False, garbage=True)
     out.copy_(value)
-    return out.requires_grad_() if requires_grad else out
+    return out.requires_grad_(requires_grad) if requires_grad else out
 
 
 def _array(other: Any) -> Any:

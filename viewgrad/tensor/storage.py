@@ -312,6 +312,12 @@ def scalar_write(writer: str = "") -> ScalarWriteError:
     )
 
 
+def refuse_writes(tensor: Tensor) -> None:
+    """Refuse writes to the memory that was just made for a scalar, as they would not reach it."""
+    storage = storage_of(tensor)
+    storage.windows = WriteLock(storage.root, ScalarWriteError, scalar_write("a write to a view of a scalar").message)
+
+
 def save(tensor: Tensor) -> SavedTensor:
     """Return what a node keeps of the current value of `tensor`."""
     storage: Storage | None = tensor._storage
@@ -372,7 +378,7 @@ class InferenceScalars(Storage):
     def __init__(self) -> None:
         super().__init__(np.empty(()))
         self.inference = True
-        self.windows = WriteLock(self.root, ScalarWriteError, str(scalar_write()))
+        self.windows = WriteLock(self.root, ScalarWriteError, scalar_write().message)
 
     def save(self, array: Array, index: Any) -> SavedTensor:
         """Return what a node keeps of a scalar: its value."""

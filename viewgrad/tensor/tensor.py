@@ -122,7 +122,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         if current_mode() > GRAD:
             notify_created(self, given)
         if requires_grad:
-            self.requires_grad_()
+            self.requires_grad_(requires_grad)
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
@@ -254,6 +254,9 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
         A scalar becomes an array without dimensions by it: a leaf can be updated in place.
         """
+        given: Any = requires_grad
+        if not isinstance(given, bool | np.bool_):
+            raise TypeError(f"requires_grad must be a bool, not {given!r}")
         edge = current_edge(self)
         if requires_grad:
             if edge is not None:

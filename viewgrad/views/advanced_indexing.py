@@ -215,7 +215,8 @@ def copy_where_(self: Tensor, src: Any, mask: Any) -> Tensor:
     """Write `src` over the elements where `mask`, a bool array that can be broadcast, is true."""
     if isinstance(mask, Tensor):
         mask = array_of(mask, "a mask")
-    src = as_operand(src)
+    if type(src) is not Tensor:
+        src = as_assigned(src, self.dtype)
     if not self.size:  # where NumPy takes more masks
         np.copyto(self._array, src._array, where=np.asarray(mask, dtype=bool))
         return self

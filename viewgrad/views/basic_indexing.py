@@ -18,7 +18,7 @@ from ..tensor.indices import composed, is_plain, settled_slice, window_at
 from ..tensor.interceptors import run_with_features
 from ..tensor.modes import GRAD, PROFILE, current_mode
 from ..tensor.node import UNFINISHED, AccumulateGrad, OptionalEdge, new, next_sequence_nr
-from ..tensor.storage import Storage, prepare_write, storage_of
+from ..tensor.storage import Storage, prepare_write, scalar_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, method
 from .advanced_indexing import ReadElement, Write, gathered, normalised, put
 from .construct import index_view, make_view, view_of_window
@@ -324,6 +324,9 @@ def _apart(source: Array, window: Array) -> Array:
 
 def _assign(self: Tensor, index: Any, value: Any) -> None:
     """`self[index] = value` for a basic index, in any mode: a copy into the view."""
+    if type(self._array) is not ndarray:
+        _ = self._array[index]  # raises NumPy's own errors
+        raise scalar_write("__setitem__")
     if type(value) is not Tensor or not _is_same_window(self, index, value):
         if current_mode() & PROFILE and type(self._array) is ndarray:  # for which this view is a part of the write
             window = make_view(self, window_at(self._array, index), index, None, SliceBackward, timed=True)

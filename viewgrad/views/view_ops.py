@@ -18,6 +18,7 @@ import numpy as np
 
 from ..errors import ForwardModeError, ViewInPlaceError
 from ..tensor.modes import GRAD, current_mode
+from ..tensor.storage import refuse_writes
 from ..tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge, is_scalar, method, root_of
 from .construct import index_view, make_view
 from .geometry import TensorGeometry, overlaps_itself
@@ -316,7 +317,9 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 def broadcast_to(self: Tensor, shape: Any) -> Tensor:
     """Broadcast to `shape`, without copying."""
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    self = as_buffered(self)
+    if is_scalar(self):
+        self = self.clone()
+        refuse_writes(self)
     array = np.broadcast_to(self._array, shape)
     new = array.ndim - self._array.ndim
     if array.shape == (1,) * new + self._array.shape:  # nothing is repeated

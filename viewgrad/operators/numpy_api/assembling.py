@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor.creation import as_operand
-from ...tensor.tensor import FUNCTIONS, Tensor, from_array
+from ...tensor.creation import as_assigned, as_operand
+from ...tensor.storage import scalar_write
+from ...tensor.tensor import FUNCTIONS, Tensor, from_array, is_scalar
 from .. import OPERATORS
 from ..composites import composite
 from ..derivatives.helpers import plain
+from .dispatch import require_tensor
 
 __all__ = ["block", "delete", "diagflat", "insert", "piecewise"]
 
@@ -212,10 +214,13 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
 @composite(np.put)
 def put(self: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """In place: write values at places counted in row order."""
+    require_tensor(self, "np.put")
+    if is_scalar(self):
+        raise scalar_write("put()")
     places = np.asarray(plain(ind)).reshape(-1)
     if mode != "raise":
         places = places % self.size if mode == "wrap" else np.clip(places, 0, self.size - 1)
-    values = as_operand(v).reshape(-1)
+    values = as_assigned(v, self.dtype).reshape(-1)
     if values.size and places.size:
         self = self if self.ndim else self.reshape(1)
         self[np.unravel_index(np.where(places < 0, places + self.size, places), self.shape)] = values.take(
@@ -226,6 +231,9 @@ def put(self: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 @composite(np.place, method=False)
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """In place: write values, one after the other, where a mask is true."""
+    require_tensor(arr, "np.place")
+    if is_scalar(arr):
+        raise scalar_write("np.place")
     put(arr, np.flatnonzero(plain(mask)), vals)
 
 

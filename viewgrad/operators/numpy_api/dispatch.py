@@ -100,8 +100,10 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
     def call(*inputs: Any, out: Any = None, where: Any = True, **options: Any) -> Any:
         if len(inputs) > ufunc.nin:
             *inputs, out = inputs  # type: ignore[assignment]
-        casting = options.get("casting", "same_kind") if options else "same_kind"
+        casting = "same_kind"
         if options:
+            casting = options.get("casting", casting)
+            np.can_cast(float, float, casting)  # refuses what is no rule
             inputs = converted(ufunc, inputs, **options)  # type: ignore[assignment]
         if out is None:
             if where is True:
@@ -219,6 +221,8 @@ def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., An
         out, dtype = (None if key in ours else given.pop(key, None) for key in ("out", "dtype"))
         unknown = [key for key in given if key not in ours]
         for key in unknown:
+            if key == "casting":
+                np.can_cast(float, float, given[key])  # refuses what is no rule
             if key not in IDLE and given[key] is not defaults.get(key, given):
                 takes = ", ".join(own for own in names if own in ours or own in ("out", "dtype"))
                 raise TypeError(f"{name} of tensors takes {takes}; not {key}")

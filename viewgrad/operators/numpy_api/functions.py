@@ -229,7 +229,7 @@ def fill_diagonal(self: Any, val: Any) -> None:
 def putmask(self: Any, mask: Any, values: Any) -> None:
     """In place: write `values`, repeated as often as that takes, where the mask is true."""
     require_tensor(self, "np.putmask")
-    values, chosen = as_operand(values), np.asarray(plain(mask), bool)
+    values, chosen = creation.as_assigned(values, self.dtype), np.asarray(plain(mask), bool)
     if chosen.size != self.size:
         raise ValueError(f"putmask of a tensor of shape {self.shape} takes a mask of that size, not {chosen.shape}")
     if not (values.size and self.size):

@@ -11,11 +11,12 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import AutogradError, UnsupportedFunctionError
-from ...tensor.creation import as_operand
+from ...tensor.creation import as_assigned, as_operand
 from ...tensor.doors import leave
 from ...tensor.modes import GRAD, TRACE, current_mode
 from ...tensor.node import AccumulateGrad
 from ...tensor.refcounts import ALONE_IN_SLOT, getrefcount
+from ...tensor.storage import scalar_write
 from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge, has_tangent, is_scalar
 from ...tensor.trace_hooks import array_of, observed
 from ...views import view_ops as views
@@ -79,6 +80,7 @@ def _flatten(self: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 def _copy(self: Any, order: Any = "C") -> Any:
     """A copy with the same history, laid out in row order unless said otherwise."""
+    _in_columns(self, order)  # refuses what is no order
     flags = self._array.flags
     if order == "F" or (order == "A" and flags.f_contiguous and not flags.c_contiguous):
         return copied(self) if flags.f_contiguous else contiguous_copy(self.transpose()).transpose()
@@ -102,6 +104,7 @@ def _astype(
     """The values in another dtype."""
     if isinstance(order, bool):
         order, copy = "K", order
+    _in_columns(self, order)  # refuses what is no order
     if casting != "unsafe" and not np.can_cast(self.dtype, dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {self.dtype!r} to {np.dtype(dtype)!r} according to {casting!r}")
     return astyped(self, dtype, copy)
@@ -110,7 +113,7 @@ def _astype(
 def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any:
     """A view: in another shape, or of the same memory with another dtype of real or complex numbers."""
     if not shape and dtype is None:
-        return self[...]
+        return self if is_scalar(self) else self[...]
     first = dtype if dtype is not None else shape[0]
     if len(shape) > 1 or isinstance(first, (int, np.integer, tuple, list)):
         return viewed(self, *shape)
@@ -151,6 +154,8 @@ def _partition(self: Tensor, kth: Any, axis: int = -1, kind: Any = None, order: 
 
 def _fill(self: Tensor, value: Any) -> None:
     """In place: write `value` to every element."""
+    if np.ndim(value):
+        raise ValueError(f"fill() takes one number, not an array of shape {np.shape(value)}")
     self.fill_(value)
 
 
@@ -258,6 +263,7 @@ class FlatElements:
 
     def __init__(self, base: Tensor) -> None:
         self.base: Final = base if base.ndim else base.reshape(1)
+        self._is_scalar = is_scalar(base)
         self._next = 0
 
     def __len__(self) -> int:
@@ -267,9 +273,13 @@ class FlatElements:
         return self.base.reshape(-1)[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if self._is_scalar:
+            raise scalar_write("an assignment to flat")
+        if isinstance(key, bool | np.bool_):
+            key = slice(int(key))  # the first element, or none
         shape = self.base.shape
         places = np.arange(self.base.size)[plain(key) if isinstance(key, Tensor) else key]
-        values = as_operand(value).reshape(-1)
+        values = as_assigned(value, self.base.dtype).reshape(-1)
         if places.ndim and values.size not in (1, places.size):
             values = values.take(np.arange(places.size) % values.size)
         self.base[np.unravel_index(places, shape)] = (
