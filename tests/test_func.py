@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 
 import viewgrad as vg
 from viewgrad import func
-from viewgrad.autograd import functional
+from viewgrad.autograd import functional, grad
 from viewgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from viewgrad.errors import DifferentiabilityError, GradientMismatchError, TreeError, UnusedInputError
 from viewgrad.func.tree import flatten, leaves_like, map_leaves, paths, unflatten
@@ -788,3 +788,61 @@ def test_strict_refuses_what_is_independent():
     with pytest.raises(UnusedInputError, match="depends on none of the inputs"):
         functional.hessian(lambda x: x.sum(), x, strict=True)
     close(functional.hessian(lambda x: x.sum(), x), np.zeros((2, 2)))
+
+
+# -- gradients inside --------------------------------------------------------------------------------------------------
+
+
+def inner_of_leaf(c):
+    y = vg.exp(c) * c
+    p = vg.Tensor(0.5, requires_grad=True)
+    (slope,) = grad(p * p * y, p)
+    return y * y + slope.detach() * c
+
+
+def inner_of_shared_value(c):
+    p = vg.Tensor(0.5, requires_grad=True)
+    z = p * p * c * c
+    (slope,) = grad(z, p)
+    return z * c + slope.detach()
+
+
+def inner_backward(c):
+    y = c * c
+    p = vg.Tensor([0.5, 1.0], requires_grad=True)
+    for _ in range(2):
+        (p * y).sum().backward()
+    return (y * p.grad.detach()).sum()
+
+
+def inner_steps(c):
+    y = vg.sin(c)
+    p = vg.Tensor(0.5, requires_grad=True)
+    for _ in range(3):
+        (slope,) = grad((p * y - 1.0) ** 2, p)
+        p = (p - 0.1 * slope).detach().requires_grad_()
+    return y * p.detach() + y * y
+
+
+INNER = {
+    inner_of_leaf: lambda c: 2 * c * (1 + c) * np.exp(2 * c) + c * np.exp(c),
+    inner_of_shared_value: lambda c: 0.75 * c**2,
+    inner_backward: lambda c: 2 * c * 4 * c**2,
+}
+
+
+@pytest.mark.parametrize("program", [*INNER, inner_steps], ids=lambda program: program.__name__)
+def test_gradients_of_inner_leaves_leave_the_outer_graph(program):
+    ways = {
+        "grad": lambda c: func.grad(program)(c),
+        "jacrev": lambda c: func.jacrev(program)(c),
+        "vjp": lambda c: func.vjp(program, c)[1](1.0)[0],
+        "of grad": lambda c: func.jacfwd(program)(c) if program is not inner_backward else func.grad(program)(c),
+        "vmap": lambda c: func.vmap(func.grad(program))(np.array([c]))[0],
+    }
+    found = {name: float(way(0.7).detach()) for name, way in ways.items()}
+    if program in INNER:
+        assert found["grad"] == pytest.approx(INNER[program](0.7))
+    for name in ("jacrev", "vjp", "vmap"):
+        assert found[name] == pytest.approx(found["grad"]), name
+    func.hessian(lambda c: inner_of_leaf(c))(0.7)

@@ -632,3 +632,15 @@ def test_the_variance_of_whole_numbers_in_a_small_dtype_overflows_as_numpys_does
         for spread in (np.var, np.std):
             found = np.asarray(spread(vg.Tensor(a), dtype=np.float16).detach())
             assert found == spread(a, dtype=np.float16) == np.inf and found.dtype == np.float16
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (1, 2, 3), (1, 1, 1, 3), (3,), (1,), ()])
+def test_copyto_by_a_mask_takes_more_leading_dimensions(shape):
+    source, mask = np.arange(1.0, 1.0 + np.prod(shape, dtype=int)).reshape(shape), np.array([True, False, True])
+    expected = np.zeros((2, 3))
+    np.copyto(expected, source, where=mask)
+    y, x = vg.zeros((2, 3)), vg.Tensor(source, requires_grad=True)
+    np.copyto(y, x, where=mask)
+    np.testing.assert_array_equal(np.asarray(y.detach()), expected)
+    y.sum().backward()
+    assert x.grad.shape == shape and x.grad.sum().item() == 4.0

@@ -225,3 +225,9 @@ def test_linear_least_squares_between_bounds(bounds):
     assert gradcheck(lambda a, b: optimize.lsq_linear(a, b, bounds).x, (leaf_of(matrix), leaf_of(right)))
     if np.isfinite(np.max(bounds[1])) and bounds[1] < 1.0:  # what is held by the bound moves with it
         assert gradcheck(lambda high: optimize.lsq_linear(matrix, right, (0.0, high)).x, leaf_of(0.9))
+
+
+def test_curve_fit_takes_lists():
+    place, _ = optimize.curve_fit(lambda x, a, b: a * x + b, [1.0, 2.0, 3.0], [1.0, 2.0, 2.9])
+    expected, _ = scipy.optimize.curve_fit(lambda x, a, b: a * x + b, [1.0, 2.0, 3.0], [1.0, 2.0, 2.9])
+    np.testing.assert_allclose(np.asarray(place), expected, rtol=1e-6)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import AutogradError, DifferentiabilityError, GradientMismatchError, UnusedInputError
 from ..tensor.creation import from_number, zeros_like
+from ..tensor.doors import is_within_transform
 from ..tensor.node import Edge, Node
 from ..tensor.tensor import Tensor, as_buffered, current_edge, held_grad
 from ..tensor.trace_hooks import observed
@@ -32,7 +33,8 @@ def backward(
     Arguments:
         tensors: one tensor or several.
         grad_tensors: the gradient for each, of the same shape; may be left out for tensors of one element.
-        retain_graph: whether the graph can be differentiated once more; as `create_graph` where left out.
+        retain_graph: whether the graph can be differentiated once more; if left out, as `create_graph`, and True in a
+            function that `viewgrad.func` differentiates.
         create_graph: whether the gradients can be differentiated in their turn.
         inputs: the tensors in whose `grad` to accumulate, instead of all leaves.
 
@@ -52,7 +54,7 @@ def backward(
         observer.refuse("backward(), which changes the grad of tensors (use autograd.grad),")
     roots = _as_list(tensors, "what backward() starts from")
     edges, grads = _start(roots, grad_tensors, "backward")
-    retain = create_graph if retain_graph is None else retain_graph
+    retain = _retains(retain_graph, create_graph)
     if inputs is None:
         run_backward(edges, grads, retain_graph=retain, create_graph=create_graph)
         return
@@ -113,7 +115,8 @@ def grad(
         outputs: one tensor or several.
         inputs: the tensors to differentiate with respect to: leaves, intermediate values or views.
         grad_outputs: the gradient for each output; may be left out for outputs of one element.
-        retain_graph: whether the graph can be differentiated once more; as `create_graph` where left out.
+        retain_graph: whether the graph can be differentiated once more; if left out, as `create_graph`, and True in a
+            function that `viewgrad.func` differentiates.
         create_graph: whether the gradients can be differentiated in their turn.
         allow_unused: whether an input that the outputs do not depend on gives None instead of an error.
         materialize_grads: whether such an input gives zeros.
@@ -140,7 +143,7 @@ def grad(
         raise ValueError("materialize_grads=True gives zeros for unused inputs, which allow_unused=False forbids")
     edges, grads = _start(roots, grad_outputs, "grad")
     target_edges = [_required_edge(tensor, "inputs") for tensor in targets]
-    retain = create_graph if retain_graph is None else retain_graph
+    retain = _retains(retain_graph, create_graph)
     results: list[Tensor | None] = run_backward(
         edges, grads, retain_graph=retain, create_graph=create_graph, inputs=target_edges, capture=True
     )
@@ -155,6 +158,11 @@ def grad(
                     "allow_unused=True to get None for it"
                 )
     return tuple(results)
+
+
+def _retains(retain_graph: bool | None, create_graph: bool) -> bool:
+    """Return whether a run keeps what was saved: by default where the result, or a transform, differentiates again."""
+    return create_graph or is_within_transform() if retain_graph is None else retain_graph
 
 
 def _as_list(tensors: Tensors, what: str) -> list[Tensor]:

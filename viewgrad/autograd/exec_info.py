@@ -49,7 +49,7 @@ def exec_info(roots: Sequence[Any], inputs: Sequence[Any], captured: set[Node]) 
 
 
 def _lead_elsewhere(roots: Sequence[Any], targets: set[Node]) -> bool:
-    """Return whether `roots` lead to a leaf that is not a target.
+    """Return whether `roots` lead to a leaf, or to an input of a transform, that is not a target.
 
     This is what a gradient with respect to all leaves costs more than a backward pass. So the nodes of scalar programs
     come first, each by its own slots, and reads of elements are passed over: 2.2 for such a program.
@@ -59,7 +59,8 @@ def _lead_elsewhere(roots: Sequence[Any], targets: set[Node]) -> bool:
     while stack:
         node = stack.pop()
         kind = type(node)
-        if kind is AccumulateGrad:
+        # Without edges, a node is an input of a transform around this run.
+        if kind is AccumulateGrad or (kind is not ScalarOfTwo and kind is not Edge and not any(node.edges)):
             if node not in targets:
                 return True
             continue

@@ -336,7 +336,8 @@ def curve_fit(
         *args,
         **_settings(options),
     )
-    x, y = as_argument(xdata), _tensor(ydata)
+    x = _tensor(xdata) if isinstance(xdata, list | tuple) else as_argument(xdata)
+    y = _tensor(ydata)
     if not carries_history((x, y, sigma, options.get("f_scale"))) and not carries_history(f(x, *fitted[0])):
         return as_tensors(fitted)
     if len(fitted) > 2 or np.ndim(_value(1.0 if sigma is None else sigma)) > 1:

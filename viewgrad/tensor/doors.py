@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPILED", "DETACHES", "DOORS", "ENDS", "EXCEPTION", "KEEPS", "REFUSES", "STEERING", "STEPS", "Door",
-    "has_history", "has_tangent", "is_differentiated", "leave", "within_transform",
+    "has_history", "has_tangent", "is_differentiated", "is_within_transform", "leave", "within_transform",
 ]  # fmt: skip
 
 # What a trace does about a door, beside nothing: the shapes, dtypes and identities of a graph are fixed.
@@ -176,6 +176,11 @@ _in_transform: Final[ContextVar[int]] = ContextVar("viewgrad_in_transform", defa
 def is_differentiated(tensor: Tensor) -> bool:
     """Return whether `item()` and `tolist()` of a tensor are differentiable: in `viewgrad.func`, with a history."""
     return _in_transform.get() == DIFFERENTIATED and has_history(tensor)
+
+
+def is_within_transform() -> bool:
+    """Return whether a function of `viewgrad.func` runs the program, and will differentiate what it computes."""
+    return _in_transform.get() == DIFFERENTIATED
 
 
 @contextmanager

@@ -222,6 +222,8 @@ def copy_where_(self: Tensor, src: Any, mask: Any) -> Tensor:
         return self
     mask = np.broadcast_to(np.asarray(mask, dtype=bool), self.shape)
     index = (mask.copy(),)
+    if src.ndim > self.ndim and all(length == 1 for length in src.shape[: src.ndim - self.ndim]):
+        src = src.reshape(src.shape[src.ndim - self.ndim :])  # as NumPy's assignment does
     if src.shape != self.shape:
         src = src.broadcast_to(self.shape)
     put(self, index, src[index])
