@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from .operators import OPERATORS
 from .operators.composites import COMPOSITES
+from .spectral import cholesky_ex, null_projector, spectral_function, spectral_projector
 from .standard import linear_algebra
 from .standard.linear_algebra import *  # noqa: F403
 
@@ -18,4 +19,11 @@ if TYPE_CHECKING:  # as names of its own, which a type checker takes for public
     multi_dot, norm, solve_triangular = typed.multi_dot, typed.norm, typed.solve_triangular
 globals().update({name: COMPOSITES[name] if name in COMPOSITES else OPERATORS[name].function for name in _FURTHER})
 
-__all__ = [*linear_algebra.__all__, *_FURTHER]
+__all__ = [
+    *linear_algebra.__all__,
+    *_FURTHER,
+    "cholesky_ex",
+    "null_projector",
+    "spectral_function",
+    "spectral_projector",
+]

@@ -72,8 +72,9 @@ def differences_of(values: Any, what: str, used: Array | None = None) -> Any:
         return differences + one
     if used is None or (equal & used[..., None, :]).any():
         raise DifferentiabilityError(
-            f"two {what} are equal, so the vectors that belong to them have no derivative; use the {what} alone, or "
-            "perturb the matrix"
+            f"two {what} are equal, so the vectors that belong to them have no derivative; use the {what} alone, "
+            "viewgrad.linalg.spectral_function or spectral_projector, which depend on no choice of vectors, or perturb "
+            "the matrix"
         )
     return np.where(equal, np.where(rounding == 0, 1, rounding), differences + one)
 

@@ -28,7 +28,7 @@ def _reduced(grad: Any, size: int, *, rows: bool) -> Any:
     if not is_known_zero(rest):
         raise DifferentiabilityError(
             "the singular vectors that full_matrices=True adds to those that belong to singular values are arbitrary, "
-            "so they have no derivative; use full_matrices=False"
+            "so they have no derivative; use full_matrices=False, or viewgrad.linalg.null_projector(A), which has one"
         )
     return kept
 
