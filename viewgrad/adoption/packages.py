@@ -21,7 +21,7 @@ from .builtin_names import NUMBERS, Type
 from .counterparts import MISSING, counterpart, is_replaced_module, namespace
 from .global_names import MODULE
 
-__all__ = ["PackageModule", "adopted_package"]
+__all__ = ["OtherModule", "PackageModule", "adopted_package"]
 
 
 class PackageModule(types.ModuleType):
@@ -46,7 +46,7 @@ class PackageModule(types.ModuleType):
 
 
 class OtherModule(types.ModuleType):
-    """A module whose attributes are replaced one by one, such as a private one of NumPy.
+    """A module with replaced attributes, such as a private one of NumPy.
 
     Arguments:
         original: the module.
@@ -112,7 +112,8 @@ class Package:
 
     def _executed(self, name: str, spec: ModuleSpec) -> types.ModuleType:
         loader: Any = spec.loader
-        if isinstance(loader, ExtensionFileLoader) or (loader is not None and not hasattr(loader, "get_code")):
+        is_source = loader is None or (hasattr(loader, "get_code") and not isinstance(loader, ExtensionFileLoader))
+        if not is_source or spec.origin == "built-in":
             module = self._modules[name] = importlib.import_module(name)
             return module
         made = PackageModule(name)
@@ -242,6 +243,10 @@ def adopted_package(name: str, also: Iterable[str] = ()) -> types.ModuleType:
         name: of the package, or of a module in it.
         also: the names of packages that it imports, and that are adopted with it.
     """
+    if is_replaced_module(name):
+        found = counterpart(importlib.import_module(name))
+        if found is not MISSING:
+            return found  # type: ignore[no-any-return]
     names = frozenset([name.partition(".")[0], *also])
     with _LOCK:
         package = _PACKAGES.setdefault(names, Package(names))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import operator
 import sys
 import threading
@@ -40,6 +41,7 @@ from .counterparts import MISSING, counterpart, is_replaced_module, original_of_
 from .foreign import converted
 from .global_names import MODULE, AdoptedGlobals, AdoptedModule
 from .locations import VIEWGRAD, is_installed, place_of, root_of
+from .packages import OtherModule
 
 __all__ = ["World", "given_back", "is_adopted", "original_of", "world_of"]
 
@@ -73,6 +75,7 @@ class World:
         self._containers: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
         self._cells: Final[weakref.WeakKeyDictionary[Any, list[list[Any]]]] = weakref.WeakKeyDictionary()
         self._collecting: list[set[AdoptedGlobals]] = []
+        self._importlib: Final = OtherModule(importlib, {"import_module": self._import_module})
         self._under_way: Final[set[int]] = set()  # containers and functions that are being looked into
 
     # -- for a call from outside ---------------------------------------------------------------------------------------
@@ -174,11 +177,19 @@ class World:
             found.add(state)
 
     def _module(self, module: types.ModuleType) -> Any:
+        if module is importlib:
+            return self._importlib
         if type(module) is AdoptedModule or not self._is_own(vars(module)):
             return module
         return self._globals(vars(module), module.__name__)
 
+    def _import_module(self, name: str, package: str | None = None) -> Any:
+        """`importlib.import_module` in adopted code."""
+        return self.adopted(importlib.import_module(name, package))
+
     def _function(self, function: types.FunctionType) -> Any:
+        if function is importlib.import_module:
+            return self._import_module
         if is_adopted(function):
             return function
         reference = self._functions.get(function)

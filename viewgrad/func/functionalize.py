@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from ..adoption import adopted_callable
 from ..errors import ForwardModeError
 from ..tensor.async_safety import in_own_context
 from ..tensor.modes import FUNCTIONAL, ModeSwitch
@@ -20,7 +21,7 @@ from .tree import map_leaves
 __all__ = ["functionalize"]
 
 
-def functionalize(f: Callable[..., Any]) -> Callable[..., Any]:
+def functionalize(f: Callable[..., Any], *, adopt: bool = True) -> Callable[..., Any]:
     """The function that gives the results of `f`, and has their gradients, but makes no in-place write.
 
     Where `f` writes to a tensor, a new value is computed instead. The tensor and all others that look at the same
@@ -31,6 +32,8 @@ def functionalize(f: Callable[..., Any]) -> Callable[..., Any]:
     Arguments:
         f: any function of the library's tensors, given as arguments of any nesting, or found elsewhere. Threads that it
             starts write as ever.
+
+        adopt: whether `f` is adopted, so that NumPy's names in it mean viewgrad's; see `viewgrad.adopt`.
 
     Returns:
         A function of the same arguments. It hands copies of the tensors among them to `f`; tensors that share memory
@@ -53,6 +56,8 @@ def functionalize(f: Callable[..., Any]) -> Callable[..., Any]:
         (Tensor([1., 2., 6.], grad_fn=<OverwrittenBackward>), 0, Tensor([1., 2., 3.], requires_grad=True))
     """
 
+    if adopt:
+        f = adopted_callable(f)
     if inspect.isgeneratorfunction(f) or inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f):
         raise TypeError("functionalize takes a function that is done when it returns, not a generator or a coroutine")
 

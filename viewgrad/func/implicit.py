@@ -15,6 +15,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from ..adoption import adopted_callable
 from ..autograd.function import Function
 from ..autograd.transform_inputs import Transform
 from ..errors import DifferentiabilityError
@@ -78,6 +79,8 @@ def implicit(
         >>> bool(np.isclose(slope, np.sin(x) / (1 - 0.3 * np.cos(x))))
         True
     """
+
+    residual = adopted_callable(residual)
 
     @in_own_context
     def run(*args: Any) -> Any:

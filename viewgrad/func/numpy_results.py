@@ -11,7 +11,7 @@ from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, has_tangent
 from .tree import children_of, map_leaves
 
-__all__ = ["as_given", "as_inputs", "holds_tensors", "to_numpy"]
+__all__ = ["arrays_as_tensors", "as_given", "as_inputs", "holds_tensors", "to_numpy"]
 
 NUMBERS: Final = (float, complex, np.inexact)
 AS_PYTHON: Final = frozenset(map(np.dtype, (float, complex, int, bool)))  # dtypes with a class of Python's own
@@ -35,6 +35,11 @@ def as_inputs(tree: Any) -> Any:
     A number must become a scalar: `x += 1` binds a new one then, and leaves other names of the old one alone.
     """
     return map_leaves(_as_input, tree)
+
+
+def arrays_as_tensors(tree: Any) -> Any:
+    """The arguments of a function, with tensors for arrays of numbers."""
+    return map_leaves(lambda leaf: _as_input(leaf) if isinstance(leaf, np.ndarray) else leaf, tree)
 
 
 def _as_input(leaf: Any) -> Any:

@@ -9,10 +9,12 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ..adoption import adopted_callable
 from ..operators.define import OPERATORS
 from ..tensor.async_safety import in_own_context
 from ..tensor.tensor import Tensor
 from ..views.view_ops import moveaxis, unbind
+from .numpy_results import arrays_as_tensors, as_given
 from .tree import Branch, Fixed, Structure, children_of, flatten, unflatten
 
 __all__ = ["stack_results", "vmap"]
@@ -22,7 +24,7 @@ Axes = Any  # an int, None, or a tree of them
 stack = OPERATORS["stack"].function
 
 
-def vmap(f: Function, in_axes: Axes = 0, out_axes: Axes = 0) -> Function:
+def vmap(f: Function, in_axes: Axes = 0, out_axes: Axes = 0, *, adopt: bool = True) -> Function:
     """Map `f` over an axis of its arguments, and stack the results.
 
     `f` is called once for each example, in order, so it may branch on values, write to what it is given and draw random
@@ -36,10 +38,12 @@ def vmap(f: Function, in_axes: Axes = 0, out_axes: Axes = 0) -> Function:
             arguments are mapped over their first axis.
         out_axes: where the axis of the examples is put in the results: an int, or a tree of ints like the result.
 
+        adopt: whether `f` is adopted, so that NumPy's names in it mean viewgrad's; see `viewgrad.adopt`.
+
     Returns:
-        A function of the same arguments. It returns a tree like the result of `f`, of tensors (arrays, if `f` returns
-        arrays or floats) with one more axis. Anything else in the result (an int, a string, None) must be the same for
-        all examples.
+        A function of the same arguments. It returns a tree like the result of `f` with one more axis, of tensors if an
+        argument is one, and of arrays otherwise. Anything else in the result (an int, a string, None) must be the same
+        for all examples.
 
     Raises:
         ValueError: by that function, if mapped axes have different lengths, no argument is mapped, the batch is empty,
@@ -55,9 +59,17 @@ def vmap(f: Function, in_axes: Axes = 0, out_axes: Axes = 0) -> Function:
                 [0., 4.]])
     """
 
+    if adopt:
+        f = adopted_callable(f)
+    # Compiled functions take arrays as they are.
+    prepared: Function = tuple if hasattr(f, "__viewgrad_batched__") or not adopt else arrays_as_tensors
+
     @functools.wraps(f, updated=())
-    @in_own_context
     def mapped(*args: Any, **kwargs: Any) -> Any:
+        return as_given(over_axes(*prepared(args), **kwargs), (args, kwargs)) if adopt else over_axes(*args, **kwargs)
+
+    @in_own_context
+    def over_axes(*args: Any, **kwargs: Any) -> Any:
         axes = _argument_axes(in_axes, args)
         batch = _Batch.of(axes, args, kwargs)
         results = batch.by_program(f, axes)
