@@ -1,6 +1,7 @@
 """The passes of the source compiler, each on the intermediate representation."""
 
 import ast
+import itertools
 import textwrap
 
 import numpy as np
@@ -14,6 +15,7 @@ from viewgrad.compiler.source.exits import without_jumps
 from viewgrad.compiler.source.ir import Call, Check, Const, For, Get, Let, Op, Push, Var, program_text, statements
 from viewgrad.compiler.source.kinds import FLOAT, INT, Arr, Num, joined, kind_of_operator
 from viewgrad.compiler.source.read import Reader
+from viewgrad.compiler.source.scalarize import scalarized
 from viewgrad.compiler.source.values import Refused
 from viewgrad.compiler.source.verify import IRError, verified
 
@@ -278,3 +280,77 @@ def test_verifier_finds_what_does_not_hold():
     ):
         with pytest.raises(IRError):
             verified([wrong], kinds, ["x"])
+
+
+# -- operations on arrays in loops -------------------------------------------------------------------------------------
+
+
+def lowered(f, *args):
+    source = read(f, *args)
+    names = [each.name for each in source.inputs]
+    numbers = itertools.count(1)
+    kinds = dict(source.kinds)
+    block = scalarized(source.body, kinds, names, lambda name: f"{name}_{next(numbers)}")
+    return program_text(verified(block, kinds, names))
+
+
+def test_slices_in_loops_become_loops_over_elements():
+    def f(u, rate):
+        for _ in range(5):
+            u[1:-1] += rate * u[0]
+        return u[0]
+
+    text = lowered(f, np.ones(5), 2.0)
+    assert "for e_2 in 0, sub(sub(u.shape[0], 1), 1), 1:" in text
+    assert "u[add(e_2, 1)] += c_1" in text
+
+
+def test_overlapping_operands_go_through_a_buffer():
+    def shifted(u):
+        for _ in range(5):
+            u[1:] += u[:-1]
+        return u[0]
+
+    def same(u):
+        for _ in range(5):
+            u[1:] += 2 * u[1:]
+        return u[0]
+
+    assert "buffer" in lowered(shifted, np.ones(5))
+    assert "buffer" not in lowered(same, np.ones(5))
+
+
+def test_views_in_loops_are_replaced_by_their_arrays():
+    def f(table):
+        for i in range(1, len(table)):
+            row = table[i]
+            row[1:] *= table[i - 1, 0]
+        return table[0, 0]
+
+    text = lowered(f, np.ones((3, 3)))
+    assert "row" not in text
+    assert "table[i, add(" in text
+
+
+def test_arrays_bound_anew_become_one_array():
+    def f(a, x):
+        v = x * 1.0
+        for _ in range(5):
+            v = a @ v
+        return v[0]
+
+    text = lowered(f, np.ones((3, 3)), np.ones(3))
+    assert "matmul" not in text
+    assert "+= mul(a[" in text
+
+
+def test_arrays_that_others_refer_to_stay():
+    def f(x):
+        v = x * 1.0
+        for _ in range(5):
+            w = v
+            v = v * 2.0
+            w[0] = 1.0
+        return v[0]
+
+    assert "v = mul(v, 2.0)" in lowered(f, np.ones(3))

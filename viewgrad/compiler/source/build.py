@@ -31,6 +31,7 @@ from .kinds import Arr
 from .objects import Input
 from .read import Source
 from .runtime import HOST, KERNEL
+from .scalarize import scalarized
 from .values import Refused, leaves_of
 from .verify import verified
 from .write import Kernel, Writer, Written
@@ -70,7 +71,7 @@ class Program:
     text: str
 
 
-def build(source: Source, wanted: Sequence[int], executor: str, wraps: bool) -> Program:
+def build(source: Source, wanted: Sequence[int], executor: str, wraps: bool, lowers: bool = True) -> Program:
     """The program of what was read.
 
     Arguments:
@@ -78,6 +79,7 @@ def build(source: Source, wanted: Sequence[int], executor: str, wraps: bool) -> 
         wanted: the numbers of the inputs whose gradients are asked for.
         executor: "numba" or "python".
         wraps: whether indices may be negative.
+        lowers: whether operations on arrays in loops become loops over elements, for Numba.
 
     Raises:
         Refused: if it cannot be made.
@@ -102,8 +104,11 @@ def build(source: Source, wanted: Sequence[int], executor: str, wraps: bool) -> 
                 return found
         raise AssertionError
 
-    definitions = Definitions(source.body, names)
-    body = source.body if wraps else with_bounds(source.body, definitions)
+    body = source.body
+    if executor == "numba" and lowers:
+        body = verified(scalarized(body, kinds, names, fresh), kinds, names)
+    definitions = Definitions(body, names)
+    body = body if wraps else with_bounds(body, definitions)
     verified(body, kinds, names)
     writer = Writer(kinds, source.file, executor == "numba", wraps)
     ends = [names[number] for number in mutated]

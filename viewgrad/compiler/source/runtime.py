@@ -112,6 +112,12 @@ def viewed(base: Any, view: Any) -> Any:
     return view
 
 
+def writable(view: Any) -> Any:
+    """A view that can be written to."""
+    view.flags.writeable = True
+    return view
+
+
 def gradients_of(
     name: str, args: tuple[Any, ...], options: dict[str, Any], wanted: tuple[bool, ...], grads: tuple[Any, ...]
 ) -> tuple[Any, ...]:
@@ -203,7 +209,7 @@ class _Rows:
 
 
 HOST: Final[dict[str, Any]] = {
-    "np": np, "add_to": add_to, "add_at_index": add_at_index, "last_written": last_written, "viewed": viewed,
+    "np": np, "add_to": add_to, "add_at_index": add_at_index, "last_written": last_written, "viewed": viewed, "writable": writable,
     "gradients_of": gradients_of, "GiveUp": GiveUp, "rows": _Rows(), "formulas": ARRAY_FUNCTIONS,
     "asarray": np.asarray, "math": math, "NONE": SimpleNamespace(),
 }  # fmt: skip

@@ -42,8 +42,9 @@ class Entry:
     Attributes:
         source: what was read.
         reason: why there is none.
-        programs: by which inputs have gradients, and whether indices may be negative.
-        wraps: whether they may.
+        programs: by which inputs have gradients, and how they were built.
+        wraps: whether indices may be negative.
+        lowers: whether operations on arrays in loops become loops over elements.
         checked: for which inputs the gradients have been compared.
         kinds: the types of the leaves of the results.
         runs: how often it was run.
@@ -55,6 +56,7 @@ class Entry:
     reason: str = ""
     programs: dict[Any, Program] = attrs.Factory(dict)
     wraps: bool = False
+    lowers: bool = True
     checked: set[Any] = attrs.Factory(set)
     kinds: list[Any] | None = None
     runs: int = 0
@@ -338,11 +340,23 @@ class SourceTier:
     def _failed(self, entry: Entry, error: Exception) -> None:
         entry.failures[_told(error)] += 1
         entry.in_vain += 1
-        if isinstance(error, IndexError) and not entry.wraps:
-            entry.wraps = True  # indices that count from the end, it seems
+        if self._adapts(entry, error):
             entry.in_vain = 0
         elif entry.in_vain >= PATIENCE:
             entry.source, entry.reason = None, f"{PATIENCE} runs in a row were in vain: {_told(error)}"
+
+    def _adapts(self, entry: Entry, error: Exception) -> bool:
+        """Let the next program be a more general one; whether there is one.
+
+        Indices may count from the end, and arrays may be broadcast that were not expected to be.
+        """
+        if isinstance(error, IndexError) and not entry.wraps:
+            entry.wraps = True
+            return True
+        if isinstance(error, (RuntimeError, GiveUp)) and entry.lowers and self.executor == "numba":
+            entry.lowers = False
+            return True
+        return False
 
     # -- what is known of a kind ---------------------------------------------------------------------------------------
 
@@ -386,18 +400,18 @@ class SourceTier:
         return True
 
     def _program(self, entry: Entry, wanted: tuple[int, ...]) -> Program | None:
-        program = entry.programs.get((wanted, entry.wraps))
+        program = entry.programs.get((wanted, entry.wraps, entry.lowers))
         if program is None and entry.source is not None:
             with self.lock:
                 try:
-                    program = build(entry.source, wanted, self.executor, entry.wraps)
+                    program = build(entry.source, wanted, self.executor, entry.wraps, entry.lowers)
                 except Refused as error:
                     entry.source, entry.reason = None, str(error)
                     return None
                 except Exception as error:
                     entry.source, entry.reason = None, f"{DEFECT}: {type(error).__name__}: {error}"
                     return None
-                entry.programs[wanted, entry.wraps] = program
+                entry.programs[wanted, entry.wraps, entry.lowers] = program
         return program
 
     def _value(self, each: Input, given: Sequence[Any]) -> Any:

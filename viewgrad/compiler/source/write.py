@@ -642,6 +642,8 @@ class Writer:
         if name == "zeros_like":
             return f"np.zeros({args[0]}.shape{'' if options['dtype'] in ('d', 'float64') else repr_dtype(options)})"
         rest = [f"{key}={value!r}" for key, value in options.items()]
+        if name == "diagonal":
+            return f"writable(np.diagonal({', '.join([*args, *rest])}))"
         text = f"np.{name}({', '.join([*args, *rest])})"
         return f"viewed({args[0]}, {text})" if expr.is_view and name in ("reshape", "ravel") else text
 

@@ -1,0 +1,681 @@
+"""Operations on arrays inside of loops, as loops over elements, so that a kernel can run them.
+
+Views are replaced by the arrays that they are views of, with the indices composed. An array that is bound anew in each
+iteration becomes one array that is written to, if nothing else refers to it. A loop in which an operation has no such
+form stays what it is, and is run by NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+
+from .aliases import base_of, roots_of
+from .dependence import affine
+from .formulas import has_scalar_form
+from .ir import (
+    FULL,
+    NEW,
+    Block,
+    Call,
+    Check,
+    Const,
+    Dim,
+    For,
+    Get,
+    If,
+    Lazy,
+    Let,
+    Op,
+    Set,
+    Slice,
+    Var,
+    While,
+    assigned,
+    children,
+    expressions_of,
+    is_number,
+    nodes,
+    statements,
+)
+from .kinds import BOOL, FLOAT, INT, Arr, Num
+
+__all__ = ["scalarized"]
+
+ONE: Final = Const(1, INT)
+ZERO: Final = Const(0, INT)
+REAL: Final = "?ld"
+
+
+class NotLowered(Exception):
+    """An operation has no form over elements here."""
+
+
+@attrs.frozen(eq=False)
+class Part:
+    """A part of an array, or of a view, by element.
+
+    Attributes:
+        name: the array.
+        key: what tells parts apart: equal keys mean the same elements at the same indices.
+        extents: its lengths; `ONE` for an axis that was added.
+        at: gives the element at some indices.
+        dtype: of its elements.
+    """
+
+    name: str
+    key: Any
+    extents: list[Any]
+    at: Callable[[Sequence[Any]], Any]
+    dtype: str
+
+
+def scalarized(block: Block, kinds: dict[str, Any], inputs: Sequence[str], fresh: Callable[[str], str]) -> Block:
+    """The program with its loops lowered, as far as they can be.
+
+    Arguments:
+        block: the program.
+        kinds: of each variable, to which those that are made are added.
+        inputs: the inputs.
+        fresh: gives a name that is not used yet.
+    """
+    found: Block = []
+    for number, stmt in enumerate(block):
+        if isinstance(stmt, (For, While)) and _has_arrays(stmt):
+            current = found + block[number:]
+            before = dict(kinds)
+            try:
+                lowering = _Lowering(current, len(found), kinds, inputs, fresh)
+                new = lowering.statement(stmt)
+            except NotLowered:
+                kinds.clear()
+                kinds.update(before)
+                found.append(stmt)
+                continue
+            found = lowering.with_copies(found)
+            found += [*lowering.before, *new]
+        else:
+            found.append(stmt)
+    return found
+
+
+def _has_arrays(loop: Any) -> bool:
+    for stmt in statements([loop]):
+        if isinstance(stmt, Set) and any(isinstance(each, Slice) or isinstance(getattr(each, "kind", None), Arr)
+                                         for each in stmt.index):
+            return True
+        if any(isinstance(getattr(node, "kind", None), Arr) and not isinstance(node, Var)
+               for expr in expressions_of(stmt) for node in nodes(expr)):
+            return True
+        if any(isinstance(node, Call) for expr in expressions_of(stmt) for node in nodes(expr)):
+            return True
+        if isinstance(stmt, Let) and isinstance(stmt.value.kind, Arr):
+            return True
+    return False
+
+
+class _Lowering:
+    """Lowers a loop.
+
+    Arguments:
+        block: the program.
+        place: where the loop is in it.
+        kinds, inputs, fresh: as for `scalarized`.
+    """
+
+    def __init__(
+        self, block: Block, place: int, kinds: dict[str, Any], inputs: Sequence[str], fresh: Callable[[str], str]
+    ) -> None:
+        self.kinds = kinds
+        self.fresh = fresh
+        self.inputs = set(inputs)
+        self.loop = block[place]
+        self.earlier, self.later = block[:place], block[place + 1 :]
+        self.roots = roots_of(block)
+        self.before: Block = []
+        self.out: Block = []
+        self.views: dict[str, Part] = {}
+        self.ready: set[str] = set()  # arrays that are written to in place of being bound
+        self.copied: set[str] = set()
+        self.bound_inside = {name for stmt in statements([self.loop]) for name in assigned(stmt)}
+        self.lets: dict[str, list[Any]] = {}
+        for stmt in statements(block):
+            for name in assigned(stmt):
+                self.lets.setdefault(name, []).append(stmt)
+        self.counters = {stmt.name for stmt in statements([self.loop]) if isinstance(stmt, For)}
+
+    # -- statements ----------------------------------------------------------------------------------------------------
+
+    def block(self, stmts: Block) -> Block:
+        found: Block = []
+        for stmt in stmts:
+            found += self.statement(stmt)
+        return found
+
+    def statement(self, stmt: Any) -> Block:
+        """The statements in the place of one."""
+        before, self.out = self.out, []
+        try:
+            if isinstance(stmt, For):
+                low, high = self.number(stmt.low), self.number(stmt.high)
+                self.out.append(attrs.evolve(stmt, low=low, high=high, body=self.block(stmt.body)))
+            elif isinstance(stmt, While):
+                test = self.number(stmt.test)
+                self.out.append(attrs.evolve(stmt, test=test, body=self.block(stmt.body)))
+            elif isinstance(stmt, If):
+                test = self.number(stmt.test)
+                self.out.append(If(test, self.block(stmt.then), self.block(stmt.other), stmt.line))
+            elif isinstance(stmt, Check):
+                self.out.append(attrs.evolve(stmt, test=self.number(stmt.test)))
+            elif isinstance(stmt, Set):
+                self.write(stmt)
+            elif isinstance(stmt, Let):
+                self.let(stmt)
+            else:
+                raise NotLowered
+            return self.out
+        finally:
+            self.out = before
+
+    def let(self, stmt: Let) -> None:
+        value = stmt.value
+        if isinstance(value.kind, Num):
+            if isinstance(value, Call):
+                self.reduce(stmt, value)
+            else:
+                self.out.append(Let(stmt.name, self.number(value), stmt.line))
+            return
+        if base_of(value) is not None:
+            self.view(stmt)
+            return
+        if value.kind.dtype not in REAL:
+            raise NotLowered
+        if isinstance(value, Call):
+            self.array_call(stmt, value)
+        else:
+            self.assign(stmt.name, value, stmt.line)
+
+    def write(self, stmt: Set) -> None:
+        if stmt.base.kind.dtype not in REAL:
+            raise NotLowered
+        target = self.part(Get(stmt.base, stmt.index, FLOAT))
+        if not target.extents:
+            value = self.number(stmt.value)
+            place = target.at([])
+            self.out.append(Set(place.base, place.index, value, stmt.op, stmt.line))
+            return
+        self.fill(target, stmt.value, stmt.op, stmt.line)
+
+    def fill(self, target: Part, value: Any, op: str, line: int) -> None:
+        """Write an expression to the elements of a part of an array."""
+        value = self.with_numbers(value)
+        extents = list(target.extents)
+        if isinstance(value.kind, Arr):
+            self.match(extents, self.extents(value))
+            if self.overlaps(target, value):
+                buffer = self.workspace(self.fresh("buffer"), extents, target.dtype)
+                self.loops(extents, lambda at: Set(buffer, tuple(at), self.element(value, at), "", line))
+                value = buffer
+        def body(at: list[Any]) -> Any:
+            place = target.at(at)
+            return Set(place.base, place.index, self.element(value, at), op, line)
+
+        self.loops(extents, body)
+
+    def overlaps(self, target: Part, value: Any) -> bool:
+        """Whether an expression reads elements of an array other than those that are written at the same time."""
+        root = self.root(target.name)
+        for node in self.leaves(value):
+            part = self.part(node)
+            if self.root(part.name) == root and (part.key != target.key or len(part.extents) != len(target.extents)):
+                return True
+        return False
+
+    def loops(self, extents: Sequence[Any], body: Callable[[list[Any]], Any]) -> None:
+        """Loops over all elements."""
+        names = []
+        for _ in extents:
+            name = self.fresh("e")
+            self.kinds[name] = INT
+            names.append(name)
+        inner: Block = [body([Var(name, INT) for name in names])]
+        for name, extent in reversed(list(zip(names, extents))):
+            inner = [For(name, ZERO, extent, 1, inner)]
+        self.out += inner
+
+    def assign(self, name: str, value: Any, line: int) -> None:
+        """A new array, in the memory of the one before."""
+        value = self.with_numbers(value)
+        extents = self.extents(value)
+        target = self.array(name, extents, value.kind.dtype)
+        part = self.part(target)
+        if self.overlaps(part, value):
+            buffer = self.workspace(self.fresh("buffer"), extents, value.kind.dtype)
+            self.loops(extents, lambda at: Set(buffer, tuple(at), self.element(value, at), "", line))
+            value = buffer
+        self.loops(extents, lambda at: Set(target, tuple(at), self.element(value, at), "", line))
+
+    # -- arrays --------------------------------------------------------------------------------------------------------
+
+    def root(self, name: str) -> str:
+        return self.roots.get(name, name)
+
+    def array(self, name: str, extents: Sequence[Any], dtype: str) -> Var:
+        """The array that stands for all those that a variable is bound to."""
+        kind = Arr(dtype, len(extents))
+        if self.kinds.get(name) != kind or name in self.inputs:
+            raise NotLowered
+        variable = Var(name, kind)
+        outside = [stmt for stmt in statements(self.earlier) for each in assigned(stmt) if each == name]
+        if name not in self.ready:
+            self.take(name, outside)
+            self.ready.add(name)
+            if not outside:
+                self.make(name, extents, dtype)
+        for axis, extent in enumerate(extents):
+            self.require(Dim(variable, axis), extent)
+        return variable
+
+    def take(self, name: str, outside: list[Any]) -> None:
+        """Make sure that nothing but a variable refers to its array."""
+        for stmt in outside:
+            if stmt not in self.earlier:
+                raise NotLowered
+        root = self.root(name)
+        others = {each for each, own in self.roots.items() if own == root and each != name}
+        top = set(map(id, self.later))
+        for stmt in self.lets[name]:
+            base = base_of(getattr(stmt, "value", None))
+            if base is not None:
+                if stmt not in outside or not isinstance(stmt.value, Var) or self.is_written(root):
+                    raise NotLowered
+                self.copied.add(name)
+        for other in others:
+            for stmt in self.lets.get(other, ()):
+                base = base_of(getattr(stmt, "value", None))
+                if base is None or base.name != name:
+                    if base is not None:
+                        raise NotLowered
+                    continue
+                if id(stmt) not in top and stmt not in list(statements([self.loop])):
+                    raise NotLowered
+
+    def is_written(self, root: str) -> bool:
+        """Whether an array is written to anywhere."""
+        return any(isinstance(stmt, Set) and self.root(stmt.base.name) == root
+                   for stmt in statements([*self.earlier, self.loop, *self.later]))
+
+    def make(self, name: str, extents: Sequence[Any], dtype: str) -> None:
+        """Make an array before the loop."""
+        for extent in extents:
+            for node in nodes(extent):
+                if isinstance(node, Get) or (isinstance(node, Var) and node.name in self.bound_inside
+                                             and node.name not in self.ready):
+                    raise NotLowered
+        call = Call("empty", (tuple(extents),), (("dtype", {"d": "float64", "l": "int64", "?": "bool"}[dtype]),),
+                    Arr(dtype, len(extents)))
+        self.before.append(Let(name, call, self.loop.line))
+
+    def workspace(self, name: str, extents: Sequence[Any], dtype: str) -> Var:
+        """An array for intermediate values."""
+        self.kinds[name] = Arr(dtype, len(extents))
+        self.make(name, extents, dtype)
+        return Var(name, self.kinds[name])
+
+    def with_copies(self, stmts: Block) -> Block:
+        """The statements before the loop, with copies where a variable was another name of an array."""
+        return [
+            Let(stmt.name, Call("copy", (stmt.value,), (), stmt.value.kind), stmt.line)
+            if isinstance(stmt, Let) and stmt.name in self.copied and isinstance(stmt.value, Var) else stmt
+            for stmt in stmts
+        ]
+
+    def view(self, stmt: Let) -> None:
+        """A view, which is replaced by what it is a view of."""
+        if len(self.lets[stmt.name]) != 1 or any(
+            isinstance(node, Var) and node.name == stmt.name
+            for later in statements(self.later) for expr in expressions_of(later) for node in nodes(expr)
+        ):
+            raise NotLowered
+        for node in nodes(stmt.value):
+            if isinstance(node, Var) and isinstance(node.kind, Num) and node.name in self.bound_inside - self.counters:
+                raise NotLowered
+            if isinstance(node, Get) and node is not stmt.value:
+                raise NotLowered
+            if isinstance(node, Var) and isinstance(node.kind, Arr) and node.name in self.bound_inside:
+                inside = [each for each in statements([self.loop]) if node.name in assigned(each)]
+                if node.name not in self.views and (node.name not in self.ready or len(inside) > 1):
+                    raise NotLowered
+        value = stmt.value
+        if isinstance(value, Call):
+            if value.name != "transpose" or len(value.args) > 1 or value.options:
+                raise NotLowered
+            inner = self.part(value.args[0])
+            self.views[stmt.name] = Part(
+                inner.name, ("T", inner.key), inner.extents[::-1], lambda at: inner.at(list(at)[::-1]), inner.dtype)
+            return
+        self.views[stmt.name] = self.part(value)
+
+    def part(self, expr: Any) -> Part:
+        """An array or a part of it, by element."""
+        if isinstance(expr, Var):
+            if expr.name in self.views:
+                return self.views[expr.name]
+            if expr.kind.dtype not in REAL:
+                raise NotLowered
+            if expr.name in self.bound_inside and expr.name not in self.ready and not any(
+                expr.name in assigned(stmt) for stmt in self.earlier
+            ):
+                raise NotLowered
+            extents = [Dim(expr, axis) for axis in range(expr.kind.ndim)]
+            return Part(expr.name, expr.name, extents, lambda at: Get(expr, tuple(at), Num(expr.kind.dtype)),
+                        expr.kind.dtype)
+        base = self.part(expr.base)
+        makers: list[Callable[[Sequence[Any]], Any]] = []
+        extents: list[Any] = []
+        keys: list[Any] = []
+        axis = 0
+        for each in expr.index:
+            if each is NEW:
+                extents.append(ONE)
+                keys.append("new")
+                continue
+            length = base.extents[axis]
+            axis += 1
+            kind = getattr(each, "kind", None)
+            if isinstance(each, Slice):
+                place, extent = self.sliced(each, length)
+                number = len(extents)
+                extents.append(extent)
+                makers.append(lambda at, number=number, place=place: place(at[number]))
+                keys.append(repr(each))
+            elif isinstance(kind, Arr):
+                if kind != Arr("l", 1) or any(isinstance(getattr(item, "kind", None), Arr) and item is not each
+                                              for item in expr.index):
+                    raise NotLowered
+                index = self.part(each)
+                number = len(extents)
+                extents.append(index.extents[0])
+                makers.append(lambda at, number=number, index=index: index.at([at[number]]))
+                keys.append(("gather", self.fresh("key")))  # which may name an element twice
+            else:
+                fixed = self.number(each)
+                makers.append(lambda at, fixed=fixed: fixed)
+                keys.append(repr(fixed))
+        key = base.key if all(each == repr(FULL) for each in keys) else (base.key, tuple(keys))
+        return Part(base.name, key, extents, lambda at: base.at([make(at) for make in makers]), base.dtype)
+
+    def sliced(self, each: Slice, length: Any) -> tuple[Callable[[Any], Any], Any]:
+        """What gives the indices of a slice, and how many there are."""
+        if each == FULL:
+            return (lambda at: at), length
+        step = 1 if each.step is None else each.step.value
+        if step == -1 and each.low is None and each.high is None:
+            return (lambda at: _sub(_sub(length, ONE), at)), length
+        if step < 1:
+            raise NotLowered
+        low = ZERO if each.low is None else self.bound(each.low, length)
+        high = length if each.high is None else self.bound(each.high, length)
+        extent = _sub(high, low)
+        if step == 1:
+            return (lambda at: _add(at, low)), extent
+        size = Const(step, INT)
+        extent = Op("floor_divide", (_add(extent, Const(step - 1, INT)), size), INT)
+        return (lambda at: _add(Op("mul", (at, size), INT), low)), extent
+
+    def bound(self, expr: Any, length: Any) -> Any:
+        """A bound of a slice, which is in range."""
+        expr = self.number(expr)
+        if isinstance(expr, Const) and expr.value < 0:
+            expr = _sub(length, Const(-expr.value, INT))
+            self.out.append(Check(Op("less_equal", (ZERO, expr), BOOL)))
+            return expr
+        if not isinstance(expr, Const):
+            self.out.append(Check(Op("less_equal", (ZERO, expr), BOOL)))
+        if expr != ZERO:
+            self.out.append(Check(Op("less_equal", (expr, length), BOOL)))
+        return expr
+
+    # -- expressions ---------------------------------------------------------------------------------------------------
+
+    def number(self, expr: Any) -> Any:
+        """A number, with elements of views replaced."""
+
+        def change(node: Any) -> Any:
+            if isinstance(node, Get):
+                if not isinstance(node.kind, Num):
+                    raise NotLowered
+                return self.part(node).at([])
+            if isinstance(node, Dim) and node.base.name in self.views:
+                return self.views[node.base.name].extents[node.axis]
+            if isinstance(node, Call):
+                raise NotLowered
+            return node
+
+        if any(isinstance(node, Op) and isinstance(node.kind, Arr) for node in nodes(expr)):
+            raise NotLowered
+        return _mapped_outermost(expr, change)
+
+    def leaves(self, expr: Any) -> list[Any]:
+        """The arrays and parts of arrays in an elementwise expression."""
+        if isinstance(expr, (Var, Get)):
+            return [expr] if isinstance(expr.kind, Arr) else []
+        return [leaf for child in children(expr) for leaf in self.leaves(child)]
+
+    def extents(self, expr: Any) -> list[Any]:
+        """The lengths of an elementwise expression."""
+        if isinstance(expr, (Var, Get)):
+            return list(self.part(expr).extents) if isinstance(expr.kind, Arr) else []
+        if isinstance(expr, Op):
+            found: list[Any] = []
+            for arg in expr.args:
+                found = self.broadcast(found, self.extents(arg))
+            return found
+        if isinstance(expr, (Const, Dim, Lazy)):
+            return []
+        raise NotLowered
+
+    def broadcast(self, a: list[Any], b: list[Any]) -> list[Any]:
+        if len(a) < len(b):
+            a, b = b, a
+        found = list(a)
+        for axis in range(1, len(b) + 1):
+            if found[-axis] == ONE:
+                found[-axis] = b[-axis]
+            elif b[-axis] != ONE:
+                self.require(found[-axis], b[-axis])
+        return found
+
+    def match(self, target: list[Any], given: list[Any]) -> None:
+        """Make sure that what is written has the lengths of the place, or is broadcast to them."""
+        for axis in range(1, len(given) + 1):
+            if given[-axis] != ONE:
+                self.require(target[-axis], given[-axis])
+
+    def require(self, a: Any, b: Any) -> None:
+        if a != b:
+            self.out.append(Check(Op("equal", (a, b), BOOL)))
+
+    def with_numbers(self, expr: Any) -> Any:
+        """The expression with numbers that are computed in variables, as they are computed once."""
+        if is_number(expr):
+            return self.once(expr)
+        if isinstance(expr, Op):
+            return attrs.evolve(expr, args=tuple([self.with_numbers(arg) for arg in expr.args]))
+        return expr
+
+    def once(self, expr: Any) -> Any:
+        expr = self.number(expr)
+        if isinstance(expr, (Const, Var, Dim)):
+            return expr
+        name = self.fresh("c")
+        self.kinds[name] = expr.kind
+        self.out.append(Let(name, expr, self.loop.line))
+        return Var(name, expr.kind)
+
+    def element(self, expr: Any, at: Sequence[Any]) -> Any:
+        """The element of an elementwise expression at some indices."""
+        if is_number(expr):
+            return expr
+        if isinstance(expr, (Var, Get)):
+            part = self.part(expr)
+            rest = list(at)[len(at) - len(part.extents) :]
+            return part.at([ZERO if extent == ONE else each for each, extent in zip(rest, part.extents)])
+        if isinstance(expr, Op):
+            args = tuple([self.element(arg, at) for arg in expr.args])
+            if not has_scalar_form(expr.name, "".join(arg.kind.dtype for arg in args)):
+                raise NotLowered
+            return Op(expr.name, args, Num(expr.kind.dtype))
+        raise NotLowered
+
+    # -- functions of arrays -------------------------------------------------------------------------------------------
+
+    def reduce(self, stmt: Let, call: Call) -> None:
+        """A sum, a mean, or a product of vectors."""
+        options = dict(call.options)
+        if options.pop("axis", None) is not None and call.args[0].kind.ndim > 1:
+            raise NotLowered
+        if options.get("keepdims") or stmt.value.kind.dtype != "d":
+            raise NotLowered
+        if call.name in ("sum", "mean") and len(call.args) == 1:
+            part = self.part(call.args[0])
+            total, extents, element = stmt.name, part.extents, part.at
+        elif call.name in ("dot", "matmul", "inner") and len(call.args) == 2:
+            one, other = map(self.part, call.args)
+            if len(one.extents) != 1 or len(other.extents) != 1:
+                raise NotLowered
+            self.require(one.extents[0], other.extents[0])
+            total, extents = stmt.name, one.extents
+
+            def element(at: Sequence[Any]) -> Any:
+                return Op("mul", (one.at(at), other.at(at)), FLOAT)
+        else:
+            raise NotLowered
+        sum_of = self.fresh("total")
+        self.kinds[sum_of] = FLOAT
+        variable = Var(sum_of, FLOAT)
+        self.out.append(Let(sum_of, Const(0.0, FLOAT), stmt.line))
+        self.loops(extents, lambda at: Let(sum_of, Op("add", (variable, element(at)), FLOAT), stmt.line))
+        value: Any = variable
+        if call.name == "mean":
+            size: Any = extents[0]
+            for extent in extents[1:]:
+                size = Op("mul", (size, extent), INT)
+            value = Op("div", (variable, size), FLOAT)
+        self.out.append(Let(total, value, stmt.line))
+
+    def array_call(self, stmt: Let, call: Call) -> None:
+        """A function that gives an array."""
+        name, line = stmt.name, stmt.line
+        dtype = call.kind.dtype
+        if call.name in ("zeros", "ones", "full", "empty"):
+            extents = [self.number(each) for each in call.args[0]]
+            fill: Any = self.once(call.args[1]) if call.name == "full" else Const(
+                {"zeros": 0.0, "ones": 1.0, "empty": 0.0}[call.name], FLOAT)
+            if dtype != "d":
+                raise NotLowered
+            target = self.array(name, extents, dtype)
+            self.loops(extents, lambda at: Set(target, tuple(at), fill, "", line))
+        elif call.name in ("zeros_like", "ones_like", "copy", "empty_like") and dtype == "d":
+            part = self.part(call.args[0])
+            if call.name == "copy":
+                self.assign(name, call.args[0], line)
+                return
+            number = Const(1.0 if call.name == "ones_like" else 0.0, FLOAT)
+            target = self.array(name, part.extents, dtype)
+            self.loops(part.extents, lambda at: Set(target, tuple(at), number, "", line))
+        elif call.name in ("matmul", "dot", "outer") and dtype == "d" and len(call.args) == 2:
+            self.product(name, call, line)
+        elif call.name == "sum" and dtype == "d":
+            self.sum_along(name, call, line)
+        else:
+            raise NotLowered
+
+    def product(self, name: str, call: Call, line: int) -> None:
+        one, other = map(self.part, call.args)
+        a, b = len(one.extents), len(other.extents)
+        if a > 2 or b > 2 or ONE in (*one.extents, *other.extents):
+            raise NotLowered
+        if call.name == "outer":
+            if (a, b) != (1, 1):
+                raise NotLowered
+            target = self.product_array(name, [one.extents[0], other.extents[0]], one, other)
+            self.loops(target[1], lambda at: Set(target[0], tuple(at), Op("mul", (
+                one.at([at[0]]), other.at([at[1]])), FLOAT), "", line))
+        else:
+            self.require(one.extents[-1], other.extents[0])
+            extents = [*one.extents[:-1], *other.extents[1:]]
+            result, _ = self.product_array(name, extents, one, other)
+            rows = len(extents) if b == 1 else len(extents) - 1
+
+            def body(at: list[Any]) -> Any:
+                *outer, k = at
+                left = [*outer[: a - 1], k]
+                right = [k, *outer[a - 1 :]]
+                value = Op("mul", (one.at(left), other.at(right)), FLOAT)
+                return Set(result, tuple(outer), value, "add", line)
+
+            assert rows >= 0
+            self.loops(extents, lambda at: Set(result, tuple(at), Const(0.0, FLOAT), "", line))
+            self.loops([*extents, one.extents[-1]], body)
+        self.finish_product(name, line)
+
+    def product_array(self, name: str, extents: list[Any], *operands: Part) -> tuple[Var, list[Any]]:
+        """Where a product goes: to an array of its own, if the variable is an operand."""
+        self.pending: tuple[Var, list[Any]] | None = None
+        if any(self.root(each.name) == self.root(name) for each in operands):
+            buffer = self.workspace(self.fresh("buffer"), extents, "d")
+            self.pending = (buffer, extents)
+            return buffer, extents
+        return self.array(name, extents, "d"), extents
+
+    def finish_product(self, name: str, line: int) -> None:
+        if self.pending is not None:
+            buffer, extents = self.pending
+            target = self.array(name, extents, "d")
+            self.loops(extents, lambda at: Set(target, tuple(at), Get(buffer, tuple(at), FLOAT), "", line))
+
+    def sum_along(self, name: str, call: Call, line: int) -> None:
+        """A sum along an axis."""
+        options = dict(call.options)
+        axis = options.get("axis")
+        part = self.part(call.args[0])
+        if not isinstance(axis, int) or options.get("keepdims") or self.root(part.name) == self.root(name):
+            raise NotLowered
+        axis %= len(part.extents)
+        extents = [*part.extents[:axis], *part.extents[axis + 1 :]]
+        target = self.array(name, extents, "d")
+        self.loops(extents, lambda at: Set(target, tuple(at), Const(0.0, FLOAT), "", line))
+
+        def body(at: list[Any]) -> Any:
+            *outer, k = at
+            return Set(target, tuple(outer), part.at([*outer[:axis], k, *outer[axis:]]), "add", line)
+
+        self.loops([*extents, part.extents[axis]], body)
+
+
+def _mapped_outermost(expr: Any, change: Callable[[Any], Any]) -> Any:
+    """The expression with elements of arrays replaced as wholes."""
+    if isinstance(expr, (Get, Dim, Call)):
+        return change(expr)
+    if isinstance(expr, (Op, Lazy)):
+        return attrs.evolve(expr, args=tuple([_mapped_outermost(arg, change) for arg in expr.args]))
+    return expr
+
+
+def _add(a: Any, b: Any) -> Any:
+    if b == ZERO:
+        return a
+    return b if a == ZERO else Op("add", (a, b), INT)
+
+
+def _sub(a: Any, b: Any) -> Any:
+    found = a if b == ZERO else Op("sub", (a, b), INT)
+    known = affine(found, lambda name: True)
+    if known is not None and set(known) <= {""}:
+        return Const(known.get("", 0), INT)
+    return found
+
+
