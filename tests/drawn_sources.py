@@ -42,10 +42,12 @@ class Writer:
     def add(self, indent: int, line: str) -> None:
         self.lines.append("    " * indent + line)
 
-    def index(self) -> str:
-        choices = ["0", "-1", "n - 1", "index[0]", "k % n"]
+    def index(self, of_view: bool = False) -> str:
+        choices = ["0", "-1", "n - 1", "k % n"]
         for name in self.loops:
-            choices += [name, name, f"{name} - 1", f"n - 1 - {name}", f"index[{name}]"]
+            choices += [name, name, f"{name} - 1", f"n - 1 - {name}"]
+        if not of_view:  # a view by an index that is a tensor is a copy, in eager mode
+            choices += ["index[0]", *[f"index[{name}]" for name in self.loops]]
         return self.draw.choice(choices)
 
     def number(self, depth: int = 0) -> str:
@@ -125,7 +127,7 @@ class Writer:
 
     def part(self, indent: int) -> None:
         name = f"v{next(self.names)}"
-        self.add(indent, f"{name} = g[{self.index()}]")
+        self.add(indent, f"{name} = g[{self.index(of_view=True)}]")
         self.add(indent, f"{name}[{self.index()}] = {self.squashed()}")
         self.add(indent, f"w{name} = {name}[1:]")
         self.add(indent, f"w{name} *= 0.5")

@@ -32,7 +32,6 @@ class Emitter:
         self.numbers: dict[str, int] = {}
         self.line = 0
         self.file = ""
-        self.makes_tensors = False
         self.reshapes = False
 
     def refused(self, reason: str, node: Any = None) -> Refused:

@@ -9,9 +9,23 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from ...adoption.entry import original_callable
+from ..calls.array_arguments import OverArrays
 from .values import Refused
 
-__all__ = ["stores_of", "tree_of"]
+__all__ = ["stores_of", "tree_of", "users_function"]
+
+
+def users_function(function: Any) -> Any:
+    """The user's own function for an adopted one, or one that takes arrays for tensors."""
+    while True:
+        if isinstance(function, OverArrays):
+            function = function.function
+            continue
+        original = original_callable(function)
+        if original is function:
+            return function
+        function = original
 
 
 def tree_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:

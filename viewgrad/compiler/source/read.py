@@ -18,7 +18,7 @@ import numpy as np
 
 from . import calls
 from .exits import is_flag, stop_of, without_jumps
-from .functions import stores_of, tree_of
+from .functions import stores_of, tree_of, users_function
 from .ir import (
     FULL,
     Block,
@@ -40,7 +40,7 @@ from .ir import (
     nodes,
 )
 from .kinds import BOOL, INT, Arr, Kind, Num, joined, kind_of_operator
-from .library import CREATORS, library_name
+from .library import library_name
 from .objects import PLAIN, Getter, Guard, Input, ObjectReader, record_fields
 from .values import CONFLICT, Fn, Maybe, Path, Rec, Refused, Static, Tup, as_expr, joined_values, kind_name
 
@@ -84,7 +84,7 @@ class Source:
         result: a tree of expressions and known objects.
         kinds: of each variable.
         files: of each line number the file, where it is not that of the function.
-        makes_tensors: whether it calls functions of viewgrad that make tensors.
+        reshapes: whether it takes views whose being views depends on the layout of arguments.
     """
 
     name: str
@@ -94,7 +94,6 @@ class Source:
     result: Any
     kinds: dict[str, Kind]
     file: str
-    makes_tensors: bool = False
     reshapes: bool = False
 
 
@@ -158,6 +157,7 @@ class Reader(ObjectReader):
             Refused: if the compiler does not take it.
             NeedStatic: if an integer argument must be known.
         """
+        function = users_function(function)
         try:
             names = parameter_names(function)
             given = [
@@ -180,7 +180,7 @@ class Reader(ObjectReader):
         body = self._with_flags(self.buffer)
         name = getattr(function, "__name__", "function")
         return Source(name, list(self.inputs.values()), list(self.guards.values()), body, result, self.kinds, file,
-                      self.makes_tensors, self.reshapes)
+                      self.reshapes)
 
     def _materialized(self, value: Any) -> Any:
         """The result with a variable in the place of each expression."""
@@ -338,6 +338,8 @@ class Reader(ObjectReader):
                 function = function.func
             elif type(function).__name__ == "Compiled" and hasattr(function, "function"):
                 function = function.function
+            elif users_function(function) is not function:
+                function = users_function(function)
             else:
                 break
         if not isinstance(function, types.FunctionType):
@@ -1081,9 +1083,6 @@ class Reader(ObjectReader):
                 return self.summed(args[0], args[1] if len(args) > 1 else keywords.get("start", Static(0)))
             if any(isinstance(arg, Fn) for arg in args):
                 raise self.refused(f"a generator is given to {name.rpartition('.')[2]}", node)
-            module = str(getattr(value, "__module__", ""))
-            if module.startswith("viewgrad") and name.rpartition(".")[2] in CREATORS:
-                self.makes_tensors = True
             return calls.library(self, name, args, keywords)
         if isinstance(value, type):
             fields = record_fields(value)

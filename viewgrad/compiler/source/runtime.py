@@ -209,7 +209,8 @@ class _Rows:
 
 
 HOST: Final[dict[str, Any]] = {
-    "np": np, "add_to": add_to, "add_at_index": add_at_index, "last_written": last_written, "viewed": viewed, "writable": writable,
+    "np": np, "add_to": add_to, "add_at_index": add_at_index, "last_written": last_written, "viewed": viewed,
+    "writable": writable,
     "gradients_of": gradients_of, "GiveUp": GiveUp, "rows": _Rows(), "formulas": ARRAY_FUNCTIONS,
     "asarray": np.asarray, "math": math, "NONE": SimpleNamespace(),
 }  # fmt: skip

@@ -369,8 +369,8 @@ class _Lowering:
                 expr.name in assigned(stmt) for stmt in self.earlier
             ):
                 raise NotLowered
-            extents = [Dim(expr, axis) for axis in range(expr.kind.ndim)]
-            return Part(expr.name, expr.name, extents, lambda at: Get(expr, tuple(at), Num(expr.kind.dtype)),
+            lengths: list[Any] = [Dim(expr, axis) for axis in range(expr.kind.ndim)]
+            return Part(expr.name, expr.name, lengths, lambda at: Get(expr, tuple(at), Num(expr.kind.dtype)),
                         expr.kind.dtype)
         base = self.part(expr.base)
         makers: list[Callable[[Sequence[Any]], Any]] = []
@@ -389,7 +389,7 @@ class _Lowering:
                 place, extent = self.sliced(each, length)
                 number = len(extents)
                 extents.append(extent)
-                makers.append(lambda at, number=number, place=place: place(at[number]))
+                makers.append(_of_axis(place, number))
                 keys.append(repr(each))
             elif isinstance(kind, Arr):
                 if kind != Arr("l", 1) or any(isinstance(getattr(item, "kind", None), Arr) and item is not each
@@ -398,11 +398,11 @@ class _Lowering:
                 index = self.part(each)
                 number = len(extents)
                 extents.append(index.extents[0])
-                makers.append(lambda at, number=number, index=index: index.at([at[number]]))
+                makers.append(_of_axis(lambda one, index=index: index.at([one]), number))  # type: ignore[misc]
                 keys.append(("gather", self.fresh("key")))  # which may name an element twice
             else:
                 fixed = self.number(each)
-                makers.append(lambda at, fixed=fixed: fixed)
+                makers.append(_always(fixed))
                 keys.append(repr(fixed))
         key = base.key if all(each == repr(FULL) for each in keys) else (base.key, tuple(keys))
         return Part(base.name, key, extents, lambda at: base.at([make(at) for make in makers]), base.dtype)
@@ -654,6 +654,16 @@ class _Lowering:
             return Set(target, tuple(outer), part.at([*outer[:axis], k, *outer[axis:]]), "add", line)
 
         self.loops([*extents, part.extents[axis]], body)
+
+
+def _of_axis(place: Callable[[Any], Any], number: int) -> Callable[[Sequence[Any]], Any]:
+    """What gives an index from that of an axis."""
+    return lambda at: place(at[number])
+
+
+def _always(expr: Any) -> Callable[[Sequence[Any]], Any]:
+    """What gives the same index always."""
+    return lambda at: expr
 
 
 def _mapped_outermost(expr: Any, change: Callable[[Any], Any]) -> Any:

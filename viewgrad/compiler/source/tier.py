@@ -14,6 +14,7 @@ import numpy as np
 from ...autograd.api import grad as eager_grad
 from ...tensor.modes import GRAD, no_grad
 from ...tensor.tensor import Tensor, as_scalar, from_array
+from ...trace.tracing.error_modes import raises_errors
 from ..guards.call_signature import share_memory
 from ..guards.closure_walk import user_function
 from .build import Program, build
@@ -94,7 +95,7 @@ class SourceTier:
             args, keywords: the arguments.
             mode: the mode that it is made in.
         """
-        if not self.is_on or mode & ~GRAD:
+        if not self.is_on or mode & ~GRAD or raises_errors():
             return MISSED
         given = (*args, *keywords.values()) if keywords else args
         key = self._key(args, keywords)
@@ -127,29 +128,10 @@ class SourceTier:
         Returns:
             Whether the value is a scalar, its array, and the gradients.
         """
-        if not self.is_on:
+        found = self._differentiated(args, numbers) if self.is_on else None
+        if found is None:
             return None
-        key = self._key(args, {})
-        if key is None:
-            return None
-        entries = self.entries.get(key, ())
-        entry = next((each for each in entries if each.source is not None and self._holds(each, args)), None)
-        if entry is None or entry.source is None:
-            return None
-        source = entry.source
-        arrays = self._arrays(source, args)
-        if arrays is None:
-            return None
-        wanted = []
-        for number in numbers:
-            found = [n for n, each in enumerate(source.inputs) if each.path.is_argument and each.path.root == number]
-            if len(found) != 1 or source.inputs[found[0]].path.steps or source.inputs[found[0]].kind.dtype != "d":
-                return None
-            wanted += found
-        for n, each in enumerate(source.inputs):
-            value = self._value(each, args)
-            if n not in wanted and type(value) is Tensor and value.requires_grad:
-                return None
+        entry, source, arrays, wanted = found
         chosen = tuple(sorted(wanted))
         if self.check and chosen not in entry.checked:
             return None
@@ -172,6 +154,40 @@ class SourceTier:
             np.asarray(by_number[n]) if n in by_number else np.zeros(np.shape(arrays[n])) for n in wanted
         ]
         return True, np.asarray(value, float), gradients
+
+    def _differentiated(
+        self, args: tuple[Any, ...], numbers: Sequence[int]
+    ) -> tuple[Entry, Source, list[Any], list[int]] | None:
+        """What is known of calls with these arguments, and which inputs are differentiated; None if that is nothing."""
+        given = list(args)
+        kinds = [_kind_key(arg) for arg in args]
+        for number in numbers:
+            kind = kinds[number] if number < len(kinds) else None
+            if kind is float or kind is np.float64:
+                given[number], kinds[number] = np.float64(given[number]), ("d", 0, True)
+            elif type(kind) is tuple and len(kind) in (2, 3) and kind[0] == "d":
+                kinds[number] = (*kind[:2], True)
+            else:
+                return None
+        entries = self.entries.get(tuple(kinds), ())
+        entry = next((each for each in entries if each.source is not None and self._holds(each, given)), None)
+        if entry is None or entry.source is None:
+            return None
+        source = entry.source
+        arrays = self._arrays(source, given)
+        if arrays is None:
+            return None
+        wanted = []
+        for number in numbers:
+            found = [n for n, each in enumerate(source.inputs) if each.path.is_argument and each.path.root == number]
+            if len(found) != 1 or source.inputs[found[0]].path.steps or source.inputs[found[0]].kind.dtype != "d":
+                return None
+            wanted += found
+        for n, each in enumerate(source.inputs):
+            value = self._value(each, given)
+            if n not in wanted and type(value) is Tensor and value.requires_grad:
+                return None
+        return entry, source, arrays, wanted
 
     def _run(
         self, entry: Entry, program: Program, args: Any, keywords: Any, values: list[Any], arrays: list[Any]
@@ -220,7 +236,6 @@ class SourceTier:
                 with no_grad():
                     target.copy_(tensor)
         leaves = dict(zip(program.results, tensors))
-        plain = not source.makes_tensors and not any(type(value) is Tensor for value in values)
         numbers = iter(range(1_000_000))
 
         def built(tree: Any) -> Any:
@@ -234,7 +249,7 @@ class SourceTier:
             if isinstance(tree, Static):
                 return tree.value
             wanted = entry.kinds[number] if entry.kinds is not None and number < len(entry.kinds) else None
-            return _leaf(leaves[tree.name], source.kinds[tree.name], wanted, plain)
+            return _leaf(leaves[tree.name], source.kinds[tree.name], wanted)
 
         return built(source.result)
 
@@ -588,7 +603,7 @@ def _program_lines(program: Program) -> list[str]:
     return lines
 
 
-def _leaf(tensor: Any, kind: Any, wanted: Any, plain: bool) -> Any:
+def _leaf(tensor: Any, kind: Any, wanted: Any) -> Any:
     """A leaf of the results, of the type that the function gives."""
     array = tensor._array
     if isinstance(kind, Num):
@@ -598,11 +613,7 @@ def _leaf(tensor: Any, kind: Any, wanted: Any, plain: bool) -> Any:
             return float(array)
         if kind.dtype != "d" and wanted is None and kind.weak:
             return array.item()
-        if wanted is not Tensor and plain and not tensor.requires_grad:
-            return array[()]
         return as_scalar(tensor)
-    if plain and wanted is not Tensor and not tensor.requires_grad:
-        return array
     return tensor
 
 

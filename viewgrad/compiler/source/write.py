@@ -147,7 +147,7 @@ class Writer:
         self.everything = [forward] if backward is None else [forward, backward]
         forward_lines = self.top(forward)
         backward_lines = [] if backward is None else self.top(backward)
-        tape = bool(self.kernels) and self.native
+        tape = self.native and any(kernel.pushes or kernel.pops for kernel in self.kernels)
         bound = {name for block in self.everything for stmt in statements(block) for name in assigned(stmt)}
         head = [f"def program({', '.join([*inputs, *(['floats', 'integers'] if tape else [])])}):"]
         if tape:
