@@ -48,7 +48,9 @@ def test_the_exponential(name, is_complex):
         np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("f", [vg.log, vg.sqrt, lambda w: 1 / (1 + vg.exp(-w)), lambda w: w**3], ids=str)
+@pytest.mark.parametrize(
+    "f", [vg.log, vg.sqrt, lambda w: 1 / (1 + vg.exp(-w)), lambda w: w**3], ids=["log", "sqrt", "sigmoid", "cube"]
+)
 @pytest.mark.parametrize("name", ["distinct", "two equal", "all equal"])
 def test_gradcheck(f, name):
     a = vg.Tensor(hermitian(SPECTRA[name]), requires_grad=True)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, basic_indices
 
+import viewgrad as vg
 from viewgrad.tensor.storage import Storage
 
 
@@ -119,3 +120,38 @@ def test_dead_windows_are_forgotten():
         storage.save(root[i % 100], i % 100)
     assert storage.windows is not None
     assert len(storage.windows) <= 64
+
+
+@pytest.mark.parametrize(("saved", "written"), [(2, -1), (-1, 2), (-1, -1)])
+def test_a_row_counted_from_the_end_is_preserved(saved, written):
+    x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    table = x.reshape(3, 1) * 1
+    row = table[saved]
+    product = row * row
+    table[written] = 5.0
+    product.sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0, 6.0]
+
+
+def test_rows_keep_their_values_among_so_many_that_dead_ones_are_looked_for():
+    x = vg.Tensor(np.arange(100.0), requires_grad=True)
+    table = x.reshape(100, 1) * 1
+    total = sum(table[i] * table[i] for i in range(100))
+    for i in range(100):
+        table[i] = 0.0
+    total.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), 2 * np.arange(100.0))
+
+
+@pytest.mark.parametrize("index", [1, slice(1, 2), (..., 1), [1]], ids=str)
+@pytest.mark.parametrize("value", [9.0, np.array(9.0), vg.Tensor(9.0)], ids=["number", "array", "tensor"])
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_factor_that_is_overwritten_afterwards_had_its_old_value(index, value, recorded):
+    x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    constant = vg.Tensor([4.0, 5.0, 6.0])
+    products = x * constant
+    with vg.set_grad_enabled(recorded):
+        constant[index] = value
+    products.sum().backward()
+    assert x.grad.tolist() == [4.0, 5.0, 6.0]
+    assert constant._version == 1
