@@ -9,7 +9,7 @@ import pytest
 from interpreted_kernels import compiled_by
 
 import viewgrad as vg
-from viewgrad.compiler.scalar_rules import FORWARD, derivative
+from viewgrad.compiler.scalar_rules import OPERATOR_RULES, derivative
 from viewgrad.operators import OPERATORS
 
 NUMBA = pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba")
@@ -142,7 +142,7 @@ def test_loops_of_them_are_found_and_give_what_they_give_eagerly(f, executor):
 def test_the_compiler_knows_the_derivatives_of_all_operators_of_elements():
     unknown = {
         name
-        for name in FORWARD
+        for name in [name for name, rule in OPERATOR_RULES.items() if rule.floats]
         if name in OPERATORS
         for number, _ in enumerate(OPERATORS[name].signature.tensors)
         if derivative(name, number) is None
@@ -314,3 +314,33 @@ def test_arrays_of_one_number_that_iterations_hand_on(executor):
         assert found.item() == pytest.approx(wanted.item())
         np.testing.assert_allclose(vg.autograd.grad(found, x)[0], vg.autograd.grad(wanted, x)[0])
     assert compiled.specializations[0].runs >= 3 and not compiled.specializations[0].program.remark
+
+
+@pytest.mark.parametrize("executor", ["python", "interpreted"])
+@pytest.mark.parametrize(
+    ("f", "values"),
+    [
+        (lambda x: vg.logsumexp(x), [np.inf, 0.0, -np.inf]),
+        (lambda x: vg.logsumexp(x), [np.inf, np.inf, 0.0]),
+        (lambda x: vg.logsumexp(x), [-np.inf, -np.inf, -np.inf]),
+        (lambda x: vg.logsumexp(x), [np.nan, 0.0, 1.0]),
+        (lambda x: np.clip(x[0], x[1], x[2]), [0.0, 1.0, 1.0]),
+        (lambda x: np.clip(x[0], x[1], x[2]), [2.0, 1.0, 1.0]),
+        (lambda x: np.clip(x[0], x[1], x[2]), [1.0, 1.0, 1.0]),
+        (lambda x: np.clip(x[0], x[1], x[2]), [0.5, 2.0, 1.0]),
+        (lambda x: np.clip(x[0], x[1], None) + np.clip(x[0], None, x[1]) * 2, [1.0, 1.0, 0.0]),
+        (lambda x: np.fmax(x[0], x[1]) + np.fmin(x[1], x[2]) * 2, [1.0, 1.0, 1.0]),
+        (lambda x: np.fmax(x[0], x[1]) + np.fmin(x[1], x[2]) * 2, [np.nan, 1.0, np.nan]),
+    ],
+)
+def test_gradients_at_infinity_and_ties_are_those_of_eager_mode(f, values, executor):
+    compiled = compiled_by(executor, f, check=False, specialize=True)
+    for _ in range(3):
+        x, y = vg.Tensor(values, requires_grad=True), vg.Tensor(values, requires_grad=True)
+        with np.errstate(all="ignore"):
+            value, wanted = compiled(x), f(y)
+            value.backward()
+            wanted.backward()
+        np.testing.assert_allclose(value.detach(), wanted.detach())
+        np.testing.assert_allclose(x.grad, y.grad)
+    assert value.grad_fn.name() == "CompiledBackward", compiled.explain()

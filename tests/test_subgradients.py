@@ -32,6 +32,7 @@ KINKS = {
     "std of equal values": (vg.std, [1.0, 1.0], [0, 0]),
     "logsumexp of minus infinity": (vg.logsumexp, [-INF, -INF], [0, 0]),
     "logsumexp with minus infinity": (vg.logsumexp, [-INF, 0.0], [0, 1]),
+    "logsumexp with infinity": (vg.logsumexp, [0.0, INF, -INF], [0, 1, 0]),
     "prod with a 0": (vg.prod, [0.0, 2.0, 3.0], [6, 0, 0]),
     "prod with two": (vg.prod, [0.0, 2.0, 0.0], [0, 0, 0]),
     "cumprod with a 0": (vg.cumprod, [2.0, 0.0, 3.0], [1, 8, 0]),

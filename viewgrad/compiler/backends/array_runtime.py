@@ -66,12 +66,20 @@ def _vector_functions() -> dict[str, Callable[..., Any]]:
     found |= {"as_integer": _as_integer, "quotient": np.floor_divide, "modulo": np.remainder, "wrapped": _wrapped}
     found["place"] = _place
     found["log_of_sum"] = np.errstate(divide="ignore")(np.log)
+    found["exp_share"] = _exp_share
     found["rounded"] = lambda a: np.asarray(np.asarray(a, np.float32), float)
     return {PREFIX + name: function for name, function in found.items()} | {
         "window": window, "add_overlapping": add_overlapping, "add_at": add_at, "add_reduce": np.add.reduce,
         "greatest": np.maximum.reduce, "least": np.minimum.reduce, "broadcast_to": np.broadcast_to,
         "places_at": places_at, "empty": lambda shape, name: np.empty(shape),
     }
+
+
+def _exp_share(a: Any, total: Any, infinite: Any) -> Any:
+    """Return the share of exp(a) in the sum of exponentials whose logarithm is `total`."""
+    shares = np.exp(a - np.where(np.isinf(total), 0.0, total))
+    shares = np.where(np.isinf(total), 0.0, shares)
+    return np.where(a == np.inf, np.where(infinite == 1.0, 1.0, np.nan), shares)
 
 
 def _as_integer(a: Any) -> Array:

@@ -19,7 +19,7 @@ from ...trace.attributes import Frozen
 from ...trace.graph import Graph, Node, Value
 from ...trace.types import TensorType, Window, row_strides
 from ..element_types import BOOL, FLOAT, HELD, INTEGER, SINGLE, as_number, char_of
-from ..scalar_rules import EXACT, FORWARD, INTEGERS, MORE
+from ..scalar_rules import RULES
 from ..trace_stream import Moved, Result, Stream, TracedValue
 
 __all__ = ["Lowered", "LoweringContext", "Memory", "Number", "Shape", "broadcast_labels", "is_single", "labels_of"]
@@ -295,8 +295,9 @@ class LoweringContext:
         """
         node = self.node
         assert node is not None
-        expression = INTEGERS[name] if dtype == INTEGER.char else FORWARD.get(name) or MORE[name]
-        rounds = dtype == "d" and name not in EXACT and bool(node.outputs) and is_single(node.outputs[0])
+        rule = RULES[name]
+        expression = rule.integers if dtype == INTEGER.char else rule.floats
+        rounds = dtype == "d" and not rule.is_exact and bool(node.outputs) and is_single(node.outputs[0])
         is_sum = bool(sizes) and len(sizes) > sum(1 for label in out if label >= 0)
         if rounds and not is_sum:
             expression = f"rounded({expression})"
@@ -371,7 +372,7 @@ class LoweringContext:
         """Return a value rounded to single precision."""
         labels = labels_of(operand.shape)
         taken = [(operand, labels)]
-        return self.stream.op("rounded", MORE["rounded"], (), self.location, "d", operand.shape, labels, taken)
+        return self.stream.op("rounded", RULES["rounded"].floats, (), self.location, "d", operand.shape, labels, taken)
 
 
 def labels_of(shape: Shape) -> Shape:

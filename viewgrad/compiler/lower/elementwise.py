@@ -12,7 +12,7 @@ import numpy as np
 from ...trace.graph import Node
 from ...trace.types import TensorType
 from ..element_types import BOOL, FLOAT, HELD, INTEGER, as_number
-from ..scalar_rules import BITWISE, FORWARD, INTEGERS, LOGICAL, OF_BOOLS
+from ..scalar_rules import OPERATOR_RULES, Rule
 from ..trace_stream import TracedValue
 from .context import LoweringContext, Shape, labels_of
 
@@ -21,8 +21,6 @@ __all__ = ["ELEMENTWISE"]
 # The operands of these that select one of the others.
 CHOOSING: Final = {"where": 0, "masked_fill": 1}
 ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div"})  # of floats and of others as they are
-# The operators that there are for the elements of a dtype, besides those that give bools.
-KERNELS: Final = {FLOAT: frozenset(FORWARD), INTEGER: frozenset(INTEGERS), BOOL: frozenset({"clone", *CHOOSING})}
 
 
 def _elementwise(of: LoweringContext, node: Node) -> bool:
@@ -38,16 +36,15 @@ def _elementwise(of: LoweringContext, node: Node) -> bool:
     dtypes = [of.type_of(value).dtype for place, value in enumerate(values) if place != choosing]
     if not HELD.issuperset(dtypes) or out.dtype not in HELD:
         return False
-    if set(dtypes) == {BOOL} and out.dtype == BOOL:
-        name = BITWISE.get(name, name)
-    elif name in BITWISE and name not in FORWARD and out.dtype != INTEGER:
+    rule = OPERATOR_RULES[name]
+    if set(dtypes) == {BOOL} and out.dtype == BOOL and rule.bools:
+        name, rule = rule.bools, OPERATOR_RULES[rule.bools]
+    common = _common(dtypes) if rule.gives_bool else out.dtype
+    if rule.takes_bools and common != BOOL:
         return False
-    common = _common(dtypes) if name in LOGICAL else out.dtype
-    if name in OF_BOOLS and common != BOOL:
+    if not rule.gives_bool and not _has_kernel(name, rule, common):
         return False
-    if name not in LOGICAL and name not in KERNELS[common]:
-        return False
-    fitting = {common, BOOL} if name in LOGICAL else HELD if name in ARITHMETIC and FLOAT in dtypes else {common}
+    fitting = {common, BOOL} if rule.gives_bool else HELD if name in ARITHMETIC and FLOAT in dtypes else {common}
     taken: list[tuple[Any, Shape]] = []
     for place, value in enumerate(values):
         operand, labels = of.spread(value, out.shape)
@@ -60,6 +57,13 @@ def _elementwise(of: LoweringContext, node: Node) -> bool:
     return True
 
 
+def _has_kernel(name: str, rule: Rule, dtype: np.dtype[Any]) -> bool:
+    """Return whether an operator has a kernel for elements of a dtype."""
+    if dtype == BOOL:
+        return name == "clone" or name in CHOOSING
+    return bool(rule.integers if dtype == INTEGER else rule.floats)
+
+
 def _common(dtypes: list[np.dtype[Any]]) -> np.dtype[Any]:
     """Return the dtype in which values are compared."""
     return dtypes[0] if len(set(dtypes)) == 1 else np.result_type(*dtypes)
@@ -67,7 +71,8 @@ def _common(dtypes: list[np.dtype[Any]]) -> np.dtype[Any]:
 
 def _of_numbers(of: LoweringContext, node: Node, out: TensorType) -> bool:
     """Lower an operator of scalar floats, which most traces consist of; return whether it is one."""
-    if out.dtype is not FLOAT or node.kind not in FORWARD or node.kind in OF_BOOLS:
+    rule = OPERATOR_RULES[node.kind]
+    if out.dtype is not FLOAT or not rule.floats or rule.takes_bools:
         return False
     taken: list[tuple[Any, Shape]] = []
     for value in node.inputs:
@@ -80,4 +85,4 @@ def _of_numbers(of: LoweringContext, node: Node, out: TensorType) -> bool:
     return True
 
 
-ELEMENTWISE: Final = dict.fromkeys([*FORWARD, *(BITWISE.keys() - FORWARD.keys())], _elementwise)
+ELEMENTWISE: Final = dict.fromkeys(OPERATOR_RULES, _elementwise)

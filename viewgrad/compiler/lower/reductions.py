@@ -111,22 +111,26 @@ def _extremum(of: LoweringContext, node: Node) -> bool:
 
 
 def _logsumexp(of: LoweringContext, node: Node) -> bool:
+    """`logsumexp`: the gradient of an element is its share, as in the row of the operator."""
     value, options = _only_input(of, node), options_of(node, "axis", "keepdims")
     if value is None or options is None or not of.size_of(value):
         return False
     axis, keepdims = options
     operand = of.named(value)
-    labels = labels_of(operand.shape)
-    greatest, powers = _powers(of, operand, axis)
-    total = _reduced(of, "sum", powers, axis, keepdims)
-    out = labels_of(total.shape)
-    logarithm = of.emit("log_of_sum", [(total, out)], total.shape, out)
-    kept = out
-    if not keepdims:
-        dims = reduced_dims(axis, len(labels))
-        rest = [dim for dim in labels if dim not in dims]
-        kept = tuple([-1 if dim in dims else rest.index(dim) for dim in labels])
-    of.assign(node.output, of.emit("add", [(logarithm, out), (greatest, kept)], total.shape, out))
+    shape, labels = operand.shape, labels_of(operand.shape)
+    dims = reduced_dims(axis, len(shape))
+    plain = of.detached(operand) if value.type.requires_grad else operand
+    greatest, powers = _powers(of, plain, axis)
+    found = of.apply("add", of.apply("log_of_sum", _reduced(of, "sum", powers, axis, True)), greatest)
+    spread = _kept_labels(shape, dims)
+    out = tuple([-1 if dim in dims else dim for dim in labels if keepdims or dim not in dims])
+    if not value.type.requires_grad:
+        sizes = tuple([1 if dim in dims else n for dim, n in enumerate(shape) if keepdims or dim not in dims])
+        kept = tuple([-1 if dim in dims else out.index(dim) for dim in labels])
+        of.assign(node.output, of.emit("positive", [(found, kept)], sizes, labels_of(sizes)))
+        return True
+    infinite = _reduced(of, "sum", of.apply("infinite", plain), axis, True)
+    of.assign(node.output, of.emit("logsumexp", [(operand, labels), (found, spread), (infinite, spread)], shape, out))
     return True
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from typing import Final
 
 from ..build_ir import out_sizes
 from ..loop_ir import (
@@ -35,11 +36,14 @@ __all__ = [
 ]
 
 
+SETTLED: Final = frozenset({"tied", "tied_by_share", "logsumexp"})  # their first operand matters to the gradient only
+
+
 def eliminate_dead_code(program: Program) -> Program:
     """Remove steps whose values are not used, as those that only the gradient would have needed."""
     steps = [step for _, step in steps_of(program.block)]
     for step in steps:
-        if type(step) is Compute and step.operator in ("tied", "tied_by_share"):
+        if type(step) is Compute and step.operator in SETTLED:
             _settle(step)
     users: dict[Step, int] = {}
     for step in steps:

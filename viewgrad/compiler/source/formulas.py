@@ -8,7 +8,7 @@ import re
 from typing import Any, Final
 
 from ...operators.define import OPERATORS
-from ..scalar_rules import FORWARD, INTEGERS, MORE, derivative
+from ..scalar_rules import RULES, derivative
 
 __all__ = ["Reading", "has_scalar_form", "reading", "scalar_forward", "scalar_gradient"]
 
@@ -70,7 +70,7 @@ def scalar_forward(name: str, dtypes: str) -> str | None:
     if set(dtypes) <= {"l", "?"} and name not in FLOATS_OF_INTEGERS:
         return None
     name = OF_CLIP.get(name, name)
-    return FORWARD.get(name) or MORE.get(name)
+    return RULES[name].floats or None if name in RULES else None
 
 
 COMPARISONS: Final = {
@@ -81,8 +81,8 @@ INTEGER_FORMS: Final = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "neg": "-{0}", "positive": "{0}", "abs": "abs({0})",
     "floor_divide": "quotient({0}, {1})", "remainder": "modulo({0}, {1})", "square": "{0} * {0}",
     "maximum": "max({0}, {1})", "minimum": "min({0}, {1})", "pow": "int_power({0}, {1})",
-    "bitwise_and": INTEGERS["bitwise_and"], "bitwise_or": INTEGERS["bitwise_or"],
-    "bitwise_xor": INTEGERS["bitwise_xor"], "invert": INTEGERS["invert"],
+    "bitwise_and": RULES["bitwise_and"].integers, "bitwise_or": RULES["bitwise_or"].integers,
+    "bitwise_xor": RULES["bitwise_xor"].integers, "invert": RULES["invert"].integers,
 }  # fmt: skip
 FLOATS_OF_INTEGERS: Final = frozenset({
     "div", "sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "where", "isnan", "isfinite", "sign",

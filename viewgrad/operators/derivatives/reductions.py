@@ -236,9 +236,18 @@ def rounding_of(mean: Any, value: Array, degrees: float) -> Any:
 
 @formula_function
 def exp_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
-    """The shares of the elements in the sum of exponentials of which `result` is the logarithm; 0 where that is 0."""
+    """Return the shares of the elements in the sum of exponentials whose logarithm is `result`.
+
+    They are 0 if the sum is 0. If one exponent is infinite, its share is 1; several have none.
+    """
     result = expand_reduced(result, value.shape, axis, keepdims)
-    return np.exp(value - np.where(result == -math.inf, 0, result))
+    shares = np.exp(value - np.where(result == -math.inf, 0, result))
+    infinite = value.real == math.inf
+    if not (infinite._array if isinstance(infinite, Tensor) else infinite).any():
+        return shares
+    plain(infinite)
+    alone = infinite.sum(axis=axis, keepdims=True) == 1
+    return np.where(infinite, np.where(alone, 1.0, math.nan), shares)
 
 
 @formula_function
