@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
+from viewgrad.compiler.backends import numba_cache
 
 pytestmark = [
     pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba"),
@@ -78,6 +79,7 @@ def test_kernels_are_kept_on_disk_for_other_processes(tmp_path, monkeypatch):
 IN_ANOTHER_PROCESS = """
 import numpy as np
 import viewgrad as vg
+from viewgrad.compiler.backends import numba_cache
 
 def program(x):
     total = vg.zeros(1)
@@ -128,3 +130,17 @@ def test_numbers_carried_from_one_iteration_to_the_next_are_not_read_again():
     program = compiled.specializations[0].program
     assert "h1" in program.program.bases
     assert not program.tapes
+
+
+def test_kernels_are_kept_in_folders_of_ones_own(tmp_path, monkeypatch):
+    own, open_to_all = tmp_path / "new" / "own", tmp_path / "open"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    assert numba_cache._is_own(own) and own.stat().st_mode & 0o777 == 0o700
+    with pytest.warns(UserWarning, match="others can write to it"):
+        assert not numba_cache._is_own(open_to_all)
+    monkeypatch.setattr(numba_cache.os, "getuid", lambda: os.stat(own).st_uid + 1)
+    numba_cache._is_own.cache_clear()
+    with pytest.warns(UserWarning, match="belongs to another user"):
+        assert not numba_cache._is_own(own)
+    numba_cache._is_own.cache_clear()

@@ -1,37 +1,53 @@
 """Trees of tensors in files: `save` and `load`.
 
-A file is a NumPy archive (`.npz`): one entry for each tensor, and the shape of the tree as JSON. Nothing in it is
-executed when it is loaded.
+A file is a NumPy archive (`.npz`, not compressed): one entry for each array, and the structure of the tree as JSON.
+Nothing in it is executed when it is loaded, and no more is read than the file is long.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from typing import IO, Any
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import IO, Any, Final
 
 import numpy as np
 
-from .errors import TreeError
-from .tensor.tensor import Tensor
+from .errors import AutogradError, TreeError
+from .tensor.tensor import Tensor, from_new_array, is_scalar
 from .tensor.trace_hooks import array_of
 
 __all__ = ["load", "save"]
 
-STRUCTURE = "structure"
+Array = np.ndarray[Any, Any]
+STRUCTURE: Final = "structure"
+DEEPEST: Final = 200  # levels of nesting
+PLAIN: Final = (type(None), bool, int, float, str)
+# What NumPy, zipfile and json raise for a file that is damaged, or is something else.
+DAMAGED: Final = (
+    AutogradError, ValueError, TypeError, KeyError, IndexError, AttributeError, EOFError, RecursionError, MemoryError,
+    NotImplementedError, RuntimeError, OverflowError, zipfile.BadZipFile, zlib.error, struct.error,
+)  # fmt: skip
 
 
 def save(file: str | os.PathLike[str] | IO[bytes], tree: Any) -> None:
     """Save nested dictionaries, lists and tuples of tensors, arrays, numbers, strings and None.
 
     Of a tensor, the values are saved, and whether it is a leaf that requires grad; its history and its `grad` are not.
+    A file that was there before is replaced once the new one is complete: whatever goes wrong, one of them is there.
 
     Arguments:
         file: a path, to which `.npz` is not added, or a file that is open for writing bytes.
         tree: what is saved; the keys of dictionaries must be strings.
 
     Raises:
-        TreeError: for anything else in the tree.
+        TreeError: for anything else in the tree, for arrays of objects, and for a tree that contains itself.
 
     Example:
         >>> import io, viewgrad as vg
@@ -41,49 +57,189 @@ def save(file: str | os.PathLike[str] | IO[bytes], tree: Any) -> None:
         >>> vg.load(file)
         {'weights': [Tensor([1., 1.], requires_grad=True)], 'step': 3}
     """
-    arrays: list[np.ndarray[Any, Any]] = []
-    structure = _described(tree, arrays)
+    arrays: list[Array] = []
+    structure = json.dumps(_described(tree, arrays, "tree", ()))
     entries = {str(number): array for number, array in enumerate(arrays)}
-    entries[STRUCTURE] = np.frombuffer(json.dumps(structure).encode(), np.uint8)
+    entries[STRUCTURE] = np.frombuffer(structure.encode(), np.uint8)
     if isinstance(file, str | os.PathLike):
-        with open(file, "wb") as opened:
-            np.savez(opened, **entries)  # type: ignore[arg-type]
+        _replace(os.path.realpath(file), lambda opened: _write(opened, entries))
     else:
-        np.savez(file, **entries)  # type: ignore[arg-type]
+        _write(file, entries)
 
 
 def load(file: str | os.PathLike[str] | IO[bytes]) -> Any:
-    """Load a tree that `save` has written; leaves that required grad do so again."""
-    with np.load(file, allow_pickle=False) as entries:
-        return _rebuilt(json.loads(bytes(entries[STRUCTURE]).decode()), entries)
+    """Return what `save` has saved; leaves that required grad do so again.
+
+    Arguments:
+        file: a path, or a file that is open for reading bytes and can be searched.
+
+    Raises:
+        TreeError: for a file that is damaged, or that `save` has not written.
+        OSError: for a file that cannot be read.
+    """
+    if isinstance(file, str | os.PathLike):
+        with open(file, "rb") as opened:
+            return _read(opened, os.fspath(file))
+    return _read(file, getattr(file, "name", "the file"))
 
 
-def _described(tree: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
-    """The tree as JSON, with a tag for each kind of node."""
-    if isinstance(tree, Tensor | np.ndarray):
-        is_tensor = isinstance(tree, Tensor)
-        arrays.append(np.asarray(array_of(tree, "viewgrad.save()") if isinstance(tree, Tensor) else tree))
-        kind = "array" if not is_tensor else "leaf" if tree.requires_grad and tree.is_leaf else "tensor"  # type: ignore[union-attr]
-        return [kind, len(arrays) - 1]
-    if isinstance(tree, dict) and all(isinstance(key, str) for key in tree):
-        return ["dict", {key: _described(value, arrays) for key, value in tree.items()}]
-    if type(tree) in (list, tuple):
-        return [type(tree).__name__, [_described(value, arrays) for value in tree]]
-    if isinstance(tree, complex):
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def _replace(path: str, write: Callable[[IO[bytes]], None]) -> None:
+    """Write a file beside `path`, and put it in the place of that."""
+    folder = os.path.dirname(path) or "."
+    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~_umask()
+    number, temporary = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}.", suffix=".tmp")
+    try:
+        with os.fdopen(number, "wb") as opened:
+            write(opened)
+            opened.flush()
+            os.fsync(opened.fileno())
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    with contextlib.suppress(OSError, AttributeError):  # folders cannot be opened everywhere
+        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def _write(opened: IO[bytes], entries: dict[str, Array]) -> None:
+    with zipfile.ZipFile(opened, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in entries.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, array, allow_pickle=False)
+
+
+def _read(opened: IO[bytes], name: str) -> Any:
+    try:
+        with zipfile.ZipFile(opened) as archive:
+            infos = {info.filename: info for info in archive.infolist()}
+            length = opened.seek(0, os.SEEK_END)
+            if sum(info.file_size for info in archive.infolist()) > length:
+                raise TreeError("its entries claim to be longer than the file, or are compressed")
+
+            def read(entry: Any) -> Array:
+                return _entry(archive, infos[f"{entry}.npy"])
+
+            structure = read(STRUCTURE)
+            if structure.dtype != np.uint8 or structure.ndim != 1:
+                raise TreeError("its structure is not text")
+            return _rebuilt(json.loads(structure.tobytes().decode()), read)
+    except DAMAGED as error:
+        said = error.message if isinstance(error, AutogradError) else f"{type(error).__name__}: {error}"
+        raise TreeError(f"{name} is damaged, or was not written by viewgrad.save: {said}") from error
+
+
+def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
+    """Return an array of an archive, if its header promises no more than there is."""
+    if info.compress_type != zipfile.ZIP_STORED:
+        raise TreeError("its entries are compressed")
+    with archive.open(info) as entry:
+        version = np.lib.format.read_magic(entry)
+        if version not in ((1, 0), (2, 0)):
+            raise TreeError(f"an array is in the format {version}")
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read_header(entry)
+        count = 1
+        for extent in shape:
+            count *= extent
+        if dtype.hasobject or min(shape, default=0) < 0 or count * dtype.itemsize != info.file_size - entry.tell():
+            raise TreeError(f"an array of {dtype} and shape {shape} is not what its entry holds")
+    with archive.open(info) as entry:
+        array: Array = np.lib.format.read_array(entry, allow_pickle=False)
+    return array
+
+
+# -- trees -------------------------------------------------------------------------------------------------------------
+
+
+def _described(tree: Any, arrays: list[Array], path: str, above: tuple[int, ...]) -> Any:
+    """Return a tree as JSON, with a tag for each kind of node; arrays go by their numbers in a list."""
+    if isinstance(tree, Tensor):
+        kind = "scalar" if is_scalar(tree) else "leaf" if tree.requires_grad and tree.is_leaf else "tensor"
+        return [kind, _kept(array_of(tree, "viewgrad.save()"), arrays, path)]
+    if isinstance(tree, np.ma.MaskedArray):
+        parts = (tree.data, np.ma.getmaskarray(tree), tree.fill_value)
+        return ["masked", [_kept(part, arrays, path) for part in parts]]
+    if isinstance(tree, np.generic):
+        return ["number", _kept(tree, arrays, path)]
+    if type(tree) in PLAIN:
+        return ["plain", tree]
+    if type(tree) is complex:
         return ["complex", [tree.real, tree.imag]]
-    if tree is None or isinstance(tree, bool | int | float | str):
-        return ["plain", tree.item() if isinstance(tree, np.generic) else tree]
-    raise TreeError(f"save() takes dictionaries, lists and tuples of tensors and numbers, not {type(tree).__name__}")
+    if type(tree) is np.ndarray:
+        return ["array", _kept(tree, arrays, path)]
+    if id(tree) in above:
+        raise TreeError(f"save(): {path} contains itself")
+    if len(above) == DEEPEST:
+        raise TreeError(f"save(): {path} is nested deeper than {DEEPEST} levels")
+    inside = (*above, id(tree))
+    kind = type(tree).__name__
+    if type(tree) in (dict, OrderedDict):
+        for key in tree:
+            if type(key) is not str:
+                raise TreeError(f"save(): the keys of dictionaries must be strings, and {path} has the key {key!r}")
+        pairs = [(key, _described(value, arrays, f"{path}[{key!r}]", inside)) for key, value in tree.items()]
+        return [kind, dict(pairs) if type(tree) is dict else pairs]
+    if type(tree) in (list, tuple):
+        return [kind, [_described(item, arrays, f"{path}[{n}]", inside) for n, item in enumerate(tree)]]
+    raise TreeError(
+        f"save() takes dictionaries, lists and tuples of tensors, arrays, numbers, strings and None, and {path} is of "
+        f"type {type(tree).__module__}.{type(tree).__qualname__}: convert it"
+    )
 
 
-def _rebuilt(structure: Any, entries: Any) -> Any:
+def _kept(array: Any, arrays: list[Array], path: str) -> int:
+    array = np.asarray(array)
+    if array.dtype.hasobject:
+        raise TreeError(f"save(): {path} is an array of objects, which load() would have to execute code for")
+    arrays.append(array)
+    return len(arrays) - 1
+
+
+def _rebuilt(structure: Any, read: Callable[[Any], Array]) -> Any:
+    """Return the tree that `_described` has described; `read` gives the array of a number."""
     kind, content = structure
-    if kind in ("array", "tensor", "leaf"):
-        array = entries[str(content)]
-        return array if kind == "array" else Tensor(array, requires_grad=kind == "leaf")
-    if kind == "dict":
-        return {key: _rebuilt(value, entries) for key, value in content.items()}
+    if kind in ("dict", "OrderedDict"):
+        pairs = content.items() if kind == "dict" else content
+        tree = {str(key): _rebuilt(value, read) for key, value in pairs}
+        return tree if kind == "dict" else OrderedDict(tree)
     if kind in ("list", "tuple"):
-        items = [_rebuilt(value, entries) for value in content]
+        items = [_rebuilt(value, read) for value in content]
         return items if kind == "list" else tuple(items)
-    return complex(*content) if kind == "complex" else content
+    if kind == "masked":
+        data, mask, fill_value = map(read, content)
+        made: Any = np.ma.MaskedArray(data, mask=mask)
+        made.fill_value = fill_value[()]
+        return made
+    if kind == "complex":
+        real, imaginary = content
+        return complex(real, imaginary)
+    if kind == "plain":
+        if not isinstance(content, PLAIN):
+            raise TreeError(f"{content!r} is not a number or a text")
+        return content
+    if kind not in ("array", "tensor", "leaf", "number", "scalar") or type(content) is not int:
+        raise TreeError(f"{kind!r} is not a kind of node")
+    array = read(content)
+    if kind == "array":
+        return array
+    if kind in ("number", "scalar"):
+        number: Any = array[()]
+        if not isinstance(number, np.generic):
+            raise TreeError("a number has dimensions")
+        return number if kind == "number" else from_new_array(Tensor(array)._array[()])
+    return Tensor(array, requires_grad=kind == "leaf")

@@ -95,6 +95,8 @@ def copies(
 def differentiated(tree: Any, what: str, make: Callable[[Tensor], Tensor]) -> tuple[Any, Structure]:
     """A tree with `make(tensor)` in the place of each leaf, and its structure."""
     leaves, structure = flatten(tree)
+    if type(tree) is int or isinstance(tree, np.integer):
+        raise DifferentiabilityError(f"{what} is the {type(tree).__name__} {tree}; pass {float(tree)}")
     if not leaves:
         raise DifferentiabilityError(f"{what} has no tensor, array or floating-point number in it to differentiate")
     tensors = [leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in leaves]

@@ -198,10 +198,7 @@ def _declare(
     environment = environment_of(operator)
     if user_defined:
         operator.read_formulas()  # what is wrong with it is to be said here
-    try:
-        unwritten(operator, environment)
-    except NameError as error:
-        raise declaration_error(name, f"a default in the signature cannot be evaluated: {error}") from None
+    unwritten(operator, environment)
     if user_defined:
         operator.write_code()
     announce(operator)

@@ -96,6 +96,10 @@ TRIED: Final = (
         "viewgrad.numpy instead of numpy",
     ),
     (
+        re.compile(r"\b(asarray|asanyarray|array)\s*\(\s*[\w.]+\s*[,)]"),
+        "a tensor is an array already: use it itself, or asarray() of viewgrad.numpy",
+    ),
+    (
         re.compile(r"\b(array|asarray|asanyarray|stack|concatenate|[hvd]stack)\s*\(|\b[rc]_\s*\["),
         "plain NumPy cannot join tensors in lists: use array(), stack() or concatenate() of viewgrad.numpy",
     ),

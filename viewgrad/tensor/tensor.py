@@ -357,8 +357,19 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     @property
     def data(self) -> Tensor:
-        """The result of `detach()`."""
+        """The values, without the history: the result of `detach()`. Assigning to it writes values in place."""
         return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        target = self.detach()
+        if isinstance(value, Tensor):
+            if value._array is target._array:
+                return  # the last step of `x.data -= ...`
+            value = value.detach()
+        if np.shape(value) != target.shape:
+            raise ValueError(f"data of shape {target.shape} cannot be replaced by values of shape {np.shape(value)}")
+        target.copy_(value)
 
     # -- to and from NumPy ---------------------------------------------------------------------------------------------
 

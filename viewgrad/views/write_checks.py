@@ -43,9 +43,11 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
         if view.creation is not CreationMeta.DEFAULT and (
             recorded or (view.base._edge is not None and current_mode() & GRAD)
         ):
+            is_result = view.creation is CreationMeta.IN_CUSTOM_FUNCTION
+            way_out = "clone() what the Function returns" if is_result else "take the view in grad mode, or write under"
             raise ViewInPlaceError(
                 f"this view was made {view.creation.value} and is written to in grad mode, but its base cannot learn "
-                "of the write; take the view in grad mode, or write under no_grad"
+                f"of the write; {way_out}{'' if is_result else ' no_grad'}"
             )
     storage = tensor._storage
     ended = storage is not None and storage.cuts is not None

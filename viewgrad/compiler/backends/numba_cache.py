@@ -98,12 +98,11 @@ def _deep() -> Iterator[None]:
 def _written(source: str) -> Path | None:
     """The file that a source is kept in, beside which Numba keeps what it makes of it; None where there is no place."""
     folder = _folder()
-    if folder is None:
+    if folder is None or not _is_own(folder):
         return None
     path = folder / f"kernel_{hashlib.sha256((_version() + source).encode()).hexdigest()[:32]}.py"
     try:
         if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
             _let_go(folder)
             part = path.with_suffix(f".{os.getpid()}")
             part.write_text(source)
@@ -111,6 +110,30 @@ def _written(source: str) -> Path | None:
     except OSError:
         return None
     return path
+
+
+@functools.cache
+def _is_own(folder: Path) -> bool:
+    """Make a folder that only the user can open, and return whether only the user can write to it.
+
+    What is in it is code that is run.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = folder.stat()
+    except OSError:
+        return False
+    own = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
+    if not own:
+        warnings.warn(
+            f"{folder} belongs to another user, or others can write to it; as what it holds is run as code, compiled "
+            "kernels are not kept there. Choose another folder by VIEWGRAD_CACHE, or take the rights away (chmod 700)",
+            UserWarning,
+            stacklevel=2,
+        )
+    return own
 
 
 def _folder() -> Path | None:

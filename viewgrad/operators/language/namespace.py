@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from ...errors import GradientNotImplementedError
+from ...errors import DeclarationError, GradientNotImplementedError
 from ...tensor.creation import zeros
+from ...tensor.tensor import Tensor
 
 __all__ = [
     "ARRAY_FUNCTIONS",
@@ -57,8 +59,25 @@ def formula_function(function: Callable[..., Any]) -> Callable[..., Any]:
         >>> x.grad
         Tensor([-0.5])
     """
-    set_meaning(function.__name__, function, function)
+    is_own = function.__module__.partition(".")[0] == __name__.partition(".")[0]
+    set_meaning(function.__name__, function if is_own else _checked(function), function)
     return function
+
+
+def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a user's function of arrays, which raises at once if it returns a tensor for them."""
+
+    @functools.wraps(function)
+    def on_arrays(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        if isinstance(result, Tensor) and not any(isinstance(arg, Tensor) for arg in (*args, *kwargs.values())):
+            raise DeclarationError(
+                f"the formula function {function.__name__} returned a Tensor for arrays; write it with methods, "
+                "Python's operators and NumPy's functions, which give arrays for arrays and tensors for tensors"
+            )
+        return result
+
+    return on_arrays
 
 
 def is_formula_function(name: str) -> bool:

@@ -39,8 +39,9 @@ def parse_signature(text: str, tensors: Mapping[str, str]) -> Signature:
     spec = function.args
     if spec.vararg or spec.kwarg or spec.posonlyargs:
         raise DeclarationError(f"operator {text!r}: *args, **kwargs and / are not supported; name every argument")
-    defaults = [None] * (len(spec.args) - len(spec.defaults)) + [ast.unparse(default) for default in spec.defaults]
-    keyword_defaults = [None if node is None else ast.unparse(node) for node in spec.kw_defaults]
+    literals = [None if node is None else _literal(node, text) for node in (*spec.defaults, *spec.kw_defaults)]
+    defaults = [None] * (len(spec.args) - len(spec.defaults)) + literals[: len(spec.defaults)]
+    keyword_defaults = literals[len(spec.defaults) :]
     arguments = []
     for arg, default, keyword_only in (
         *((arg, default, False) for arg, default in zip(spec.args, defaults, strict=True)),
@@ -49,6 +50,19 @@ def parse_signature(text: str, tensors: Mapping[str, str]) -> Signature:
         annotation = None if arg.annotation is None else ast.unparse(arg.annotation)
         arguments.append(Argument(arg.arg, tensors.get(arg.arg, "plain"), default, keyword_only, annotation))
     return Signature(function.name, tuple(arguments), outputs)
+
+
+def _literal(node: ast.expr, signature: str) -> str:
+    """Return the text of a default value, which must be a literal: a signature is data, and nothing in it is run."""
+    text = ast.unparse(node)
+    try:
+        ast.literal_eval(node)
+    except ValueError:
+        raise DeclarationError(
+            f"operator {signature!r}: the default {text} is not a literal (a number, a string, None, True, False, or a "
+            "tuple, list or dict of these); use None, and let the forward choose"
+        ) from None
+    return text
 
 
 def parse_expression(text: str) -> ast.expr:
