@@ -45,6 +45,12 @@ PICTURE = re.compile(r"^<!-- picture: (?P<expression>.*?)(?: # .*?)? -->$", re.M
 
 
 @pytest.fixture(autouse=True)
+def compiled_from_source(monkeypatch):
+    """Functions are compiled as users compile them: from their source if that is possible."""
+    monkeypatch.setattr("viewgrad.compiler.api.SPECIALIZE", False)
+
+
+@pytest.fixture(autouse=True)
 def operators_as_before():
     """Operators, and functions for formulas, that the documentation defines do not outlive the test."""
     operators, functions = set(OPERATORS), set(vars(TENSOR_FUNCTIONS))

@@ -80,6 +80,7 @@ class Compiled:
         self.cache = Cache()
         self.pickled_traces: list[PickledTrace] = []
         self.jvp: Compiled | None = None  # the function in forward mode
+        self.traced: Compiled | None = None  # the function compiled from traces alone
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         found = self._call(args, keywords)
@@ -186,7 +187,15 @@ class Compiled:
 
     def __viewgrad_batched__(self, arguments: tuple[int | str, ...], count: int) -> Batched:
         """For `func.vmap`: this function of a batch, with a leading axis in some arguments (positions or names)."""
-        return Batched(self, arguments)
+        return Batched(self._of_traces(), arguments)
+
+    def _of_traces(self) -> Compiled:
+        """This function compiled from traces alone, which batches run."""
+        if self.specialize:
+            return self
+        if self.traced is None:
+            self.traced = Compiled(self.function, self.executor_name, self.static, self.check, True)
+        return self.traced
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
@@ -401,13 +410,12 @@ def compile(
     f: Function | None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True,
     batch: Batch | None = None, specialize: bool | None = None, adopt: bool = True,
 ) -> Any:
-    """A function that is recorded when it is called, and compiled when it is called again, gradient included.
+    """Compile `f` and its gradient.
 
-    The first call for arguments of a kind (shapes, dtypes, what requires grad) runs as ever and is recorded. In the
-    record the loops are found again, and the program is written down with its gradient: as Python, or for Numba where
-    that is installed. What it returns is what the function returns, with one step for its history. Where a run could
-    differ from the recorded one, that is noticed, and the function runs as ever and is recorded anew. Where it cannot
-    be compiled, it runs as ever each time, and `explain()` says why.
+    A program is made from the source of `f`, once for each combination of dtypes and numbers of dimensions among the
+    arguments, and for all lengths and branches. A function whose source uses what the compiler does not take is traced
+    instead, once for each shape; a function that cannot be traced stays eager. `explain()` says which, and why. The
+    first run of a program is compared with the function, in value and in gradient.
 
     Arguments:
         f: a function of tensors, arrays and numbers, in trees of any nesting.
@@ -428,19 +436,16 @@ def compile(
         CompiledMismatchError: by that function, where the comparison fails.
 
     Example:
-        >>> import viewgrad as vg
+        >>> import numpy as np, viewgrad as vg
         >>> def smoothed(x, alpha):
-        ...     y = vg.zeros(len(x))
+        ...     y = np.zeros(len(x))
         ...     y[0] = x[0]
         ...     for t in range(1, len(x)):
         ...         y[t] = alpha * x[t] + (1 - alpha) * y[t - 1]
         ...     return (y * y).sum()
         >>> compiled = vg.compile(smoothed, executor="python")
-        >>> x, alpha = vg.ones(50), vg.Tensor(0.3, requires_grad=True)
-        >>> for _ in range(3):
-        ...     value = compiled(x, alpha)
-        >>> value
-        Tensor(50., grad_fn=<CompiledBackward>)
+        >>> compiled.value_and_grad(np.ones(3), 0.3)
+        (3.0, array([4.38, 1.02, 0.6 ]))
     """
     if f is None:
         return functools.partial(
@@ -448,5 +453,6 @@ def compile(
         )
     if adopt:
         f = over_arrays(adopted_callable(f))
+    specialize = True if batch is not None else specialize
     compiled = Compiled(f, executor, static, check, specialize, returns_arrays=True)
     return compiled if batch is None else Batched(compiled, batch)

@@ -23,10 +23,10 @@ from ..backends.array_runtime import CAREFUL
 from ..backends.scalar_runtime import FUNCTIONS, MATH, NATIVE
 from . import runtime
 from .adjoint import adjoint
-from .aliases import roots_of
+from .aliases import base_of, roots_of
 from .bounds import with_bounds
 from .definitions import Definitions
-from .ir import Set, Var, program_text, statements
+from .ir import Let, Set, Var, program_text, statements
 from .kinds import Arr
 from .objects import Input
 from .read import Source
@@ -127,13 +127,18 @@ def build(source: Source, wanted: Sequence[int], executor: str, wraps: bool, low
 
 
 def _check_results(source: Source, results: Collection[str], roots: dict[str, str]) -> None:
+    """Refuse results that share memory whatever happens; others are checked when the program has run."""
     inputs = {each.name for each in source.inputs}
+    bound: dict[str, set[bool]] = {}  # of each class of variables that share memory: whether one is a view
+    for stmt in statements(source.body):
+        if isinstance(stmt, Let) and isinstance(stmt.value.kind, Arr):
+            bound.setdefault(roots.get(stmt.name, stmt.name), set()).add(base_of(stmt.value) is None)
     seen: set[str] = set()
     for name in results:
         kind = source.kinds[name]
         if isinstance(kind, Arr) or (name in inputs and kind.boxed):
             root = roots.get(name, name)
-            if root in {roots.get(each, each) for each in inputs}:
+            if root in {roots.get(each, each) for each in inputs} and True not in bound.get(root, ()):
                 raise Refused("it returns an argument, or a view of one")
             if root in seen:
                 raise Refused("its results share memory")

@@ -131,14 +131,16 @@ def array_formula(name: str, number: int) -> tuple[Any, tuple[str, ...]]:
 
 
 class ArrayText(ast.NodeTransformer):
-    """Writes a formula for arrays.
+    """Writes a formula for arrays of real numbers.
 
     Arguments:
         texts: what stands in the place of each name.
+        arrays: the same for arguments of functions, which must be arrays.
     """
 
-    def __init__(self, texts: dict[str, str]) -> None:
+    def __init__(self, texts: dict[str, str], arrays: dict[str, str]) -> None:
         self.texts = texts
+        self.arrays = arrays
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """An operand, the result, the gradient, or something else of the row."""
@@ -147,9 +149,18 @@ class ArrayText(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """A function of formulas."""
         function = node.func
+        if isinstance(function, ast.Name) and function.id == "conj":
+            return self.visit(node.args[0])  # type: ignore[no-any-return]
         if isinstance(function, ast.Name):
             function = ast.Attribute(ast.Name("formulas", ast.Load()), function.id, ast.Load())
         else:
             function = self.visit(function)
-        return ast.Call(function, [self.visit(arg) for arg in node.args],
-                        [ast.keyword(each.arg, self.visit(each.value)) for each in node.keywords])
+        return ast.Call(function, [self.argument(arg) for arg in node.args],
+                        [ast.keyword(each.arg, self.argument(each.value)) for each in node.keywords])
+
+    def argument(self, node: ast.expr) -> ast.expr:
+        """An argument of a function of formulas."""
+        if isinstance(node, ast.Name) and node.id in self.arrays:
+            return ast.parse(self.arrays[node.id], mode="eval").body
+        found: ast.expr = self.visit(node)
+        return found

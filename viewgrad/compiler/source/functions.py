@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import textwrap
 import types
 from collections.abc import Iterator
 from functools import lru_cache
@@ -41,8 +42,8 @@ def tree_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
         raise Refused(f"the source of {function.__qualname__} is not available") from error
     try:
         found = _functions("".join(lines)).get((code.co_firstlineno, code.co_name), ())
-    except (SyntaxError, ValueError) as error:
-        raise Refused(f"the source of {function.__qualname__} cannot be parsed") from error
+    except (SyntaxError, ValueError):  # a file that is not all Python, such as a page of documentation
+        found = _alone(code)
     fitting = [node for node in found if _fits(node, code)]
     if not fitting:
         raise Refused(f"the source of {function.__qualname__} is not available")
@@ -50,6 +51,17 @@ def tree_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
         raise Refused("several lambdas on one line cannot be told apart; put them on lines of their own")
     found_node: ast.FunctionDef | ast.Lambda = fitting[0]
     return found_node
+
+
+def _alone(code: types.CodeType) -> list[Any]:
+    """The function at its line, without the rest of the file."""
+    try:
+        lines, first = inspect.getsourcelines(code)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, IndexError, SyntaxError, ValueError):
+        return []
+    ast.increment_lineno(tree, first - 1)
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == code.co_name]
 
 
 @lru_cache(maxsize=64)

@@ -509,7 +509,20 @@ class _Tapes:
         self.spare: list[tuple[Array, Array]] = []
 
     def run(self, program: Program, arrays: Sequence[Any]) -> Any:
-        """The results of a program, and what pulls gradients back."""
+        """The results of a program, and what pulls gradients back.
+
+        Raises:
+            GiveUp: if a result shares memory with an argument.
+        """
+        outputs, pullback = self._run(program, arrays)
+        for value in outputs[: len(program.results)]:
+            if isinstance(value, np.ndarray) and any(
+                isinstance(each, np.ndarray) and np.may_share_memory(value, each) for each in arrays
+            ):
+                raise GiveUp
+        return outputs, pullback
+
+    def _run(self, program: Program, arrays: Sequence[Any]) -> Any:
         if not program.written.uses_tape:
             return self._quick(program, arrays)
         size = self.sizes.get(id(program), TAPE)

@@ -656,24 +656,15 @@ class Writer:
                 texts["result"] = self.part(expr.result)
             return form.format(*["" if arg is None else self.part(arg) for arg in expr.args], **texts)
         formula, names = array_formula(expr.name, expr.number)
-        texts = {"grad": self.array(expr.grad)}
-        for name, arg in zip(names, expr.args):
-            texts[name] = "None" if arg is None else self.array(arg)
-        if expr.name in ROW_OF_CLIP:
-            for missing in {"min", "max"} - set(names):
-                texts[missing] = "None"
         row = OPERATORS["clip" if expr.name in ROW_OF_CLIP else expr.name]
-        if expr.result is not None:
-            texts[row.signature.outputs[0]] = self.array(expr.result)
+        parts = [("grad", expr.grad), *zip(names, expr.args), (row.signature.outputs[0], expr.result)]
+        texts = {name: f"({self.text(part)})" for name, part in parts if part is not None}
+        arrays = {name: f"asarray{texts[name]}" for name, part in parts if part is not None and part.kind.ndim == 0}
+        texts |= {name: "None" for name in ("min", "max") if expr.name in ROW_OF_CLIP and name not in names}
         for metadata, name, attribute in formula.metadata:
-            texts[metadata] = f"{texts.get(name, 'None')}.{attribute}"
+            texts[metadata] = f"np.asarray({texts.get(name, 'None')}).{attribute}"
         tree = ast.parse(ast.unparse(formula.tree), mode="eval").body
-        return ast.unparse(ArrayText(texts).visit(tree))
-
-    def array(self, expr: Any) -> str:
-        """An operand of a formula for arrays."""
-        text = self.text(expr)
-        return f"asarray({text})" if isinstance(expr.kind, Num) else f"({text})"
+        return ast.unparse(ArrayText(texts, arrays).visit(tree))
 
 
 def repr_dtype(options: dict[str, Any]) -> str:
