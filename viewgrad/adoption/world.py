@@ -55,6 +55,8 @@ PLAIN: Final = frozenset(
 )  # fmt: skip
 # The functions that were adopted, with the user's own. Both live as long as somebody uses them.
 _ORIGINALS: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
+# The defaults of the user's functions, as the adopted ones have them.
+_DEFAULTS: Final[weakref.WeakKeyDictionary[Any, tuple[Any, Any]]] = weakref.WeakKeyDictionary()
 
 
 class World:
@@ -109,7 +111,33 @@ class World:
                 container.refresh()
         for made in list(self._classes.values()):
             refresh_class(made)
+        for function, reference in list(self._functions.items()):
+            self._refresh_function(function, reference())
         self._synchronize_all_cells()
+
+    def _refresh_function(self, function: Any, made: Any) -> None:
+        """Take over the code, the defaults and the names of a function, which may be set at any time."""
+        if type(made) is not types.FunctionType or type(function) is not types.FunctionType:
+            return
+        if made.__code__ is not function.__code__ and len(function.__closure__ or ()) == len(made.__closure__ or ()):
+            made.__code__ = function.__code__
+            module = made.__globals__.get(MODULE)
+            if type(module) is AdoptedModule:
+                module._state.include(function.__code__)
+        if made.__annotations__ is not function.__annotations__:
+            made.__annotations__ = function.__annotations__
+        for name in ("__name__", "__doc__"):
+            if getattr(made, name) is not getattr(function, name):
+                setattr(made, name, getattr(function, name))
+        defaults, given = _DEFAULTS.get(made, (None, None)), (function.__defaults__, function.__kwdefaults__)
+        if defaults[0] is not given[0] or (given[1] or {}) != (defaults[1] or {}):
+            self._set_defaults(function, made)
+
+    def _set_defaults(self, function: Any, made: Any) -> None:
+        defaults, options = function.__defaults__, function.__kwdefaults__
+        made.__defaults__ = None if defaults is None else tuple(map(self.adopted, defaults))
+        made.__kwdefaults__ = None if options is None else {key: self.adopted(each) for key, each in options.items()}
+        _DEFAULTS[made] = defaults, None if options is None else dict(options)
 
     def flush(self) -> None:
         """Give objects and enclosing functions what adopted code has assigned to attributes and variables."""
@@ -218,10 +246,7 @@ class World:
         if module is None and not changed:
             del self._functions[function], _ORIGINALS[made]
             return function
-        if function.__defaults__:
-            made.__defaults__ = tuple(map(self.adopted, function.__defaults__))
-        if function.__kwdefaults__:
-            made.__kwdefaults__ = {key: self.adopted(value) for key, value in function.__kwdefaults__.items()}
+        self._set_defaults(function, made)
         if module is not None:
             module._state.include(function.__code__)
         return made

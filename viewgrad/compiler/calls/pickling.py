@@ -19,7 +19,8 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from ...trace.graph import Graph
 from ..guards.closure_guard import ClosureGuard
-from ..guards.closure_walk import SIMPLE, user_function
+from ..guards.closure_walk import DISPATCHERS, LIBRARY, SIMPLE, Attributes, user_function
+from ..guards.libraries import is_library_value
 from .guarded_trace import GuardedTrace
 
 __all__ = ["PickledTrace", "packed", "unpacked"]
@@ -78,6 +79,8 @@ def _fingerprint(function: Callable[..., Any], guard: ClosureGuard) -> tuple[Any
         return None
     found: list[Any] = [sys.modules[PACKAGE].__version__, _code(function.__code__)]
     for each in guard.seen:
+        if each.path.startswith(LIBRARY) and (type(each.value) is Attributes or is_library_value(each.value)):
+            continue  # the libraries' own, which may be imported later
         value = _thing(each.value)
         if value is None:
             return None
@@ -104,7 +107,9 @@ def _thing(value: Any) -> Any:
         return kind
     if isinstance(value, types.FunctionType):
         return kind, value.__module__, value.__qualname__, _code(value.__code__)
-    if isinstance(value, (type, types.BuiltinFunctionType, np.ufunc)):
+    if type(value) is Attributes:
+        return kind
+    if isinstance(value, (type, types.BuiltinFunctionType, np.ufunc, *DISPATCHERS)):
         return kind, getattr(value, "__module__", ""), getattr(value, "__qualname__", value.__name__)
     return None
 

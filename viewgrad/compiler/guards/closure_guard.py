@@ -20,12 +20,12 @@ import numpy as np
 
 from ...tensor.tensor import Tensor
 from ...trace.tracing.error_modes import raises_errors
-from .closure_walk import ATTRIBUTE, CELL, FIXED, ITEM, MOST, SIMPLE, Hidden, Seen, things_seen
+from .closure_walk import ATTRIBUTE, CELL, FIXED, ITEM, MOST, SIMPLE, Attributes, Hidden, Seen, things_seen
 
 __all__ = ["ClosureGuard", "random_state"]
 
 COPIED: Final = (set, deque, bytearray, array.array)  # which are compared with a copy
-COUNTED: Final = (list, type)  # of which the length is compared
+COUNTED: Final = (list,)  # of which the length is compared
 KEYED: Final = (dict, types.MappingProxyType)  # of which the keys are compared
 
 
@@ -49,7 +49,14 @@ class ClosureGuard:
             (kept, each.value) for kept, each in zip(self.kept, seen)
             if isinstance(each.value, (np.ndarray, *COUNTED, *KEYED, *COPIED)) and type(kept) is tuple
         ]
-        self.items = [(each.owner.get, each.key, each.value) for each in seen if each.how == ITEM]
+        owners: dict[int, tuple[Any, list[Any], list[Any]]] = {}
+        for each in seen:
+            if each.how == ITEM:
+                _, keys, values = owners.setdefault(id(each.owner), (each.owner.get, [], []))
+                keys.append(each.key)
+                values.append(each.value)
+        self.items = list(owners.values())
+        self.counts = [(each.value.content, each.value.count) for each in seen if type(each.value) is Attributes]
         self.cells = [(each.owner, each.value) for each in seen if each.how == CELL]
         self.attributes = [(each.owner, each.key, each.value) for each in seen if each.how == ATTRIBUTE]
         self.others = [each for each in seen if each.how not in (ITEM, CELL, ATTRIBUTE, FIXED)]
@@ -77,8 +84,11 @@ class ClosureGuard:
         """Whether everything is as it was, tensors aside, and floating-point errors raise nothing."""
         if raises_errors():
             return False
-        for get, key, value in self.items:
-            if get(key) is not value:
+        for get, keys, values in self.items:
+            if not all(map(operator.is_, map(get, keys), values)):
+                return self._equal()
+        for content, count in self.counts:
+            if len(content) != count:
                 return self._equal()
         try:
             for cell, value in self.cells:
@@ -90,7 +100,8 @@ class ClosureGuard:
             if getattr(owner, key, None) is not value:
                 return self._equal()
         for each in self.others:
-            if each.now() is not each.value:
+            now = each.now()
+            if now is not each.value and not (type(now) is str and now == each.value):
                 return self._equal()
         return not self.contents or all(_same(kept, value) for kept, value in self.contents)
 
@@ -154,14 +165,10 @@ def _kept(value: Any) -> Any:
     if isinstance(value, KEYED):
         return value, list(value)
     if isinstance(value, COUNTED):
-        return value, _length(value)
+        return value, len(value)
     if isinstance(value, COPIED):
         return value, copy.copy(value)
     return value
-
-
-def _length(value: Any) -> int:
-    return len(vars(value) if isinstance(value, type) else value)
 
 
 def _same(before: Any, now: Any) -> bool:
@@ -175,10 +182,10 @@ def _same(before: Any, now: Any) -> bool:
     if isinstance(now, KEYED):
         return type(before) is tuple and len(before) == 2 and before[0] is now and _same_keys(before[1], now)
     if isinstance(now, COUNTED):
-        return type(before) is tuple and len(before) == 2 and before[0] is now and before[1] == _length(now)
+        return type(before) is tuple and len(before) == 2 and before[0] is now and before[1] == len(now)
     if isinstance(now, COPIED):
         return type(before) is tuple and len(before) == 2 and before[0] is now and bool(before[1] == now)
-    if isinstance(now, SIMPLE):
+    if isinstance(now, SIMPLE) and (type(now) in SIMPLE or type(now) is bool or isinstance(now, np.generic)):
         if type(before) is not type(now):
             return False
         if isinstance(now, (float, complex, np.inexact)):
@@ -186,7 +193,7 @@ def _same(before: Any, now: Any) -> bool:
         return bool(before == now)
     if isinstance(now, tuple):
         return type(before) is type(now) and len(before) == len(now)
-    return before is now
+    return before is now or (type(now) is Attributes and type(before) is Attributes)
 
 
 def _same_keys(before: list[Any], now: Any) -> bool:

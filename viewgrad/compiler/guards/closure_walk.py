@@ -1,37 +1,61 @@
-"""The walk over what a function sees: from its code to variables, modules, classes and objects, and on from there.
+"""The walk over captured state: from a function's code to variables, modules, classes and objects, and on from there.
 
-Of modules and classes, only what the code that was met names is looked at; of all else, everything.
+Of modules, classes and functions of libraries, only what the code names is inspected; of all else, everything. Code of
+libraries (see `libraries`) is not followed. Objects that cannot be inspected are a reason not to compile.
 """
 
 from __future__ import annotations
 
+import array
 import contextvars
+import datetime
+import decimal
 import dis
 import functools
 import importlib.util
 import logging
 import operator
 import os
+import random
 import re
+import struct
 import sys
 import threading
 import types
 import weakref
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ...tensor.tensor import Tensor
-from .impure_reads import DATES, MOMENTS, OUTSIDE
+from ...trace.tracing.patching import PATCHED
+from .impure_reads import DATES, MOMENTS, OF_SETTINGS, OUTSIDE, OWNERS
+from .libraries import is_immutable, is_library_class, is_library_function, is_library_module, why_impure
 
-__all__ = ["MOST", "SIMPLE", "Hidden", "Seen", "things_seen", "user_function"]
+__all__ = [
+    "DISPATCHERS", "LIBRARY", "MOST", "SIMPLE", "Attributes", "Hidden", "Seen", "things_seen",
+    "user_function",
+]  # fmt: skip
 
 SIMPLE: Final = (int, float, complex, str, bytes, type(None), np.generic, range, slice)
 MOST: Final = 20_000  # things that are looked at
-PACKAGES: Final = ("viewgrad", "numpy", "scipy")
 CLOSED: Final = frozenset({"builtins", "viewgrad", "logging", "threading", "_thread", "io", "_io"})  # of such objects
+BOUND: Final = (types.BuiltinMethodType, types.MethodWrapperType)  # methods of objects of classes in C
+VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.values()), type({}.items()))
+ORDERED: Final = OrderedDict[Any, Any]()
+ODD_VIEWS: Final[tuple[type, ...]] = (type(ORDERED.keys()), type(ORDERED.values()), type(ORDERED.items()))
+DISPATCHERS: Final = (type(np.mean),)  # NumPy's functions
+# Objects in C, bound methods of which read nothing but what is inspected of them.
+INSPECTED: Final = (
+    str, bytes, bytearray, int, float, complex, list, tuple, dict, set, frozenset, deque, range, slice, memoryview,
+    array.array, np.ndarray, np.generic, types.MappingProxyType, type, np.random.Generator, np.random.RandomState,
+    random.Random, np.ufunc, re.Pattern, decimal.Decimal, datetime.date, datetime.timedelta, struct.Struct, Tensor,
+)  # fmt: skip
+ABOUT_FUNCTIONS: Final = frozenset({"__name__", "__qualname__", "__doc__", "__annotations__", "__module__"})
+STATES: Final = frozenset({"getstate", "get_state", "bit_generator"})  # which ask a generator for its state
+PRINTING: Final = frozenset({"str", "repr", "format", "array2string", "array_repr", "array_str", "FORMAT"})
 FUNCTIONS: Final = (types.FunctionType, types.MethodType, functools.partial)
 WRAPPERS: Final = {staticmethod: ("__func__",), classmethod: ("__func__",), property: ("fget", "fset", "fdel")}
 EXACT: Final = (
@@ -46,6 +70,8 @@ PLAIN: Final = frozenset({
     "array", "string", "_struct", "struct", "zoneinfo", "uuid", "copy", "contextlib", "_contextvars", "contextvars",
     "dataclasses", "numbers", "math", "inspect", "weakref", "_weakrefset",
 })  # fmt: skip
+LIBRARY: Final = "<library>"  # how the paths of attributes of libraries begin
+LOCKS: Final = (type(threading.Lock()), type(threading.RLock()))
 LOOKING_UP: Final = frozenset({"globals", "eval", "exec"})
 TEXTS: Final = frozenset({"eval", "exec"})  # after which strings may name variables
 ASKING: Final = frozenset({"is_leaf", "grad_fn", "_version", "retains_grad", "output_nr", "is_inference"})
@@ -59,6 +85,21 @@ ITEM, CELL, PLACE, ATTRIBUTE, FIXED, CALLED = range(6)
 
 class Hidden(str):
     """Why a function cannot be compiled: it sees what may be another in each run, and does not show it."""
+
+
+class Attributes:
+    """The attributes of a module, a class or a function, of which the names that the code mentions are looked up.
+
+    Arguments:
+        content: the attributes.
+        count: how many there were. If there are more or fewer now, the names are looked up again.
+    """
+
+    __slots__ = ("content", "count")
+
+    def __init__(self, content: Any, count: int) -> None:
+        self.content = content
+        self.count = count
 
 
 class Seen(NamedTuple):
@@ -92,6 +133,9 @@ class Seen(NamedTuple):
         return getattr(self.owner, self.key, None) if self.how == ATTRIBUTE else self.value
 
 
+NOTHING_INSIDE: Final = frozenset({*SIMPLE, bool, Tensor, types.CodeType, np.ufunc, Attributes, Hidden})
+
+
 class TracedValue(NamedTuple):
     """What a code, and those inside of it, name.
 
@@ -99,11 +143,13 @@ class TracedValue(NamedTuple):
         variables: names that are looked up in the module of the function.
         names: names of attributes, and strings that could be such names.
         imports: of each `import` its level and the name of the module.
+        attributes: of variables: the name of the variable, and that of the attribute.
     """
 
     variables: tuple[str, ...]
     names: tuple[str, ...]
     imports: tuple[tuple[int, str], ...]
+    attributes: frozenset[tuple[str, str]]
 
     @property
     def looks_up(self) -> bool:
@@ -122,7 +168,7 @@ def things_seen(function: Callable[..., Any], arguments: Sequence[Any]) -> Itera
         arguments: what is neither a tensor nor an array nor a number among its arguments.
     """
     walk = Walk()
-    walk.add(Seen("", user_function(function)))
+    walk.add(Seen("Tensor", Tensor), Seen("", user_function(function)))
     for number, argument in enumerate(arguments):
         walk.add(Seen(f"argument {number}", argument))
     return walk.things()
@@ -142,7 +188,10 @@ class Walk:
         waiting: what was found, and not yet looked at.
         opened: by its address, what was looked at; held, so that the address remains its own.
         names: what the code that was met names.
-        holders: modules and classes, each with how many of the names were looked up in it.
+        holders: modules, classes and functions: the path of each, where its attributes are, how many of the names were
+            looked up there, and whether it is one of a library.
+        attributes: of variables that the code has met.
+        is_direct: the modules that are variables, whose attributes are known from the code.
     """
 
     def __init__(self) -> None:
@@ -150,6 +199,9 @@ class Walk:
         self.opened: dict[int, Any] = {}
         self.names: dict[str, None] = {}
         self.holders: list[list[Any]] = []
+        self.attributes: set[str] = set()
+        self.generators: list[Any] = []
+        self.held: set[int] = set()  # the classes of libraries among the holders
 
     def add(self, *found: Seen) -> None:
         """Note what is to be looked at."""
@@ -168,49 +220,102 @@ class Walk:
             self._open(seen.path, seen.value)
 
     def _asked(self) -> Iterator[Seen]:
-        """What the names say that would be another in each run."""
-        for name in sorted(ASKING & self.names.keys()):
+        """Yield what the names say that may differ from run to run."""
+        names = self.names.keys()
+        for name in sorted(ASKING & names):
             yield Seen(f"?{name}", Hidden(f"it asks a tensor for {name}, which compiled calls need not have"))
-        if MOMENTS & self.names.keys() and any(id(each) in self.opened for each in DATES):
+        if MOMENTS & names and any(id(each) in self.opened for each in DATES):
             yield Seen("?now", Hidden("it reads the clock"))
+        if self.generators and STATES & names:
+            yield Seen("?state", Hidden("it reads the state of a generator of random numbers"))
+        if PRINTING & names:
+            yield Seen("?printing", print_options(None), CALLED, print_options)
 
     def _look_up_names(self) -> None:
-        """Look up in modules and classes what was named since the last time."""
+        """Look up in modules, classes and functions what was named since the last time."""
         names = list(self.names)
         for holder in self.holders:
-            path, owner, done = holder
-            holder[2] = len(names)
-            content = vars(owner)
-            is_foreign = isinstance(owner, types.ModuleType) and _package(owner.__name__) in sys.stdlib_module_names
+            path, owner, content, done, is_library = holder
+            holder[3] = len(names)
             for name in names[done:]:
-                if name in content:
-                    value = content[name]
-                    if value is os.getenv:
-                        self.add(Seen(f"{path}.environ", os.environ))
-                    if not (is_foreign and (callable(value) or isinstance(value, types.ModuleType))):
-                        self.add(Seen(f"{path}.{name}", value, ITEM, content, name))
+                if name not in content:
+                    continue
+                value = content[name]
+                if value is os.getenv:
+                    self.add(Seen(f"{path}.environ", os.environ))
+                if id(value) in PATCHED:
+                    is_noticed = id(owner) in OWNERS.get(id(value), ()) and OUTSIDE[id(value)] != OF_SETTINGS
+                    if id(value) in OUTSIDE and name in self.attributes and not is_noticed:
+                        self.add(Seen(path + "?", Hidden(f"it captures a function for {OUTSIDE[id(value)]}")))
+                    continue
+                self.add(Seen(f"{path}.{name}", value, ITEM, content, name))
+                if is_library and isinstance(owner, types.ModuleType) and name in self.attributes:
+                    self._check_purity(path, value)
+
+    def _check_purity(self, path: str, value: Any) -> None:
+        reason = why_impure(value)
+        if reason is not None:
+            self.add(Seen(path + "?", Hidden(f"it captures {reason}")))
+
+    def _hold(self, path: str, owner: Any, content: Any, is_library: bool) -> None:
+        """Let names be looked up among the attributes of a module, a class or a function."""
+        path = f"{LIBRARY}{path}" if is_library and not path.startswith(LIBRARY) else path
+        self.holders.append([path, owner, content, 0, is_library])
+        self.add(Seen(path + "#", Attributes(content, len(content))))
 
     def _open(self, path: str, value: Any) -> None:
-        if isinstance(value, str):
+        kind = type(value)
+        if kind is str:
             if value.isidentifier():
                 self.names[value] = None
             return
         if id(value) in OUTSIDE:
-            self.add(Seen(path + "?", Hidden(f"it sees a function for {OUTSIDE[id(value)]}")))
+            self.add(Seen(path + "?", Hidden(f"it captures a function for {OUTSIDE[id(value)]}")))
             return
-        if isinstance(value, (Tensor, types.CodeType)) or type(value) in SIMPLE or id(value) in self.opened:
+        if kind in NOTHING_INSIDE or id(value) in self.opened:
             return
         self.opened[id(value)] = value
         if isinstance(value, FUNCTIONS):
             self._function(path, value)
+        elif isinstance(value, BOUND):
+            self._bound(path, value)
+        elif isinstance(value, DISPATCHERS):
+            self._hold(path, value, vars(value), True)
         elif isinstance(value, types.ModuleType):
-            if _package(value.__name__) not in PACKAGES:
-                self.holders.append([path, value, 0])
+            self._module(path, value)
         elif isinstance(value, type):
             self._class(path, value)
-        else:
-            if not self._container(path, value) or (type(value) not in EXACT and not isinstance(value, np.generic)):
-                self._object(path, value)
+        elif not self._container(path, value) or (kind not in EXACT and not isinstance(value, np.generic)):
+            self._object(path, value)
+
+    def _module(self, path: str, module: types.ModuleType) -> None:
+        is_library = is_library_module(module)
+        content = vars(module)
+        self._hold(path, module, content, is_library)
+        if is_library:
+            if module is decimal:
+                self._decimal()
+            return
+        for name in ("__getattr__", "__dir__"):  # what Python looks up by itself
+            if name in content:
+                self.add(Seen(f"{path}.{name}", content[name], ITEM, content, name))
+        if type(module) is not types.ModuleType:
+            self.add(Seen(path + ".__class__", type(module), ATTRIBUTE, module, "__class__"))
+
+    def _bound(self, path: str, method: Any) -> None:
+        """Look at the object whose method a method of a class in C is."""
+        owner = method.__self__
+        if owner is None or isinstance(owner, types.ModuleType):
+            self._check_purity(path, method)
+            return
+        self.names[method.__name__] = None
+        self.add(Seen(path + ".__self__", owner))
+        if not isinstance(owner, INSPECTED) and is_library_class(type(owner)):
+            name = f"{type(owner).__qualname__}.{method.__name__}"
+            self.add(Seen(path + "?", Hidden(f"it captures the method {name}, whose object cannot be inspected")))
+
+    def _decimal(self) -> None:
+        self.add(Seen("decimal.getcontext()", decimal_context(None), CALLED, decimal_context))
 
     def _container(self, path: str, value: Any) -> bool:
         """Look at what is in a container; whether that is what a thing is."""
@@ -227,6 +332,8 @@ class Walk:
                 self.add(*(Seen(f"{path}[{number}]", inner) for number, inner in enumerate(value.ravel().tolist())))
         elif isinstance(value, memoryview):
             self.add(Seen(path + ".obj", value.obj))
+        elif isinstance(value, VIEWS + ODD_VIEWS):
+            self._container(path, value.mapping)  # type: ignore[attr-defined]
         else:
             return isinstance(value, SIMPLE)
         return True
@@ -238,13 +345,14 @@ class Walk:
 
     def _function(self, path: str, function: Any) -> None:
         if isinstance(function, types.MethodType):
+            self.names[function.__name__] = None
             self.add(Seen(path + ".__self__", function.__self__), Seen(path + ".__func__", function.__func__))
             return
         if isinstance(function, functools.partial):
             given = (*enumerate(function.args), *function.keywords.items())
             self.add(Seen(path + ".func", function.func), *(Seen(f"{path}({place})", each) for place, each in given))
             return
-        code, variables = function.__code__, function.__globals__
+        code = function.__code__
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             try:
                 self.add(Seen(f"{path}<{name}>", cell.cell_contents, CELL, cell))
@@ -252,38 +360,58 @@ class Walk:
                 continue
         if function.__dict__:
             self.add(Seen(path + ".__dict__", function.__dict__))
-        package = _package(function.__module__)
         if function is os.getenv:
             self.add(Seen(path + ".environ", os.environ))
-        if package in PACKAGES or package in sys.stdlib_module_names:
+        if is_library_function(function):
+            self._check_purity(path, function)
             return
         for key in ("__code__", "__defaults__", "__kwdefaults__"):
             if getattr(function, key) is not None:
                 self.add(Seen(path + "." + key, getattr(function, key), ATTRIBUTE, function, key))
         named = _named_by(code)
         self.names.update(dict.fromkeys(named.names))
+        self.attributes.update([name for _, name in named.attributes])
+        self.add(*(
+            Seen(f"{path}.{name}", getattr(function, name), ATTRIBUTE, function, name)
+            for name in sorted(ABOUT_FUNCTIONS & self.names.keys())
+        ))  # fmt: skip
+        self._variables(path, function, named)
+
+    def _variables(self, path: str, function: Any, named: TracedValue) -> None:
+        """Look at the variables of modules that a function names, and at the modules that it imports."""
+        variables, builtin = function.__globals__, function.__builtins__
         looked_up = (*named.variables, *named.names) if named.looks_up else named.variables
         for name in looked_up:
             if name in variables:
                 self.add(Seen(f"{path}[{name}]", variables[name], ITEM, variables, name))
+            elif name in named.variables:  # one of Python's, which a variable of the module may hide
+                self.add(Seen(f"{path}[{name}]", variables.get(name), ITEM, variables, name))
+                if name in builtin and id(builtin[name]) not in PATCHED:
+                    self.add(Seen(f"builtins.{name}", builtin[name], ITEM, builtin, name))
         for level, name in named.imports:
             if level:
                 name = importlib.util.resolve_name("." * level + name, variables.get("__package__") or "")
-            if name in sys.modules and _package(name) not in PACKAGES:
+            if name in sys.modules:
                 self.add(Seen(f"{path}({name})", sys.modules[name], ITEM, sys.modules, name))
 
     def _class(self, path: str, kind: type) -> None:
-        package = _package(kind.__module__)
-        if package in PACKAGES or package in sys.stdlib_module_names:
+        is_library = is_library_class(kind)
+        if is_library:
+            if kind is decimal.Decimal:
+                self._decimal()
+            for base in kind.__mro__:
+                if not is_immutable(base) and id(base) not in self.held:
+                    self.held.add(id(base))
+                    self._hold(path, base, vars(base), True)
             return
         content = vars(kind)
-        self.add(*(Seen(f"{path}<{number}>", base) for number, base in enumerate(kind.__mro__[1:])))
+        self.add(Seen(path + ".__mro__", kind.__mro__, ATTRIBUTE, kind, "__mro__"))
         for name, value in content.items():  # what Python looks up by itself
             if name[:2] == "__" and isinstance(value, (types.FunctionType, staticmethod, classmethod)):
                 self.add(Seen(f"{path}.{name}", value, ITEM, content, name))
         if type(kind) is not type:
             self.add(Seen(path + ".__class__", type(kind)))
-        self.holders.append([path, kind, 0])
+        self._hold(path, kind, content, False)
 
     def _object(self, path: str, value: Any) -> None:
         kind = type(value)
@@ -292,22 +420,22 @@ class Walk:
         for wrapper, keys in WRAPPERS.items():
             if isinstance(value, wrapper):
                 self.add(*(Seen(f"{path}.{key}", getattr(value, key), ATTRIBUTE, value, key) for key in keys))
+        if isinstance(value, (np.random.Generator, np.random.RandomState, random.Random)):
+            self.generators.append(value)
         if self._hides(path, value, kind):
             return
         attributes = getattr(value, "__dict__", None)
-        if _package(kind.__module__) in CLOSED:
+        if _package(kind.__module__) in CLOSED and is_library_class(kind):
             if isinstance(attributes, dict) and "__wrapped__" in attributes:
                 self.add(Seen(path + ".__wrapped__", attributes["__wrapped__"], ITEM, attributes, "__wrapped__"))
             return
         if isinstance(attributes, dict):
             self.add(Seen(path + ".__dict__", attributes))
         for each in kind.__mro__:
-            slots = each.__dict__.get("__slots__", ())
-            for name in (slots,) if isinstance(slots, str) else slots:
-                if name not in ("__weakref__", "__dict__") and hasattr(value, name):
+            for name, member in vars(each).items():  # what has a place of its own: slots, and members of classes in C
+                if type(member) is types.MemberDescriptorType and name[:2] != "__" and hasattr(value, name):
                     self.add(Seen(f"{path}.{name}", getattr(value, name), ATTRIBUTE, value, name))
         self.add(Seen(path + ".__class__", kind, ATTRIBUTE, value, "__class__"))
-
 
     def _hides(self, path: str, value: Any, kind: type) -> bool:
         """Look at what shows its content in ways of its own; whether there is nothing else to be looked at."""
@@ -320,17 +448,41 @@ class Walk:
         elif isinstance(value, logging.Logger):
             given = ("level", "disabled", "parent")
             self.add(*(Seen(f"{path}.{key}", getattr(value, key), ATTRIBUTE, value, key) for key in given))
+            manager = value.manager
+            self.add(Seen(path + ".manager.disable", manager.disable, ATTRIBUTE, manager, "disable"))
+        elif isinstance(value, LOCKS):
+            if "locked" in self.names:
+                self.add(Seen(path + "?", Hidden("it asks whether a lock is held")))
         elif isinstance(value, weakref.ref):
             target = value()
             if isinstance(target, type):
                 self.add(Seen(path + "()", target))
             elif target is not None:
-                self.add(Seen(path + "()", Hidden("it sees a weak reference, of which nobody knows how long it holds")))
+                self.add(Seen(path + "()", Hidden("it captures a weak reference, whose object may go at any time")))
         elif not isinstance(value, np.memmap) and _is_opaque(value, kind):
-            self.add(Seen(path + "?", Hidden(f"it sees a {kind.__qualname__}, whose content cannot be looked at")))
+            self.add(Seen(path + "?", Hidden(f"it captures a {kind.__qualname__}, whose content cannot be inspected")))
         else:
             return isinstance(value, np.memmap)  # which is compared as an array
         return True
+
+
+try:  # the object that NumPy keeps its options in, which is another one after each change
+    from numpy._core.printoptions import format_options
+
+    def print_options(_: Any) -> Any:
+        """Return the options by which arrays print."""
+        return format_options.get()
+except ImportError:
+
+    def print_options(_: Any) -> Any:
+        """Return the options by which arrays print, as a text."""
+        return repr(np.get_printoptions())
+
+
+def decimal_context(_: Any) -> str:
+    """Return the settings of decimal numbers, without the signals that were raised."""
+    context = decimal.getcontext()
+    return f"{context.prec} {context.rounding} {context.Emin} {context.Emax} {context.capitals} {context.clamp}"
 
 
 def _is_opaque(value: Any, kind: type) -> bool:
@@ -355,6 +507,8 @@ def _named_by(code: types.CodeType) -> TracedValue:
         variables: dict[str, None] = {}
         names = dict.fromkeys(code.co_names)
         imports: dict[tuple[int, str], None] = {}
+        attributes: set[tuple[str, str]] = set()
+        variable = ""  # the name of the variable that the last instruction has loaded
         level = 0
         for each in dis.get_instructions(code):
             if each.opname in OF_MODULES:
@@ -363,15 +517,22 @@ def _named_by(code: types.CodeType) -> TracedValue:
                 imports[level, str(each.argval)] = None
             elif isinstance(each.argval, int) and "CONST" in each.opname:
                 level = each.argval
+            if each.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"):
+                attributes.add((variable, str(each.argval)))
+            elif each.opname.startswith("FORMAT_"):
+                names["FORMAT"] = None
+            if each.opname not in ("CACHE", "NOP"):
+                variable = str(each.argval) if each.opname.startswith("LOAD_") else ""
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
                 inner = _named_by(constant)
                 variables.update(dict.fromkeys(inner.variables))
                 names.update(dict.fromkeys(inner.names))
                 imports.update(dict.fromkeys(inner.imports))
+                attributes |= inner.attributes
             elif isinstance(constant, str) and constant.isidentifier():
                 names[constant] = None
             elif isinstance(constant, str) and not TEXTS.isdisjoint(names):
                 names.update(dict.fromkeys(re.findall(r"[^\W\d]\w*", constant)))
-        found = _named[code] = TracedValue(tuple(variables), tuple(names), tuple(imports))
+        found = _named[code] = TracedValue(tuple(variables), tuple(names), tuple(imports), frozenset(attributes))
     return found

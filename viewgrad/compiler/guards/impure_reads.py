@@ -26,7 +26,7 @@ from ...tensor.trace_hooks import observed
 from ...trace.tracing.patching import Place, Replaced
 from ...trace.tracing.rng_guard import is_importing
 
-__all__ = ["DATES", "MOMENTS", "OUTSIDE", "outside_refused"]
+__all__ = ["DATES", "MOMENTS", "OF_SETTINGS", "OUTSIDE", "OWNERS", "outside_refused"]
 
 QUIET: Final = frozenset({
     "linecache", "tokenize", "logging", "traceback", "warnings", "inspect", "importlib", "viewgrad", "numba", "locale",
@@ -36,6 +36,8 @@ CLOCKS: Final = (
     "thread_time_ns gmtime localtime ctime asctime strftime"
 )
 FILES: Final = "stat lstat listdir scandir getcwd getpid getloadavg times open"
+OF_SETTINGS: Final = "asking NumPy for its settings"  # not noticed in adopted functions, which ask a counterpart
+SETTINGS: Final = ("geterr", "geterrcall", "get_printoptions", "getbufsize")
 
 
 def _refusing(given: Callable[..., Any], what: str) -> Callable[..., Any]:
@@ -69,7 +71,7 @@ NAMED: Final = [
     *[(os, name, "asking the system for files and folders") for name in FILES.split()],
     *[(owner, "open", "opening a file") for owner in (builtins, io)],
     *[(np, name, "reading a file") for name in ("fromfile", "load", "loadtxt", "genfromtxt")],
-    *[(np, name, "asking NumPy for its settings") for name in ("geterr", "geterrcall", "get_printoptions")],
+    *[(np, name, OF_SETTINGS) for name in SETTINGS],
     *[(threading, name, "asking for the thread") for name in ("current_thread", "get_ident")],
     (builtins, "input", "asking the user"),
     (subprocess.Popen, "__init__", "starting a process"),
@@ -78,6 +80,10 @@ NAMED: Final = [
 FOUND: Final = [(owner, name, getattr(owner, name), what) for owner, name, what in NAMED if hasattr(owner, name)]
 # What these do, by their addresses, where a variable holds one of them, so that no other can take its place.
 OUTSIDE: Final = {id(given): what for _, _, given, what in FOUND}
+# The objects in which tracing replaces them, by their addresses: where else they are, no call of them is noticed.
+OWNERS: Final[dict[int, set[int]]] = {}
+for _owner, _, _given, _ in FOUND:
+    OWNERS.setdefault(id(_given), set()).add(id(_owner))
 PLACES: Final[list[Place]] = [(owner, name, given, _refusing(given, what)) for owner, name, given, what in FOUND]
 DATES: Final = (datetime, datetime.datetime, datetime.date)
 MOMENTS: Final = frozenset({"now", "today", "utcnow"})  # the methods of dates that read the clock

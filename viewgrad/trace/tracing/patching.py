@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-__all__ = ["Place", "Replaced"]
+__all__ = ["PATCHED", "Place", "Replaced"]
 
 # A function: where it is, what it is called, the given one, and ours.
 Place = tuple[Any, str, Callable[..., Any], Callable[..., Any]]
+PATCHED: Final[set[int]] = set()  # the ids of all such functions, the given ones and ours
 
 
 class Replaced:
@@ -22,6 +23,8 @@ class Replaced:
 
     def __init__(self, places: Sequence[Place]) -> None:
         self.places: Final = places
+        for _, _, given, ours in places:
+            PATCHED.update((id(given), id(ours)))
         self._lock = threading.Lock()
         self._runs = 0  # how many programs are being traced
 

@@ -1,0 +1,289 @@
+"""Kinds of state that a function captures: for each, what makes it, a number that depends on it, and a change of it.
+
+Each is run in a namespace of its own, in which `state` is a list that outlives the parts.
+"""
+
+from __future__ import annotations
+
+import functools
+
+MODULE = "import types\nm = types.ModuleType({name!r})\nm.__file__ = '/home/user/{name}.py'\n"
+MODULE += "exec(compile({source!r}, m.__file__, 'exec'), m.__dict__)\n"
+
+
+def of_module(name, source, number, change):
+    """A kind of state in a user's module."""
+    return MODULE.format(name=name, source=source), number, change
+
+
+CLASS = "class C:\n    factor = 2.0\n    def scaled(self): return self.factor\n"
+KINDS = {
+    # modules and classes
+    "module like profile": of_module("profile", "factor = 2.0", "m.factor", "m.factor = 3.0"),
+    "function of a module like trace": of_module(
+        "trace", "factor = 2.0\ndef scaled(): return factor", "m.scaled()", "m.factor = 3.0"
+    ),
+    "class of a module like calendar": of_module("calendar", CLASS, "m.C().scaled()", "m.C.factor = 3.0"),
+    "replaced function of a module": of_module(
+        "statistics", "def scaled(): return 2.0", "m.scaled()", "m.scaled = lambda: 3.0"
+    ),
+    "module with __getattr__": of_module(
+        "lazy", "found = {'factor': 2.0}\ndef __getattr__(name): return found[name]", "m.factor",
+        "m.found['factor'] = 3.0",
+    ),
+    "attribute that a module gets later": of_module("late", "", "getattr(m, 'factor', 2.0)", "m.factor = 3.0"),
+    "property of a module": (
+        "import types\nclass M(types.ModuleType):\n    factor = property(lambda self: self.kept)\n"
+        "m = M('special')\nm.kept = 2.0", "m.factor", "m.kept = 3.0",
+    ),
+    "class without __module__": (
+        f"n = {{}}\nexec({CLASS!r}, n)\nc = n['C']()", "c.scaled()", "n['C'].factor = 3.0"
+    ),
+    "instance of a class without __module__": (
+        f"n = {{}}\nexec({CLASS!r}, n)\nc = n['C']()\nc.factor = 2.0", "c.scaled()", "c.factor = 3.0"
+    ),
+    "module in sys.modules": (
+        "import sys, types\none, other = types.ModuleType('swapped'), types.ModuleType('swapped')\n"
+        "one.factor, other.factor = 2.0, 3.0\nsys.modules['swapped'] = one\n"
+        "def factor():\n    import swapped\n    return swapped.factor", "factor()", "sys.modules['swapped'] = other",
+    ),
+    "attribute of a class": (CLASS + "c = C()", "c.scaled()", "C.factor = 3.0"),
+    "attribute of an instance": (CLASS + "c = C()", "c.scaled()", "c.factor = 3.0"),
+    "class of an instance": (
+        "class A:\n    def f(self): return 2.0\nclass B:\n    def f(self): return 3.0\na = A()", "a.f()",
+        "a.__class__ = B",
+    ),
+    "bases of a class": (
+        "class A:\n    def f(self): return 2.0\nclass B:\n    def f(self): return 3.0\nclass C(A): pass\nc = C()",
+        "c.f()", "C.__bases__ = (B,)",
+    ),
+    "metaclass": (
+        "class M(type):\n    factor = 2.0\n    def __getattr__(cls, name): return M.factor\n"
+        "class C(metaclass=M): pass", "C.anything", "M.factor = 3.0",
+    ),
+    "descriptor": (
+        "class D:\n    factor = 2.0\n    def __get__(self, *of): return D.factor\nclass C: d = D()\nc = C()", "c.d",
+        "D.factor = 3.0",
+    ),
+    "property": ("class C: f = property(lambda self: 2.0)\nc = C()", "c.f", "C.f = property(lambda self: 3.0)"),
+    "static method": ("class C: f = staticmethod(lambda: 2.0)", "C.f()", "C.f = staticmethod(lambda: 3.0)"),
+    "__getattribute__": (
+        "k = [2.0]\nclass C:\n    def __getattribute__(self, name): return k[0]\nc = C()", "c.anything", "k[0] = 3.0"
+    ),
+    "__getitem__": (
+        "class C:\n    def __getitem__(self, i): return 2.0\nc = C()", "c[0]", "C.__getitem__ = lambda self, i: 3.0"
+    ),
+    "__call__": ("class C:\n    def __call__(self): return 2.0\nc = C()", "c()", "C.__call__ = lambda self: 3.0"),
+    "__format__": ("k = [2.0]\nclass C:\n    def __format__(self, s): return str(k[0])\nc = C()", "float(f'{c}')",
+                   "k[0] = 3.0"),
+    "__slots__": ("class C: __slots__ = ('f',)\nc = C()\nc.f = 2.0", "c.f", "c.f = 3.0"),
+    "dataclass": (
+        "import dataclasses\nc = dataclasses.make_dataclass('C', ['f'])(2.0)", "c.f", "c.f = 3.0"
+    ),
+    "default of a dataclass": (
+        "import dataclasses\n@dataclasses.dataclass\nclass C:\n    f: float = 2.0", "C().f",
+        "C.__init__.__defaults__ = (3.0,)",
+    ),
+    "cached property": (
+        "import functools\nclass C:\n    @functools.cached_property\n    def f(self): return 2.0\nc = C()", "c.f",
+        "c.f = 3.0",
+    ),
+    "partial method": (
+        "import functools\nk = [2.0]\nclass C:\n    def f(self, a): return k[0] * a\n"
+        "    g = functools.partialmethod(f, 1.0)\nc = C()", "c.g()", "k[0] = 3.0",
+    ),
+    "enum member": ("import enum\nclass E(enum.Enum): A = 1\nE.A.f = 2.0", "E.A.f", "E.A.f = 3.0"),
+    "text of a class": ("class C: '2'", "float(C.__doc__)", "C.__doc__ = '3'"),
+    # attributes of classes and modules of libraries
+    "attribute of Fraction": ("import fractions\nfractions.Fraction.f_ = 2.0\nq = fractions.Fraction(1, 2)", "q.f_",
+                              "fractions.Fraction.f_ = 3.0"),
+    "attribute of Tensor": ("import viewgrad as vg\nvg.Tensor.f_ = 2.0", "vg.ones(1).f_", "vg.Tensor.f_ = 3.0"),
+    "attribute of Polynomial": ("import numpy as np\nP = np.polynomial.Polynomial\nP.f_ = 2.0", "P.f_", "P.f_ = 3.0"),
+    "attribute of numpy": ("import numpy as np\nnp.f_ = 2.0", "np.f_", "np.f_ = 3.0"),
+    "attribute of math": ("import math\nmath.f_ = 2.0", "math.f_", "math.f_ = 3.0"),
+    "attribute of viewgrad": ("import viewgrad as vg\nvg.f_ = 2.0", "vg.f_", "vg.f_ = 3.0"),
+    "function put into numpy": ("import numpy as np\nnp.g_ = lambda: 2.0", "np.g_()", "np.g_ = lambda: 3.0"),
+    "attribute of a function of numpy": ("import numpy as np\nnp.mean.f_ = 2.0", "np.mean.f_", "np.mean.f_ = 3.0"),
+    "attribute of builtins": ("import builtins\nbuiltins.f_ = 2.0", "f_", "builtins.f_ = 3.0"),
+    "variable that hides a builtin": ("", "float(abs(-2))", "abs = lambda number: 3.0"),
+    # subclasses of builtins
+    "attribute of a str": ("class S(str): pass\ns = S('a')\ns.f = 2.0", "s.f", "s.f = 3.0"),
+    "attribute of a class of str": ("class S(str): f = 2.0\ns = S('a')", "s.f", "S.f = 3.0"),
+    "attribute of a float": ("class S(float): pass\ns = S(1)\ns.f = 2.0", "s.f", "s.f = 3.0"),
+    "attribute of a tuple": ("class S(tuple): pass\ns = S((1,))\ns.f = 2.0", "s.f", "s.f = 3.0"),
+    "attribute of bytes": ("class S(bytes): pass\ns = S(b'a')\ns.f = 2.0", "s.f", "s.f = 3.0"),
+    "method of an int": (
+        "k = [2.0]\nclass S(int):\n    def f(self): return k[0]\ns = S(1)", "s.f()", "k[0] = 3.0"
+    ),
+    # functions
+    "default": ("def g(f=2.0): return f", "g()", "g.__defaults__ = (3.0,)"),
+    "keyword default": ("def g(*, f=2.0): return f", "g()", "g.__kwdefaults__['f'] = 3.0"),
+    "code": ("def g(): return 2.0", "g()", "g.__code__ = (lambda: 3.0).__code__"),
+    "attribute of a function": ("def g(): pass\ng.f = 2.0", "g.f", "g.f = 3.0"),
+    "name of a function": ("def g(): pass\ng.__name__ = '2'", "float(g.__name__)", "g.__name__ = '3'"),
+    "text of a function": ("def g(): '2'", "float(g.__doc__)", "g.__doc__ = '3'"),
+    "annotations of a function": (
+        "def g(): pass\ng.__annotations__['f'] = 2.0", "g.__annotations__['f']", "g.__annotations__['f'] = 3.0"
+    ),
+    "cell": ("def make(f):\n    def get(): return f\n    return get\ng = make(2.0)", "g()",
+             "g.__closure__[0].cell_contents = 3.0"),
+    "cached function": (
+        "import functools\nk = [2.0]\n@functools.lru_cache\ndef g(): return k[0]", "g()", "k[0] = 3.0; g.cache_clear()"
+    ),
+    "generic function": (
+        "import functools\n@functools.singledispatch\ndef g(x): return 2.0", "g(1)", "g.register(int, lambda x: 3.0)"
+    ),
+    "function of map": ("k = [2.0]\ndef g(i): return k[0]", "sum(map(g, [1]))", "k[0] = 3.0"),
+    "vectorized function": ("import numpy as np\nk = [2.0]\nv = np.vectorize(lambda q: k[0])", "float(v(1.0))",
+                            "k[0] = 3.0"),
+    "generator function": ("k = [2.0]\ndef g():\n    yield k[0]", "next(g())", "k[0] = 3.0"),
+    "callback of re": ("import re\nk = [2.0]\np = re.compile('a')", "float(p.sub(lambda m: str(k[0]), 'a'))",
+                       "k[0] = 3.0"),
+    # bound methods of objects in C
+    "get of a dict": ("d = {'f': 2.0}\ng = d.get", "g('f')", "d['f'] = 3.0"),
+    "__getitem__ of a list": ("d = [2.0]\ng = d.__getitem__", "g(0)", "d[0] = 3.0"),
+    "__getitem__ of an array": ("import numpy as np\nd = np.array([2.0])\ng = d.__getitem__", "float(g(0))",
+                                "d[0] = 3.0"),
+    "item of an array": ("import numpy as np\nd = np.array([2.0])\ng = d.item", "g(0)", "d[0] = 3.0"),
+    "copy of a list": ("d = [2.0]\ng = d.copy", "g()[0]", "d[0] = 3.0"),
+    "__len__ of a list": ("d = [1, 2]\ng = d.__len__", "g()", "d.append(3)"),
+    "__reversed__ of a list": ("d = [2.0]\ng = d.__reversed__", "next(g())", "d[0] = 3.0"),
+    "__contains__ of a set": ("d = {1}\ng = d.__contains__", "3.0 if g(2) else 2.0", "d.add(2)"),
+    "__getitem__ of a deque": ("import collections\nd = collections.deque([2.0])\ng = d.__getitem__", "g(0)",
+                               "d[0] = 3.0"),
+    "partial of get": ("import functools\nd = {'f': 2.0}\ng = functools.partial(d.get, 'f')", "g()", "d['f'] = 3.0"),
+    "getvalue of a buffer": ("import io\ns = io.BytesIO(b'2.0')\ng = s.getvalue", "float(g())",
+                             "s.seek(0); s.write(b'3.0')"),
+    "locked of a lock": ("import threading\nd = threading.Lock()\ng = d.locked", "3.0 if g() else 2.0", "d.acquire()"),
+    "state of a generator": ("import random\nr = random.Random(0)\ng = r.getstate", "g()[1][-1]", "r.random()"),
+    # views of dicts, and other containers
+    "values of a dict": ("d = {'f': 2.0}\nv = d.values()", "sum(v)", "d['f'] = 3.0"),
+    "items of a dict": ("d = {'f': 2.0}\nv = d.items()", "dict(v)['f']", "d['f'] = 3.0"),
+    "keys of a dict": ("d = {2.0: 1}\nv = d.keys()", "sum(v)", "d.clear(); d[3.0] = 1"),
+    "values of an OrderedDict": ("import collections\nd = collections.OrderedDict(f=2.0)\nv = d.values()", "sum(v)",
+                                 "d['f'] = 3.0"),
+    "chain map": ("import collections\nd = {'f': 2.0}\nv = collections.ChainMap({}, d)", "v['f']", "d['f'] = 3.0"),
+    "counter": ("import collections\nd = collections.Counter('aa')", "d['a']", "d['a'] += 1"),
+    "user dict": ("import collections\nd = collections.UserDict(f=2.0)", "d['f']", "d['f'] = 3.0"),
+    "factory of a defaultdict": (
+        "import collections\nd = collections.defaultdict(lambda: 2.0)\n"
+        "def get():\n    found = d['f']\n    del d['f']\n    return found", "get()", "d.default_factory = lambda: 3.0",
+    ),
+    "mapping proxy": ("import types\nd = {'f': 2.0}\nv = types.MappingProxyType(d)", "v['f']", "d['f'] = 3.0"),
+    "list in a named tuple": ("import collections\nd = collections.namedtuple('N', 'f')([2.0])", "d.f[0]",
+                              "d.f[0] = 3.0"),
+    "memory view": ("d = bytearray([2])\nv = memoryview(d)", "v[0]", "d[0] = 3"),
+    "array of the standard library": ("import array\nd = array.array('d', [2.0])", "d[0]", "d[0] = 3.0"),
+    "namespace": ("import types\nd = types.SimpleNamespace(f=2.0)", "d.f", "d.f = 3.0"),
+    "item getter": ("import operator\nd = {'f': 2.0}\ng = operator.itemgetter('f')", "g(d)", "d['f'] = 3.0"),
+    "template": ("import string\nd = string.Template('2')", "float(d.substitute())", "d.template = '3'"),
+    "configuration": ("import configparser\nd = configparser.ConfigParser()\nd['a'] = {'f': '2.0'}",
+                      "d.getfloat('a', 'f')", "d['a']['f'] = '3.0'"),
+    "weak dict": ("import weakref\nclass O: pass\no = O()\nd = weakref.WeakKeyDictionary({o: 2.0})", "d[o]",
+                  "d[o] = 3.0"),
+    "weak reference": ("import weakref\nclass O: pass\no = O()\no.f = 2.0\nw = weakref.ref(o)", "w().f", "o.f = 3.0"),
+    "ctypes number": ("import ctypes\nd = ctypes.c_double(2.0)", "d.value", "d.value = 3.0"),
+    "text buffer": ("import io\nd = io.StringIO('2.0')", "float(d.getvalue())", "d.seek(0); d.write('3.0')"),
+    "queue": ("import queue\nd = queue.Queue()\nd.put(1)", "d.qsize()", "d.put(2)"),
+    # NumPy
+    "view of an array": ("import numpy as np\nd = np.array([2.0])\nv = d[:]", "v[0]", "d[0] = 3.0"),
+    "flat elements": ("import numpy as np\nd = np.array([2.0])\nv = d.flat", "v[0]", "d[0] = 3.0"),
+    "record array": ("import numpy as np\nd = np.rec.array([(2.0,)], dtype=[('f', float)])", "d.f[0]", "d.f[0] = 3.0"),
+    "masked array": ("import numpy as np\nd = np.ma.array([2.0, 5.0], mask=[0, 0])", "float(d.sum())",
+                     "d.mask[1] = True"),
+    "polynomial": ("import numpy as np\nd = np.polynomial.Polynomial([2.0])", "float(d(1.0))", "d.coef[0] = 3.0"),
+    "size of buffers": ("import numpy as np\nnp.setbufsize(8192)", "np.getbufsize()", "np.setbufsize(16384)"),
+    "print options": ("import numpy as np\nnp.set_printoptions(precision=2)",
+                      "len(np.array2string(np.array([1 / 3])))", "np.set_printoptions(precision=5)"),
+    # the interpreter and the system
+    "decimal context": (
+        "import decimal\ndecimal.getcontext().prec = 3", "float(decimal.Decimal(2) / decimal.Decimal(3))",
+        "decimal.getcontext().prec = 9",
+    ),
+    "context of decimals": (
+        "from decimal import Decimal, getcontext\ngetcontext().prec = 3\na, b = Decimal(2), Decimal(3)", "float(a / b)",
+        "getcontext().prec = 9",
+    ),
+    "recursion limit": ("import sys\nsys.setrecursionlimit(2000)", "sys.getrecursionlimit()",
+                        "sys.setrecursionlimit(3000)"),
+    "recursion limit by name": (
+        "import sys\nfrom sys import getrecursionlimit\nsys.setrecursionlimit(2000)", "getrecursionlimit()",
+        "sys.setrecursionlimit(3000)",
+    ),
+    "switch interval": ("import sys\nsys.setswitchinterval(0.005)", "sys.getswitchinterval()",
+                        "sys.setswitchinterval(0.007)"),
+    "references": ("import sys\no, kept = [], []", "sys.getrefcount(o)", "kept.append(o)"),
+    "garbage collection": ("import gc\ngc.enable()", "2.0 if gc.isenabled() else 3.0", "gc.disable()"),
+    "locale": (
+        "import locale\nlocale._override_localeconv = {}", "len(locale.localeconv()['decimal_point'])",
+        "locale._override_localeconv = {'decimal_point': ',,'}",
+    ),
+    "threads": (
+        "import threading\nwaiting = threading.waiting_ = threading.Event()", "threading.active_count()",
+        "threading.Thread(target=waiting.wait, daemon=True).start()",
+    ),
+    "time-out of sockets": ("import socket\nsocket.setdefaulttimeout(None)", "socket.getdefaulttimeout() or 2.0",
+                            "socket.setdefaulttimeout(7.0)"),
+    "arguments of the program": ("import sys\nsys.argv_ = ['2']", "float(sys.argv_[0])", "sys.argv_[0] = '3'"),
+    "environment": ("import os\nos.environ['FACTOR_'] = '2'", "float(os.environ.get('FACTOR_'))",
+                    "os.environ['FACTOR_'] = '3'"),
+    "file mode": (
+        "import os\ndef mask():\n    found = os.umask(18)\n    os.umask(found)\n    return found + 1\nos.umask(18)",
+        "mask()", "os.umask(63)",
+    ),
+    "context variable": ("import contextvars\nc = contextvars.ContextVar('c', default=2.0)", "c.get()", "c.set(3.0)"),
+    "thread-local variable": ("import threading\nt = threading.local()\nt.f = 2.0", "t.f", "t.f = 3.0"),
+    "level of a logger": ("import logging\nd = logging.getLogger('captured')\nd.setLevel(10)", "d.level",
+                          "d.setLevel(20)"),
+    "disabled logging": (
+        "import logging\nd = logging.getLogger('captured too')\nd.setLevel(10)\nlogging.disable(0)",
+        "2.0 if d.isEnabledFor(10) else 3.0", "logging.disable(50)",
+    ),
+    "lock": ("import threading\nd = threading.Lock()", "3.0 if d.locked() else 2.0", "d.acquire()"),
+}  # fmt: skip
+RESET = (
+    "import gc, logging, os, socket, sys, decimal, locale, builtins, math, numpy, viewgrad, fractions\n"
+    "gc.enable(); logging.disable(0); os.umask(18); socket.setdefaulttimeout(None); sys.setswitchinterval(0.005)\n"
+    "sys.setrecursionlimit(1000); decimal.getcontext().prec = 28; locale._override_localeconv = {}\n"
+    "numpy.set_printoptions(precision=8); numpy.setbufsize(8192)\n"
+    "import threading\n"
+    "if hasattr(threading, 'waiting_'): threading.waiting_.set()\n"
+    "for each in (viewgrad.Tensor, numpy, math, viewgrad, builtins, numpy.mean, numpy.polynomial.Polynomial,\n"
+    "             fractions.Fraction, numpy):\n"
+    "    for name in ('f_', 'g_'):\n"
+    "        if name in vars(each): delattr(each, name)\n"
+)
+# Ways by which a function gets at the number: each gives an expression for a call of `number()`.
+WAYS = {
+    "directly": ("", "number()"),
+    "in a table": ("table = {'number': number}", "table['number']()"),
+    "by a method": ("class Way:\n    def of(self): return number()\nway = Way()", "way.of()"),
+    "by a bound method": ("class Way:\n    def of(self): return number()\nof = Way().of", "of()"),
+    "by a default": ("def by(of=number): return of()", "by()"),
+    "by a partial": ("import functools\npart = functools.partial(number)", "part()"),
+    "by a closure": ("def wrap(of):\n    return lambda: of()\nwrapped = wrap(number)", "wrapped()"),
+    "by a property": ("class Way: of = property(lambda self: number())\nway = Way()", "way.of"),
+    "by map": ("", "next(map(lambda of: of(), [number]))"),
+    "in a list of objects": ("class Way:\n    def __init__(self, of): self.of = of\nways = [Way(number)]",
+                             "ways[0].of()"),
+}  # fmt: skip
+
+
+def program(kind, way="directly"):
+    """A function of a tensor that depends on captured state, and a function that changes the state.
+
+    Arguments:
+        kind: a key of `KINDS`.
+        way: a key of `WAYS`.
+    """
+    setup, number, change = KINDS[kind]
+    more, call = WAYS[way]
+    namespace = {"__name__": "a_users_program"}
+    source = f"{setup}\ndef number(): return {number}\n{more}\ndef scaled(x): return x * {call}\n"
+    exec(compile(source, "/home/user/program.py", "exec", dont_inherit=True), namespace)
+    return namespace["scaled"], functools.partial(exec, change, namespace)
+
+
+def reset():
+    """Undo what changes have done to the interpreter and to libraries."""
+    exec(RESET, {})

@@ -1,0 +1,124 @@
+"""Captured state that is changed: compiled functions notice it, or stay eager."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from captured_state import KINDS, WAYS, program, reset
+
+import viewgrad as vg
+
+# What adopted functions take from NumPy's counterparts, or copy: an error says so for attributes put into NumPy.
+NOT_ADOPTED = (
+    "class of an instance", "attribute of Polynomial", "attribute of numpy", "attribute of math",
+    "function put into numpy", "attribute of a function of numpy", "attribute of builtins", "cached function",
+)  # fmt: skip
+pytestmark = pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")
+
+
+@pytest.fixture(autouse=True)
+def restored():
+    yield
+    reset()
+
+
+def check(kind, way="directly", warm=4, adopt=False):
+    function, change = program(kind, way)
+    compiled, x = vg.compile(function, executor="python", adopt=adopt), vg.ones(1)
+    for _ in range(warm):
+        before = compiled(x).item()
+    change()
+    for _ in range(3):
+        found = compiled(x).item()
+        assert found == function(x).item(), compiled.explain()
+    return compiled, before, found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_change_of_captured_state_is_noticed(kind):
+    _, before, found = check(kind)
+    assert before != found  # otherwise nothing was tried
+
+
+ADOPTED = [kind for kind in KINDS if kind not in NOT_ADOPTED]
+
+
+@pytest.mark.parametrize("kind", ADOPTED[::6])
+def test_a_change_is_noticed_by_adopted_functions(kind):
+    check(kind, adopt=True)
+
+
+def test_there_are_eighty_kinds():
+    assert len(KINDS) >= 80
+
+
+@pytest.mark.parametrize("kind", ["get of a dict", "values of a dict", "attribute of Tensor", "module like profile"])
+def test_state_that_can_be_inspected_is_compiled(kind):
+    compiled, _, _ = check(kind)
+    assert "compiled," in compiled.explain() or "ran eagerly" in compiled.explain(), compiled.explain()
+    assert "runs eagerly" not in compiled.explain()
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("recursion limit", "sys.getrecursionlimit"),
+        ("locked of a lock", "lock.locked"),
+        ("garbage collection", "gc.isenabled"),
+        ("ctypes number", "c_double"),
+    ],
+)
+def test_state_that_cannot_be_inspected_is_named(kind, reason):
+    compiled, _, _ = check(kind)
+    assert "runs eagerly" in compiled.explain() and reason in compiled.explain()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_drawn_ways_to_captured_state(seed):
+    _check_drawn(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8, 250))
+def test_more_drawn_ways_to_captured_state(seed):
+    _check_drawn(seed)
+
+
+def _check_drawn(seed):
+    rng = random.Random(seed)
+    check(rng.choice(list(KINDS)), rng.choice(list(WAYS)), rng.randint(2, 5))
+
+
+@pytest.mark.parametrize(
+    ("setup", "step"),
+    [
+        ("push = []\nlog = push.append", "log(1)"),
+        ("push = {}\nlog = push.__setitem__", "log(len(push), 1)"),
+        ("push = set()\nlog = push.add", "log(len(push))"),
+        ("push = []\nclass Log:\n    def write(self): push.append(1)\nlog = Log().write", "log()"),
+        ("import functools\npush = []\nlog = functools.partial(push.append, 1)", "log()"),
+        ("import operator\npush = []\nlog = operator.methodcaller('append', 1)", "log(push)"),
+    ],
+)
+def test_side_effects_go_on(setup, step):
+    namespace = {}
+    exec(f"{setup}\ndef scaled(x):\n    {step}\n    return x * 2.0", namespace)
+    compiled = vg.compile(namespace["scaled"], executor="python")
+    before = None
+    for _ in range(6):
+        compiled(vg.ones(1))
+        count = len(namespace["push"])
+        assert before is None or count == before + 1
+        before = count
+
+
+def test_the_class_of_a_module_of_ones_own_may_be_called_like_a_library():
+    namespace = {"__name__": "numpy"}
+    exec(compile("factor = 2.0\ndef f(x): return x * factor", "/home/user/numpy.py", "exec"), namespace)
+    compiled = vg.compile(namespace["f"], executor="python")
+    for _ in range(4):
+        compiled(vg.ones(1))
+    namespace["factor"] = 3.0
+    np.testing.assert_array_equal(compiled(vg.ones(1)), [3.0])
