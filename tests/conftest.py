@@ -11,6 +11,7 @@ Everything is drawn the same way in every run, so that a failure on one machine 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 
@@ -78,7 +79,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     tracing = ("test_symbolic", "test_compiler", "test_textbook_loops")
     items.sort(key=lambda item: not item.path.name.startswith(tracing))
-    if unstable := [item.nodeid for item in items if " at 0x" in item.nodeid]:
+    if unstable := [item.nodeid for item in items if re.search(" at 0x[0-9a-f]", item.nodeid)]:
         raise pytest.UsageError(f"ids that differ in each process; give these tests ids: {unstable[0]}")
     left = left_to_the_nightly_run(item.nodeid for item in items)
     for item in items:

@@ -2,7 +2,7 @@
 
 CPU time, child processes included, says the same on a busy machine as on a quiet one. No test fails by it.
 
-    pytest --cpu-times out.json     # keep the CPU seconds of each test, for `python tests/cpu_times.py out.json`
+    pytest --cpu-times=out.json    # keep the CPU seconds of each test, for `python tests/cpu_times.py out.json`
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ MUTATIONS = [
          "return source.copy() if np.may_share_memory(source, window) else source", "return source"),
     ),
     *faults(
-        "views/rebase_history.py", "copy_slices tensor interruption programs",
+        "views/rebase_history.py", "copy_slices tensor hooks interruption programs",
         ("a write to a part forgets the history of the base", "slices.edges = (old, *others)",
          "slices.edges = (None, *others)"),
         ("the base does not learn of a write to a part", "            base._edge = slices\n", ""),

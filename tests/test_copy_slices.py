@@ -627,6 +627,32 @@ def test_a_view_that_is_a_leaf_is_not_written_to(write):
     assert v.tolist() == [7.0, 3.0]
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.__setitem__(0, 1.0),
+        lambda x: x.__setitem__(slice(0, 2), 1.0),
+        lambda x: x.__setitem__(0, vg.Tensor(2.0)),
+        lambda x: x.__setitem__([0, 1], 1.0),
+        lambda x: x[1:].__setitem__(0, 1.0),
+        lambda x: x.mul_(2.0),
+        lambda x: x[1:].mul_(2.0),
+        lambda x: x.copy_(vg.ones(3)),
+        lambda x: x.fill_(1.0),
+        lambda x: x.put([0], [1.0]),
+        lambda x: np.multiply(vg.ones(3), 2.0, out=x),
+    ],
+)
+def test_a_leaf_is_not_written_to_in_grad_mode(write):
+    x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    with pytest.raises(LeafInPlaceError, match="leaf"):
+        write(x)
+    assert x.is_leaf and x.tolist() == [1.0, 2.0, 3.0] and x._version == 0
+    with vg.no_grad():
+        write(x)
+    assert x.is_leaf and x._version == 1
+
+
 @pytest.mark.parametrize("as_view", [False, True])
 def test_of_an_interrupted_write_to_a_part_only_the_part_is_not_differentiated(as_view):
     x = vg.Tensor(np.float32([1.0, 2.0, 3.0, 4.0]), requires_grad=True)
