@@ -111,6 +111,7 @@ def test_views_of_views_are_one_index():
     ("print(x)", "print() of these arguments"),
     ("x.append(1)", "method append of an array"),
     ("y = [a for a in x]", "a comprehension whose length is not known"),
+    ("y = []; y.append(x[0])", "list.append"),
     ("y = float(x[0])", "float() ends the history of a value"),
 ])
 def test_refusals_name_the_line(construct, reason, tmp_path):

@@ -151,6 +151,26 @@ def zipped(x, y):
     return total + sum(a * a for a in x)
 
 
+def butterflies(x):
+    y = x * 1.0
+    half, power = 1, 0
+    while 2 * half <= len(y):
+        for start in range(0, len(y) - 2 * half + 1, 2 * half):
+            for k in range(start, start + half):
+                a, b = y[k], y[k + half]
+                y[k], y[k + half] = a + b * b, a - 0.5 * b
+        half *= 2
+        power += 1
+    return (y * y).sum() / 2**power
+
+
+def listed(x):
+    weights = [0.5, 0.25, 2.0]
+    parts = np.array([np.sin(a) * weights[k % 3] for k, a in enumerate(x)])
+    rows = parts[[0, -1, 0]]
+    return (parts * parts).sum() + rows.sum() + np.sum([a * a for a in x[1:]])
+
+
 SQUARE = onp.random.default_rng(0)
 
 
@@ -174,6 +194,8 @@ PROGRAMS = {
     gathered: [[SQUARE.normal(size=n), SQUARE.integers(0, n, n)] for n in LENGTHS],
     products: [[SQUARE.normal(size=(n, n)), SQUARE.normal(size=n)] for n in LENGTHS],
     zipped: arrays(("n",), ("n",)),
+    butterflies: arrays(("n",)),
+    listed: arrays(("n",)),
 }
 
 

@@ -18,6 +18,7 @@ from .ir import (
     FULL,
     NEW,
     Call,
+    Check,
     Const,
     Dim,
     Get,
@@ -31,7 +32,7 @@ from .ir import (
     place_kind,
 )
 from .kinds import BOOL, INT, Arr, Kind, Num, joined, kind_of, kind_of_operator, sample
-from .library import CREATORS, MATH, PURE, ROWS, VIEWS, row_of
+from .library import ALIASES, CREATORS, MATH, PURE, ROWS, VIEWS, row_of
 from .values import Rec, Static, Tup, as_expr, kind_name
 
 __all__ = [
@@ -75,14 +76,22 @@ def arithmetic(out: Emitter, name: str, *values: Any) -> Any:
     exprs = [out.lifted(expr) for expr in exprs]
     weak = all(is_number(expr) and expr.kind.weak for expr in exprs)
     integers = all(expr.kind.dtype in "?l" for expr in exprs)
-    if name == "pow" and integers and not (isinstance(exprs[1], Const) and exprs[1].value >= 0):
-        raise out.refused("an integer to a power that may be negative")
+    if name == "pow" and integers and not (isinstance(exprs[1], Const) and 0 <= exprs[1].value < 8):
+        _check_power(out, weak, *exprs)
     if weak and name in ("div", "floor_divide", "remainder") and not _is_nonzero(exprs[1]):
         exprs[1] = Op("nonzero", (exprs[1],), exprs[1].kind)
     found = operation(out, name, exprs)
     if weak and name == "pow" and not integers:
         return Op("finite", (found, *exprs), found.kind)
     return found
+
+
+def _check_power(out: Emitter, weak: bool, base: Any, exponent: Any) -> None:
+    """Make sure that a power of Python's integers is one, and not too large."""
+    if not weak or not isinstance(base, Const) or abs(base.value) > 4:
+        raise out.refused("an integer to a power that is not known")
+    for test in (Op("less_equal", (Const(0, INT), exponent), BOOL), Op("less", (exponent, Const(31, INT)), BOOL)):
+        out.emit(Check(test, out.line))
 
 
 def _is_nonzero(expr: Any) -> bool:
@@ -155,15 +164,13 @@ def _equal_items(out: Emitter, name: str, left: Tup, right: Tup) -> Any:
 def sliced(out: Emitter, parts: Sequence[Any]) -> Slice:
     """A slice of an index."""
     found: list[Any] = []
-    for number, part in enumerate(parts):
+    for part in parts:
         if part is None or (isinstance(part, Static) and part.value is None):
             found.append(None)
             continue
         expr = as_expr(part)
         if expr is None or not is_number(expr) or expr.kind.dtype != "l":
             raise out.refused("a slice of something else than integers")
-        if number == 2 and not isinstance(expr, Const):
-            raise out.refused("a slice whose step is not known")
         found.append(expr)
     return Slice(*found)
 
@@ -210,6 +217,10 @@ def _index_item(out: Emitter, each: Any) -> Any:
     if isinstance(each, Slice):
         return each
     expr = as_expr(each)
+    if expr is None and isinstance(each, Tup) and each.cls is list and all(
+        isinstance(as_expr(item), (Const, Var, Op)) for item in each.items
+    ):
+        expr = _assembled(out, each, None)
     if expr is None:
         raise out.refused(f"{kind_name(each)} as an index")
     if isinstance(expr, Const) and type(expr.value) is not int:
@@ -280,6 +291,9 @@ def item(out: Emitter, base: Any, items: Sequence[Any], node: Any) -> Any:
             parts = [items[0].low, items[0].high, items[0].step]
             if all(part is None or isinstance(part, Const) for part in parts):
                 return Tup(base.items[slice(*[None if part is None else part.value for part in parts])], base.cls)
+        numbers = [as_expr(each) for each in base.items]
+        if len(items) == 1 and all(each is not None and is_number(each) for each in numbers) and numbers:
+            return indexed(out, _assembled(out, Tup(base.items), None), items)
         raise out.refused("an item of a list by an index that is not known", node)
     expr = as_expr(base)
     if expr is None or is_number(expr):
@@ -402,6 +416,7 @@ def _dtype(out: Emitter, value: Any) -> str:
 def library(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     """The result of a library function."""
     module, _, short = name.rpartition(".")
+    short = ALIASES.get(short, short)
     if module == "numpy.linalg":
         return pure(out, f"linalg.{short}", args, keywords)
     if module == "builtins":
@@ -700,7 +715,6 @@ def pure(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
         if name == "dot":
             return arithmetic(out, "mul", *args)
         raise out.refused("matmul of a number")
-    name = {"amax": "max", "amin": "min", "trapz": "trapezoid"}.get(name, name)
     function = function_of(name) if hasattr(np, name.partition(".")[0]) else None
     if function is None:
         raise out.refused(f"{name} has no rule here")
@@ -990,8 +1004,10 @@ def range_of(out: Emitter, args: Sequence[Any]) -> Iteration:
         raise out.refused("a range of something else than integers")
     low, high = (Const(0, INT), exprs[0]) if len(exprs) == 1 else exprs[:2]
     step = exprs[2] if len(exprs) > 2 else Const(1, INT)
-    if not isinstance(step, Const) or step.value == 0:
-        raise out.refused("a range whose step is not known")
+    if not isinstance(step, Const):
+        return _range_by_step(out, low, high, step)
+    if step.value == 0:
+        raise out.refused("a range without a step")
     size = abs(step.value)
     span = Op("sub", (high, low) if step.value > 0 else (low, high), INT)
     if isinstance(low, Const) and low.value == 0 and step.value > 0:
@@ -999,6 +1015,20 @@ def range_of(out: Emitter, args: Sequence[Any]) -> Iteration:
     up = Op("add", (span, Const(size - 1, INT)), INT)
     count = span if size == 1 else Op("floor_divide", (up, Const(size, INT)), INT)
     return Iteration(low, high, step.value, lambda k: k, count, is_range=True)
+
+
+def _range_by_step(out: Emitter, low: Any, high: Any, step: Any) -> Iteration:
+    """A range whose step is computed, and must be positive."""
+    given = (low, high, step)
+    low, high, step = [each if isinstance(each, (Const, Var)) else out.temporary(each, "n") for each in given]
+    out.emit(Check(Op("less", (Const(0, INT), step), BOOL), out.line))
+    span = Op("add", (Op("sub", (high, low), INT), Op("sub", (step, Const(1, INT)), INT)), INT)
+    count = out.temporary(Op("floor_divide", (span, step), INT), "n")
+
+    def item_of(k: Any) -> Any:
+        return Op("add", (low, Op("mul", (k, step), INT)), INT)
+
+    return Iteration(Const(0, INT), count, 1, item_of, count)
 
 
 def sequence_of(out: Emitter, value: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...operators.define import OPERATORS
+from ...tensor.tensor import Tensor
 
 __all__ = ["CREATORS", "MATH", "PURE", "ROWS", "VIEWS", "library_name"]
 
@@ -30,6 +31,8 @@ PURE: Final = frozenset(
     linalg.matrix_power linalg.lstsq linalg.pinv linalg.qr linalg.svd
     """.split()
 )
+# Functions of arrays that go by several names.
+ALIASES: Final = {"concat": "concatenate", "amax": "max", "amin": "min", "permute_dims": "transpose"}
 # Row names of NumPy's elementwise functions that go by other names.
 RENAMED: Final = {
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "power": "pow",
@@ -108,6 +111,8 @@ def library_name(value: Any) -> str | None:
         return None
     if found is not None and found[1] is value:
         return found[0]
+    if value is Tensor:
+        return "numpy.array"
     module = str(getattr(value, "__module__", ""))
     name = str(getattr(value, "__name__", ""))
     if module.partition(".")[0] in ("viewgrad", "scipy") and name:

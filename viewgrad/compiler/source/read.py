@@ -22,6 +22,7 @@ from .functions import stores_of, tree_of, users_function
 from .ir import (
     FULL,
     Block,
+    Call,
     Check,
     Const,
     Dim,
@@ -56,6 +57,8 @@ COMPARISONS: Final = {
     ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater",
     ast.GtE: "greater_equal",
 }  # fmt: skip
+# Functions that make an array of a list.
+ARRAYS_OF_LISTS: Final = frozenset({"numpy.array", "numpy.asarray", "numpy.stack", "numpy.sum", "numpy.mean"})
 UNROLLED: Final = 16
 DEEP: Final = 24  # calls within calls
 
@@ -298,7 +301,9 @@ class Reader(ObjectReader):
         if is_number(value) and value.kind.boxed:
             raise self.refused("an array without dimensions is given another name")
         if self.unsure and value.kind == INT and _grows(name, value):
-            raise self.refused("a Python integer that grows without bounds")
+            for each in {node.name for node in nodes(value) if isinstance(node, Var) and is_number(node)}:
+                size = Op("abs", (Var(each, INT),), INT)
+                self.emit(Check(Op("less", (size, Const(2**31, INT)), BOOL), self.line))
         found = self.let(name, value)
         if once and not self.unsure:
             self.single.add(found.name)
@@ -1063,6 +1068,10 @@ class Reader(ObjectReader):
             sequence = self.sequence(scope, node.generators[0].iter)
             if not isinstance(sequence, Tup):
                 return Fn(ast.Lambda(ast.arguments([], [], None, [], [], None, []), node), scope)
+        if isinstance(node, ast.ListComp) and len(node.generators) == 1 and not node.generators[0].ifs:
+            sequence = self.sequence(scope, node.generators[0].iter)
+            if not isinstance(sequence, Tup):
+                return Fn(ast.Lambda(ast.arguments([], [], None, [], [], None, []), node), scope)
         return self.value(scope, node)
 
     def called(self, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Any:
@@ -1081,6 +1090,12 @@ class Reader(ObjectReader):
         if name is not None:
             if name == "builtins.sum" and args and isinstance(args[0], Fn):
                 return self.summed(args[0], args[1] if len(args) > 1 else keywords.get("start", Static(0)))
+            if name in ARRAYS_OF_LISTS and args and isinstance(args[0], Fn) and isinstance(
+                args[0].node.body, ast.ListComp
+            ):
+                args = [self.listed(args[0]), *args[1:]]
+                if name == "numpy.stack" and len(args) == 1 and not keywords:
+                    return args[0]
             if any(isinstance(arg, Fn) for arg in args):
                 raise self.refused(f"a generator is given to {name.rpartition('.')[2]}", node)
             return calls.library(self, name, args, keywords)
@@ -1151,6 +1166,40 @@ class Reader(ObjectReader):
         self.emit(For(name, low, high, sequence.step, body, line=line))
         return inner.env["total "]
 
+    def listed(self, comprehension: Fn) -> Any:
+        """A list whose length is not known, of numbers or of rows, as an array."""
+        node: Any = comprehension.node.body
+        scope = comprehension.scope
+        generator = node.generators[0]
+        sequence = self.sequence(scope, generator.iter)
+        names = [each.id for each in ast.walk(generator.target) if isinstance(each, ast.Name)]
+        inner = Scope(scope, dict.fromkeys(names, 2), scope.prefix, scope.variables, None, {}, scope.file)
+        count = sequence.count if isinstance(sequence.count, (Const, Var)) else self.temporary(sequence.count, "n")
+        name = self.fresh("k")
+        self.kinds[name] = INT
+        line = self.line
+        counter = Var(name, INT)
+        number = Op("sub", (counter, sequence.low), INT)
+        if sequence.step != 1:
+            number = Op("floor_divide", (number, Const(sequence.step, INT)), INT)
+        if sequence.step == 1 and sequence.low == Const(0, INT):
+            number = counter  # type: ignore[assignment]
+        found: list[Any] = []
+
+        def read() -> None:
+            self.assign(inner, generator.target, sequence.item(counter))
+            found[:] = [as_expr(self.value(inner, node.elt))]
+
+        low, high = [each if isinstance(each, Const) else self.fixed(each) for each in (sequence.low, sequence.high)]
+        probe = self.looped(inner, read)
+        if found[0] is None or not is_number(found[0]) or found[0].kind.dtype != "d":
+            raise self.refused("a list of something else than floats, whose length is not known", node)
+        array = self.temporary(Call("empty", ((count,),), (("dtype", "float64"),), Arr("d", 1)), "listed")
+        self.emit(Check(Op("less_equal", (Const(0, INT), count), BOOL), line))
+        probe.append(Set(array, (number,), found[0], "", line))
+        self.emit(For(name, low, high, sequence.step, probe, line=line))
+        return array
+
     def sequence(self, scope: Scope, node: ast.expr) -> Any:
         """What is iterated over: a `calls.Sequence`, or a `Tup` of known length."""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
@@ -1172,6 +1221,17 @@ class Reader(ObjectReader):
     def of_ListComp(self, scope: Scope, node: ast.ListComp) -> Any:
         """A list over known values."""
         return Tup(tuple(self.each(scope, node.elt, node.generators, node)), list)
+
+    def of_DictComp(self, scope: Scope, node: ast.DictComp) -> Any:
+        """A dict over known values."""
+        pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
+        fields = {}
+        for each in self.each(scope, pair, node.generators, node):
+            key, value = each.items
+            if not isinstance(key, Static):
+                raise self.refused("a dict whose keys are not known", node)
+            fields[key.value] = value
+        return Rec(fields)
 
     def of_GeneratorExp(self, scope: Scope, node: ast.GeneratorExp) -> Any:
         """What a generator over known values gives."""

@@ -411,6 +411,8 @@ class _Lowering:
         """What gives the indices of a slice, and how many there are."""
         if each == FULL:
             return (lambda at: at), length
+        if each.step is not None and not isinstance(each.step, Const):
+            raise NotLowered
         step = 1 if each.step is None else each.step.value
         if step == -1 and each.low is None and each.high is None:
             return (lambda at: _sub(_sub(length, ONE), at)), length

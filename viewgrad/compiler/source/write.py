@@ -494,7 +494,7 @@ class Writer:
     def on_Add(self, stmt: Add, indent: str) -> None:
         target, value = stmt.target, self.text(stmt.value)
         if isinstance(target, Get) and not target.is_basic:
-            self.lines.append(f"{indent}add_at_index({target.base.name}, ({self.index(target.index)},), {value})")
+            self.lines.append(f"{indent}add_at_index({target.base.name}, ({self.slices(target.index)},), {value})")
         else:
             self.lines.append(f"{indent}add_to({self.text(target)}, {value})")
 
