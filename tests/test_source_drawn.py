@@ -6,7 +6,7 @@ from drawn_sources import differences, drawn
 import viewgrad as vg
 
 LENGTHS = (5, 6, 1, 3, 11)
-BATCH = 40
+BATCH = 25
 
 
 def check(seed, whole, executor):

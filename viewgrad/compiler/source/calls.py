@@ -98,13 +98,21 @@ def _is_nonzero(expr: Any) -> bool:
     return isinstance(expr, Const) and expr.value != 0
 
 
+CONDITIONS: Final = frozenset(
+    "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not isnan isinf "
+    "isfinite signbit".split()
+)
+LOGICAL: Final = frozenset("bitwise_and bitwise_or bitwise_xor invert where".split())
+
+
 def operation(out: Emitter, name: str, exprs: Sequence[Any]) -> Any:
     """An elementwise operator of expressions."""
     try:
         kind = kind_of_operator(name, tuple([expr.kind for expr in exprs]))
     except Exception as error:
         raise out.refused(f"{name}: {error}") from None
-    if kind.dtype not in "?ldDfF":
+    is_condition = name in CONDITIONS or (all(expr.kind.dtype == "?" for expr in exprs) and name in LOGICAL)
+    if kind.dtype not in "?ld" or (kind.dtype == "?") != is_condition:
         raise out.refused(f"{name} gives {np.dtype(kind.dtype)}")
     return Op(name, tuple(exprs), kind)
 
@@ -405,7 +413,7 @@ def _dtype(out: Emitter, value: Any) -> str:
         found = str(np.dtype(value.value).char)
     except Exception:
         raise out.refused("a dtype that is not known") from None
-    if found not in "?ldDfF":
+    if found not in "?ld":
         raise out.refused(f"dtype {np.dtype(found)}")
     return found
 
@@ -794,7 +802,7 @@ def _result_kind(out: Emitter, name: str, result: Any, samples: list[Any]) -> Ki
     if isinstance(result, np.ndarray) and any(np.may_share_memory(result, each) for each in arrays):
         raise out.refused(f"{name}, which may give a view")
     kind = kind_of(result)
-    if kind is None or kind.dtype not in "?ldDfF":
+    if kind is None or kind.dtype not in "?ld":
         raise out.refused(f"{name} of these kinds")
     return kind
 

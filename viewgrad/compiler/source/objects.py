@@ -107,7 +107,7 @@ class ObjectReader(Emitter):
         array = value if tensor is None else tensor
         kind = kind_of(array)
         if kind is not None:
-            if kind.dtype not in "?ldDfF":
+            if kind.dtype not in "?ld":
                 raise self.refused(f"{name} has dtype {np.dtype(kind.dtype)}")
             if isinstance(array, np.ndarray) and (type(array) is not np.ndarray):
                 raise self.refused(f"{name} is a {type(array).__name__}")

@@ -32,6 +32,7 @@ MISSED: Final[Any] = object()  # what a call gives that this tier does not take
 TAPE: Final = 1 << 12  # entries to begin with
 MOST: Final = 8  # programs for one kind of arguments, for other captured state
 DEFECT: Final = "a defect of the source compiler"
+MOST_KINDS: Final = 64  # of arguments; strings among them are parts of the kind
 PATIENCE: Final = 8  # runs in a row that may be in vain
 Array = np.ndarray[Any, Any]
 
@@ -63,6 +64,9 @@ class Entry:
     runs: int = 0
     failures: Counter[str] = attrs.Factory(Counter)
     in_vain: int = 0
+
+
+NO_ENTRY: Final = Entry(None, "there are many kinds of arguments")
 
 
 class SourceTier:
@@ -385,6 +389,8 @@ class SourceTier:
         for entry in self.entries.get(key, ()):
             if self._holds(entry, given):
                 return entry
+        if len(self.entries) >= MOST_KINDS and key not in self.entries:
+            return NO_ENTRY
         with self.lock:
             entries = self.entries.setdefault(key, [])
             if len(entries) >= MOST:
