@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..trace.graph import Graph, Node, Value
+from ..trace.last_use import outlived
 from .lower.context import LoweringContext
 from .lower.data_movement import DATA_MOVEMENT
 from .lower.dynamic_index import fixed_indices
@@ -17,7 +18,6 @@ from .lower.primitives import PRIMITIVES
 from .lower.reductions import REDUCTIONS
 from .lower.small_matrices import SMALL_MATRICES
 from .lower.windowed import WINDOWED
-from .replay import outlived
 from .trace_stream import Stream
 from .window_strides import completed_windows
 

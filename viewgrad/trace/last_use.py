@@ -16,10 +16,13 @@ import attrs
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from .graph import Block, Node, Value
+from .graph import Block, Graph, Node, Value
 from .types import TensorType, Window
 
-__all__ = ["LastUse", "last_uses"]
+__all__ = ["UNRECORDED", "LastUse", "last_uses", "outlived"]
+
+# Writes that the history of the base does not know of.
+UNRECORDED: Final = frozenset({"overwrite", "put_at_unrecorded", "add_at_unrecorded"})
 
 # The kinds that give a new version of their first input.
 WRITES: Final = frozenset(
@@ -60,6 +63,17 @@ def last_uses(block: Block) -> LastUse:
     in_place, writes, buffers = _writes_in_place(nodes, times, last)
     copied = set(_copied_reads(nodes, times, last, writes, buffers))
     return LastUse(last, in_place, copied)
+
+
+def outlived(graph: Graph) -> set[Value]:
+    """Return the values that are used after a write over them."""
+    written: set[Value] = set()
+    found: set[Value] = set()
+    for node in graph.block:
+        found.update([value for value in node.inputs if value is not None and value in written])
+        if node.kind in WRITES and node.inputs[0] is not None:
+            written.add(node.inputs[0])
+    return found | written.intersection(value for value in graph.outputs if value is not None)
 
 
 def last_use(value: Value, times: dict[Node, int]) -> int:

@@ -1,4 +1,4 @@
-"""Graphs run on tensors, by the library's own operators: where every step is to be seen, as in forward mode."""
+"""The evaluator of graphs on tensors, by the library's own operators: for forward mode and higher derivatives."""
 
 from __future__ import annotations
 
@@ -15,32 +15,46 @@ from ..views.advanced_indexing import last_writers
 from .attributes import thawed
 from .evaluate import check_guard, forward_call, indexed_by, window_of, winners
 from .graph import Graph, Node, Value
-from .last_use import last_uses
+from .last_use import UNRECORDED, last_uses
 from .opaque_ops import Step
 from .primitives import operator_of
+from .raised import RAISES
 from .types import TensorType, Window, whole
 
 __all__ = ["run_on_tensors"]
 
 
-def run_on_tensors(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Run a graph without linear blocks on tensors.
+def run_on_tensors(
+    graph: Graph, inputs: Sequence[Any], *, checks_guards: bool = True, ends_histories: bool = False
+) -> tuple[Any, ...]:
+    """Run a graph without linear blocks on tensors, in time linear in the number of its writes.
 
     Arguments:
         graph: the graph.
         inputs: tensors; None for what is not used. They are not written to.
+        checks_guards: whether guards are checked.
+        ends_histories: whether results that had no history when the graph was traced, as under `no_grad`, have none.
 
     Returns:
-        The outputs: tensors of their own, with all the history and all the tangents that the operators give them.
+        The outputs: tensors of their own, with the histories and tangents that the operators give them.
+
+    Raises:
+        GuardError: if a guard fails.
+        GraphError: for a node that cannot be run.
     """
     uses = last_uses(graph.block)
     values: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
     for node in graph.block:
+        if not checks_guards and (node.kind == "guard" or node.kind.startswith(RAISES)):
+            continue
         given: list[Any] = [None if value is None else values[value] for value in node.inputs]
         outputs: tuple[Any, ...]
         rule = RULES.get(node.kind)
         if rule is not None:
-            outputs = (rule(node, given, node in uses.in_place),)
+            base = node.inputs[0] if node.inputs else None
+            if node.kind in WINDOWED and base is not None:
+                given[0] = values[base] = _in_row_order(given[0])
+            outputs = (rule(node, given, node in uses.in_place or node in uses.copied),)
         elif node.kind == "guard":
             check_guard(node.attributes[0], node.attributes[1], np.asarray(given[0]._array), graph.where(node))
             outputs = ()
@@ -49,6 +63,11 @@ def run_on_tensors(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
             outputs = step.on_tensors(*given)
         else:
             outputs = _operator(node, given)
+            if ends_histories:
+                outputs = tuple([
+                    result.detach() if result.requires_grad and not output.type.requires_grad else result
+                    for output, result in zip(node.outputs, outputs, strict=True)
+                ])
         values.update(zip(node.outputs, outputs, strict=True))
     return tuple([_own(values, value) for value in graph.outputs])
 
@@ -74,52 +93,73 @@ def _operator(node: Node, given: list[Any]) -> tuple[Any, ...]:
     return tuple(result) if isinstance(result, tuple) else (result,)
 
 
-UNRECORDED: Final = frozenset({"overwrite", "put_at_unrecorded", "add_at_unrecorded"})
+def _in_row_order(base: Any) -> Any:
+    """Return a tensor whose elements are in C order, so that windows of it are views."""
+    if base is None or (base.ndim and base.is_contiguous()):
+        return base
+    return base._contiguous_copy() if base.ndim else base.clone()
+
+
+def _view(base: Tensor, window: Window) -> Any:
+    """Return a window of a base in C order as a view of it."""
+    flat = base.reshape(-1)
+    if 0 in window.sizes:
+        return flat[:0].reshape(window.sizes)
+    offset = window.offset + sum(
+        (size - 1) * stride for size, stride in zip(window.sizes, window.strides, strict=True) if stride < 0
+    )
+    view = flat.as_strided(window.sizes, tuple([abs(stride) for stride in window.strides]), offset)
+    if any(stride < 0 for stride in window.strides):
+        view = view[tuple([slice(None, None, -1 if stride < 0 else None) for stride in window.strides])]
+    return view
 
 
 def _places(base: Tensor, window: Window) -> tuple[Tensor, Any]:
-    """A base in one dimension, of the elements that a window counts in, and their numbers."""
+    """Return a base in one dimension, of the elements that a window counts in, and their numbers."""
     flat = base.reshape(-1)
     if window.dtype is not None and window.dtype.kind == "f":
         flat = flat.view_as_real().reshape(-1)
     return flat, window_of(np.arange(flat.size), window._replace(dtype=None))
 
 
-def _read(node: Node, given: list[Any], in_place: bool) -> Any:
+def _read(node: Node, given: list[Any], is_copied: bool) -> Any:
     window: Window = node.attributes
     (base,) = given
-    if window == whole(base.shape):
-        return base
+    if window.dtype is None:
+        return base if window == whole(base.shape) and not is_copied else _view(base, window).clone()
     flat, places = _places(base, window)
-    if window.dtype is not None and window.dtype.kind == "c":
+    if window.dtype.kind == "c":
         return np.stack([flat[places], flat[places + 1]], -1).view_as_complex()  # type: ignore[attr-defined]
     return flat[places]
 
 
-def _row_order(base: Tensor, in_place: bool) -> Any:
-    """A base that may be written to, in row order."""
-    if in_place and base._view is None and base.is_contiguous():
-        return base
-    return base._contiguous_copy() if base.ndim else base.clone()
+def _written(base: Tensor, in_place: bool) -> Any:
+    """Return a base that may be written to."""
+    return base if in_place and base._view is None else base.clone()
 
 
 def _write(node: Node, given: list[Any], in_place: bool) -> Any:
     window: Window = node.attributes
-    base = _row_order(given[0], in_place)
+    base = _written(given[0], in_place)
     value = given[1]
     if 0 in window.sizes:
         return base
+    view = _view(base, window) if window.dtype is None else None  # with the history of the base
     with _mode_of(node):
-        _put_window(base, window, value)
+        if view is not None:
+            view[...] = value
+        else:
+            _put_parts(base, window, value)
     return base
 
 
 def _mode_of(node: Node) -> ModeSwitch:
-    """The mode in which a write happens: one that the history does not know of has tangents all the same."""
+    """Return the mode in which a write happens: one that has no history still has tangents."""
     return ModeSwitch(off=GRAD if node.kind in UNRECORDED else 0)
 
 
-def _put_window(base: Tensor, window: Window, value: Tensor) -> None:
+def _put_parts(base: Tensor, window: Window, value: Tensor) -> None:
+    """Write to a window of another dtype: parts of complex numbers, or complex numbers on pairs of real ones."""
     flat, places = _places(base, window)
     if window.dtype is not None and window.dtype.kind == "c":
         value = (value + flat[places] * 0j).view_as_real()
@@ -131,7 +171,7 @@ def _put_window(base: Tensor, window: Window, value: Tensor) -> None:
 
 def _accumulate(node: Node, given: list[Any], in_place: bool) -> Any:
     window: Window = node.attributes
-    base = _row_order(given[0], in_place)
+    base = _written(given[0], in_place)
     value = given[1]
     if 0 in window.sizes:
         return base
@@ -155,33 +195,32 @@ def _gather_at(node: Node, given: list[Any], in_place: bool) -> Any:
 
 def _put_at(node: Node, given: list[Any], in_place: bool) -> Any:
     window, pattern = node.attributes
-    base = _row_order(given[0], in_place)
-    value = given[1]
+    base = _written(given[0], in_place)
     index = _index(node, given[2:], pattern)
+    view = _view(base, window) if window.dtype is None else None
     with _mode_of(node):
-        _put_items(base, window, index, value)
+        if view is not None:
+            view[index] = given[1]
+        else:
+            flat, places = _places(base, window)
+            chosen = places[index]
+            last = last_writers(places, index)
+            value = given[1] if last is None else given[1].broadcast_to(chosen.shape).reshape(-1)[last]
+            flat[chosen] = value
     return base
-
-
-def _put_items(base: Tensor, window: Window, index: Any, value: Tensor) -> None:
-    if window == whole(base.shape):
-        base[index] = value
-        return
-    flat, places = _places(base, window)
-    chosen = places[index]
-    last = last_writers(places, index)
-    if last is not None:
-        value = value.broadcast_to(chosen.shape).reshape(-1)[last]
-    flat[chosen] = value
 
 
 def _add_at(node: Node, given: list[Any], in_place: bool) -> Any:
     window, pattern = node.attributes
-    base = _row_order(given[0], in_place)
+    base = _written(given[0], in_place)
     index = _index(node, given[2:], pattern)
+    view = _view(base, window) if window.dtype is None else None
     with _mode_of(node):
-        flat, places = _places(base, window)
-        flat.index_accumulate_(places[index], given[1])
+        if view is not None:
+            np.add.at(view, index, given[1])
+        else:
+            flat, places = _places(base, window)
+            flat.index_accumulate_(places[index], given[1])
     return base
 
 
@@ -220,6 +259,10 @@ def _zero(node: Node, given: list[Any], in_place: bool) -> Any:
     return from_array(np.zeros(kind.shape, kind.dtype))
 
 
+# Kinds whose first input is a base in C order.
+WINDOWED: Final = frozenset({
+    "read", "write", "overwrite", "accumulate", "put_at", "put_at_unrecorded", "add_at", "add_at_unrecorded",
+})  # fmt: skip
 RULES: Final[dict[str, Callable[[Node, list[Any], bool], Any]]] = {
     "constant": _made,
     "full": _made,

@@ -27,11 +27,10 @@ from ...tensor.node import numbered
 from ...tensor.tensor import Tensor
 from ...tensor.trace_hooks import PROFILER
 from ...trace.signature import ResultSpec
-from ..replay import replayed
 from ..runtime import CompiledProgram, Run
 from .arguments import Arguments, is_found_by_name, leaves_of, owners
 from .guarded_trace import GuardedTrace
-from .node import CompiledBackward, called
+from .node import CompiledBackward, called, replayed
 
 __all__ = ["Batched", "ExampleProgram"]
 

@@ -1,4 +1,4 @@
-"""A call of a compiled program as one step of the graph."""
+"""The node of a call of a compiled program."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ...tensor.node import MANY, Node, OptionalEdge, numbered
 from ...tensor.storage import save
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 from ...trace.graph import Graph
+from ...trace.on_tensors import run_on_tensors
 from ...trace.signature import ResultSpec
-from ..replay import replayed
 from ..runtime import CompiledProgram, Run
 
-__all__ = ["CompiledBackward", "called", "differentiable_outputs"]
+__all__ = ["CompiledBackward", "called", "differentiable_outputs", "replayed"]
 
 
 class CompiledBackward(Node):
@@ -113,6 +113,12 @@ class CompiledBackward(Node):
             "a compiled call was differentiated a second time, after its values were released; say "
             "retain_graph=True the first time"
         )
+
+
+def replayed(graph: Graph, inputs: Sequence[Tensor]) -> tuple[Any, ...]:
+    """Run a trace by the operators of the library, without guards and warnings: the program has checked them."""
+    with np.errstate(all="ignore"):
+        return run_on_tensors(graph, inputs, checks_guards=False, ends_histories=True)
 
 
 def called(

@@ -19,10 +19,9 @@ from ..element_types import BOOL, INTEGER, as_number
 from ..trace_stream import Moved, TracedValue
 from .context import LoweringContext, Shape, broadcast_labels
 
-__all__ = ["COMPUTED", "UNRECORDED", "fixed_indices", "is_computed", "moved_read", "moved_write"]
+__all__ = ["COMPUTED", "fixed_indices", "is_computed", "moved_read", "moved_write"]
 
 COMPUTED: Final = "a computed index"  # how integers leave the record that an index takes
-UNRECORDED: Final = frozenset({"overwrite", "put_at_unrecorded", "add_at_unrecorded"})  # writes without a history
 
 
 def is_computed(node: Node) -> bool:

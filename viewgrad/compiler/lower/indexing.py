@@ -10,9 +10,10 @@ import numpy as np
 
 from ...trace.attributes import Given, thawed
 from ...trace.graph import Node
+from ...trace.last_use import UNRECORDED
 from ..trace_stream import TracedValue
 from .context import LoweringContext, Memory, Shape, is_single
-from .dynamic_index import UNRECORDED, is_computed, moved_read, moved_write
+from .dynamic_index import is_computed, moved_read, moved_write
 
 __all__ = ["INDEXING"]
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from ...trace.attributes import Frozen
 from ...trace.graph import Node, Value
+from ...trace.last_use import UNRECORDED
 from ...trace.raised import RAN
 from ...trace.types import Window
 from ..element_types import BOOL, FLOAT, HELD, SINGLE, as_number, widened
 from .context import LoweringContext, Number, is_single, labels_of
-from .dynamic_index import COMPUTED, UNRECORDED
+from .dynamic_index import COMPUTED
 
 __all__ = ["PRIMITIVES"]
 
