@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 
 import numpy as np
@@ -16,6 +17,14 @@ NOT_ADOPTED = (
     "function put into numpy", "attribute of a function of numpy", "attribute of builtins", "cached function",
 )  # fmt: skip
 pytestmark = pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def light_heap():
+    """Let tracing, which looks at all objects, pass over those of other tests."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import warnings
 
@@ -17,6 +18,14 @@ from viewgrad.trace.raised import MAY_RAISE
 EYE = np.eye(2)
 ONES = np.array([[1.0, 1.0], [1.0, 1.0]])
 SINGULAR_AT_1 = np.array([[0.0, 0.0], [0.0, 1.0]])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def light_heap():
+    """Let tracing, which looks at all objects, pass over those of other tests."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def factored(a):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -97,3 +100,63 @@ def test_a_hash_is_a_guard():
     traced = vg.symbolic.function_of(looked_up, vg.Tensor(POINT), escapes="guard")
     with pytest.raises(vg.errors.GuardError, match=r"hash\(\)"):
         traced(vg.Tensor([1.0, 1.0, 0.0, 0.0]))
+
+
+def test_a_ninth_shape_takes_the_place_of_the_least_recently_used():
+    compiled = vg.compile(lambda x: (x * x).sum(), executor="python")
+    for size in range(1, 12):
+        compiled(vg.ones(size))
+    for _ in range(3):
+        assert compiled(vg.ones(11)).item() == 11.0
+    assert "compiled," in compiled.explain()
+    for size in (3, 11, 3, 11, 3):  # one that was replaced, and one that is used meanwhile
+        assert compiled(vg.ones(size)).item() == size
+    assert compiled.explain().count("compiled,") == 2
+    assert len(compiled.specializations) == 8
+
+
+def test_shapes_that_never_come_again_do_not_switch_off_those_that_do():
+    compiled = vg.compile(lambda x: (x * x).sum(), executor="python")
+    with pytest.warns(vg.errors.NotCompiledWarning, match="shapes, dtypes or numbers"):
+        for size in range(1, 60):
+            assert compiled(vg.ones(size)).item() == size
+            compiled(vg.ones(2))
+    compiled(vg.ones(2))
+    assert "compiled," in compiled.explain()
+
+
+@dataclasses.dataclass
+class Model:
+    weight: Any
+    power: int = 2
+
+
+@pytest.mark.parametrize("specialize", [True, False])
+def test_dataclasses_are_trees(specialize):
+    def loss(model):
+        return (model.weight**model.power).sum()
+
+    compiled = vg.compile(loss, executor="python", specialize=specialize)
+    for k in range(4):
+        weight = vg.Tensor([1.0, 2.0 + k], requires_grad=True)
+        assert grad(compiled(Model(weight)), weight)[0].tolist() == [2.0, 4.0 + 2 * k]
+        assert float(compiled(Model(np.array([1.0, 2.0 + k])))) == 1.0 + (2.0 + k) ** 2
+        assert compiled(Model(weight, 3)).detach().item() == 1.0 + (2.0 + k) ** 3
+    slope = vg.func.grad(loss)(Model(np.array([1.0, 2.0])))
+    assert type(slope) is Model and slope.power == 2 and slope.weight.tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("adopt", [True, False])
+@pytest.mark.parametrize("specialize", [True, False])
+def test_arrays_among_the_arguments_are_tensors_in_all_runs(adopt, specialize):
+    def f(v, start):
+        x = start.copy()
+        x += v
+        return (x * x).sum()
+
+    compiled = vg.compile(f, executor="python", adopt=adopt, specialize=specialize)
+    for k in range(4):
+        v = vg.Tensor([1.0, 2.0 + k], requires_grad=True)
+        result = compiled(v, np.ones(2))
+        assert result.detach().item() == 4.0 + (3.0 + k) ** 2
+        assert grad(result, v)[0].tolist() == [4.0, 6.0 + 2 * k]

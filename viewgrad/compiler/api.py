@@ -257,7 +257,7 @@ class Compiled:
     def _dispatch(self, call: Call) -> Any:
         of = self._specialization(call)
         if of.state is State.EAGER:
-            eager = None if call.shares_memory else eager_call(call, of.is_overflow)
+            eager = None if call.shares_memory else eager_call(call)
             if eager is not None:
                 self.cache.add_eager_call(eager)
         elif of.state is State.COOLING_DOWN:
@@ -451,8 +451,7 @@ def compile(
         return functools.partial(
             compile, executor=executor, static=static, check=check, batch=batch, specialize=specialize, adopt=adopt
         )
-    if adopt:
-        f = over_arrays(adopted_callable(f))
+    f = over_arrays(adopted_callable(f) if adopt else f)
     specialize = True if batch is not None else specialize
     compiled = Compiled(f, executor, static, check, specialize, returns_arrays=True)
     return compiled if batch is None else Batched(compiled, batch)

@@ -30,6 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 MAX_SPECIALIZATIONS: Final = 8  # of calls whose arguments are put together alike
+MAX_IN_VAIN: Final = 16  # specializations in a row that were replaced without having run a program
 MAX_FAST_CALLS: Final = 8
 MAX_EAGER_CALLS: Final = 16
 
@@ -52,7 +53,9 @@ class Specialization:
     Arguments:
         key: the kind of arguments.
         static: the leaves of the arguments that are part of the program.
-        is_overflow: whether it stands for all further kinds because there are too many.
+        is_overflow: whether it stands for all further kinds because there are too many that come once.
+        runs_before: the number of runs when the last specialization was added; more mean that it was used since.
+        last_use: when it was used last, as counted by specializations.
         state: its state.
         trace: the last trace.
         program: the program of that trace; None until it is built.
@@ -67,6 +70,8 @@ class Specialization:
     key: Any
     static: frozenset[int] = frozenset()
     is_overflow: bool = False
+    runs_before: int = 0
+    last_use: int = 0
     state: State = State.NEW
     trace: GuardedTrace | None = None
     program: CompiledProgram | None = None
@@ -200,24 +205,40 @@ class Cache:
         self.fast_calls: list[tuple[Specialization, FastCall]] = []
         self.eager_calls: list[EagerCall] = []
         self.lock = threading.RLock()
+        self._clock = 0  # counts the specializations that were added
+        self._in_vain = 0  # how many in a row were replaced without having run a program
 
     def find(self, key: Any) -> Specialization | None:
         """Return the specialization for a key, or the one that stands for all further keys of its form."""
         for each in self.specializations:
             if each.key == key:
                 return each
-        alike = self._alike(key)
-        return alike[-1] if alike and alike[-1].is_overflow else None
+        return next((each for each in self._alike(key) if each.is_overflow), None)
 
     def add(self, key: Any, static: frozenset[int]) -> Specialization:
-        """Add a specialization; if there are too many of its form, the one that stands for all further keys."""
+        """Add a specialization, in the place of the least recently used one if there are too many of its form.
+
+        If those that are replaced have not run a program, many in a row, the new one stands for all further keys, and
+        is eager. The others are kept.
+        """
         added = Specialization(key, static)
-        if len(self._alike(key)) >= MAX_SPECIALIZATIONS:
-            added.is_overflow = True
-            transition(added, FellBack(
-                f"{MAX_SPECIALIZATIONS} kinds of arguments have been compiled already: integers among arguments that "
-                "change from call to call can be given as arrays"
-            ))  # fmt: skip
+        self._clock += 1
+        alike = self._alike(key)
+        for each in alike:
+            if each.runs > each.runs_before:
+                each.runs_before, each.last_use = each.runs, self._clock
+        added.last_use = self._clock
+        if len(alike) >= MAX_SPECIALIZATIONS:
+            oldest = min(alike, key=lambda each: each.last_use)
+            self._in_vain = 0 if oldest.runs else self._in_vain + 1
+            if self._in_vain > MAX_IN_VAIN:
+                added.is_overflow = True
+                transition(added, FellBack(
+                    f"{self._in_vain} shapes, dtypes or numbers among the arguments came, and did not come again; "
+                    "integers that change from call to call can be given as arrays"
+                ))  # fmt: skip
+            else:
+                self.remove(oldest)
         self.specializations.append(added)
         return added
 

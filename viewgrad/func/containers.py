@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import attrs
 
-from .tree import Structure, children_of, flatten, unflatten
+from .tree import Structure, children_of, flatten, is_record, unflatten
 
 __all__ = ["Containers"]
 
@@ -47,7 +47,7 @@ class Containers:
         inside = children_of(own)
         assert inside is not None
         for key, mine, value in zip(keys, inside[1], values, strict=True):
-            self._visit(mine, value, f"{path}.{key}" if attrs.has(type(given)) else f"{path}[{key!r}]")
+            self._visit(mine, value, f"{path}.{key}" if is_record(type(given)) else f"{path}[{key!r}]")
 
     def changed(self) -> str | None:
         """The path of a container that holds other things than it did; None where there is none."""

@@ -1,4 +1,4 @@
-"""Trees: nested tuples, lists, dicts and attrs classes, taken apart into their leaves and put together again.
+"""Trees: nested tuples, lists, dicts, dataclasses and attrs classes, flattened into leaves and put together again.
 
 The leaves are what can be differentiated, or could be if its dtype were another: tensors, arrays, and floating-point
 and complex numbers. Everything else (None, strings, integers, functions) belongs to the structure, and is found
@@ -8,6 +8,7 @@ unchanged in what is put together.
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
@@ -17,7 +18,7 @@ import numpy as np
 from ..errors import TreeError
 from ..tensor.tensor import Tensor
 
-__all__ = ["Structure", "children_of", "flatten", "leaves_like", "map_leaves", "paths", "unflatten"]
+__all__ = ["Structure", "children_of", "flatten", "is_record", "leaves_like", "map_leaves", "paths", "unflatten"]
 
 LEAF_TYPES: Final = (Tensor, np.ndarray, np.inexact, float, complex)
 
@@ -51,9 +52,9 @@ class Fixed(Structure):
 
 def _kept(template: Any) -> Any:
     """The part of a flattened container that structures compare: everything but its children, arrays by identity."""
-    if template is None or not attrs.has(type(template)):
+    if template is None or not is_record(type(template)):
         return type(template), getattr(template, "default_factory", None)
-    kept = [getattr(template, field.name, None) for field in attrs.fields(type(template)) if not field.init]
+    kept = [getattr(template, name, None) for name, _, is_given in _fields(type(template)) if not is_given]
     return tuple([id(value) if isinstance(value, (Tensor, np.ndarray)) else value for value in kept])
 
 
@@ -116,6 +117,24 @@ def leaves_like(structure: Structure, tree: Any, what: str) -> list[Any]:
     return found
 
 
+def is_record(kind: type) -> bool:
+    """Return whether a class is an attrs class or a dataclass, whose objects are made again from their fields."""
+    if attrs.has(kind):
+        return True
+    parameters = getattr(kind, "__dataclass_params__", None)
+    if parameters is None or not parameters.init:
+        return False
+    marks = [field._field_type for field in kind.__dataclass_fields__.values()]  # type: ignore[attr-defined]
+    return not any(mark is dataclasses._FIELD_INITVAR for mark in marks)  # type: ignore[attr-defined]
+
+
+def _fields(kind: type) -> tuple[tuple[str, str, bool], ...]:
+    """The fields of a record: the name of each, that of the argument, and whether it is one of the constructor."""
+    if attrs.has(kind):
+        return tuple([(field.name, field.alias or field.name, field.init) for field in attrs.fields(kind)])
+    return tuple([(field.name, field.name, field.init) for field in dataclasses.fields(kind)])
+
+
 # -- the kinds of containers -------------------------------------------------------------------------------------------
 
 
@@ -126,9 +145,9 @@ def children_of(tree: Any) -> tuple[tuple[Any, ...], list[Any]] | None:
         return tuple(tree), list(tree.values())
     if isinstance(tree, list) or kind is tuple or (isinstance(tree, tuple) and hasattr(kind, "_fields")):
         return tuple(range(len(tree))), list(tree)
-    if attrs.has(kind):
-        fields = [field for field in attrs.fields(kind) if field.init]
-        return tuple(field.alias for field in fields), [getattr(tree, field.name) for field in fields]
+    if is_record(kind):
+        fields = [(name, alias) for name, alias, is_given in _fields(kind) if is_given]
+        return tuple([alias for _, alias in fields]), [getattr(tree, name) for name, _ in fields]
     return None
 
 
@@ -144,7 +163,8 @@ def _container(branch: Branch, children: list[Any]) -> Any:
     if issubclass(kind, tuple):  # a namedtuple
         return kind(*children)
     changed = zip(branch.keys, children, branch.children, strict=True)
-    return attrs.evolve(branch.template, **{key: child for key, child, structure in changed if structure.count})
+    given = {key: child for key, child, structure in changed if structure.count}
+    return (attrs.evolve if attrs.has(kind) else dataclasses.replace)(branch.template, **given)
 
 
 def _step(branch: Branch, key: Any) -> str:
@@ -175,7 +195,7 @@ def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
     if isinstance(structure, Fixed):
         return structure.value
     assert isinstance(structure, Branch)
-    if not structure.count and attrs.has(structure.kind):
+    if not structure.count and is_record(structure.kind):
         return structure.template
     return _container(structure, [_build(child, leaves) for child in structure.children])
 

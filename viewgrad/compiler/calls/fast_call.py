@@ -248,14 +248,13 @@ class EagerCall:
         return mode == self.mode and self.signature.leaves(args, keywords) is not None
 
 
-def eager_call(call: Call, loosely: bool) -> EagerCall | None:
+def eager_call(call: Call) -> EagerCall | None:
     """Return the signature of calls like this one; None if there is none.
 
     Arguments:
         call: the call.
-        loosely: whether to compare only the types of tensors, arrays and numbers.
     """
-    signature = call_signature(call.args, call.keywords, call.leaves, call.static, loosely)
+    signature = call_signature(call.args, call.keywords, call.leaves, call.static)
     return None if signature is None else EagerCall(call.mode, signature)
 
 

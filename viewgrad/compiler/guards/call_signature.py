@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import attrs
 import numpy as np
 
-from ...func.tree import LEAF_TYPES, Structure
+from ...func.tree import LEAF_TYPES, Structure, is_record
 from ...tensor.creation import from_numpy
 from ...tensor.tensor import Tensor, as_scalar, from_array
 from ...trace.signature import layout_of
@@ -48,8 +47,7 @@ class CallSignature:
 
 
 def call_signature(
-    args: tuple[Any, ...], keywords: dict[str, Any], leaves: Sequence[Any], static: frozenset[int],
-    loosely: bool = False,
+    args: tuple[Any, ...], keywords: dict[str, Any], leaves: Sequence[Any], static: frozenset[int]
 ) -> CallSignature | None:
     """Return the signature of a call; None if comparing it would take as long as flattening.
 
@@ -57,11 +55,9 @@ def call_signature(
         args, keywords: the arguments.
         leaves: their leaves as inputs of a program. A tensor in place of a float matches any float.
         static: the numbers of the leaves that are part of the program.
-        loosely: whether to compare only the types of tensors, arrays and numbers.
     """
     numbers = [0]
-    kind_of = _of_type if loosely else _taker
-    takers = [_tree(each, leaves, static, numbers, kind_of) for each in (*args, *keywords.values())]
+    takers = [_tree(each, leaves, static, numbers) for each in (*args, *keywords.values())]
     known = [taker for taker in takers if taker is not None]
     return CallSignature(known, tuple(keywords)) if len(known) == len(takers) else None
 
@@ -113,19 +109,19 @@ def numbered_tensor(leaf: Any) -> Tensor:
     return from_numpy(leaf) if isinstance(leaf, np.ndarray) else as_scalar(from_array(np.asarray(leaf)))
 
 
-def _tree(tree: Any, leaves: Sequence[Any], static: frozenset[int], numbers: list[int], kind_of: Any) -> Taker | None:
+def _tree(tree: Any, leaves: Sequence[Any], static: frozenset[int], numbers: list[int]) -> Taker | None:
     """Return what takes the leaves of an argument."""
     if isinstance(tree, LEAF_TYPES):
         number = numbers[0]
         numbers[0] += 1
-        return kind_of(tree, leaves[number], number in static)  # type: ignore[no-any-return]
+        return _taker(tree, leaves[number], number in static)
     kind = type(tree)
     if kind not in (tuple, list, dict):
-        if isinstance(tree, (tuple, list, dict)) or attrs.has(kind):
+        if isinstance(tree, (tuple, list, dict)) or is_record(kind):
             return None
-        return kind_of(tree, tree, False) if isinstance(tree, SIMPLE) else _identical(tree)
+        return _taker(tree, tree, False) if isinstance(tree, SIMPLE) else _identical(tree)
     children = list(tree.values()) if kind is dict else tree
-    takers = [_tree(child, leaves, static, numbers, kind_of) for child in children]
+    takers = [_tree(child, leaves, static, numbers) for child in children]
     known = [taker for taker in takers if taker is not None]
     if len(known) < len(takers):
         return None
@@ -140,15 +136,6 @@ def _taker(given: Any, leaf: Any, is_static: bool) -> Taker | None:
             return None
         return _same_arrays(given) if is_static else _arrays(given)
     return _floats(type(given)) if type(leaf) is Tensor else _simple(given)
-
-
-def _of_type(given: Any, leaf: Any, is_static: bool) -> Taker | None:
-    kind = type(given)
-
-    def take(given: Any, leaves: list[Any]) -> bool:
-        return type(given) is kind
-
-    return take
 
 
 def _tensors(tensor: Tensor) -> Taker:
