@@ -677,6 +677,25 @@ def test_debuggers_profilers_and_coverage_see_the_users_lines():
     assert lines == [1, 2, 3] and calls == [__name__]
 
 
+SWALLOWING_PROGRAM = """
+import math
+def f(x):
+    try:
+        return math.exp(x)
+    except Exception:
+        return 1e300
+"""
+
+
+def test_an_error_for_a_lost_gradient_is_not_swallowed():
+    """A function that is not adopted cannot turn the error into another value."""
+    space = {"__name__": "json", "__file__": inspect.getfile(pickle)}  # as if it were installed
+    exec(SWALLOWING_PROGRAM, space)
+    with pytest.raises(vg.errors.DetachedConversionError) as caught:
+        vg.grad(lambda x: x * space["f"](x))(1.0)
+    assert "caught this error" in caught.value.__notes__[0]
+
+
 def test_threads_adopt_and_run_at_once():
     results, errors = [], []
 

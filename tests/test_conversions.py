@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import viewgrad as vg
-from viewgrad import func
 from viewgrad.autograd import grad
 from viewgrad.errors import AutogradError, DetachedConversionError, DetachedConversionWarning
+from viewgrad.func import transforms as func  # which do not adopt
 
 LOG = logging.getLogger("test_conversions")
 
@@ -131,7 +131,7 @@ def test_plain_arrays_and_functions_refuse_tensors_with_a_history(program):
             transform(3.0)
     with pytest.raises(DetachedConversionError):
         func.jvp(program, (3.0,), (1.0,))
-    compiled = vg.compile(program, executor="python")
+    compiled = vg.compile(program, executor="python", adopt=False)
     leaf = vg.Tensor(3.0, requires_grad=True)
     for _ in range(3):
         with pytest.raises(DetachedConversionError):
@@ -264,7 +264,7 @@ def test_numbers_that_go_on_are_refused_in_transforms(program):
         with pytest.raises(DetachedConversionError, match=r"detach\(\)"):
             transform(program)(3.0)
     with pytest.raises(DetachedConversionError):
-        vg.compile(program, executor="python")(vg.Tensor(3.0, requires_grad=True))
+        vg.compile(program, executor="python", adopt=False)(vg.Tensor(3.0, requires_grad=True))
     if program is not appended:
         with pytest.warns(DetachedConversionWarning):
             program(vg.Tensor(3.0, requires_grad=True))
@@ -341,7 +341,7 @@ def test_items_are_differentiable_in_transforms():
     for program, slope in ((last, [2, 4]), (middle, [6, 6]), (elements, [6, 4]), (one, [2, 1])):
         assert func.grad(program)(x).tolist() == slope, program
         assert func.jacfwd(program)(x).tolist() == slope
-        compiled = vg.compile(program, executor="python")
+        compiled = vg.compile(program, executor="python", adopt=False)
         assert float(compiled(vg.Tensor(x))) == program(vg.Tensor(x))
         with pytest.raises(DetachedConversionError):  # a compiled function does what the function does, which detaches
             compiled.value_and_grad(x)
@@ -436,7 +436,7 @@ def test_drawn_programs_are_right_or_refused(sink, value, result, i, at):
         return grad(program(leaf), leaf)[0]
 
     def compiled():
-        return vg.compile(program, executor="python").value_and_grad(np.array(at))[1]
+        return vg.compile(program, executor="python", adopt=False).value_and_grad(np.array(at))[1]
 
     routes = {
         "grad": by_leaf,

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad import func
 from viewgrad.autograd import grad, graph
 from viewgrad.autograd.modes import forward_ad
 from viewgrad.autograd.modes.profile import profile
 from viewgrad.errors import AutogradError, DetachedConversionError, DetachedConversionWarning, GuardError, TraceError
+from viewgrad.func import transforms as func  # which do not adopt
 from viewgrad.tensor import doors
 from viewgrad.tensor.doors import DETACHES, DOORS, ENDS, KEEPS, REFUSES, STEPS
 
@@ -170,7 +170,7 @@ MODES = {
     "func.jacrev": lambda program: func.jacrev(program)(LOW),
     "func.jvp": lambda program: func.jvp(program, (LOW,), (np.ones(2),))[1],
     "func.jacfwd": lambda program: func.jacfwd(program)(LOW),
-    "compile": lambda program: vg.compile(program, executor="python").value_and_grad(LOW)[1],
+    "compile": lambda program: vg.compile(program, executor="python", adopt=False).value_and_grad(LOW)[1],
 }
 TRANSFORMS = ("func.grad", "func.jacrev", "func.jvp", "func.jacfwd", "compile")
 
@@ -246,7 +246,7 @@ def test_traces_notice_what_leaves(name, n, escapes):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::viewgrad.errors.NotCompiledWarning")
 def test_compiled_functions_notice_what_leaves(name, n):
     program = detached(name, n)
-    compiled = vg.compile(program, executor="python")
+    compiled = vg.compile(program, executor="python", adopt=False)
     for point in (LOW, LOW, LOW, HIGH, HIGH, LOW):
         found, expected = compiled(vg.Tensor(point)), program(vg.Tensor(point))
         if name not in ("pickle", "dumps()", "dump()"):  # whose bytes need not be the same

@@ -25,6 +25,7 @@ TITLES = {
     "pymc_local_level": "A level with gaps, sampled by PyMC",
     "panel_fit": "A panel of series on a cluster",
     "sequence_alignment": "Sequence alignment, learnt",
+    "solar_cell": "A solar cell, through an adopted package",
     "soft_dtw_barycentre": "Soft-DTW barycentre",
     "torch_smoothing": "A loop in a PyTorch network",
 }
@@ -71,7 +72,7 @@ def _picture(name: str) -> str:
             warnings.simplefilter("ignore")
             picture = importlib.import_module(name).figure()
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("jax", "pymc", "pytensor", "torch"):
+        if (error.name or "").partition(".")[0] not in ("jax", "pvlib", "pymc", "pytensor", "torch"):
             raise
         return f"*The picture needs {error.name}, which was not there when this page was built.*"
     finally:

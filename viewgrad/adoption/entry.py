@@ -58,8 +58,14 @@ class AdoptedFunction:
         for state in self._reachable:
             state.refresh()
         self._world.refresh()
-        if self._world.adopted(self.__wrapped__) != self.function:
+        if self._is_outdated():
             self._bind()
+
+    def _is_outdated(self) -> bool:
+        original = self.__wrapped__
+        if type(original) is types.FunctionType:  # the same function as long as it has the same code
+            return getattr(self.function, "__code__", None) is not original.__code__
+        return bool(self._world.adopted(original) != self.function)
 
     def flush(self) -> None:
         """Hand what was assigned to globals and attributes to the user's modules and objects."""

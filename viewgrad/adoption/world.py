@@ -109,8 +109,9 @@ class World:
         if self._containers:
             for container in list(self._containers.values()):
                 container.refresh()
-        for made in list(self._classes.values()):
-            refresh_class(made)
+        if self._classes:
+            for made in list(self._classes.values()):
+                refresh_class(made)
         for function, reference in list(self._functions.items()):
             self._refresh_function(function, reference())
         self._synchronize_all_cells()

@@ -35,8 +35,8 @@ from ..errors import DetachedConversionError, DetachedConversionWarning, NonLeaf
 from .call_sites import CALL, FORMAT, ITERATION, STORE, Site, resolved, site_of
 
 __all__ = [
-    "DETACHES", "ENDS", "KEEPS", "REFUSES", "STEPS", "conversion_refused", "is_drawn", "judge_conversion",
-    "raise_cause", "warn_of_missing_grad",
+    "DETACHES", "ENDS", "KEEPS", "REFUSES", "STEPS", "NOTED", "conversion_refused", "is_drawn", "judge_conversion",
+    "noted", "raise_cause", "warn_of_missing_grad",
 ]  # fmt: skip
 
 # What becomes of a history where a value leaves; see doors.py.
@@ -172,7 +172,7 @@ def judge_conversion(by: str, history: str, in_transform: bool) -> None:
     if history is STEPS:
         # An integer array would hold the number cut off.
         if site.kind == STORE or (site.kind == CALL and _writes(site, called)):
-            raise DetachedConversionError(_refused(by, frame, site))
+            raise noted(DetachedConversionError(_refused(by, frame, site)))
         return
     if _is_allowed(site, called, frame):
         return
@@ -184,7 +184,7 @@ def judge_conversion(by: str, history: str, in_transform: bool) -> None:
                 _refusal.set(error)
                 if site.is_flat and not in_transform:  # NumPy's own error says nothing of ours
                     warnings.warn(error.message, DetachedConversionWarning, stacklevel=4)
-            raise error
+            raise noted(error)
         return
     if by not in GIVEN and (site.is_discarded or site.is_stored):
         return
@@ -194,6 +194,22 @@ def judge_conversion(by: str, history: str, in_transform: bool) -> None:
         DetachedConversionWarning,
         stacklevel=4,
     )
+
+
+# The errors that were raised while the function of a transform runs; see `noted`.
+NOTED: Final[ContextVar[list[DetachedConversionError] | None]] = ContextVar("viewgrad_noted", default=None)
+
+
+def noted(error: DetachedConversionError) -> DetachedConversionError:
+    """Remember an error that is about to be raised.
+
+    A program that catches it (`except Exception: return default`) goes on with another value than it would have
+    computed from plain numbers. The transform raises the error then.
+    """
+    found = NOTED.get()
+    if found is not None:
+        found.append(error)
+    return error
 
 
 _refusal: Final[ContextVar[DetachedConversionError | None]] = ContextVar("viewgrad_refusal", default=None)

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from .conversions import DETACHES, ENDS, KEEPS, REFUSES, STEPS, judge_conversion, raise_cause
+from ..errors import DetachedConversionError
+from .conversions import DETACHES, ENDS, KEEPS, NOTED, REFUSES, STEPS, judge_conversion, raise_cause
 from .modes import FORWARD, GRAD, TRACE, current_mode
 from .trace_hooks import OBSERVER
 
@@ -188,13 +189,19 @@ def within_transform(kind: int = DIFFERENTIATED) -> Iterator[None]:
     """Run the function that a transform is given.
 
     NumPy reports an error in an assignment to an element of an array as a ValueError of its own; the error that caused
-    it is raised instead.
+    it is raised instead. An error for a lost history that the function has caught is raised in the end.
     """
     token = _in_transform.set(kind)
+    errors: list[DetachedConversionError] = []
+    outer = NOTED.set(errors)
     try:
         yield
+        if errors:
+            errors[0].add_note("The program caught this error, and went on with another value.")
+            raise errors[0]
     except ValueError as error:
         raise_cause(error)
         raise
     finally:
+        NOTED.reset(outer)
         _in_transform.reset(token)

@@ -24,7 +24,7 @@ from ..errors import (
     UnsupportedTypeError,
 )
 from .adapters import AdapterTable
-from .conversions import conversion_refused, is_drawn, warn_of_missing_grad
+from .conversions import conversion_refused, is_drawn, noted, warn_of_missing_grad
 from .doors import has_tangent, is_differentiated, leave
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
 from .node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, new, next_sequence_nr, node_of
@@ -399,7 +399,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         traced = self.requires_grad or (current_mode() & FORWARD and has_tangent(self))
         if traced and not is_drawn():
             has = "requires grad" if self.requires_grad else "has a tangent"
-            raise DetachedConversionError(conversion_refused(has))
+            raise noted(DetachedConversionError(conversion_refused(has)))
         window = (self.detach() if traced else self).numpy()
         if dtype is not None and np.dtype(dtype) != window.dtype:
             if copy is False:
