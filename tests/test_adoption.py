@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import copy
 import dataclasses
 import functools
@@ -13,6 +14,7 @@ import pickle
 import sys
 import threading
 import types
+import typing
 import warnings
 import weakref
 from functools import partial
@@ -20,7 +22,9 @@ from functools import partial
 import attrs
 import numpy as np
 import pytest
+import scipy.interpolate
 import scipy.special
+import scipy.stats
 from numpy import exp as exponential
 from numpy import zeros
 
@@ -29,6 +33,7 @@ from viewgrad.adoption import original_callable
 from viewgrad.autograd import grad
 
 xp = np
+T = typing.TypeVar("T")
 scale = 2.0
 counter = 0
 
@@ -193,6 +198,56 @@ def test_cached_functions_keep_no_results_for_tensors():
         x = leaf(value)
         assert grad(adopted(x), x)[0].item() == 2 * value
     assert sum(type(x) is float for x in calls) == 1
+
+
+@functools.singledispatch
+def generic(x):
+    return x * 2
+
+
+@generic.register(np.ndarray)
+def _(x):
+    return np.zeros(1)[0] + x.sum()
+
+
+@generic.register(float)
+def _(x):
+    return np.ones(1)[0] * x**2
+
+
+def test_generic_functions():
+    assert vg.grad(lambda x: generic(x) + generic(np.array([x, x])))(1.5) == 5.0
+
+
+RANDOM = np.random.default_rng(3)
+PLACES = np.linspace(0.0, 3.0, 7)
+SPLINE = scipy.interpolate.CubicSpline(PLACES, np.sin(PLACES))
+B_SPLINE = scipy.interpolate.make_interp_spline(PLACES, np.cos(PLACES))
+LINEAR = scipy.interpolate.interp1d(PLACES, np.sin(PLACES))
+CUBIC = scipy.interpolate.interp1d(PLACES, np.sin(PLACES), "cubic")
+NORMAL = scipy.stats.norm(0.3, 1.2)
+POLYNOMIAL = np.poly1d([1.0, 2.0, 3.0])
+MADE_OUTSIDE = {
+    "spline": lambda x: SPLINE(x) + SPLINE.derivative()(x),
+    "b_spline": lambda x: B_SPLINE(x) * 1.0,
+    "interp1d": lambda x: LINEAR(x) * 1.0,
+    "cubic": lambda x: CUBIC(x) * 1.0,
+    "distribution": lambda x: NORMAL.logpdf(x) + NORMAL.cdf(x),
+    "polynomial": lambda x: POLYNOMIAL(x) + POLYNOMIAL.deriv()(x),
+}
+
+
+@pytest.mark.parametrize("name", MADE_OUTSIDE)
+def test_objects_of_libraries_that_were_made_outside(name):
+    check(MADE_OUTSIDE[name], 1.2)
+
+
+def test_generators_made_outside_go_on_with_their_numbers():
+    RANDOM.bit_generator.state = np.random.default_rng(3).bit_generator.state
+    plain = np.random.default_rng(3)
+    for _ in range(2):
+        assert vg.grad(lambda x: x * RANDOM.normal())(1.0) == plain.normal()
+    assert RANDOM.normal() == plain.normal()
 
 
 def test_generators_and_coroutines():
@@ -409,6 +464,33 @@ class Frozen:
         return np.array([self.x**2]).sum()
 
 
+class Shape(abc.ABC, typing.Generic[T]):
+    @abc.abstractmethod
+    def area(self): ...
+
+    @property
+    def twice(self):
+        return 2 * self.area()
+
+
+class Square(Shape):
+    def __init__(self, side):
+        self._side = side
+
+    @property
+    def side(self):
+        return self._side
+
+    @side.setter
+    def side(self, value):
+        self._side = np.asarray(value) * 1.0
+
+    def area(self):
+        z = np.zeros(1)
+        z[0] = self.side**2
+        return z[0]
+
+
 model = Model(1.0)
 
 
@@ -420,6 +502,19 @@ def test_methods_find_the_adopted_methods_of_their_object():
     check(Model.made)
     check(lambda x: Base.squared(x) + Model.squared(x))
     check(lambda x: Point(x, 2.0).norm() + Frozen(x).area())
+
+
+def test_abstract_and_generic_classes():
+    outside = Square(2.0)
+
+    def f(x):
+        inside = Square(x)
+        inside.side = 2 * x
+        outside.side = x
+        return inside.twice + outside.area()
+
+    check(f)
+    assert outside.side == 1.5 - 1e-6
 
 
 def test_attributes_are_those_of_the_users_object():
@@ -524,6 +619,11 @@ class One(Plugin):
         return np.ones(1)[0] * x
 def run(x):
     return One().f(x)
+def defines(x):
+    class Two(One):
+        def f(self, x):
+            return 3 * super().f(x)
+    return Two().f(x)
 """
 
 
@@ -532,6 +632,8 @@ def test_classes_that_register_are_not_registered_again():
     exec(PLUGIN_PROGRAM, space)
     assert vg.grad(space["run"])(2.0) == 1.0
     assert space["names"] == ["One"]
+    assert vg.grad(space["defines"])(2.0) == 3.0
+    assert space["names"] == ["One", "Two"]
 
 
 # -- modules -----------------------------------------------------------------------------------------------------------

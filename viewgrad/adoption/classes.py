@@ -70,6 +70,12 @@ def _is_viewgrads(cls: type) -> bool:
 class AdoptedType(type):
     """The type of adopted classes: the original's objects are theirs, and so are the attributes of the class."""
 
+    def mro(cls) -> list[type]:
+        """The method resolution order, with `Unannounced` after the first adopted class."""
+        order = [each for each in super().mro() if each is not Unannounced]
+        first = next((place for place, each in enumerate(order) if ORIGINAL in vars(each)), None)
+        return order if first is None else [*order[: first + 1], Unannounced, *order[first + 1 :]]
+
     def __instancecheck__(cls, value: Any) -> bool:
         original = vars(cls).get(ORIGINAL)
         return super().__instancecheck__(value) if original is None else isinstance(value, original)
@@ -98,12 +104,13 @@ class AdoptedType(type):
 
 
 class Unannounced:
-    """A base that keeps `__init_subclass__` of the user's classes from being called for adopted ones."""
+    """The class that follows an adopted one, so that `__init_subclass__` of the user's classes is not called for it."""
 
     __slots__ = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
-        pass
+        if ORIGINAL not in vars(cls) and CLASS_OF_VIEW not in vars(cls):  # a class that adopted code defines
+            super().__init_subclass__(**options)
 
 
 @functools.cache
@@ -123,6 +130,7 @@ def adopted_class(
         unadopted: gives the user's own object for an adopted version.
     """
     body: dict[str, Any] = {
+        ORIGINAL: cls,
         "__slots__": (),
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
@@ -133,9 +141,7 @@ def adopted_class(
         "__viewgrad_seen__": {},
         STATES: set(),
     }
-    above = (Unannounced, cls, *bases) if hasattr(cls.__init_subclass__, "__func__") else (cls, *bases)
-    made: type = type.__new__(_metaclass(type(cls)), cls.__name__, above, body)
-    type.__setattr__(made, ORIGINAL, cls)
+    made: type = type.__new__(_metaclass(type(cls)), cls.__name__, (cls, *bases), body)
     return made
 
 
@@ -293,8 +299,7 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
             body["__hash__"] = lambda self: hash(_state(self).original)
     if hasattr(cls, "__del__"):
         body["__del__"] = lambda self: None
-    above = (Unannounced, View, made) if Unannounced in made.__mro__ else (View, made)
-    kind: type = type.__new__(type(made), cls.__name__, above, body)
+    kind: type = type.__new__(type(made), cls.__name__, (View, made), body)
     return kind
 
 

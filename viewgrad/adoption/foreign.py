@@ -6,15 +6,18 @@ it was made of, adopted.
 
 from __future__ import annotations
 
+import functools
 import sys
+import types
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
+from ..tensor.tensor import Tensor, is_scalar
 from .counterparts import MISSING, namespace
 
-__all__ = ["converted"]
+__all__ = ["converted", "is_single_dispatch", "single_dispatch"]
 
 Adopt = Callable[[Any], Any]
 
@@ -47,6 +50,55 @@ CONVERTERS: Final[dict[type, Callable[[Any, Adopt], Any]]] = {
 }
 
 
+def _of_scipy(value: Any) -> Any:
+    """The counterpart of a spline or a distribution; MISSING for other objects."""
+    interpolate, stats = sys.modules.get("scipy.interpolate"), sys.modules.get("scipy.stats")
+    if interpolate is not None and isinstance(value, (interpolate.PPoly, interpolate.BSpline, interpolate.interp1d)):
+        made = namespace("scipy").interpolate
+        if isinstance(value, interpolate.PPoly):
+            return made.PPoly(value.c, value.x, value.extrapolate, getattr(value, "axis", 0))
+        if isinstance(value, interpolate.BSpline):
+            return made.BSpline(value.t, value.c, value.k, value.extrapolate, value.axis)
+        kind = value._kind if value._kind != "spline" else value._spline.k
+        return made.interp1d(
+            value.x, value.y, "nearest" if kind == "nearest-up" else kind, value.axis, bounds_error=value.bounds_error,
+            fill_value=value.fill_value,
+        )  # fmt: skip
+    if stats is not None and isinstance(value, type(stats.norm())):
+        family = getattr(namespace("scipy").stats, value.dist.name, None)
+        return MISSING if family is None else family(*value.args, **value.kwds)
+    return MISSING
+
+
+def single_dispatch(value: Any, adopted: Adopt) -> Any:
+    """A generic function with adopted implementations; tensors go to the one for arrays.
+
+    Scalars name NumPy's numbers as their class, so that `functools` finds the implementation for them.
+    """
+    made = functools.singledispatch(adopted(value.registry[object]))
+    for kind, function in value.registry.items():
+        if kind is not object:
+            made.register(kind, adopted(function))
+    of_arrays = made.registry.get(np.ndarray)
+    if of_arrays is None:
+        return made
+
+    @functools.wraps(made)
+    def dispatching(*args: Any, **kwargs: Any) -> Any:
+        is_array = bool(args) and isinstance(args[0], Tensor) and not is_scalar(args[0])
+        return (of_arrays if is_array else made)(*args, **kwargs)
+
+    return dispatching
+
+
+def is_single_dispatch(function: types.FunctionType) -> bool:
+    """Whether a function is one that `functools.singledispatch` has made."""
+    return function.__code__ is DISPATCHING
+
+
+DISPATCHING: Final = functools.singledispatch(lambda value: None).__code__  # type: ignore[attr-defined]
+
+
 def converted(value: Any, adopted: Adopt) -> Any:
     """What takes the place of an object of a library; MISSING if it stays.
 
@@ -57,6 +109,8 @@ def converted(value: Any, adopted: Adopt) -> Any:
     converter = CONVERTERS.get(type(value))
     if converter is not None:
         return converter(value, adopted)
+    if type(value).__module__.startswith("scipy."):
+        return _of_scipy(value)
     numba = sys.modules.get("numba")
     if numba is not None and hasattr(value, "py_func") and isinstance(value, numba.core.dispatcher.Dispatcher):
         return adopted(value.py_func)

@@ -143,7 +143,11 @@ class AdoptedGlobals:
             self.names.pop(name, None)
             return
         self._seen[name] = value
-        self._bound[name] = self.names[name] = self._adopted(value)
+        try:
+            self._bound[name] = self.names[name] = self._adopted(value)
+        except BaseException:
+            del self._seen[name]
+            raise
 
     def _note_compared(self) -> None:
         self._compared = (tuple(self._seen), tuple(self._seen.values()))

@@ -38,7 +38,7 @@ from .classes import (
 )
 from .containers import CONTAINERS, AdoptedDict, AdoptedList
 from .counterparts import MISSING, counterpart, is_replaced_module, original_of_counterpart
-from .foreign import converted
+from .foreign import converted, is_single_dispatch, single_dispatch
 from .global_names import MODULE, AdoptedGlobals, AdoptedModule
 from .locations import VIEWGRAD, is_installed, place_of, root_of
 from .packages import OtherModule
@@ -219,6 +219,8 @@ class World:
     def _function(self, function: types.FunctionType) -> Any:
         if function is importlib.import_module:
             return self._import_module
+        if is_single_dispatch(function):
+            return single_dispatch(function, self.adopted)
         if is_adopted(function):
             return function
         reference = self._functions.get(function)
@@ -307,7 +309,10 @@ class World:
         if ORIGINAL in vars(cls) or not can_be_adopted(cls) or not self._defines_functions(cls):
             return cls
         bases = tuple(made for base in cls.__mro__[1:] if (made := self._class(base)) is not base)
-        made = adopted_class(cls, bases, self.adopted, original_of)
+        try:
+            made = adopted_class(cls, bases, self.adopted, original_of)
+        except TypeError:  # its layout, or `__set_name__` of what it holds, allows no subclass
+            return cls
         type.__setattr__(made, VIEWS, view_class(made, self._fetched))
         self._classes[id(cls)] = made
         with self.links() as found:
