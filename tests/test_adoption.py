@@ -345,6 +345,14 @@ def f(x):
 """
 
 
+def test_names_are_looked_up_in_plain_dicts():
+    """CPython looks names up fast in dicts, and not in objects of derived classes."""
+    names = vg.adopt(table).__globals__
+    assert type(names) is dict and type(names["__builtins__"]) is dict
+    assert names["np"] is vg.numpy and names["zeros"] is vg.numpy.zeros and names["helper"].__globals__ is names
+    assert names["scale"] is scale and "PROGRAMS" not in names
+
+
 def test_eval_exec_and_globals_reach_all_names():
     check(lambda x: eval("np.sin(x) * scale", globals() | {"x": x}))
     check(lambda x: globals()["helper"](x))
@@ -902,6 +910,39 @@ def test_compiled_functions_adopt():
     expected = vg.value_and_grad(forecast_error)(0.3, sales)
     for _ in range(3):
         assert vg.value_and_grad(compiled)(0.3, sales) == pytest.approx(expected)
+
+
+class Captured:
+    def __init__(self):
+        self.weights = np.array([0.3, 0.1])
+        self.bias = 0.2
+
+    def activation(self, v):
+        return np.tanh(v * self.weights[0] + self.bias)
+
+    def __call__(self, x):
+        total = 0.0
+        for v in x:
+            total = total + self.activation(v)
+        return total * np.ones(1)[0]
+
+
+def test_compiled_objects_see_later_changes(monkeypatch):
+    own = Captured()
+    compiled = vg.compile(own, executor="python")
+    x = np.array([0.3, -0.2, 0.5])
+
+    def agrees():
+        for _ in range(3):
+            assert compiled(x) == pytest.approx(own(x), rel=1e-12)
+
+    agrees()
+    own.bias = 1.5
+    agrees()
+    own.weights[0] = 2.0
+    agrees()
+    monkeypatch.setattr(Captured, "activation", lambda self, v: v * self.bias)
+    agrees()
 
 
 def test_compiled_functions_see_later_changes():
