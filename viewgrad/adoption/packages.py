@@ -13,7 +13,7 @@ import importlib.util
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from typing import Any, Final
 
@@ -66,6 +66,38 @@ class OtherModule(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         return dir(vars(self)["__viewgrad_of__"])
+
+
+class Modules(MutableMapping[str, Any]):
+    """`sys.modules` as an adopted package sees it: its own modules are the adopted ones.
+
+    Arguments:
+        names: of the packages whose modules are adopted.
+        adopted: their modules that are imported.
+    """
+
+    def __init__(self, names: frozenset[str], adopted: dict[str, Any]) -> None:
+        self._names: Final = names
+        self._adopted: Final = adopted
+
+    def _of(self, name: str) -> dict[str, Any]:
+        return self._adopted if str(name).partition(".")[0] in self._names else sys.modules
+
+    def __getitem__(self, name: str) -> Any:
+        return self._of(name)[name]
+
+    def __setitem__(self, name: str, module: Any) -> None:
+        self._of(name)[name] = module
+
+    def __delitem__(self, name: str) -> None:
+        del self._of(name)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._adopted
+        yield from (name for name in list(sys.modules) if self._of(name) is sys.modules)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class Package:
@@ -138,7 +170,7 @@ class Package:
         except BaseException:
             self._modules.pop(name, None)
             raise
-        return made
+        return self._modules.get(name, made)  # which the module may have replaced, by `sys.modules[__name__] = ...`
 
     def _builtins(self, names: dict[str, Any]) -> dict[str, Any]:
         return {**vars(builtins), **NUMBERS, "type": Type, "__import__": self._import(names)}
@@ -169,6 +201,8 @@ class Package:
     def _replaced(self, module: Any, wanted: Any) -> Any:
         if module is importlib:
             return OtherModule(module, {"import_module": self._import_module})
+        if module is sys:
+            return OtherModule(module, {"modules": Modules(self.names, self._modules)})
         return _replaced(module, wanted)
 
     def _import_module(self, name: str, package: str | None = None) -> Any:
