@@ -56,6 +56,7 @@ class AdoptedGlobals:
         self._seen: Final[dict[str, Any]] = {}  # what the module had, by name
         self._bound: Final[dict[str, Any]] = {}  # what took its place
         self._absent: Final[set[str]] = set()  # mentioned, and not there: built-in names and attributes
+        self._builtins_seen: Final[dict[str, Any]] = {}  # the built-in functions that are mentioned
         self._assigned: set[str] = set()
         self._follows_all = False
         self._lock: Final = threading.RLock()
@@ -71,9 +72,11 @@ class AdoptedGlobals:
         """Bind what a function mentions, and follow what it assigns."""
         with self._lock:
             self._assigned |= assigned_names(code)
+            self.require(mentioned_names(code))
             if looks_up_by_name(code):
                 self._follows_all = True
-            self.require(self.original if self._follows_all else mentioned_names(code))
+            if self._follows_all:
+                self.require(self.original)
 
     def require(self, names: Iterable[str]) -> None:
         """Bind names that are not bound yet."""
@@ -90,6 +93,9 @@ class AdoptedGlobals:
 
     def refresh(self) -> None:
         """Take over what the module has changed since the last time."""
+        seen = self._builtins_seen
+        if not all(map(operator.is_, map(vars(builtins).get, seen), seen.values())):
+            self._refresh_builtins()
         keys, values = self._compared
         get = self.original.get
         if (
@@ -141,6 +147,9 @@ class AdoptedGlobals:
             self._absent.add(name)
             self._bound.pop(name, None)
             self.names.pop(name, None)
+            plain = vars(builtins).get(name, MISSING)
+            if plain is not MISSING and self.names["__builtins__"].get(name) is plain:
+                self._builtins_seen[name] = plain
             return
         self._seen[name] = value
         try:
@@ -148,6 +157,14 @@ class AdoptedGlobals:
         except BaseException:
             del self._seen[name]
             raise
+
+    def _refresh_builtins(self) -> None:
+        """Take over built-in functions that were replaced, as the compiler does while it traces."""
+        with self._lock:
+            for name in self._builtins_seen:
+                found = vars(builtins).get(name, MISSING)
+                if found is not MISSING:
+                    self._builtins_seen[name] = self.names["__builtins__"][name] = found
 
     def _note_compared(self) -> None:
         self._compared = (tuple(self._seen), tuple(self._seen.values()))

@@ -222,7 +222,10 @@ def _replaced(value: Any, wanted: Any = ()) -> Any:
     """
     found = counterpart(value)
     if found is not MISSING:
-        return found
+        lacking = [name for name in wanted or () if not hasattr(found, name) and hasattr(value, name)]
+        if not lacking:
+            return found
+        return OtherModule(value, {name: getattr(found, name) for name in wanted if name not in lacking})
     if not isinstance(value, types.ModuleType):
         return value
     if is_replaced_module(value.__name__):

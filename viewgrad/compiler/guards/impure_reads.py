@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, Final
 
@@ -87,4 +88,15 @@ for _owner, _, _given, _ in FOUND:
 PLACES: Final[list[Place]] = [(owner, name, given, _refusing(given, what)) for owner, name, given, what in FOUND]
 DATES: Final = (datetime, datetime.datetime, datetime.date)
 MOMENTS: Final = frozenset({"now", "today", "utcnow"})  # the methods of dates that read the clock
-outside_refused: Final = Replaced(PLACES)  # a block in which what is recorded reads nothing from outside
+_REPLACED: Final = Replaced(PLACES)
+
+
+def outside_refused() -> AbstractContextManager[None]:
+    """Return a block in which what is traced reads nothing from outside."""
+    namespace = sys.modules.get("viewgrad.numpy")
+    if namespace is not None and not any(owner is namespace for owner, *_ in PLACES):
+        PLACES.extend([
+            (namespace, name, given, ours) for owner, name, given, ours in PLACES
+            if owner is np and getattr(namespace, name, None) is given
+        ])
+    return _REPLACED()
