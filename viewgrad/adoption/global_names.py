@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import builtins
 import operator
-import threading
 import types
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from contextlib import AbstractContextManager
+from typing import Any, Final, NamedTuple
 
 from .builtin_names import NUMBERS, Type, adopting_import
 from .code_objects import assigned_names, looks_up_by_name, mentioned_names
@@ -31,6 +31,16 @@ OWN: Final = ("__builtins__", MODULE)  # what the globals of adopted functions h
 ALWAYS: Final = ("__name__", "__package__", "__spec__", "__path__", "__file__", "__doc__", "__loader__", "__cached__")
 
 
+class _Compared(NamedTuple):
+    """What a module had, as other threads may read it while names are bound."""
+
+    names: tuple[str, ...]
+    values: tuple[Any, ...]
+    absent: frozenset[str]
+    functions: tuple[str, ...]
+    found: tuple[Any, ...]
+
+
 class AdoptedGlobals:
     """The globals of adopted functions of one module.
 
@@ -39,6 +49,7 @@ class AdoptedGlobals:
         names: the dict for adopted functions.
         adopted: gives the adopted version of a value.
         unadopted: gives the user's own object for an adopted version.
+        lock: held while names are bound; the one that `adopted` takes, so that threads do not wait for each other.
     """
 
     def __init__(
@@ -47,6 +58,7 @@ class AdoptedGlobals:
         names: dict[str, Any],
         adopted: Callable[[Any], Any],
         unadopted: Callable[[Any], Any],
+        lock: AbstractContextManager[Any],
     ) -> None:
         self.original: Final = original
         self.names: Final = names
@@ -59,8 +71,8 @@ class AdoptedGlobals:
         self._builtins_seen: Final[dict[str, Any]] = {}  # the built-in functions that are mentioned
         self._assigned: set[str] = set()
         self._follows_all = False
-        self._lock: Final = threading.RLock()
-        self._compared: tuple[tuple[str, ...], tuple[Any, ...]] = ((), ())
+        self._lock: Final = lock
+        self._compared = _Compared((), (), frozenset(), (), ())
 
     def prepare(self) -> None:
         """Fill in the names that every module needs."""
@@ -93,14 +105,13 @@ class AdoptedGlobals:
 
     def refresh(self) -> None:
         """Take over what the module has changed since the last time."""
-        seen = self._builtins_seen
-        if not all(map(operator.is_, map(vars(builtins).get, seen), seen.values())):
+        keys, values, absent, functions, found = self._compared
+        if not all(map(operator.is_, map(vars(builtins).get, functions), found)):
             self._refresh_builtins()
-        keys, values = self._compared
         get = self.original.get
         if (
             all(map(operator.is_, map(get, keys), values))
-            and self.original.keys().isdisjoint(self._absent)
+            and self.original.keys().isdisjoint(absent)
             and not (self._follows_all and len(self.original) != len(self._seen) + 1)
         ):
             return
@@ -165,9 +176,14 @@ class AdoptedGlobals:
                 found = vars(builtins).get(name, MISSING)
                 if found is not MISSING:
                     self._builtins_seen[name] = self.names["__builtins__"][name] = found
+            self._note_compared()
 
     def _note_compared(self) -> None:
-        self._compared = (tuple(self._seen), tuple(self._seen.values()))
+        functions = self._builtins_seen
+        self._compared = _Compared(
+            tuple(self._seen), tuple(self._seen.values()), frozenset(self._absent),
+            tuple(functions), tuple(functions.values()),
+        )  # fmt: skip
 
     def _builtins(self) -> dict[str, Any]:
         found = self.original.get("__builtins__", builtins)

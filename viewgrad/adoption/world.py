@@ -102,19 +102,17 @@ class World:
         return list(found)
 
     def refresh(self) -> None:
-        """Take over what was changed in objects, classes, lists and dicts outside."""
-        if self._views:
-            for view in list(self._views.values()):
+        """Take over what was changed in objects, classes, functions, lists and dicts outside."""
+        with self._lock:
+            for view in list(self._views.values()) if self._views else ():
                 refresh_view(view)
-        if self._containers:
-            for container in list(self._containers.values()):
+            for container in list(self._containers.values()) if self._containers else ():
                 container.refresh()
-        if self._classes:
-            for made in list(self._classes.values()):
+            for made in list(self._classes.values()) if self._classes else ():
                 refresh_class(made)
-        for function, reference in list(self._functions.items()):
-            self._refresh_function(function, reference())
-        self._synchronize_all_cells()
+            for function, reference in list(self._functions.items()):
+                self._refresh_function(function, reference())
+            self._synchronize_all_cells()
 
     def _refresh_function(self, function: Any, made: Any) -> None:
         """Take over the code, the defaults and the names of a function, which may be set at any time."""
@@ -142,10 +140,11 @@ class World:
 
     def flush(self) -> None:
         """Give objects and enclosing functions what adopted code has assigned to attributes and variables."""
-        if self._views:
-            for view in list(self._views.values()):
-                flush_view(view)
-        self._synchronize_all_cells()
+        if self._views or self._cells:
+            with self._lock:
+                for view in list(self._views.values()):
+                    flush_view(view)
+                self._synchronize_all_cells()
 
     # -- by kind of object ---------------------------------------------------------------------------------------------
 
@@ -179,7 +178,7 @@ class World:
         module = self._modules.get(id(names))
         if module is None or module._state.original is not names:
             module = AdoptedModule(name)
-            state = AdoptedGlobals(names, vars(module), self._bound_in(module), original_of)
+            state = AdoptedGlobals(names, vars(module), self._bound_in(module), original_of, self._lock)
             module._state = state
             self._modules[id(names)] = module
             state.prepare()
@@ -272,9 +271,8 @@ class World:
 
     def _synchronize_all_cells(self) -> None:
         if self._cells:
-            with self._lock:
-                for made in list(self._cells):
-                    self._synchronize_cells(made)
+            for made in list(self._cells):
+                self._synchronize_cells(made)
 
     def _synchronize_cells(self, made: Any) -> None:
         entries = self._cells.get(made)
