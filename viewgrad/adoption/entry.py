@@ -58,6 +58,7 @@ class AdoptedFunction:
         for state in self._reachable:
             state.refresh()
         self._world.refresh()
+        self._world.renew(getattr(self.__wrapped__, "__func__", self.__wrapped__))
         if self._is_outdated():
             self._bind()
 

@@ -31,6 +31,18 @@ OWN: Final = ("__builtins__", MODULE)  # what the globals of adopted functions h
 ALWAYS: Final = ("__name__", "__package__", "__spec__", "__path__", "__file__", "__doc__", "__loader__", "__cached__")
 
 
+def _parts(function: types.FunctionType) -> tuple[Any, ...]:
+    """The parts of a function that may be set."""
+    options = function.__kwdefaults__
+    named = function.__code__, function.__defaults__, function.__name__, function.__doc__
+    return named if options is None else (*named, *options.values())
+
+
+def _is_as_it_was(function: types.FunctionType, parts: tuple[Any, ...]) -> bool:
+    now = _parts(function)
+    return len(now) == len(parts) and all(map(operator.is_, now, parts))
+
+
 class _Compared(NamedTuple):
     """What a module had, as other threads may read it while names are bound."""
 
@@ -39,6 +51,8 @@ class _Compared(NamedTuple):
     absent: frozenset[str]
     functions: tuple[str, ...]
     found: tuple[Any, ...]
+    own: tuple[types.FunctionType, ...]
+    parts: tuple[Any, ...]
 
 
 class AdoptedGlobals:
@@ -50,6 +64,7 @@ class AdoptedGlobals:
         adopted: gives the adopted version of a value.
         unadopted: gives the user's own object for an adopted version.
         lock: held while names are bound; the one that `adopted` takes, so that threads do not wait for each other.
+        renew: takes over the code and the defaults of a function, which may be set at any time.
     """
 
     def __init__(
@@ -59,6 +74,7 @@ class AdoptedGlobals:
         adopted: Callable[[Any], Any],
         unadopted: Callable[[Any], Any],
         lock: AbstractContextManager[Any],
+        renew: Callable[[types.FunctionType], None],
     ) -> None:
         self.original: Final = original
         self.names: Final = names
@@ -72,7 +88,8 @@ class AdoptedGlobals:
         self._assigned: set[str] = set()
         self._follows_all = False
         self._lock: Final = lock
-        self._compared = _Compared((), (), frozenset(), (), ())
+        self._renew: Final = renew
+        self._compared = _Compared((), (), frozenset(), (), (), (), ())
 
     def prepare(self) -> None:
         """Fill in the names that every module needs."""
@@ -105,7 +122,12 @@ class AdoptedGlobals:
 
     def refresh(self) -> None:
         """Take over what the module has changed since the last time."""
-        keys, values, absent, functions, found = self._compared
+        keys, values, absent, functions, found, own, parts = self._compared
+        if not all(map(_is_as_it_was, own, parts)):
+            with self._lock:
+                for function in own:
+                    self._renew(function)
+                self._note_compared()
         if not all(map(operator.is_, map(vars(builtins).get, functions), found)):
             self._refresh_builtins()
         get = self.original.get
@@ -180,9 +202,10 @@ class AdoptedGlobals:
 
     def _note_compared(self) -> None:
         functions = self._builtins_seen
+        own = tuple(value for value in self._seen.values() if type(value) is types.FunctionType)
         self._compared = _Compared(
             tuple(self._seen), tuple(self._seen.values()), frozenset(self._absent),
-            tuple(functions), tuple(functions.values()),
+            tuple(functions), tuple(functions.values()), own, tuple(map(_parts, own)),
         )  # fmt: skip
 
     def _builtins(self) -> dict[str, Any]:

@@ -110,13 +110,16 @@ class World:
                 container.refresh()
             for made in list(self._classes.values()) if self._classes else ():
                 refresh_class(made)
-            for function, reference in list(self._functions.items()):
-                self._refresh_function(function, reference())
+            for made in list(self._classes.values()) if self._classes else ():
+                for value in list(vars(vars(made)[ORIGINAL]).values()):
+                    self.renew(value)
             self._synchronize_all_cells()
 
-    def _refresh_function(self, function: Any, made: Any) -> None:
+    def renew(self, function: Any) -> None:
         """Take over the code, the defaults and the names of a function, which may be set at any time."""
-        if type(made) is not types.FunctionType or type(function) is not types.FunctionType:
+        reference = self._functions.get(function) if type(function) is types.FunctionType else None
+        made = None if reference is None else reference()
+        if type(made) is not types.FunctionType:
             return
         if made.__code__ is not function.__code__ and len(function.__closure__ or ()) == len(made.__closure__ or ()):
             made.__code__ = function.__code__
@@ -178,7 +181,7 @@ class World:
         module = self._modules.get(id(names))
         if module is None or module._state.original is not names:
             module = AdoptedModule(name)
-            state = AdoptedGlobals(names, vars(module), self._bound_in(module), original_of, self._lock)
+            state = AdoptedGlobals(names, vars(module), self._bound_in(module), original_of, self._lock, self.renew)
             module._state = state
             self._modules[id(names)] = module
             state.prepare()
