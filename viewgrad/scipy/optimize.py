@@ -24,6 +24,7 @@ from ..tensor.modes import enable_grad
 from ..tensor.tensor import Tensor
 from .implicit_diff import least_place, root_by_elements, root_place
 from .legacy_optimize import OLDER
+from .linear_programs import linprog
 from .losses import scaled_slopes, squares
 from .wrap import registrar
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 MADE: dict[str, Any] = dict(OLDER)
 registered: Final = registrar(MADE)
+registered(linprog)
 
 
 def _place(x0: Any) -> Any:

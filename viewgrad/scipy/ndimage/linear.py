@@ -16,6 +16,7 @@ from ...numpy.convert import as_argument, carries_history, plain_values
 from ...tensor.creation import as_operand
 from ...tensor.tensor import Tensor
 from ..wrap import maker, numbers
+from .splines import Spline, at_places
 
 __all__ = ["MADE", "each_of", "made", "windows_around"]
 
@@ -269,7 +270,7 @@ def _folded(places: Any, size: int, mode: str) -> Any:
 def map_coordinates(
     input: Any, coordinates: Any, order: int = 3, mode: str = "constant", cval: float = 0.0, prefilter: bool = True
 ) -> Any:
-    """The values of an image between its elements; up to order 1 differentiable in the coordinates as well."""
+    """The values of an image between its elements; gradients flow to the image and to the coordinates."""
     image, places = numbers(input), numbers(coordinates) * 1.0
     if order == 0:
         order, places = 1, np.floor(places + 0.5)
@@ -298,20 +299,21 @@ def map_coordinates(
 
 
 def _by_splines(image: Any, places: Any, order: int, mode: str, cval: float, prefilter: bool) -> Any:
-    """Interpolation by splines, which is linear in the image; the places must have no history."""
-    plain_places = plain_values(places.detach())
-    if places.requires_grad:
-        raise TypeError("map_coordinates is differentiable in the coordinates for order 0 and 1; pass detach() of them")
-
-    def interpolated(values: Any) -> Any:
-        return scipy.ndimage.map_coordinates(
-            values, plain_places, order=order, mode=mode, cval=0.0, prefilter=prefilter
-        )
-
-    constant = scipy.ndimage.map_coordinates(
-        np.zeros(image.shape), plain_places, order=order, mode=mode, cval=cval, prefilter=prefilter
-    )
-    return _linear(interpolated, image) + constant
+    """Interpolation by splines, which is linear in the image, and a polynomial of the places in each cell."""
+    moves = carries_history(places)
+    if not carries_history(image):
+        values = plain_values(image)[None]
+        spline = Spline(order, mode, cval, prefilter)
+        return at_places(spline, values, places)[0] if moves else as_operand(spline(values, plain_values(places))[0])
+    zero = np.zeros(image.shape)
+    spline = Spline(order, mode, 0.0, prefilter)
+    constant = Spline(order, mode, cval, prefilter)
+    if not moves:
+        where = plain_values(places)
+        return _linear(lambda values: spline(values[None], where)[0], image) + constant(zero[None], where)[0]
+    ones = np.eye(image.size).reshape(image.size, *image.shape)
+    shares = at_places(spline, ones, places)
+    return np.tensordot(image.reshape(-1), shares, 1) + at_places(constant, zero[None], places)[0]
 
 
 def _linear(function: Callable[[Any], Any], image: Any) -> Any:

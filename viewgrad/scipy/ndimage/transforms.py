@@ -1,4 +1,4 @@
-"""Images that are turned, stretched, or taken from other places; up to order 1 gradients flow to the places too."""
+"""Images that are turned, stretched, or taken from other places; gradients flow to the places too."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from ...numpy.namespace import filled, public_names, unbound
 from ...operators.define import OPERATORS
 from ...tensor.tensor import LATE
 from ..wrap import maker, numbers
-from . import cumulative, elementary, elliptic, families, incomplete, polynomials
+from . import cumulative, elementary, elliptic, families, hypergeometric, incomplete, polynomials
 
 if TYPE_CHECKING:
 
@@ -119,7 +119,7 @@ def polygamma(n: Any, x: Any) -> Any:
     return OPERATORS["polygamma"].function(int(n), numbers(x))
 
 
-for _module in (cumulative, elementary, elliptic, families, incomplete, polynomials):
+for _module in (cumulative, elementary, elliptic, families, hypergeometric, incomplete, polynomials):
     MADE.update(_module.MADE)
 globals().update(filled(scipy.special, MADE, frozenset(), {}))
 unbound(scipy.special, globals(), __name__)

@@ -15,7 +15,7 @@ from .continuous import CONTINUOUS
 from .discrete import DISCRETE
 from .intervals import INTERVALS
 from .lifetimes import EXTREMES, LIFETIMES, SYMMETRIC
-from .multivariate import Dirichlet, MultivariateNormal
+from .multivariate import Dirichlet, Multinomial, MultivariateNormal, MultivariateT, Wishart
 from .noncentral import NONCENTRAL
 from .unsupported import unsupported
 
@@ -32,6 +32,9 @@ MADE: dict[str, Any] = {
     **fitting.MADE,
     "multivariate_normal": MultivariateNormal(),
     "dirichlet": Dirichlet(),
+    "multinomial": Multinomial(),
+    "multivariate_t": MultivariateT(),
+    "wishart": Wishart(),
 }
 MADE |= {name: each for name, each in unsupported().items() if name not in MADE}
 __all__ = public_names(scipy.stats)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...numpy.convert import plain_values
 from .. import special
 from .distribution import Distribution, everywhere, positive, unit
 
@@ -15,6 +16,15 @@ __all__ = ["DISCRETE"]
 
 def _choices(n: Any, k: Any) -> Any:
     return special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+
+
+def _scaled_bessel(k: Any, z: Any) -> Any:
+    """The modified Bessel function of order |k|, scaled by exp(-z); each order by itself."""
+    orders = np.abs(k)
+    found: Any = 0.0
+    for order in np.unique(orders):
+        found = np.where(orders == order, special.ive(float(order), z), found)
+    return found
 
 
 DISCRETE: Final = (
@@ -78,6 +88,15 @@ DISCRETE: Final = (
             np.exp(-a * np.abs(k)) / (np.exp(-a) + 1),
         ),
         moments=(lambda a: a * 0.0, lambda a: 2 * np.exp(-a) / np.expm1(-a) ** 2),
+    ),
+    Distribution(
+        "skellam", ("mu1", "mu2"),
+        # The Bessel function is scaled by the exponential of its argument.
+        lambda k, m, n: (
+            k / 2 * np.log(m / n) + np.log(_scaled_bessel(plain_values(k), 2 * np.sqrt(m * n)))
+            - (np.sqrt(m) - np.sqrt(n)) ** 2
+        ),
+        everywhere, discrete=True, moments=(lambda m, n: m - n, lambda m, n: m + n),
     ),
     Distribution(
         "planck", ("lambda_",), lambda k, a: np.log(-np.expm1(-a)) - a * k, positive, discrete=True,

@@ -9,12 +9,14 @@ import numpy as np
 import scipy.stats  # type: ignore[import-untyped]
 
 from ...numpy.convert import as_argument, as_tensors, plain_values
+from ...numpy.functions import lost
 from ...numpy.random import correlated
 from ...tensor.creation import as_operand, holds_tensor
+from ...tensor.tensor import Tensor
 from .. import special
 from .distribution import HALF_LOG_TWO_PI, Frozen, by_name, guarded, scipy_of
 
-__all__ = ["Dirichlet", "MultivariateNormal"]
+__all__ = ["Dirichlet", "Multinomial", "MultivariateNormal", "MultivariateT", "Wishart"]
 
 
 def squeezed(value: Any) -> Any:
@@ -131,3 +133,111 @@ class Dirichlet:
 
     def __reduce__(self) -> Any:
         return by_name, ("dirichlet",)
+
+
+class MultivariateT:
+    """`scipy.stats.multivariate_t`, differentiable with respect to the value and all parameters."""
+
+    scipy: Final = scipy.stats.multivariate_t
+
+    def __call__(
+        self, loc: Any = None, shape: Any = 1, df: Any = 1, allow_singular: bool = False, seed: Any = None
+    ) -> Frozen:
+        return Frozen(self, (loc, shape, df), {})
+
+    def logpdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
+        """The logarithm of the density."""
+        if not holds_tensor((x, loc, shape, df)):
+            return as_tensors(self.scipy.logpdf(x, loc, shape, df))
+        df = as_operand(as_argument(df)) * 1.0
+        if df.ndim or not math.isfinite(plain_values(df).item()):
+            raise lost("scipy.stats.multivariate_t.logpdf", "of tensors with a history it takes one finite df")
+        away, scale = MultivariateNormal._parts(x, loc, shape)
+        if (np.linalg.eigvalsh(plain_values(scale)) <= 0).any():
+            raise np.linalg.LinAlgError("The input matrix must be symmetric positive definite.")
+        squared = (away * np.linalg.solve(scale, away[..., None])[..., 0]).sum(-1)
+        size = scale.shape[-1]
+        half = (df + size) / 2
+        constant = special.gammaln(half) - special.gammaln(df / 2) - size / 2 * np.log(df * math.pi)
+        return squeezed(constant - np.linalg.slogdet(scale)[1] / 2 - half * np.log1p(squared / df))
+
+    def pdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1, allow_singular: bool = False) -> Any:
+        """The density."""
+        return np.exp(self.logpdf(x, loc, shape, df))
+
+    def __getattr__(self, name: str) -> Any:
+        return guarded(getattr(scipy_of(self, name), name), f"scipy.stats.multivariate_t.{name}")
+
+    def __reduce__(self) -> Any:
+        return by_name, ("multivariate_t",)
+
+
+class Multinomial:
+    """`scipy.stats.multinomial`, differentiable with respect to the probabilities.
+
+    As in SciPy, the last probability is what the others leave, whatever is given for it.
+    """
+
+    scipy: Final = scipy.stats.multinomial
+
+    def __call__(self, n: Any, p: Any, seed: Any = None) -> Frozen:
+        return Frozen(self, (n, p), {})
+
+    def logpmf(self, x: Any, n: Any, p: Any) -> Any:
+        """The logarithm of the probability of the counts `x` in `n` draws."""
+        plain = self.scipy.logpmf(*(plain_values(_detached(each)) for each in (x, n, p)))
+        if not holds_tensor(p) or not np.isfinite(plain).all():
+            return as_tensors(np.asarray(plain))[()]
+        counts, draws = (as_operand(plain_values(_detached(each))) * 1.0 for each in (x, n))
+        p = as_operand(as_argument(p)) * 1.0
+        p = np.concatenate([p[..., :-1], 1 - p[..., :-1].sum(-1, keepdims=True)], -1)
+        return special.gammaln(draws + 1) + (special.xlogy(counts, p) - special.gammaln(counts + 1)).sum(-1)
+
+    def pmf(self, x: Any, n: Any, p: Any) -> Any:
+        """The probability of the counts `x` in `n` draws."""
+        return np.exp(self.logpmf(x, n, p))
+
+    def __getattr__(self, name: str) -> Any:
+        return guarded(getattr(scipy_of(self, name), name), f"scipy.stats.multinomial.{name}")
+
+    def __reduce__(self) -> Any:
+        return by_name, ("multinomial",)
+
+
+class Wishart:
+    """`scipy.stats.wishart`, differentiable with respect to the value and all parameters."""
+
+    scipy: Final = scipy.stats.wishart
+
+    def __call__(self, df: Any = None, scale: Any = None, seed: Any = None) -> Frozen:
+        return Frozen(self, (df, scale), {})
+
+    def logpdf(self, x: Any, df: Any, scale: Any) -> Any:
+        """The logarithm of the density at a matrix, or at matrices along the last dimension."""
+        if not holds_tensor((x, df, scale)):
+            return as_tensors(self.scipy.logpdf(x, df, scale))
+        x, df, scale = (as_operand(as_argument(each)) * 1.0 for each in (x, df, scale))
+        self.scipy.logpdf(*(plain_values(_detached(each)) for each in (x, df, scale)))  # which checks them
+        scale = scale if scale.ndim == 2 else np.diag(scale) if scale.ndim else scale.reshape(1, 1)
+        size = scale.shape[0]
+        x = x if x.ndim else x.reshape(1, 1)
+        matrices = np.moveaxis(x, -1, 0) if x.ndim == 3 else x.reshape(-1, 1, 1) if x.ndim == 1 and size == 1 else x
+        traces = np.trace(np.linalg.solve(scale, matrices), axis1=-2, axis2=-1)
+        constant = df * size / 2 * math.log(2) + special.multigammaln(df / 2, size)
+        constant = constant + df / 2 * np.linalg.slogdet(scale)[1]
+        return (df - size - 1) / 2 * np.linalg.slogdet(matrices)[1] - traces / 2 - constant
+
+    def pdf(self, x: Any, df: Any, scale: Any) -> Any:
+        """The density."""
+        return np.exp(self.logpdf(x, df, scale))
+
+    def __getattr__(self, name: str) -> Any:
+        return guarded(getattr(scipy_of(self, name), name), f"scipy.stats.wishart.{name}")
+
+    def __reduce__(self) -> Any:
+        return by_name, ("wishart",)
+
+
+def _detached(value: Any) -> Any:
+    value = as_argument(value)
+    return value.detach() if isinstance(value, Tensor) else value

@@ -1,0 +1,115 @@
+"""Linear programs as functions of their coefficients.
+
+The solution is a vertex: as many constraints as there are unknowns are active, and it solves their equations. Which are
+active is a choice of the values, and does not change where the solution is unique and not degenerate.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.optimize  # type: ignore[import-untyped]
+
+from ..errors import DifferentiabilityError
+from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
+from ..tensor.creation import as_operand
+
+__all__ = ["linprog"]
+
+
+def linprog(
+    c: Any, A_ub: Any = None, b_ub: Any = None, A_eq: Any = None, b_eq: Any = None, bounds: Any = (0, None),
+    method: str = "highs", callback: Any = None, options: Any = None, x0: Any = None, integrality: Any = None,
+) -> Any:  # fmt: skip
+    """The solution of a linear program; gradients of `x` and `fun` flow to all coefficients and bounds.
+
+    Arguments:
+        c, A_ub, b_ub, A_eq, b_eq, bounds, method, callback, options, x0, integrality: as in `scipy.optimize.linprog`.
+
+    Raises:
+        DifferentiabilityError: if a coefficient has a history and there is no solution, more than one, or a degenerate
+            one (more constraints are active than there are unknowns).
+
+    Example:
+        >>> import viewgrad as vg
+        >>> from viewgrad.scipy.optimize import linprog
+        >>> limit = vg.Tensor([4.0, 6.0], requires_grad=True)
+        >>> found = linprog([-1.0, -1.0], [[1.0, 2.0], [3.0, 1.0]], limit)
+        >>> found.fun.backward()
+        >>> limit.grad
+        Tensor([-0.4, -0.2])
+    """
+    given = (c, A_ub, b_ub, A_eq, b_eq, bounds)
+    values = plain_values(tuple(map(_detached, given)))
+    found = scipy.optimize.linprog(
+        *values, method=method, callback=callback, options=options, x0=plain_values(x0), integrality=integrality
+    )
+    if not carries_history(given):
+        found.x = as_tensors(found.x)
+        return found
+    if found.status or (integrality is not None and np.any(integrality)):
+        raise DifferentiabilityError(
+            f"linprog has no derivative here: {found.message}" if found.status else
+            "the solution of a program in integers has no derivative; leave integrality out, or pass detach()"
+        )
+    equations, right = _active(found, given, values)
+    found.x = np.linalg.solve(equations, right)
+    found.fun = as_operand(as_argument(c)) @ found.x
+    return found
+
+
+def _active(found: Any, given: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The equations of the constraints that are active at the solution."""
+    x = found.x
+    size = len(x)
+    scale = 1e-7 * (1 + np.abs(x).max(initial=0.0))
+    rows: list[Any] = []
+    right: list[Any] = []
+    needed: list[Any] = []  # the prices of the active inequalities, none of which may be 0
+
+    def add(matrix: Any, limits: Any, marginals: Any, is_equal: bool) -> None:
+        if matrix is None:
+            return
+        matrix, limits = as_operand(as_argument(matrix)) * 1.0, as_operand(as_argument(limits)) * 1.0
+        gaps = plain_values(limits.detach()).reshape(-1) - plain_values(matrix.detach()) @ x
+        chosen = np.flatnonzero(np.ones(len(gaps), bool) if is_equal else np.abs(gaps) <= scale)
+        rows.append(matrix[chosen])
+        right.append(limits.reshape(-1)[chosen])
+        needed.extend([] if is_equal else marginals[chosen])
+
+    add(given[3], given[4], None, True)
+    add(given[1], given[2], found.ineqlin.marginals, False)
+    limits = _limits(given[5], size)
+    for place, pair in enumerate(limits):
+        for limit, marginals in zip(pair, (found.lower.marginals, found.upper.marginals)):
+            if limit is None or not np.isfinite(value := float(plain_values(_detached(limit)))):
+                continue
+            if abs(value - x[place]) <= scale:
+                rows.append(as_operand(np.eye(size)[place : place + 1]))
+                right.append(as_operand(limit).reshape(1) * 1.0)
+                needed.append(marginals[place])
+    count = sum(len(each) for each in rows)
+    least = 1e-9 * np.abs(np.asarray(values[0])).max(initial=0.0)
+    if count != size or np.any(np.abs(needed) <= least):
+        raise DifferentiabilityError(
+            f"the solution of this linear program has no derivative: {count} constraints are active for {size} "
+            "unknowns" + (", one of them at no price" if count == size else "") + ", so it is degenerate or not unique"
+        )
+    return np.concatenate(rows), np.concatenate(right)
+
+
+def _limits(bounds: Any, size: int) -> list[Any]:
+    """A pair of limits for each unknown."""
+    if bounds is None:
+        return [(0.0, None)] * size
+    pairs = list(bounds)
+    if len(pairs) == 2 and all(each is None or np.ndim(plain_values(_detached(each))) == 0 for each in pairs):
+        return [tuple(pairs)] * size
+    return [tuple(pair) for pair in pairs] * (size if len(pairs) == 1 else 1)
+
+
+def _detached(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_detached, value))
+    return value.detach() if hasattr(value, "detach") else value
