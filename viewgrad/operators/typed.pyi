@@ -1287,10 +1287,10 @@ def nanargmax(self: _TensorLike, axis: int | None = None, keepdims: bool = False
 def nanargmin(self: _TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Return the index of the least value that is not NaN."""
 
-def nancumprod(self: _TensorLike, axis: int | None = None) -> Tensor:
+def nancumprod(self: _TensorLike, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
     """The running product, which missing values leave as it is."""
 
-def nancumsum(self: _TensorLike, axis: int | None = None) -> Tensor:
+def nancumsum(self: _TensorLike, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
     """The running sum, to which missing values add nothing."""
 
 def nanmax(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:

@@ -1077,10 +1077,10 @@ class OperatorMethods:
     def nanargmin(self, axis: int | None = None, keepdims: bool = False) -> Tensor:
         """Return the index of the least value that is not NaN."""
 
-    def nancumprod(self, axis: int | None = None) -> Tensor:
+    def nancumprod(self, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
         """The running product, which missing values leave as it is."""
 
-    def nancumsum(self, axis: int | None = None) -> Tensor:
+    def nancumsum(self, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
         """The running sum, to which missing values add nothing."""
 
     def nanmax(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:

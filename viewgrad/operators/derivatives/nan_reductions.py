@@ -50,15 +50,15 @@ def nanprod(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 @composite(np.nancumsum)
-def nancumsum(self: Any, axis: int | None = None) -> Any:
+def nancumsum(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """The running sum, to which missing values add nothing."""
-    return np.cumsum(filled(as_operand(self), 0), axis=axis)
+    return np.cumsum(filled(as_operand(self), 0), axis=axis, dtype=dtype)
 
 
 @composite(np.nancumprod)
-def nancumprod(self: Any, axis: int | None = None) -> Any:
+def nancumprod(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """The running product, which missing values leave as it is."""
-    return np.cumprod(filled(as_operand(self), 1), axis=axis)
+    return np.cumprod(filled(as_operand(self), 1), axis=axis, dtype=dtype)
 
 
 @composite(np.nanvar)
