@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from docstrings import DOCSTRINGS_FILE, docstrings_file
+from namespace_stubs import namespace_stubs
 
 import viewgrad
 from viewgrad.operators import OPERATORS
@@ -104,6 +105,7 @@ def written_stubs() -> Mapping[Path, str]:
         FUNCTIONS_FILE: functions_stub(),
         METHODS_FILE: methods_stub(),
         DOCSTRINGS_FILE: docstrings_file(types),
+        **namespace_stubs(),
     }
 
 

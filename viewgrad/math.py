@@ -17,6 +17,7 @@ from .tensor.tensor import Tensor, current_edge
 from .tensor.trace_hooks import observed
 
 if TYPE_CHECKING:
+    from .typed_math import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -55,6 +55,8 @@ from .source.tier import SourceTier
 __all__ = ["Compiled", "compile"]
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
 Batch = int | str | Sequence[int | str]  # True is an int
 SPECIALIZE = False  # what `compile` does if it is not told
 
@@ -386,26 +388,45 @@ class Compiled:
         warnings.warn(f"{self.name} runs eagerly {how_long}: {reason}", NotCompiledWarning, stacklevel=6)
 
 
+class CompiledFunction(Protocol[P, R]):
+    """A compiled function as type checkers see it: `Compiled`, with the signature of the function."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any: ...
+
+    def value_and_grad(self, point: Any, *others: Any, **keywords: Any) -> tuple[float, Any]:
+        """Return the value and its gradient with respect to the first argument."""
+
+    def explain(self) -> str:
+        """Return what was compiled, and how."""
+
+    def source(self) -> str:
+        """Return the source of the programs."""
+
+
 @overload
 def compile(
-    f: Function, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: None = None,
+    f: Callable[P, R], *,
+    executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: None = None,
     specialize: bool | None = None, adopt: bool = True,
-) -> Compiled: ...
+) -> CompiledFunction[P, R]: ...
 @overload
 def compile(
-    f: Function, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: Batch,
+    f: Callable[P, R], *,
+    executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: Batch,
     specialize: bool | None = None, adopt: bool = True,
-) -> Batched: ...
+) -> CompiledFunction[P, Any]: ...
 @overload
 def compile(
     f: None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: None = None,
     specialize: bool | None = None, adopt: bool = True,
-) -> Callable[[Function], Compiled]: ...
+) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 @overload
 def compile(
     f: None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: Batch,
     specialize: bool | None = None, adopt: bool = True,
-) -> Callable[[Function], Batched]: ...
+) -> Callable[[Callable[P, R]], CompiledFunction[P, Any]]: ...
 def compile(
     f: Function | None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True,
     batch: Batch | None = None, specialize: bool | None = None, adopt: bool = True,

@@ -29,6 +29,7 @@ from .namespace import filled, unbound
 from .passthrough import FROM_NUMPY, WAYS_OUT
 
 if TYPE_CHECKING:
+    from .typed import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

@@ -9,6 +9,7 @@ import numpy as np
 from .namespace import filled, public_names
 
 if TYPE_CHECKING:
+    from .typed_linalg import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

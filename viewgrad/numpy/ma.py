@@ -1,10 +1,12 @@
-"""`numpy.ma`: masked arrays, which no tensor can be; tensors that have a history are refused.
+"""`numpy.ma`: masked arrays are NumPy's own; of tensors that have a history they are `MaskedTensor`s.
 
-A tensor has no mask, and is its own values: functions that ask for these alone take any tensor.
+A tensor has no mask, and is its own values: functions that ask for these alone take any tensor. Functions that masked
+tensors do not have refuse tensors with a history.
 """
 
 from __future__ import annotations
 
+import builtins
 import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,8 @@ import numpy as np
 import numpy.ma
 
 from ..tensor.tensor import Tensor
-from .convert import plain_values
+from .convert import carries_history, plain_values
+from .masked import FUNCTIONS, MaskedTensor
 from .namespace import public_names
 from .unsupported import refusing
 
@@ -42,3 +45,27 @@ def _with_mask(name: str) -> Callable[..., Any]:
 
 refused: dict[str, Any] = {name: refusing(getattr(np.ma, name), f"numpy.ma.{name}", WAY_OUT) for name in __all__}
 globals().update(refused | {name: _with_mask(name) for name in (*OF_MASKS, *OF_VALUES)})
+
+
+def _of_tensors(name: str) -> Callable[..., Any]:
+    plain, masked, asks = globals()[name], FUNCTIONS[name], name in (*OF_MASKS, *OF_VALUES)
+
+    @functools.wraps(plain, updated=(), assigned=("__doc__", "__module__"))
+    def call(*args: Any, **kwargs: Any) -> Any:
+        is_tensors = isinstance(args[0], MaskedTensor) if args and asks else _is_masked_tensor((args, kwargs))
+        return (masked if is_tensors else plain)(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def _is_masked_tensor(value: Any) -> bool:
+    """Return whether something is a masked tensor, or would have to be."""
+    if isinstance(value, (list, tuple)):
+        return builtins.any(map(_is_masked_tensor, value))
+    if isinstance(value, dict):
+        return builtins.any(map(_is_masked_tensor, value.values()))
+    return isinstance(value, MaskedTensor) or carries_history(value)
+
+
+globals().update({name: _of_tensors(name) for name in FUNCTIONS if name in __all__ and name != "MaskedArray"})

@@ -14,6 +14,7 @@ from ..numpy.namespace import filled, public_names
 from ..tensor.creation import as_operand, holds_tensor
 
 if TYPE_CHECKING:
+    from .typed.fft import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

@@ -25,6 +25,7 @@ from .ode_steps import pinned, plain_number
 from .wrap import maker, numbers, registrar
 
 if TYPE_CHECKING:
+    from .typed.integrate import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

@@ -22,6 +22,7 @@ from .griddata import SCATTERED, LinearNDInterpolator, NearestNDInterpolator, pl
 from .piecewise import PIECES, BSpline, Pieces, operand
 
 if TYPE_CHECKING:
+    from .typed.interpolate import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

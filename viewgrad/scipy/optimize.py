@@ -29,6 +29,7 @@ from .losses import scaled_slopes, squares
 from .wrap import registrar
 
 if TYPE_CHECKING:
+    from .typed.optimize import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

@@ -13,6 +13,7 @@ from .schur import MADE as DECOMPOSITIONS
 from .solve import MADE as SOLVERS
 
 if TYPE_CHECKING:
+    from ..typed.linalg import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

@@ -11,6 +11,7 @@ from . import measurements, rank_filters, transforms
 from .linear import MADE
 
 if TYPE_CHECKING:
+    from ..typed.ndimage import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

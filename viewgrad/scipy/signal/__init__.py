@@ -10,6 +10,7 @@ from ...numpy.namespace import filled, public_names
 from . import convolutions, designs, filtering, responses, spectra, systems
 
 if TYPE_CHECKING:
+    from ..typed.signal import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

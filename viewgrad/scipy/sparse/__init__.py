@@ -17,6 +17,7 @@ from .construct import MADE
 from .namespace import namespace
 
 if TYPE_CHECKING:
+    from ..typed.sparse import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

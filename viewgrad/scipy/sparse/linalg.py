@@ -27,6 +27,7 @@ from .pattern import Pattern
 from .products import sampled
 
 if TYPE_CHECKING:
+    from ..typed.sparse_linalg import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

@@ -15,6 +15,7 @@ from ..wrap import floating, maker
 from . import distance, transform
 
 if TYPE_CHECKING:
+    from ..typed.spatial import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

@@ -16,6 +16,7 @@ from .. import special
 from ..wrap import maker
 
 if TYPE_CHECKING:
+    from ..typed.spatial_distance import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

@@ -17,6 +17,7 @@ from ..wrap import maker, numbers
 from . import cumulative, elementary, elliptic, families, hypergeometric, incomplete, polynomials
 
 if TYPE_CHECKING:
+    from ..typed.special import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

@@ -20,6 +20,7 @@ from .noncentral import NONCENTRAL
 from .unsupported import unsupported
 
 if TYPE_CHECKING:
+    from ..typed.stats import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
 

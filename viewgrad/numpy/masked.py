@@ -1,0 +1,306 @@
+"""Masked tensors: what `numpy.ma` makes of tensors that have a history. Masks have no derivative.
+
+Values below the mask take no part in anything, so that infinities and NaN there reach no gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ..tensor.creation import as_operand
+from ..tensor.tensor import Tensor
+from .convert import as_argument, plain_values
+
+__all__ = ["FUNCTIONS", "MaskedTensor"]
+
+# Where a function is not defined, its result is masked.
+DOMAINS: Final[dict[Any, Callable[..., Any]]] = {
+    np.log: lambda x: x <= 0,
+    np.log2: lambda x: x <= 0,
+    np.log10: lambda x: x <= 0,
+    np.sqrt: lambda x: x < 0,
+    np.arcsin: lambda x: np.abs(x) > 1,
+    np.arccos: lambda x: np.abs(x) > 1,
+    np.true_divide: lambda x, y: np.broadcast_to(y == 0, np.broadcast_shapes(np.shape(x), np.shape(y))),
+}
+
+
+class MaskedTensor:
+    """A tensor some elements of which are masked; see `numpy.ma.MaskedArray`.
+
+    Arguments:
+        data: the values.
+        mask: true where they are masked.
+        fill_value: what `filled` puts there.
+    """
+
+    __array_priority__ = 100.0
+
+    def __init__(self, data: Any, mask: Any = False, fill_value: Any = None) -> None:
+        self.data = as_operand(as_argument(data))
+        self.mask = np.array(np.broadcast_to(np.asarray(plain_values(mask), bool), self.data.shape))
+        self.fill_value = 1e20 if fill_value is None else fill_value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the dimensions."""
+        return self.data.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.data.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements, masked ones included."""
+        return self.data.size
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the values."""
+        return self.data.dtype
+
+    @property
+    def T(self) -> MaskedTensor:
+        """The transpose."""
+        return MaskedTensor(self.data.T, self.mask.T, self.fill_value)
+
+    def __len__(self) -> int:
+        return len(self.mask)
+
+    def __repr__(self) -> str:
+        return f"MaskedTensor({self.data!r}, mask={self.mask!r})"
+
+    def filled(self, fill_value: Any = None) -> Any:
+        """The tensor with a value in the place of those that are masked."""
+        value = self.fill_value if fill_value is None else fill_value
+        found: Any = np.where(self.mask, value, self.data) if self.mask.any() else self.data
+        return found
+
+    def compressed(self) -> Tensor:
+        """The values that are not masked, in one dimension."""
+        found: Tensor = self.data[~self.mask]
+        return found
+
+    def count(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """The number of values that are not masked."""
+        return (~self.mask).sum(axis=axis, keepdims=keepdims)
+
+    def __getitem__(self, index: Any) -> Any:
+        index = plain_values(index)
+        data, mask = self.data[index], self.mask[index]
+        if np.ndim(mask) or not mask:
+            return MaskedTensor(data, mask, self.fill_value) if np.ndim(mask) else data
+        return np.ma.masked
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        index = plain_values(index)
+        if value is np.ma.masked:
+            self.mask[index] = True
+            return
+        data, mask = _parts(value)
+        self.data[index] = data
+        self.mask[index] = mask
+
+    def copy(self) -> MaskedTensor:
+        """A copy, with its history."""
+        return MaskedTensor(self.data.clone(), self.mask, self.fill_value)
+
+    def reshape(self, *shape: Any) -> MaskedTensor:
+        """The same elements in another shape."""
+        return MaskedTensor(self.data.reshape(*shape), self.mask.reshape(*shape), self.fill_value)
+
+    def ravel(self) -> MaskedTensor:
+        """The same elements in one dimension."""
+        return self.reshape(-1)
+
+    def astype(self, dtype: Any) -> MaskedTensor:
+        """The same elements in another dtype."""
+        return MaskedTensor(self.data.astype(dtype), self.mask, self.fill_value)
+
+    # -- reductions ----------------------------------------------------------------------------------------------------
+
+    def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """The sum of the values that are not masked."""
+        return self._masked_where_empty(self.filled(0).sum(axis=axis, keepdims=keepdims), axis, keepdims)
+
+    def prod(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """The product of the values that are not masked."""
+        return self._masked_where_empty(self.filled(1).prod(axis=axis, keepdims=keepdims), axis, keepdims)
+
+    def mean(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """The mean of the values that are not masked."""
+        count = np.maximum(self.count(axis, keepdims), 1)
+        return self._masked_where_empty(self.filled(0).sum(axis=axis, keepdims=keepdims) / count, axis, keepdims)
+
+    def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+        """The variance of the values that are not masked."""
+        count = self.count(axis, True)
+        centre = self.filled(0).sum(axis=axis, keepdims=True) / np.maximum(count, 1)
+        away = np.where(self.mask, 0.0, self.filled(0) - centre)
+        total = (away * away).sum(axis=axis, keepdims=keepdims)
+        left = self.count(axis, keepdims) - ddof
+        return self._masked_where_empty(total / np.where(left > 0, left, 1), axis, keepdims, ddof)
+
+    def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+        """The standard deviation of the values that are not masked."""
+        return np.sqrt(self.var(axis, ddof, keepdims))
+
+    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """The least of the values that are not masked."""
+        return self._masked_where_empty(self.filled(np.inf).min(axis=axis, keepdims=keepdims), axis, keepdims)
+
+    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """The greatest of the values that are not masked."""
+        return self._masked_where_empty(self.filled(-np.inf).max(axis=axis, keepdims=keepdims), axis, keepdims)
+
+    def _masked_where_empty(self, found: Any, axis: Any, keepdims: bool, fewest: int = 0) -> Any:
+        empty = self.count(axis, keepdims) <= fewest
+        if np.ndim(empty):
+            return MaskedTensor(found, empty, self.fill_value)
+        return np.ma.masked if empty else found
+
+    def __neg__(self) -> Any:
+        return self.__array_ufunc__(np.negative, "__call__", self)
+
+    def __abs__(self) -> Any:
+        return self.__array_ufunc__(np.absolute, "__call__", self)
+
+    # -- functions of NumPy --------------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method != "__call__" or kwargs or ufunc.nout > 1:
+            return NotImplemented
+        parts = [_parts(each) for each in inputs]
+        mask: Any = np.zeros(np.broadcast_shapes(*(np.shape(each) for each, _ in parts)), bool)
+        for _, hidden in parts:
+            mask = mask | hidden
+        domain = DOMAINS.get(ufunc)
+        if domain is not None:
+            mask = mask | domain(*(plain_values(data.detach()) for data, _ in parts))
+        # A value at which every function is smooth stands below the mask.
+        safe = [np.where(mask, 0.5, np.broadcast_to(data, mask.shape)) if mask.any() else data for data, _ in parts]
+        found = ufunc(*safe)
+        return MaskedTensor(found, mask, self.fill_value)
+
+    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
+        found = FUNCTIONS.get(function.__name__)
+        if found is None or getattr(np, function.__name__, None) is not function:
+            return NotImplemented
+        return found(*args, **kwargs)
+
+
+def _operator(name: str, ufunc: Any, reflected: bool) -> None:
+    def operate(self: MaskedTensor, other: Any) -> Any:
+        return self.__array_ufunc__(ufunc, "__call__", *((other, self) if reflected else (self, other)))
+
+    operate.__name__ = f"__{'r' if reflected else ''}{name}__"
+    setattr(MaskedTensor, operate.__name__, operate)
+
+
+for _name, _ufunc in {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "pow": np.power,
+}.items():  # fmt: skip
+    _operator(_name, _ufunc, False)
+    _operator(_name, _ufunc, True)
+for _name, _ufunc in {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}.items():
+    _operator(_name, _ufunc, False)
+
+
+def _parts(value: Any) -> tuple[Any, Any]:
+    """The values and the mask of an operand."""
+    if isinstance(value, MaskedTensor):
+        return value.data, value.mask
+    if isinstance(value, np.ma.MaskedArray):
+        return as_operand(np.ma.getdata(value)), np.ma.getmaskarray(value)
+    data = as_operand(as_argument(value))
+    return data, np.zeros(data.shape, bool)
+
+
+# -- the functions of numpy.ma -----------------------------------------------------------------------------------------
+
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
+
+
+def _masked_array(data: Any, mask: Any = False, dtype: Any = None, copy: Any = False, fill_value: Any = None) -> Any:
+    values, known = _parts(data)
+    hidden = known | np.asarray(plain_values(mask), bool)
+    return MaskedTensor(values if dtype is None else values.astype(dtype), hidden, fill_value)
+
+
+def _masked_where(condition: Any, a: Any, copy: bool = True) -> MaskedTensor:
+    values, known = _parts(a)
+    return MaskedTensor(values, known | np.asarray(plain_values(_parts(condition)[0].detach()), bool))
+
+
+def _comparing(name: str, compare: Callable[..., Any]) -> None:
+    def function(x: Any, *limits: Any, copy: bool = True) -> MaskedTensor:
+        values, known = _parts(x)
+        return MaskedTensor(values, known | compare(plain_values(values.detach()), *map(plain_values, limits)))
+
+    FUNCTIONS[name] = function
+
+
+COMPARISONS: Final[dict[str, Callable[..., Any]]] = {
+    "masked_invalid": lambda x: ~np.isfinite(x),
+    "masked_equal": lambda x, v: x == v,
+    "masked_not_equal": lambda x, v: x != v,
+    "masked_greater": lambda x, v: x > v,
+    "masked_greater_equal": lambda x, v: x >= v,
+    "masked_less": lambda x, v: x < v,
+    "masked_less_equal": lambda x, v: x <= v,
+    "masked_inside": lambda x, a, b: (x >= min(a, b)) & (x <= max(a, b)),
+    "masked_outside": lambda x, a, b: (x < min(a, b)) | (x > max(a, b)),
+}
+for _name, _compare in COMPARISONS.items():
+    _comparing(_name, _compare)
+
+
+def _method(name: str) -> None:
+    FUNCTIONS[name] = lambda a, *args, **kwargs: getattr(_of(a), name)(*args, **kwargs)
+
+
+for _name in ("sum", "prod", "mean", "var", "std", "min", "max", "count", "filled", "compressed", "ravel", "reshape"):
+    _method(_name)
+for _name in (
+    "sqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan", "arctan", "arcsin", "arccos", "sinh", "cosh", "tanh",
+    "add", "subtract", "multiply", "divide", "true_divide", "power", "absolute", "negative", "maximum", "minimum",
+):  # fmt: skip
+    FUNCTIONS[_name] = lambda *args, _name=_name: _of(args[0]).__array_ufunc__(getattr(np, _name), "__call__", *args)
+
+
+def _of(value: Any) -> MaskedTensor:
+    return value if isinstance(value, MaskedTensor) else MaskedTensor(*_parts(value))
+
+
+def _average(a: Any, axis: Any = None, weights: Any = None) -> Any:
+    a = _of(a)
+    if weights is None:
+        return a.mean(axis)
+    shares = _of(np.broadcast_to(as_operand(as_argument(weights)), a.shape))
+    shares = MaskedTensor(shares.data, shares.mask | a.mask)
+    return (a * shares).sum(axis) / shares.sum(axis)
+
+
+def _where(condition: Any, x: Any, y: Any) -> MaskedTensor:
+    (a, hidden), (b, covered) = _parts(x), _parts(y)
+    chosen = np.asarray(plain_values(_parts(condition)[0].detach()), bool)
+    return MaskedTensor(np.where(chosen, a, b), np.where(chosen, hidden, covered))
+
+
+def _concatenate(arrays: Any, axis: int = 0) -> MaskedTensor:
+    parts = [_parts(each) for each in arrays]
+    return MaskedTensor(np.concatenate([data for data, _ in parts], axis), np.concatenate([m for _, m in parts], axis))
+
+
+FUNCTIONS.update({
+    "array": _masked_array, "masked_array": _masked_array, "MaskedArray": _masked_array, "masked_where": _masked_where,
+    "average": _average, "where": _where, "concatenate": _concatenate, "getmask": lambda a: _of(a).mask,
+    "getmaskarray": lambda a: _of(a).mask, "getdata": lambda a, subok=True: _of(a).data,
+    "is_masked": lambda x: bool(_of(x).mask.any()), "isMaskedArray": lambda x: isinstance(x, MaskedTensor),
+    "isMA": lambda x: isinstance(x, MaskedTensor),
+})  # fmt: skip

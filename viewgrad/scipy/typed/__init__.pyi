@@ -1,0 +1,1 @@
+"""The names of the modules of `viewgrad.scipy`."""
