@@ -9,7 +9,6 @@ import attrs
 import numpy as np
 
 from ..autograd.api import grad
-from ..autograd.graph.describe import nodes_from
 from ..autograd.transform_inputs import Transform
 from ..errors import InteropError
 from ..func.transforms import vjp
@@ -78,7 +77,7 @@ class Operation:
                 for place, value in zip(places, floats):
                     inputs[place] = value
                 leaves = [leaf for leaf in flatten(self.function(*inputs))[0] if leaf.dtype.kind in "fc"]
-                if any(type(node) is AccumulateGrad for node in nodes_from(map(current_edge, leaves))):
+                if _leads_elsewhere(leaves, given):
                     raise self._captured()
                 return leaves
 
@@ -126,6 +125,21 @@ class Evaluation:
             zeros = np.zeros(x.shape, x.dtype) if x.requires_grad else None
             gradients.append(zeros if each is None else np.array(each._array))
         return gradients
+
+
+def _leads_elsewhere(tensors: Sequence[Tensor], inputs: Sequence[Tensor]) -> bool:
+    """Return whether histories lead to a leaf otherwise than by way of some inputs."""
+    seen = {node_of(current_edge(x)) for x in inputs}
+    stack = [node_of(current_edge(x)) for x in tensors]
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        if type(node) is AccumulateGrad:
+            return True
+        seen.add(node)
+        stack.extend(map(node_of, node.edges))
+    return False
 
 
 def arrays_of(tensors: Sequence[Tensor]) -> list[Array]:
