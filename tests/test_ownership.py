@@ -124,7 +124,7 @@ import viewgrad as vg
 from viewgrad.tensor import refcounts
 
 assert not refcounts.TRUSTED
-assert {getattr(refcounts, name) for name in ownership.PROBES} == {ownership.NEVER_ALONE}
+assert {getattr(refcounts, name) for name in refcounts.PROBES} == {refcounts.NEVER_ALONE}
 x = vg.ones(3, requires_grad=True)
 (x * 1).sum().backward()
 first = x.grad._array
@@ -157,3 +157,18 @@ def test_a_build_without_the_global_lock_is_refused_at_import():
     assert run.returncode != 0
     assert "ImportError: viewgrad needs Python's global interpreter lock" in run.stderr
     assert "PYTHON_GIL=1" in run.stderr
+
+
+def test_counts_are_those_of_the_run_that_was_checked(monkeypatch):
+    """A debugger that holds on to objects after the check must not change what counts as alone."""
+    assert refcounts.COUNTS.keys() == refcounts.PROBES.keys()
+    before = {name: refcounts._count(name) for name in refcounts.PROBES}
+    kept = []
+
+    def holding(make):
+        kept.append(make())
+        return 99
+
+    monkeypatch.setattr(refcounts, "PROBES", dict.fromkeys(refcounts.PROBES, holding))
+    assert {name: refcounts._count(name) for name in refcounts.COUNTS} == before and not kept
+    assert refcounts.checked_count(holding) is None

@@ -199,6 +199,11 @@ PROBES: Final[dict[str, Callable[[Make], int]]] = {
 
 def counts_holders(probe: Callable[[Make], int]) -> bool:
     """Return whether a probe sees every other holder: in a container, an attribute, a variable of another function."""
+    return checked_count(probe) is not None
+
+
+def checked_count(probe: Callable[[Make], int]) -> int | None:
+    """Return what a probe counts for an object that nothing else holds, if it sees every other holder."""
     alone = probe(_Holder)
     others: list[Any] = []
 
@@ -223,7 +228,7 @@ def counts_holders(probe: Callable[[Make], int]) -> bool:
         return next(function)
 
     seen = [probe(make) for make in (held_by_list, held_by_attribute, held_by_variable)]
-    return alone > 0 and seen == [alone + 1] * 3 and probe(held_by_two) == alone + 2
+    return alone if alone > 0 and seen == [alone + 1] * 3 and probe(held_by_two) == alone + 2 else None
 
 
 def _suspended() -> Any:
@@ -239,14 +244,18 @@ def _are_trusted() -> bool:
     # Without the global lock another thread may take an object between the look at its count and the use of it.
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return False
-    return all(map(counts_holders, PROBES.values()))
+    return all(counts is not None for counts in COUNTS.values())
 
 
+# What each probe counts where nothing else holds the object, from the run in which it was checked; None if it failed.
+# A later run could differ, while a debugger or a profiler holds on to objects.
+COUNTS: Final[dict[str, int | None]] = {name: checked_count(probe) for name, probe in PROBES.items()}
 TRUSTED: Final = _are_trusted()  # whether the shortcuts are taken at all
 
 
 def _count(name: str) -> int:
-    return PROBES[name](_Holder) if TRUSTED else NEVER_ALONE
+    count = COUNTS[name]
+    return count if TRUSTED and count is not None else NEVER_ALONE
 
 
 # Gradients in a run of the engine: in a variable of the run, in a buffer found there, handed to a function.
