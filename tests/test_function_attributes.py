@@ -4,6 +4,7 @@ import pytest
 
 import viewgrad as vg
 from viewgrad.autograd import Function, grad
+from viewgrad.errors import FunctionError
 
 
 def squares(put, get):
@@ -78,3 +79,69 @@ def test_what_backward_itself_writes_on_ctx_stays():
     grad(z, x, retain_graph=True)
     grad(z, x)
     assert seen == [[1.0], [2.0]]
+
+
+# -- tensors that forward makes ----------------------------------------------------------------------------------------
+
+CLASSES = {
+    "tensor": (lambda ctx, m: setattr(ctx, "m", m), lambda ctx: ctx.m),
+    "list": (lambda ctx, m: setattr(ctx, "m", [m]), lambda ctx: ctx.m[0]),
+    "dict in a tuple": (lambda ctx, m: setattr(ctx, "m", ({"m": m},)), lambda ctx: ctx.m[0]["m"]),
+    "view": (lambda ctx, m: setattr(ctx, "m", m[:]), lambda ctx: ctx.m),
+    "view of a view": (lambda ctx, m: setattr(ctx, "m", [m[None][0]]), lambda ctx: ctx.m[0]),
+    "two": (lambda ctx, m: (setattr(ctx, "k", m[:1]), setattr(ctx, "m", m * 1.0)), lambda ctx: ctx.m),
+}
+
+
+def cube(put, get):
+    """x**3, whose backward uses 3 * x**2 that forward has computed."""
+
+    class Cube(Function):
+        @staticmethod
+        def forward(ctx, x):
+            put(ctx, 3.0 * x * x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * get(ctx)
+
+    return Cube.apply
+
+
+@pytest.mark.parametrize("way", CLASSES)
+def test_second_derivatives_through_what_forward_made_are_refused(way):
+    function = cube(*CLASSES[way])
+    x = vg.Tensor([1.2, 2.0], requires_grad=True)
+    for _ in range(2):
+        assert grad(function(x).sum(), x)[0].tolist() == pytest.approx([4.32, 12.0])
+    (first,) = grad(function(x * 1.0).sum(), x, create_graph=True)
+    assert first.detach().tolist() == pytest.approx([4.32, 12.0])
+    for refused in (
+        lambda: grad(first.sum(), x),
+        lambda: vg.func.grad(lambda x: vg.func.grad(lambda y: function(y).sum())(x).sum())(vg.Tensor([1.2, 2.0])),
+    ):
+        with pytest.raises(FunctionError, match="left on ctx in its forward"):
+            refused()
+    # What does not lead through it has its derivative, in the incoming gradient for instance.
+    w = vg.Tensor(2.0, requires_grad=True)
+    (first,) = grad((function(x.detach().requires_grad_()) * w).sum(), w, create_graph=True)
+    assert first.detach().item() == pytest.approx(1.2**3 + 8.0)
+
+
+def test_constants_from_outside_may_be_left_on_ctx():
+    weights = vg.Tensor([2.0, 3.0])
+
+    class Weighted(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.weights, ctx.x, ctx.mask = weights, x, x > 0
+            return x * x * weights
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2.0 * g * ctx.x * ctx.weights * ctx.mask
+
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    (first,) = grad(Weighted.apply(x).sum(), x, create_graph=True)
+    assert grad(first.sum(), x)[0].tolist() == [4.0, 6.0] and not weights.requires_grad

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
 
+from ...tensor.refcounts import TRUSTED, getrefcount
 from ...tensor.storage import storage_of
 from ...tensor.tensor import Tensor
 from .node import UNKNOWN, FunctionCtx, SavedEntry, SaveRequest, version_of
@@ -25,6 +27,7 @@ class SavedAttribute:
         owner: the tensor itself, or one over the same memory.
         version: the version of that, when forward or backward was done with it.
         kept: what is kept of the value.
+        is_new: whether forward has made the tensor, and left it here alone: its history is not known.
     """
 
     name: str
@@ -32,11 +35,12 @@ class SavedAttribute:
     owner: Tensor
     version: int
     kept: SavedEntry
+    is_new: bool = False
 
     def restore(self, ctx: FunctionCtx) -> None:
         """Restore the value of an attribute that was written to."""
         if version_of(self.owner) != self.version:
-            restored = self.kept.saved.array if self.item is not self.owner else ctx._unpacked(self.kept)
+            restored = ctx._unpacked(self.kept) if isinstance(self.item, Tensor) else self.kept.saved.array
             setattr(ctx, self.name, _with_item(getattr(ctx, self.name, None), self.item, restored))
             self.item = restored
             self.note()
@@ -57,17 +61,28 @@ def saved_attributes(
         inputs, outputs: of forward; arrays over their memory are kept, too.
     """
     found = []
-    for name, value in vars(ctx).items():
-        for item in () if name.startswith("_") else _items_of(value):
-            if isinstance(item, Tensor):
-                request = SaveRequest(item, ctx._saved(item), version_of(item))
-                found.append(SavedAttribute(name, item, item, request.version, keep(request)))
-                continue
-            for owner in (*inputs, *outputs):
-                if isinstance(owner, Tensor) and not owner.is_inference() and np.may_share_memory(owner._array, item):
-                    kept = SavedEntry(storage_of(owner).save(item, None), UNKNOWN, ctx._function.__name__)
-                    found.append(SavedAttribute(name, item, owner, version_of(owner), kept))
-                    break
+    for name, item, is_new in items_left_in(vars(ctx)):
+        if isinstance(item, Tensor):
+            request = SaveRequest(item, ctx._saved(item), version_of(item))
+            kept = keep(request)
+            is_new = is_new and kept.origin is UNKNOWN and item._edge is None and item._array.dtype.kind in "fc"
+            found.append(SavedAttribute(name, item, item, request.version, kept, is_new))
+            continue
+        for owner in (*inputs, *outputs):
+            if isinstance(owner, Tensor) and not owner.is_inference() and np.may_share_memory(owner._array, item):
+                kept = SavedEntry(storage_of(owner).save(item, None), UNKNOWN, ctx._function.__name__)
+                found.append(SavedAttribute(name, item, owner, version_of(owner), kept))
+                break
+    return found
+
+
+def items_left_in(attributes: dict[str, Any]) -> list[tuple[str, Any, bool]]:
+    """Return the tensors and arrays in attributes, each with its name, and whether nothing else holds it."""
+    found = []
+    for name in [name for name in attributes if not name.startswith("_")]:
+        for item in _items_of(attributes[name]):
+            holders = getrefcount(item)
+            found.append((name, item, holders <= ALONE_ON_CTX))
     return found
 
 
@@ -88,3 +103,14 @@ def _with_item(value: Any, old: Any, new: Any) -> Any:
     if type(value) is dict:
         return {key: _with_item(part, old, new) for key, part in value.items()}
     return type(value)(_with_item(part, old, new) for part in value) if type(value) in (list, tuple) else value
+
+
+def _count_on_ctx() -> int:
+    """Return the count of references to what an attribute alone holds, as `items_left_in` sees it."""
+    attributes = {"item": [np.empty(0)]}
+    for item in _items_of(attributes["item"]):
+        return getrefcount(item)
+    return 0
+
+
+ALONE_ON_CTX: Final = _count_on_ctx() if TRUSTED else sys.maxsize

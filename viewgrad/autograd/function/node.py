@@ -138,7 +138,17 @@ class FunctionCtx:
         backward = self._function._backward()
         for kept in self._attributes:
             kept.restore(self)
-        returned = backward(self, *grads)
+        unknown = [kept.item for kept in self._attributes if kept.is_new and kept.item._edge is None]
+        node = None if self._node is None else self._node()
+        if unknown and node is not None:
+            edge = self._without_history(node, unknown[0]._array, "left on ctx")
+            for item in unknown:
+                item._edge = edge
+        try:
+            returned = backward(self, *grads)
+        finally:
+            for item in unknown:
+                item._edge = None
         for kept in self._attributes:
             kept.note()
         return returned
@@ -190,15 +200,15 @@ class FunctionCtx:
                 tensor._edge = edge_to(node, -1 - kept.origin)
         return tensor
 
-    def _without_history(self, node: FunctionNode, array: Array) -> Any:
+    def _without_history(self, node: FunctionNode, array: Array, how: str = "saved") -> Any:
         mode = current_mode()
         if not mode & (GRAD | FORWARD) or array.dtype.kind not in "fc":
             return None
         message = (
             f"the second derivative of {self._function.__name__} leads through a tensor of shape {array.shape} that "
-            "was saved in its forward, but is neither an input nor an output, so that its history is not known; save "
-            "inputs and compute it from them in backward, or return it as a further output (if it is a constant, pass "
-            "it to apply(), or put it on ctx as an attribute)"
+            f"was {how} in its forward, but is neither an input nor an output, so that its history is not known; save "
+            "inputs and compute it from them in backward, or return it as a further output (if it is a constant, make "
+            "it outside of forward, or pass it to apply())"
         )
         if mode & FORWARD and self._dual:  # the tangent of this tensor would be needed at once
             raise FunctionError(message)
