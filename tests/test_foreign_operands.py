@@ -9,6 +9,7 @@ import pytest
 from leaves import leaf_of
 
 import viewgrad as vg
+import viewgrad.numpy as vnp
 from viewgrad.errors import AutogradError, UnsupportedTypeError
 
 
@@ -132,3 +133,67 @@ def test_masked_arrays_are_refused_beside_a_history():
     for act in acts:
         with pytest.raises(Exception, match="mask"):
             act()
+
+
+# -- arrays of objects, and objects that give tensors ------------------------------------------------------------------
+
+
+class Measured:
+    """Something that has its values as a tensor."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+COMBINED = {
+    "times a scalar": lambda x, o: (o * x[2]).sum(),
+    "scalar times": lambda x, o: (x[2] * o).sum(),
+    "times a vector": lambda x, o: (x[:2] * o + o / x[1:]).sum(),
+    "in a product": lambda x, o: x[:2] @ o,
+    "joined": lambda x, o: (np.concatenate([x, o]) ** 2).sum(),
+    "chosen": lambda x, o: np.where([True, False], o, x[1:]).prod(),
+    "of two dimensions": lambda x, o: (x - np.array([[o[0]], [2.0]], object)).prod(),
+    "made a tensor": lambda x, o: vg.array(o).prod(),
+    "in place": lambda x, o: x.clone().__imul__(np.array([o[0], 1.0, o[1]], object)).sum(),
+}
+
+
+@pytest.mark.parametrize("name", COMBINED)
+def test_arrays_of_objects_that_are_tensors_take_part(name):
+    program = COMBINED[name]
+    at = np.array([0.5, 2.0, 3.0])
+
+    def objects(x):
+        return program(x, np.array([x[0] * 2, x[1]], object))
+
+    def plain(x):
+        return program(vg.Tensor(x), vg.Tensor([x[0] * 2, x[1]])).item()
+
+    if name not in ("of two dimensions", "in place"):
+        assert objects(vg.Tensor(at)).item() == pytest.approx(plain(at))
+    steps = np.eye(3) * 1e-6
+    difference = [
+        (objects(vg.Tensor(at + step)).item() - objects(vg.Tensor(at - step)).item()) / 2e-6 for step in steps
+    ]
+    np.testing.assert_allclose(vg.func.grad(objects)(at), difference, rtol=1e-7)
+
+
+def test_objects_whose_array_is_a_tensor_take_part():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    measured = Measured(x * 2)
+    for found in (
+        x * measured, measured.values * x, np.multiply(x, measured), vnp.multiply(measured, x),
+        vnp.asarray(measured) * x, vg.array(measured) * x, vnp.sum([measured.values, measured.values], 0) * x / 2,
+    ):  # fmt: skip
+        assert vg.autograd.grad(found.sum(), x, retain_graph=True)[0].tolist() == [4.0, 8.0]
+
+    class Unit(Measured):
+        __array_ufunc__ = None
+
+    with pytest.raises(TypeError):
+        x * Unit(np.ones(2))
+    with pytest.raises(TypeError, match="object"):
+        x * np.array([1.0, None])

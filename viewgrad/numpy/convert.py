@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..tensor.creation import from_numpy, holds_tensor, joined
+from ..tensor.creation import as_its_array, from_numpy, holds_tensor, joined
 from ..tensor.tensor import Tensor, current_edge, from_new_array, has_tangent, is_scalar
 from ..tensor.trace_hooks import array_of, observed
 
@@ -69,7 +69,9 @@ def _rebuilt(value: Any, items: list[Any]) -> Any:
 
 def as_argument(value: Any) -> Any:
     """An argument as operators take it: tensors in nested lists are joined, and integers among them made plain."""
-    if not isinstance(value, NESTED) or not holds_tensor(value):
+    if not isinstance(value, NESTED):
+        return value if isinstance(value, Tensor | np.ndarray) else as_its_array(value)
+    if not holds_tensor(value):
         return value
     if all(tensor.dtype.kind in "biu" for tensor in _tensors_in(value)):
         return _with_numbers(value)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..operators.numpy_api import spaced
-from ..tensor.creation import as_operand, holds_tensor, joined
+from ..tensor.creation import as_its_array, as_operand, holds_tensor, joined
 from ..tensor.tensor import Tensor, is_scalar
 from .convert import NESTED, as_argument, as_tensors
 
@@ -62,6 +62,8 @@ def array(
         >>> grad(np.array([x[0] * x[1], 1.0, x[1]]).sum(), x)[0]
         Tensor([3., 3.])
     """
+    if not isinstance(object, (Tensor, np.ndarray, list, tuple)):
+        object = as_its_array(object)
     if not holds_tensor(object) or np.dtype(dtype if dtype is not None else float).kind not in "biufc":
         given = _elements(object) if holds_tensor(object) else object
         return as_tensors(np.array(given, dtype=dtype, copy=copy, order=order, subok=subok, ndmin=ndmin), (object,))  # type: ignore[call-overload]

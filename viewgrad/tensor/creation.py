@@ -40,6 +40,7 @@ __all__ = [
 
 
 CPU: Final = "cpu"
+OBJECT: Final = np.dtype(object)
 
 
 def _fresh(array: np.ndarray[Any, Any], requires_grad: bool, garbage: bool = False) -> Tensor:
@@ -126,7 +127,7 @@ def as_operand(value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if isinstance(value, np.ndarray):
-        return from_numpy(value)
+        return from_numpy(value) if value.dtype is not OBJECT else of_objects(value)
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return from_number(np.array(value))
     if isinstance(value, Rational):
@@ -135,7 +136,37 @@ def as_operand(value: Any) -> Tensor:
         return joined(value) if holds_tensor(value) else Tensor(value)
     if isinstance(value, range):
         return Tensor(np.array(value))
+    tensor = as_its_array(value)
+    if tensor is not value:
+        return tensor  # type: ignore[no-any-return]
     raise UnsupportedTypeError(f"cannot make a tensor operand of {type(value).__name__}")
+
+
+def of_objects(array: np.ndarray[Any, Any]) -> Tensor:
+    """Convert an array of objects, some of which are tensors without dimensions, to the tensor that they make up.
+
+    Raises:
+        TypeError: for objects that are not tensors and numbers.
+    """
+    if array.size and not isinstance(array, np.ma.MaskedArray):
+        flat = array.reshape(-1).tolist()
+        if holds_tensor(flat) and not any(np.ndim(item) for item in flat):
+            made: Tensor = joined(flat).reshape(array.shape)
+            return made
+    return from_numpy(array)  # which refuses it
+
+
+def as_its_array(value: Any) -> Any:
+    """Return the tensor that an object's `__array__` gives; the object itself if it gives something else.
+
+    Other objects with `__array__` are more than their elements, units for instance, and are left to their own rules.
+    """
+    kind = type(value)
+    if hasattr(kind, "__array__") and not hasattr(kind, "__array_ufunc__") and not isinstance(value, np.generic):
+        made = value.__array__()
+        if isinstance(made, Tensor):
+            return made
+    return value
 
 
 def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
@@ -183,6 +214,10 @@ def array(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
         >>> vg.array([x[1], 3.0])
         Tensor([2., 3.], grad_fn=<StackBackward>)
     """
+    if type(data) is np.ndarray and data.dtype is OBJECT:
+        data = of_objects(data)
+    elif not isinstance(data, (Tensor, np.ndarray, list, tuple)):
+        data = as_its_array(data)
     if not holds_tensor(data):
         return Tensor(data, dtype, requires_grad)
     made: Any = data.clone() if isinstance(data, Tensor) else joined(data)
