@@ -261,10 +261,29 @@ def test_the_text_of_each_error_ends_with_the_place_of_its_section():
     assert defined == set(viewgrad.errors.__all__)
     for name in viewgrad.errors.__all__:
         error = getattr(viewgrad.errors, name)("what happened")
-        assert error.page == f"docs/guides/errors.md#{name.lower()}"
+        assert error.page == f"{viewgrad.errors.SITE}/guides/errors/#{name.lower()}" and error.section == name
         assert error.page.partition("#")[2] in anchors(page)
         assert error.message == "what happened"
-        assert str(error) == f"what happened\nSee {error.page}"
+        assert str(error) == f"what happened\nSee help(viewgrad.errors.{name}), or {error.page}"
+
+
+def words(text):
+    """The words of a text, without links and line breaks."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).split()
+
+
+def test_help_of_an_error_holds_its_section():
+    """What happened, the ways out, and the program; the page and the docstring say the same."""
+    page = ROOT / "docs" / "guides" / "errors.md"
+    sections = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", page.read_text(), re.MULTILINE | re.DOTALL))
+    for name, text in sections.items():
+        told = inspect.getdoc(getattr(viewgrad.errors, name))
+        explained = " ".join(words(text.rpartition("```")[2]))
+        assert explained in " ".join(words(told)), name
+        (program,) = BLOCK.findall(text)
+        for line in program[0].splitlines():
+            if line.startswith((">>> ", "... ")):
+                assert line in told, (name, line)
 
 
 def test_what_is_derived_from_an_error_names_the_section_of_that_error():
@@ -275,8 +294,7 @@ def test_what_is_derived_from_an_error_names_the_section_of_that_error():
     for error in found:
         found += error.__subclasses__()
     assert len(found) > len(viewgrad.errors.__all__) - 3
-    known = {f"docs/guides/errors.md#{name.lower()}" for name in viewgrad.errors.__all__}
-    assert {error.page for error in found} <= known
+    assert {error.section for error in found} <= set(viewgrad.errors.__all__)
 
 
 @pytest.mark.parametrize("package", ["viewgrad", "viewgrad.autograd"])

@@ -170,7 +170,7 @@ class disable_saved_tensors_hooks(ModeSwitch):
         ...         pass
         Traceback (most recent call last):
         viewgrad.errors.HookError: no hooks in this solver
-        See docs/guides/errors.md#hookerror
+        See help(viewgrad.errors.HookError), or https://viewgrad.readthedocs.io/guides/errors/#hookerror
     """
 
     def __init__(self, message: str) -> None:
