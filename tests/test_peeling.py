@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.autograd import grad
+from viewgrad.autograd import fast_engine, grad
 from viewgrad.autograd.graph import plain_engine
 from viewgrad.views.view_nodes import IndexViewBackward
 
@@ -84,3 +84,38 @@ def test_reading_at_every_depth_takes_each_window_once(monkeypatch):
         )
         np.testing.assert_allclose(x.grad.numpy(), expected)
     assert counts[1] <= 2.2 * counts[0]
+
+
+def test_a_chain_that_is_gone_down_once_notes_no_places(monkeypatch):
+    noted = []
+    place_of = fast_engine.Place.of
+    monkeypatch.setattr(fast_engine.Place, "of", staticmethod(lambda *args: noted.append(1) or place_of(*args)))
+    x = vg.Tensor(np.arange(60.0), requires_grad=True)
+    rest = x * 1.0
+    for _ in range(50):
+        rest = rest[:]
+    rest.sum().backward()
+    assert x.grad.tolist() == [1.0] * 60 and not noted
+    x.grad = None
+    rest, total = x * 1.0, 0.0
+    for k in range(50):
+        rest = rest[1:] if k % 3 else rest[:]
+        total = total + rest.sum() * (k + 1.0)
+    total.backward()
+    assert 30 <= len(noted) <= 60
+    rests, expected = np.arange(60), np.zeros(60)
+    for k in range(50):
+        rests = rests[1:] if k % 3 else rests[:]
+        expected[rests] += k + 1.0
+    assert x.grad.tolist() == expected.tolist()
+
+
+def test_a_view_of_all_of_a_view_has_its_index():
+    x = vg.Tensor(np.arange(12.0).reshape(3, 4), requires_grad=True) * 1.0
+    for view in (x[1:], x[1], x[:, 2], x[..., 1:3], x[None, 1:]):
+        again = view[:][:]
+        assert again._view.base is x and again.shape == view.shape
+        if again._view.view_fn is None:
+            assert again._view.index == view._view.index
+        again *= 2.0
+        assert again.detach().tolist() == view.detach().tolist()

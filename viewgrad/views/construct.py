@@ -26,6 +26,7 @@ __all__ = ["index_view", "make_view", "view_of_window", "view_replay"]
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 DEFAULT: Final = CreationMeta.DEFAULT
+WHOLE: Final = slice(None)
 
 
 def index_view(self: Tensor, index: Any, node_class: type[IndexViewBackward]) -> Tensor:
@@ -58,7 +59,8 @@ def view_of_window(self: Tensor, array: Array, index: Any, node_class: type[Inde
         view.source_edge = edge = self._edge
     else:
         view.base = base = parent.base
-        view.index = composed(parent.index, index, base._array.shape)
+        whole = type(index) is slice and index == WHOLE
+        view.index = parent.index if whole else composed(parent.index, index, base._array.shape)
         if view.index is None:
             return make_view(self, array, index, None, node_class)
         edge = parent.edge_of(self)
