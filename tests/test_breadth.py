@@ -591,3 +591,57 @@ def test_the_gradient_of_a_power_of_bools_has_the_dtype_of_the_base():
     (x ** vg.Tensor([True, False])).sum().backward()
     assert x.grad.dtype == np.float32
     assert x.grad.tolist() == [1.0, 0.0]
+
+
+# -- null spaces -------------------------------------------------------------------------------------------------------
+
+
+def null_space(a):
+    """The projector to what is orthogonal to the columns of `a`, by way of the vectors that span it."""
+    u = np.linalg.svd(a, full_matrices=True)[0]
+    others = u[..., a.shape[-1] :]
+    return others @ np.conj(np.swapaxes(others, -1, -2))
+
+
+def null_space_of_rows(a):
+    vh = np.linalg.svd(a, full_matrices=True)[2]
+    others = vh[..., a.shape[-2] :, :]
+    return np.conj(np.swapaxes(others, -1, -2)) @ others
+
+
+def by_inverse(a):
+    """The same for the columns, without a decomposition."""
+    adjoint = np.conj(np.swapaxes(a, -1, -2))
+    return np.eye(a.shape[-2]) - a @ np.linalg.inv(adjoint @ a) @ adjoint
+
+
+@pytest.mark.parametrize("kind", ["real", "complex"])
+@pytest.mark.parametrize("shape", [(4, 2), (5, 1), (3, 4, 3)])
+def test_null_spaces_have_derivatives_where_the_basis_does_not_matter(shape, kind):
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=shape) + (1j * rng.normal(size=shape) if kind == "complex" else 0)
+    weights = rng.normal(size=(*shape[:-2], shape[-2], shape[-2]))
+    a = vg.Tensor(values, requires_grad=True)
+
+    def of(projector):
+        return (np.real(projector) * weights).sum() + (np.real(projector[..., 0, :]) ** 2).sum()
+
+    (expected,) = grad(of(by_inverse(a)), a)
+    (found,) = grad(of(null_space(a)), a, create_graph=True)
+    np.testing.assert_allclose(found.detach(), expected, atol=1e-10)
+    rows = vg.Tensor(np.conj(np.swapaxes(values, -1, -2)), requires_grad=True)
+    (of_rows,) = grad(of(null_space_of_rows(rows)), rows)
+    np.testing.assert_allclose(np.conj(np.swapaxes(of_rows, -1, -2)), expected, atol=1e-10)
+    if kind == "real":
+        assert gradcheck(lambda a: of(null_space(a)) + np.linalg.svd(a)[1].sum(), a)
+        (first,) = grad(of(by_inverse(a)), a, create_graph=True)
+        (second,) = grad((first * weights[..., : shape[-1]]).sum(), a)
+        (again,) = grad((found * weights[..., : shape[-1]]).sum(), a)
+        np.testing.assert_allclose(again, second, atol=1e-7)
+
+
+def test_the_basis_of_a_null_space_has_no_derivative():
+    a = vg.Tensor(np.random.default_rng(3).normal(size=(4, 2)), requires_grad=True)
+    u = np.linalg.svd(a, full_matrices=True)[0]
+    with pytest.raises(DifferentiabilityError, match="only functions of the space"):
+        grad(u[:, 2].sum(), a)

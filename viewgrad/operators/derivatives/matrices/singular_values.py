@@ -22,15 +22,29 @@ from .decompositions import differences_of, largest, of_finite, on_diagonal, req
 __all__: list[str] = []
 
 
-def _reduced(grad: Any, size: int, *, rows: bool) -> Any:
-    """The gradient of the vectors that belong to singular values; that of others must be zero."""
-    kept, rest = (grad[..., :size, :], grad[..., size:, :]) if rows else (grad[..., :size], grad[..., size:])
-    if not is_known_zero(rest):
+def _of_null_space(others: Any, grad: Any, vectors: Any) -> Any:
+    """Return the gradient that the vectors of a null space send to `A @ V / s`, whose change turns them.
+
+    They move so that they stay orthogonal to `vectors`. Among themselves they are any basis, so a function of them must
+    not change if they are turned into each other, as the projector `N @ N.T` does not.
+
+    Arguments:
+        others: the vectors of the null space, as columns.
+        grad: their gradient.
+        vectors: the singular vectors that belong to singular values, as columns.
+
+    Raises:
+        DifferentiabilityError: for a function that depends on the choice of the basis.
+    """
+    turn = values_of(_skew(adjoint(others) @ grad))
+    allowed = np.finfo(turn.dtype).eps ** 0.5 * turn.shape[-1] * largest(grad)
+    if np.abs(turn).max(initial=0) > allowed:
         raise DifferentiabilityError(
-            "the singular vectors that full_matrices=True adds to those that belong to singular values are arbitrary, "
-            "so they have no derivative; use full_matrices=False, or viewgrad.linalg.null_projector(A), which has one"
+            "the singular vectors that full_matrices=True adds to those that belong to singular values are arbitrary: "
+            "only functions of the space that they span have a derivative, such as N @ N.T. Use full_matrices=False or "
+            "viewgrad.linalg.null_projector(A)"
         )
-    return kept
+    return -(others @ (adjoint(grad) @ vectors))
 
 
 def squared_differences(s: Any, used: Array | None = None) -> Any:
@@ -60,11 +74,24 @@ def _without_zero(s: Any, vectors: str, used: Array | None = None) -> Any:
 def svd_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any) -> Any:
     """The gradient of a matrix from those of its singular values and vectors."""
     k = s.shape[-1]
-    m, n = u.shape[-2], vh.shape[-1]
+    null_u = null_v = None
     if u.shape[-1] > k:
-        grad_u, u = _reduced(grad_u, k, rows=False), u[..., :k]
+        grad_u, others, u, rest = grad_u[..., :k], grad_u[..., k:], u[..., :k], u[..., k:]
+        null_u = None if is_known_zero(others) else _of_null_space(rest, others, u)
     if vh.shape[-2] > k:
-        grad_vh, vh = _reduced(grad_vh, k, rows=True), vh[..., :k, :]
+        grad_vh, others, vh, rest = grad_vh[..., :k, :], grad_vh[..., k:, :], vh[..., :k, :], vh[..., k:, :]
+        null_v = None if is_known_zero(others) else _of_null_space(adjoint(rest), adjoint(others), adjoint(vh))
+    result = _thin_gradient(grad_u, grad_s, grad_vh, u, s, vh)
+    if null_u is not None:
+        result = result + (null_u / _without_zero(s, "left")[..., None, :]) @ vh
+    if null_v is not None:
+        result = result + u @ adjoint(null_v / _without_zero(s, "right")[..., None, :])
+    return result
+
+
+def _thin_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any) -> Any:
+    """The gradient from those of the singular values, and of the vectors that belong to them."""
+    k, m, n = s.shape[-1], u.shape[-2], vh.shape[-1]
     has_u, has_v = not is_known_zero(grad_u), not is_known_zero(grad_vh)
     grad_s = of_positive(grad_s, s)
     if not has_u and not has_v:
