@@ -245,3 +245,30 @@ def test_data_is_assigned_to_in_place(x):
     assert x.detach().tolist() == [12.0, 10.0]
     with pytest.raises(AutogradError):
         x.sum().data += 1.0
+
+
+def test_a_retained_gradient_that_went_to_an_earlier_value_is_told_of(x):
+    def programs():
+        for write in ("another part", "the tensor itself"):
+            y = x * 2.0
+            view = y[:1]
+            view.retain_grad()
+            result = (view * view).sum()
+            if write == "another part":
+                y[1:] *= 3.0
+            else:
+                view *= 3.0
+            yield view, result, y
+
+    for view, result, _ in programs():
+        result.backward()
+        with pytest.warns(NonLeafGradWarning, match=r"although it retains it.* clone\(\)"):
+            assert view.grad is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for view, _, _ in programs():
+            (view * view).sum().backward()  # of the value that it has now
+            assert view.grad.tolist() == [2 * view.detach().item()]
+        kept = (x * 2.0)[:1]
+        kept.retain_grad()
+        assert kept.grad is None

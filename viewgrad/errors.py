@@ -877,6 +877,7 @@ class NonLeafGradWarning(Documented, UserWarning):
     You have read the `grad` of a tensor that was computed. No backward pass fills it in.
 
     - Call `retain_grad()` on the tensor before the backward pass.
+    - If it retains its gradient and was written to since, compute with a `clone()` that retains its own.
     - Or ask for the gradient: `grad(result, tensor)`. See why is my grad None.
 
     Example:

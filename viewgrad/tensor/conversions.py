@@ -311,11 +311,20 @@ def _told(by: str, file: str, number: int) -> str:
     return next((said for pattern, said in NUMBERED if pattern.search(line)), KEEPING[by])
 
 
-def warn_of_missing_grad() -> None:
-    """Warn, at the line of the caller's caller, of reading the `grad` of a tensor that was computed."""
+def warn_of_missing_grad(is_retained: bool) -> None:
+    """Warn, at the line of the caller's caller, of reading the `grad` of a tensor that was computed.
+
+    Arguments:
+        is_retained: whether it retains its gradient, but was written to since.
+    """
     warnings.warn(
-        "the grad of a tensor that is no leaf stays None: backward passes fill in that of leaves. Call retain_grad() "
-        "on the tensor before, or ask for the gradient by viewgrad.autograd.grad(result, tensor)",
+        "the grad of this tensor is None although it retains it: the tensor, or another part of its base, was written "
+        "to after retain_grad(), and what was computed before has the gradient of the earlier value. Retain that of a "
+        "clone() and compute with it, or ask for the gradient by viewgrad.autograd.grad(result, tensor) before the "
+        "write"
+        if is_retained
+        else "the grad of a tensor that is no leaf stays None: backward passes fill in that of leaves. Call "
+        "retain_grad() on the tensor before, or ask for the gradient by viewgrad.autograd.grad(result, tensor)",
         NonLeafGradWarning,
         stacklevel=3,
     )

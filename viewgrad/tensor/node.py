@@ -154,6 +154,7 @@ class NodeHooks:
         before: what is to be called before the node runs.
         after: what is to be called after it has run.
         accumulated: of a leaf's node, what is to be called when the leaf has accumulated.
+        has_moved: whether a tensor in `retained` had another history when it was asked to retain its gradient.
     """
 
     tensor: dict[int, dict[int, Any]] = attrs.Factory(dict)
@@ -162,6 +163,7 @@ class NodeHooks:
     before: dict[int, Callable[..., Any]] = attrs.Factory(dict)
     after: dict[int, Callable[..., Any]] = attrs.Factory(dict)
     accumulated: dict[int, Callable[..., Any]] = attrs.Factory(dict)
+    has_moved: bool = False
 
 
 @attrs.define(eq=False)

@@ -231,8 +231,10 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         try:
             return self._grad
         except AttributeError:
-            if not (self.is_leaf or self.retains_grad):
-                warn_of_missing_grad()
+            if not self.is_leaf:
+                hooks = node_of(current_edge(self)).hooks if self.retains_grad else None  # type: ignore[union-attr]
+                if hooks is None or hooks.has_moved:
+                    warn_of_missing_grad(hooks is not None)
             return None
 
     @grad.setter

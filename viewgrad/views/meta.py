@@ -380,6 +380,7 @@ def move_retained(tensor: Tensor, old: Node | Edge, edge: OptionalEdge) -> None:
         hooks = hooks_of(node_of(edge))
         for retained in moved.retained.values():
             hooks.retained[input_nr_of(edge)] = retained
+            hooks.has_moved = True
         hooks.following.update(moved.following)
         let_follow(moved)
 
