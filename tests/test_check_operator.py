@@ -71,7 +71,8 @@ def operators_as_before():
 
 
 def check(entry):
-    return check_operator(entry.make(), *copy.deepcopy(entry.args), **entry.kwargs)
+    float32 = {"float32": True} if "dtypes" in entry.properties else {}
+    return check_operator(entry.make(), *copy.deepcopy(entry.args), **{**float32, **entry.kwargs})
 
 
 @pytest.fixture
@@ -207,7 +208,11 @@ def test_the_gallery_is_large():
     assert len(WRONG) >= 350
     assert len(RIGHT) >= 250
     meant = {name for entry in WRONG.values() for name in entry.properties if name}
-    assert meant == set(PROPERTIES) - {"not computed where not needed"}  # which is noted, and no fault
+    assert meant == set(PROPERTIES) - {
+        "not computed where not needed",  # which is noted, and no fault
+        "threads",  # of which `faults.py` has examples
+        "digits of gradients",
+    }
     assert TENSOR_FUNCTIONS
     assert all(module.__doc__ for module in GALLERY)
 
@@ -292,7 +297,7 @@ def test_modes_are_as_before_after_a_check():
 
 def test_a_check_of_a_simple_operator_is_short():
     """In the number of its examples, which take two or three thousandths of a second each."""
-    for operator, most in ((vg.exp, 500), (lambda x: vg.tanh(x) * 2.0, 350)):
+    for operator, most in ((vg.exp, 550), (lambda x: vg.tanh(x) * 2.0, 400)):
         assert sum(check_operator(operator, A).examples.values()) < most
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-__all__ = ["AS_OBJECTS_LIE", "RIGHT", "WRONG", "Entry", "right", "wrong"]
+__all__ = ["AS_OBJECTS_LIE", "FIRST_WRITTEN", "RIGHT", "WRONG", "Entry", "right", "wrong"]
 
 
 @attrs.frozen
@@ -21,6 +21,7 @@ class Entry:
         args: what it is checked with.
         kwargs: the same, by keyword.
         properties: those of which one must find the fault; none for a correct operator.
+        means: what its author tells the kit: a surrogate, a structure, a domain.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Entry:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     properties: tuple[str, ...] = ()
+    means: dict[str, Any] = attrs.Factory(dict)
 
 
 # What finds an operator that knows objects by their places, which others have later: any property.
@@ -35,6 +37,7 @@ AS_OBJECTS_LIE = ("",)
 
 WRONG: dict[str, Entry] = {}
 RIGHT: dict[str, Entry] = {}
+FIRST_WRITTEN: dict[str, Entry] = {}
 
 # Ordinary numbers: none of them special, none twice.
 M = np.array([[0.7, -1.3, 2.1], [1.9, 0.4, -0.6]])

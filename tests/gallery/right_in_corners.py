@@ -383,6 +383,21 @@ def make_slopes_remembered_by_bytes():
 
 
 @right(M)
+class FailsWithoutElements(Function):
+    """An error in the backward pass of a call that the user did not make is a refusal."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * 2.0 + 0.0 * x.reshape(-1)[0]
+
+
+@right(M, switched_off={"threads": "all calls share one buffer"})
 class GradientsInOneBuffer(Function):
     """The library copies what somebody else holds."""
 

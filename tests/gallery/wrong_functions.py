@@ -676,19 +676,6 @@ class WrongForRows(Function):
         return grad * (2.0 if x.ndim == 0 or x.shape[0] != 1 else 1.0) * x
 
 
-@wrong(M, by="shapes")
-class FailsWithoutElements(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * 2.0
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * 2.0 + 0.0 * x.reshape(-1)[0]
-
-
 @wrong(M, V, by=("shapes", "gradients"))
 class BroadcastsOnlyTheSecond(Function):
     @staticmethod

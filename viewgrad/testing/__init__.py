@@ -6,7 +6,7 @@ from .checks import Mismatch, check_program
 from .features import FEATURES, check_feature
 from .functions import ProgramFunction, function_of
 from .generator import ProgramGenerator
-from .kit import PROPERTIES, Failure, Report, check_operator, property_test
+from .kit import PROPERTIES, Failure, Report, check_operator, profile, property_test, set_profile
 from .program import Program
 from .strategies import array_indices, basic_indices, programs, tensors, views_of
 
@@ -27,8 +27,10 @@ __all__ = [
     "check_program",
     "compare_backends",
     "function_of",
+    "profile",
     "programs",
     "property_test",
+    "set_profile",
     "program_ops",
     "tensors",
     "views_of",

@@ -1,4 +1,4 @@
-"""The kit from the command line.
+"""The kit on the command line.
 
 python -m viewgrad.testing my_package.operators:softclip --call "np.linspace(-2, 2, 5), limit=1.5"
 python -m viewgrad.testing compare --programs 10000 --backends viewgrad torch jax
@@ -19,16 +19,17 @@ from ..autograd.function import Function
 from ..progress import ProgressBar
 from .backends import BACKENDS, compare_many
 from .kit import Failure, check_operator
+from .kit.contract import near_matches
 from .kit.operator_under_test import declared
 
 __all__ = ["main"]
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Check an operator, or compare backends; returns 1 where something is wrong.
+    """Check an operator, or compare backends; returns 1 if something is wrong.
 
     Arguments:
-        argv: the arguments of the command line; those of the process where left out.
+        argv: the arguments of the command line; by default those of the process.
     """
     given = sys.argv[1:] if argv is None else argv
     return _compare(given[1:]) if given[:1] == ["compare"] else _check(given)
@@ -38,26 +39,70 @@ def _check(given: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m viewgrad.testing", description="Check an operator of your own.")
     parser.add_argument("operator", help="module:name, or `compare`, which has a help of its own")
     parser.add_argument("--call", default="", metavar="ARGUMENTS", help="Python, in which np and vg are known")
+    parser.add_argument("--only", action="append", metavar="PROPERTY", help="check this property; may be repeated")
+    parser.add_argument("--seconds", type=float, help="CPU time for derived calls (default: 2)")
+    parser.add_argument("--order", type=int, choices=(1, 2), help="1 to leave out second derivatives")
     parser.add_argument(
-        "--only", action="append", metavar="PROPERTY", help="look at this property alone; may be repeated"
+        "--fail-fast", action="store_true", help="stop at the first property that does not hold, and report it alone"
     )
     options = parser.parse_args(given)
     sys.path.insert(0, "")
-    module, _, name = options.operator.partition(":")
-    operator: Any = importlib.import_module(module)
-    for part in name.split("."):
-        operator = getattr(operator, part)
-    args, kwargs = _arguments(operator, options.call)
+    operator = _operator_named(parser, options.operator)
+    try:
+        args, kwargs = _arguments(operator, options.call)
+    except Exception as error:
+        parser.error(f"--call {options.call!r}: {type(error).__name__}: {error}")
+    chosen = {name: getattr(options, name) for name in ("only", "seconds", "order")}
     bar = ProgressBar()
     try:
-        report = check_operator(operator, arguments=args, options=kwargs, only=options.only, progress=bar.update)
+        report = check_operator(
+            operator, arguments=args, keywords=kwargs, keep_going=not options.fail_fast, progress=bar.update, **chosen
+        )
     except Failure as failure:
         bar.finish()
         print(failure)
         return 1
+    except ValueError as error:
+        bar.finish()
+        parser.error(str(error))
     bar.finish()
     print(report)
     return 0
+
+
+def _operator_named(parser: argparse.ArgumentParser, text: str) -> Any:
+    """The operator that `module:name` stands for; an error of the command line where there is none."""
+    module_name, _, name = text.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module_name.startswith(error.name):
+            raise  # of an import within it
+        parser.error(f"there is no module called {error.name!r} in the current folder or among what is installed")
+    operators = [key for key, value in vars(module).items() if _is_operator(value, module_name)]
+    there_are = f"{module_name} has {', '.join(operators)}" if operators else f"{module_name} has no operators"
+    if not name:
+        parser.error(f"say which operator, as in {module_name}:{operators[0] if operators else 'name'}; {there_are}")
+    operator: Any = module
+    for part in name.split("."):
+        if not hasattr(operator, part):
+            near = near_matches(part, operators if operator is module else list(vars(operator)))
+            told = near if near.startswith("did you mean") else ""
+            parser.error(f"{module_name} has no {name!r}; {told}{there_are}")
+        operator = getattr(operator, part)
+    if not callable(operator):
+        parser.error(f"{text} is no operator but {type(operator).__name__}; {there_are}")
+    return operator
+
+
+def _is_operator(value: Any, module_name: str) -> bool:
+    """Whether a module's own value can be checked: a declared operator, a custom `Function`, or a function."""
+    if declared(value) is not None:
+        return True
+    own = getattr(value, "__module__", None) == module_name
+    if isinstance(value, type):
+        return own and issubclass(value, Function)
+    return own and callable(value)
 
 
 def _arguments(operator: Any, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What a call gives in plain circumstances: the reference for all others."""
+"""Values and gradients of a plain call, with which all variations of it are compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from .arguments import Example, outputs_of
 from .operator_under_test import OperatorUnderTest, Refused, quiet, refusals
-from .properties.gradients import weights_like
+from .properties.weights import weights_like
 from .script import Script
 
 __all__ = ["Baseline", "of_single_precision", "baseline_results"]
@@ -60,9 +60,18 @@ class Baseline:
         """A tolerance of double precision, or of single precision where that is what was computed in."""
         return max(tolerance, 1e-5) if self.single else tolerance
 
-    def script(self, title: str, wanted: tuple[int, ...] | None = None, *, called: bool = True) -> Script:
-        """The beginning of a program: leaves, gradients to be given, and the call."""
-        script = Script(self.subject, title, self.example)
+    def script(
+        self, title: str, wanted: tuple[int, ...] | None = None, *, called: bool = True, derived: bool = False
+    ) -> Script:
+        """The beginning of a program: leaves, gradients to be given, and the call.
+
+        Arguments:
+            title: the property.
+            wanted: the slots that require grad; those of the example where left out.
+            called: whether to call the operator.
+            derived: whether what follows is another call than the user's.
+        """
+        script = Script(self.subject, title, self.example, derived)
         script.leaves(wanted)
         for i, start in self.starts.items():
             script.let(f"u{i}", start)
@@ -90,12 +99,34 @@ class Baseline:
             f"[{', '.join(starts.format(i) for i in numbers)}], allow_unused=True{', ' if options else ''}{options})"
         )
 
+    def plain_call(self, of_gradients: bool = False) -> list[str]:
+        """The lines that make the call alone, on tensors p0, p1, ...; with its gradients `slopes` where asked for."""
+        wanted = self.example.wanted if of_gradients else ()
+        lines = [
+            f"p{k} = vg.Tensor(a{k}{', requires_grad=True' if k in wanted else ''})"
+            for k in range(len(self.example.arrays))
+        ]
+        names = "p{}.clone()" if self.subject.written else "p{}"
+        lines.append(f"plain = {Script(self.subject, '', self.example).expression(names)}")
+        if of_gradients:
+            lines.append(self.gradient_line("slopes", "plain", leaf="p{}", options=""))
+        return lines
+
     def expect_values(self, script: Script, result: str = "y", oracle: str = "a plain call", **tolerance: Any) -> None:
-        """Compare all outputs with the plain ones."""
+        """Compare all outputs with those of a plain call."""
         tolerance = {"rtol": self.loose(1e-9), "atol": self.loose(1e-11)} | tolerance
+        script.preamble = self.plain_call() if self.literal else []
         for i, (path, value) in enumerate(zip(self.paths, self.values, strict=True)):
             what = "the result" if len(self.paths) == 1 else f"result {i}"
-            script.expect(f"{result}{path}", value, what, oracle, **tolerance)
+            by = f"plain{path}.detach().numpy()" if self.literal else ""
+            script.expect(f"{result}{path}", value, what, oracle, by=by, **tolerance)
+
+    @property
+    def literal(self) -> bool:
+        """Whether all options of the call can be written down in any place of a program."""
+        script = Script(self.subject, "", self.example)
+        script.expression()
+        return not script.constants
 
     def expect_gradients(
         self,
@@ -107,18 +138,22 @@ class Baseline:
         what: str = "the gradient",
         **tolerance: Any,
     ) -> None:
-        """Compare gradients with the plain ones, times a factor."""
+        """Compare gradients with those of a plain call, times a factor."""
         wanted = self.example.wanted if slots is None else slots
         given = max((float(np.abs(start).max(initial=0.0)) for start in self.starts.values()), default=0.0)
+        script.preamble = self.plain_call(of_gradients=True) if self.literal else []
         for i, k in enumerate(wanted):
-            expected = self.gradients[self.example.wanted.index(k)] * factor
+            number = self.example.wanted.index(k)
+            expected = self.gradients[number] * factor
             size = float(np.abs(expected).max(initial=0.0))
             left = 1e-15 * abs(factor) * given  # of gradients that cancel
             atol = self.loose(1e-11) * (size + 1e-290 if factor != 1.0 else max(size, 1.0)) + left
             options = {"rtol": self.loose(1e-9), "atol": atol} | tolerance
             told = f"{what} with respect to {self.example.named(k)}"
-            kind = self.gradients[self.example.wanted.index(k)].dtype
-            script.expect(f"{name}[{i}]", expected.astype(kind), told, oracle, **options)
+            kind = self.gradients[number].dtype
+            by = f"slopes[{number}].numpy()" if self.literal and size else ""
+            by = f"({factor!r} * {by})" if by and factor != 1.0 else by
+            script.expect(f"{name}[{i}]", expected.astype(kind), told, oracle, by=by, **options)
 
     def same_results(
         self, script: Script, one: str, other: str, told: str, oracle: str, *, rtol: float, atol: float
@@ -127,7 +162,8 @@ class Baseline:
         for i, path in enumerate(self.paths):
             expected = script[f"{other}{path}"]._array.copy()
             rough = {"rtol": self.loose(rtol), "atol": self.loose(atol)}
-            script.expect(f"{one}{path}", expected, f"result {i} {told}", oracle, **rough)
+            by = f"{other}{path}.detach().numpy()"
+            script.expect(f"{one}{path}", expected, f"result {i} {told}", oracle, by=by, **rough)
 
     def same_gradients(self, script: Script, one: str, other: str, what: str, oracle: str) -> None:
         """Compare the gradients that the program calls `one` with those that it calls `other`."""
@@ -142,6 +178,7 @@ class Baseline:
                 oracle,
                 rtol=self.loose(1e-11),
                 atol=self.loose(1e-12) * size,
+                by="" if expected is None else f"{other}[{i}].numpy()",
             )
 
 
@@ -154,9 +191,11 @@ def baseline_results(subject: OperatorUnderTest, example: Example, title: str) -
     """
     try:
         return _baseline_results(subject, example)
-    except (Refused, KeyboardInterrupt):
+    except Refused:
         raise
-    except Exception:
+    except Exception as error:
+        if example.label:
+            raise Refused(f"the backward pass refuses: {type(error).__name__}: {error}") from error
         script = Script(subject, title, example)
         script.leaves()
         script.call(f"y = {script.expression()}")
@@ -167,7 +206,8 @@ def baseline_results(subject: OperatorUnderTest, example: Example, title: str) -
                 f"g = grad(y{path}, [{', '.join(f'x{k}' for k in example.wanted)}], vg.Tensor(u), "
                 "allow_unused=True, retain_graph=True)"
             )
-        raise
+        script.fail(f"a call or its backward pass raised {type(error).__name__} once, and not again: {error}", error)
+        raise AssertionError from error
 
 
 def _baseline_results(subject: OperatorUnderTest, example: Example) -> Baseline:

@@ -1,21 +1,84 @@
-"""How many of many calls are looked at."""
+"""The time that a check may take, and which of many calls are checked in it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from typing import Final
+
+import attrs
 
 from .arguments import Example
 
-__all__ = ["some", "within"]
+__all__ = ["PROFILES", "Budget", "profile", "set_profile", "some"]
+
+PROFILES: Final = {"quick": 0.5, "default": 2.0, "thorough": 60.0}  # CPU seconds of a check
+CALLS: Final = 400  # of the user's call, for which there must be time in any case
+SHARE: Final = 0.25  # of what is left, after which every fourth call of a family is checked
 
 
-def within(seconds: float, examples: Iterable[Example]) -> Iterator[Example]:
-    """All of them while they take so long; then every fourth."""
-    began = time.process_time()
-    for number, example in enumerate(examples):
-        if number % 4 == 0 or time.process_time() - began < seconds:
-            yield example
+class _Chosen:
+    """The profile in force."""
+
+    name = "default"
+
+
+def profile() -> str:
+    """The name of the profile in force."""
+    return _Chosen.name
+
+
+def set_profile(name: str) -> None:
+    """Choose how long each check may take where it is not told.
+
+    Arguments:
+        name: "quick" (half a second of CPU time), "default" (two) or "thorough" (a minute).
+
+    Raises:
+        ValueError: for another name.
+    """
+    if name not in PROFILES:
+        raise ValueError(f"no profile is called {name!r}; there are {', '.join(PROFILES)}")
+    _Chosen.name = name
+
+
+@attrs.define
+class Budget:
+    """What is left of the time of a check, by the CPU's clock.
+
+    Arguments:
+        seconds: in all.
+        began: when it began.
+    """
+
+    seconds: float
+    began: float = attrs.Factory(time.process_time)
+
+    @property
+    def left(self) -> float:
+        """The seconds left; negative when they are used up."""
+        return self.seconds - (time.process_time() - self.began)
+
+    def at_least(self, call: float) -> None:
+        """Leave time for a slow operator.
+
+        Arguments:
+            call: the seconds that one call of it takes.
+        """
+        self.seconds = max(self.seconds, CALLS * call)
+
+    def within(self, examples: Iterable[Example], most: float = float("inf")) -> Iterator[Example | None]:
+        """The examples while there is time, then every fourth, then None for each.
+
+        Arguments:
+            examples: the calls, the most telling ones first.
+            most: seconds after which every fourth is taken.
+        """
+        began, soft = time.process_time(), min(most, max(SHARE * self.left, 0.0))
+        for number, example in enumerate(examples):
+            spent = time.process_time() - began
+            in_turn = spent < soft or number % 4 == 0
+            yield example if in_turn and self.left > 0 else None
 
 
 def some(examples: Iterator[Example], step: int) -> Iterator[Example]:

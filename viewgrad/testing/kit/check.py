@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,8 @@ from hypothesis import currently_in_test_context
 
 from ...autograd.function import Function
 from ...operators.language.spec import Operator
-from .hypothesis_calls import calls_like, check_declared, check_drawn, holds_strategies
+from .contract import Contract, near_matches
+from .hypothesis_calls import calls_like, check_declared, check_drawn, check_within_test, holds_strategies
 from .operator_under_test import declared
 from .report import Report
 from .run import Check
@@ -22,55 +24,83 @@ def check_operator(
     operator: Callable[..., Any],
     *positional: Any,
     arguments: Sequence[Any] | None = None,
+    keywords: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
     inplace: Callable[..., Any] | None = None,
     reference: Callable[..., Any] | None = None,
-    domain: tuple[float, float] | None = None,
+    surrogate: Callable[..., Any] | None = None,
+    domain: Any = None,
+    valid: Callable[..., bool] | None = None,
+    structure: Mapping[Any, Any] | None = None,
     dtype_kinds: str | None = None,
+    float32: bool | None = None,
+    disturb: Callable[..., Any] | None = None,
     order: int | None = None,
     only: str | Sequence[str] | None = None,
     switched_off: Mapping[str, str] | None = None,
+    keep_going: bool = False,
+    seconds: float | None = None,
     max_examples: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
-    **keywords: Any,
+    **rest: Any,
 ) -> Report:
     """Check everything that an operator promises, at the arguments given and at others derived from them.
 
-    Its gradients are held against finite differences: at special points, in other shapes, with other options, with
-    complex numbers where it is meant for them. They must not depend on how tensors lie in memory, on what becomes of
-    them afterwards, or on other calls. Forward mode, second derivatives and the in-place form are checked where there
-    are any. `PROPERTIES` names all that is looked at. An operator may refuse a call by an error; it must not be wrong.
+    Its gradients are compared with finite differences: at special points, in other shapes, with other options, with
+    complex numbers if it is meant for them. They must not depend on the layout of tensors in memory, on what happens to
+    them afterwards, on other calls, or on other threads. Forward mode, second derivatives and the in-place form are
+    checked if there are any. `PROPERTIES` has the names of all properties.
+
+    An operator may refuse a derived call with an error, in forward or in backward. It must not be wrong.
 
     Arguments:
         operator: an operator of `define_op`, a `Function` or its `apply`, an in-place form, or any function of tensors.
-            Its result holds tensors, in tuples, lists and dicts if it likes.
+            Its result holds tensors, possibly in tuples, lists and dicts.
         positional: its arguments. Tensors and arrays are found in lists, tuples and dicts as well; arrays become
             tensors. If a tensor that requires grad is among them, those that do are differentiated, else all of float
-            or complex dtype. An argument may be a Hypothesis strategy. A declared operator that is
-            given none is checked at its own samples.
+            or complex dtype. An argument may be a Hypothesis strategy. A declared operator without arguments is checked
+            at its own samples.
         arguments: more positional arguments, as a sequence.
-        options: keyword arguments of the operator. If they are given so, all other keywords are those of the check.
-        inplace: its in-place form, which writes the result over the first argument; that of an operator of `define_op`
-            is known.
-        reference: what it computes, for arrays.
-        domain: the interval in which it is to be checked.
-        dtype_kinds: "fc" to insist on complex numbers, "f" to leave them out. Left out, they are insisted on where an
-            argument is complex or the operator's source speaks of complex numbers. Where it does not, and its gradients
-            are wrong for them, the report says so.
-        order: 1 to leave out second derivatives; 2 where left out.
-        only: the properties to look at; all where left out.
-        switched_off: properties not to look at, each with the reason, which the report shows.
-        max_examples: how many calls Hypothesis draws, from strategies among the arguments, or else like the call given.
-            Where left out, it is a tenth of what its profile says, or else none.
+        keywords: keyword arguments of the operator, as a mapping. If it is given, `rest` must be empty.
+        options: the values to try, by argument: ``{"slope": [0.1, 0.2]}``. No others are tried. If the call does not
+            give the argument and it has no default, the first value is used. A value that is not a list is a keyword
+            argument of the operator.
+        inplace: its in-place form, which overwrites its first argument with the result; that of an operator of
+            `define_op` is known.
+        reference: computes the same values from arrays.
+        surrogate: a function of tensors whose derivative the gradient is meant to be (straight-through estimators,
+            gradient reversal). It is called with the operator's arguments; its own gradient is trusted.
+        domain: the interval ``(low, high)`` in which to check, or one interval or None for each argument, in a
+            sequence or a mapping from names.
+        valid: says whether the operator is meant for a call; it is called with the arguments, arrays in place of
+            tensors.
+        structure: by name or position, "symmetric", "triangular", "positive definite", or a projection of arrays. The
+            argument is perturbed within the structure, and derived calls have it.
+        dtype_kinds: "fc" to insist on complex numbers, "f" to leave them out. Left out, they are insisted on if an
+            argument is complex or the operator's source mentions complex numbers. Otherwise, wrong gradients of complex
+            numbers are noted in the report.
+        float32: True to insist that results of float32 arguments have dtype float32. Left out, it is insisted on if an
+            argument has that dtype, and noted otherwise.
+        disturb: changes state that the operator may hold (calls another of its methods); called with the operator, or
+            without arguments. The operator must give the same values after it.
+        order: 1 to leave out second derivatives; 2 by default.
+        only: the properties to check; all by default.
+        switched_off: properties not to check, with the reason, which the report shows.
+        keep_going: whether to go on after a failure and report all properties that do not hold, the most basic first.
+        seconds: the CPU time for derived calls, 2 by default. The report says what was left out. An operator that is
+            slow itself gets the time of 400 calls.
+        max_examples: how many calls Hypothesis draws: from strategies among the arguments, or else similar to the given
+            call. By default a tenth of what its profile says, or none.
         progress: is called with the name of each property, its number and the number of all.
-        keywords: keyword arguments of the operator. Where it has an argument of the same name as one of the check
-            (`order`, say), that is meant.
+        rest: keyword arguments of the operator. If it has an argument with the name of one of the check (`order`, say),
+            that is meant.
 
     Returns:
         The report, which can be printed.
 
     Raises:
-        Failure: where a property does not hold: the message has both numbers, and a program that fails in the same way.
+        Failure: if a property does not hold. The message has both numbers, and a program that fails in the same way.
+        TypeError: for a keyword that neither the check nor the operator has.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -79,32 +109,88 @@ def check_operator(
         >>> "special points" in report.examples
         True
     """
-    own = set() if options is not None else _own_parameters(operator)
+    own = set() if keywords is not None else _own_parameters(operator)
     chosen: dict[str, Any] = {
-        "inplace": inplace, "reference": reference, "domain": domain, "dtype_kinds": dtype_kinds, "order": order,
-        "only": only, "switched_off": switched_off, "max_examples": max_examples,
+        "inplace": inplace, "reference": reference, "surrogate": surrogate, "domain": domain, "valid": valid,
+        "structure": structure, "dtype_kinds": dtype_kinds, "float32": float32, "disturb": disturb, "order": order,
+        "only": only, "seconds": seconds, "max_examples": max_examples, "options": options,
+        "switched_off": switched_off,
     }  # fmt: skip
-    for name in own & chosen.keys():  # what the operator calls so itself
+    for name in own & chosen.keys():  # arguments of the operator that have the same name
         if chosen[name] is not None:
-            keywords[name] = chosen[name]
+            rest[name] = chosen[name]
         chosen[name] = None
-    chosen["order"] = 2 if chosen["order"] is None else chosen["order"]
     args = tuple(positional) + tuple(arguments or ())
     max_examples = chosen.pop("max_examples")
+    dtype_kinds = chosen.pop("dtype_kinds")
+    given, tried = _options_of(operator, chosen.pop("options") or {}, args, rest)
+    kwargs = rest | dict(keywords or {}) | given
+    _require_known(operator, rest)
+    contract = Contract(
+        options=tried,
+        structure=chosen.pop("structure") or {},
+        complex=None if dtype_kinds is None else "c" in dtype_kinds,
+        **{name: chosen.pop(name) for name in ("inplace", "reference", "surrogate", "domain", "valid", "disturb")},
+    )
+    chosen["order"] = 2 if chosen["order"] is None else chosen["order"]
 
     def make(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Check:
-        return Check.of(operator, args, kwargs, progress=progress, **chosen)
+        return Check.of(operator, args, kwargs, contract=contract, keep_going=keep_going, progress=progress, **chosen)
 
-    kwargs = keywords | dict(options or {})
     row = declared(operator)
     if row is not None and not args and not kwargs:
         return check_declared(make, row)
     if holds_strategies((args, kwargs)):
         return check_drawn(make, args, kwargs, max_examples, _name_of(operator))
+    if currently_in_test_context():
+        place = sys._getframe(1).f_code
+        report = check_within_test(operator, place, (args, kwargs), lambda: make(args, kwargs))
+        return Report(_name_of(operator)) if report is None else report
     report = make(args, kwargs).run()
-    if max_examples and not currently_in_test_context():
+    if max_examples:
         check_drawn(make, *calls_like(args, kwargs), max_examples, _name_of(operator), after=report)
     return report
+
+
+def _options_of(
+    operator: Any, options: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """The keyword arguments among the options, and the values to try.
+
+    Raises:
+        ValueError: for an empty list.
+    """
+    given, tried = {}, {}
+    parameters = _parameters(operator)
+    for name, values in options.items():
+        if type(values) is not list:
+            given[name] = values
+            continue
+        if not values:
+            raise ValueError(f"options={{{name!r}: []}} has no value to try")
+        tried[name] = values
+        names = list(parameters)
+        positional = name in parameters and names.index(name) < len(args)
+        default = parameters[name].default if name in parameters else inspect.Parameter.empty
+        if name not in kwargs and not positional and default is inspect.Parameter.empty:
+            given[name] = values[0]
+    return given, tried
+
+
+def _require_known(operator: Any, rest: Mapping[str, Any]) -> None:
+    """Refuse a keyword that is close to an option of the check, and that the operator does not have.
+
+    Raises:
+        TypeError: with the name that was probably meant.
+    """
+    parameters = _parameters(operator)
+    if not parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return
+    known = set(inspect.signature(check_operator).parameters) - {"operator", "positional", "rest"}
+    for name in rest:
+        if name not in parameters:
+            told = near_matches(name, sorted({*known, *parameters})).rstrip("; ")
+            raise TypeError(f"neither check_operator nor {_name_of(operator)} has an argument {name!r}; {told}")
 
 
 def _name_of(operator: Any) -> str:
@@ -113,13 +199,28 @@ def _name_of(operator: Any) -> str:
 
 
 def _own_parameters(operator: Any) -> set[str]:
-    function = operator
     if isinstance(operator, Operator):
         return {argument.name for argument in operator.signature.arguments}
-    owner = getattr(operator, "__self__", None)
-    if isinstance(owner, type) and issubclass(owner, Function):
-        function = owner.forward
+    return set(_parameters(operator, context=True))
+
+
+def _parameters(operator: Any, context: bool = False) -> dict[str, inspect.Parameter]:
+    """The parameters of an operator by name; none where they are unknown.
+
+    Arguments:
+        operator: as it was given.
+        context: whether the `ctx` of a custom function is among them.
+    """
+    row = declared(operator)
+    function: Any = operator if row is None else row.function
+    owner = operator if isinstance(operator, type) else getattr(operator, "__self__", None)
+    custom = isinstance(owner, type) and issubclass(owner, Function)
+    if custom:
+        function = owner.forward  # type: ignore[union-attr]
     try:
-        return set(inspect.signature(function).parameters)
+        parameters = dict(inspect.signature(function).parameters)
     except (TypeError, ValueError):
-        return set()
+        return {}
+    if custom and not context and owner.setup_context is Function.setup_context and parameters:  # type: ignore[union-attr]
+        del parameters[next(iter(parameters))]
+    return parameters

@@ -25,7 +25,8 @@ class Failure(Mismatch):
         found: what the operator gives there.
         expected: what it should be.
         entries: the elements that differ, with both numbers; the worst ones of many.
-        program: Python that fails in the same way in a fresh interpreter.
+        program: Python that fails in the same way in a fresh interpreter, and passes once the operator is mended.
+        others: the failures of other properties, where the check went on.
     """
 
     def __init__(
@@ -48,6 +49,15 @@ class Failure(Mismatch):
         self.expected = expected
         self.entries = tuple(entries)
         self.program = ""
+        self.others: tuple[Failure, ...] = ()
+        self.standalone_program = ""
+
+    def standalone(self) -> str:
+        """Return the program of the failure with the operator's source in it, without imports of the user's modules.
+
+        Where a source cannot be found, the import stays.
+        """
+        return self.standalone_program or self.program
 
     @property
     def is_of_digits(self) -> bool:

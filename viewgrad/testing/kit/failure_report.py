@@ -1,15 +1,17 @@
-"""What is told of a failure: the property, the call, the entries that differ, and a program that fails when pasted."""
+"""The message of a failure: the property, the call, the entries that differ, and a program that fails when pasted."""
 
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from ...operators.language.spec import Operator
 from ...tensor.tensor import Tensor
 from .arguments import Example, outputs_of
 from .failure import Failure
@@ -18,45 +20,80 @@ from .operator_under_test import OperatorUnderTest, patience, quiet
 from .reproduction import HEADER, definition_of, source_of
 from .script import Script
 
-__all__ = ["definitions_of", "fresh_source_of", "tell"]
+__all__ = ["definitions_of", "fresh_source_of", "tell", "together"]
 
-PATIENCE: Final = 6.0  # seconds for a program that is tried
+PATIENCE: Final = 3.0  # seconds for a program that is tried
+SEARCH: Final = 5.0  # CPU seconds in which to find a program that fails
 TRIES: Final = 25
 OFTEN: Final = "for _ in range({}):  # it fails by chance, or where an object lies where another one has been"
 FILE: Final = "<program of a failure>"
 
 
-def definitions_of(subject: OperatorUnderTest, given: Any) -> list[str]:
-    """The operator as Python, as it is before the check."""
+def definitions_of(subject: OperatorUnderTest, given: Any, standalone: bool = False) -> dict[str, list[str]]:
+    """Python lines that define the operator, and what belongs to it, by name.
+
+    Arguments:
+        subject: the operator.
+        given: the operator as the user gave it.
+        standalone: whether to write the source down where it could be imported.
+    """
     operator = subject.operator
+    thing, apply = given, ""
     if subject.custom is not None:
-        lines = definition_of("operator", subject.custom, ".apply")
+        thing, apply = subject.custom, ".apply"
     elif operator is not None:
-        lines = definition_of("operator", operator if operator.user_defined else subject.function)
-    else:
-        lines = definition_of("operator", given)
-    if subject.inplace is None:
-        return lines
-    if operator is not None and subject.inplace == operator.inplace:
-        return [*lines, f"inplace = {'operator.inplace' if operator.user_defined else f'vg.Tensor.{operator.name}_'}"]
-    return [*lines, *definition_of("inplace", subject.inplace)]
+        thing = operator if operator.user_defined else subject.function
+    lines = {"operator": _define("operator", thing, apply, standalone)}
+    for name in OTHER_NAMES:
+        other = subject.named[name]
+        if other is None:
+            continue
+        if name == "inplace" and operator is not None and other == operator.inplace:
+            form = "operator.inplace" if operator.user_defined else f"vg.Tensor.{operator.name}_"
+            lines[name] = [f"inplace = {form}"]
+        else:
+            lines[name] = _define(name, other, "", standalone)
+    return lines
+
+
+OTHER_NAMES: Final = ("inplace", "reference", "surrogate", "disturb")
+
+
+def _define(name: str, thing: Any, apply: str, standalone: bool) -> list[str]:
+    library = str(getattr(thing, "__module__", "viewgrad")).split(".")[0] in ("viewgrad", "numpy")
+    if standalone and (not library or (isinstance(thing, Operator) and thing.user_defined)):
+        try:
+            return source_of(name, thing, apply, inline=True)
+        except Exception:
+            pass
+    return definition_of(name, thing, apply)
 
 
 def fresh_source_of(subject: OperatorUnderTest, given: Any) -> str:
-    """Python that defines the operator anew; "" where it cannot be had."""
+    """Python that defines the operator again, without importing it; "" where it has no source."""
     custom = subject.custom
     written = given if custom is None else custom
     if str(getattr(written, "__module__", "viewgrad")).split(".")[0] == "viewgrad":
         return ""
     try:
-        lines = source_of("operator", written, "" if custom is None else ".apply")
+        lines = source_of("operator", written, "" if custom is None else ".apply", inline=True)
     except Exception:
         return ""
     return "\n".join([*HEADER, *lines])
 
 
+def _needed(definitions: Mapping[str, list[str]], body: Sequence[str]) -> list[str]:
+    """The definitions that a program uses."""
+    text = "\n".join(body)
+    return [line for name, lines in definitions.items() if name == "operator" or f"{name}(" in text for line in lines]
+
+
 def tell(
-    failure: Failure, first: Failure, subject: OperatorUnderTest, earlier: Sequence[Example], definitions: list[str]
+    failure: Failure,
+    first: Failure,
+    subject: OperatorUnderTest,
+    earlier: Sequence[Example],
+    definitions: Mapping[str, list[str]],
 ) -> Failure:
     """Complete the message of a failure, and its program.
 
@@ -65,49 +102,90 @@ def tell(
         first: that of the call in which it was found.
         subject: the operator.
         earlier: calls before, the one that the user gave among them.
-        definitions: the lines that define it.
+        definitions: the lines that define it, and what belongs to it.
 
     Returns:
         One of the two failures: the smallest of which there is a program that fails.
     """
-    told, program = failure, ""
-    copied = [subject.source, *(line for line in definitions if line.startswith("inplace = "))]
+    told, program, standalone, began = failure, "", "", time.process_time()
+    copied = {**definitions_of(subject, subject.given, standalone=True)}
+    if subject.source:
+        copied["operator"] = [subject.source]  # as it was before it was called
     for candidate in dict.fromkeys((failure, first)):
-        texts = zip(
-            _programs(candidate, earlier, definitions), _programs(candidate, earlier, copied), strict=True
-        )  # the second defines the operator anew, whatever the one that was checked may remember
-        program = next((text for text, copy in texts if _always_fails(copy, candidate, subject)), "")
+        for computed in (True, False) if candidate.script is not None and candidate.script.computed else (False,):
+            texts = zip(
+                _programs(candidate, earlier, definitions, computed),
+                _programs(candidate, earlier, copied, computed),
+                strict=True,
+            )  # the second defines the operator again, whatever the one that was checked may remember
+            pairs = (
+                (text, copy)
+                for text, copy in texts
+                if time.process_time() - began < SEARCH and _always_fails(copy, candidate, subject)
+            )
+            program, standalone = next(pairs, ("", ""))
+            if program:
+                break
         if program:
             told = candidate
             break
-    told.program = program or next(_programs(told, earlier, definitions))
+    told.program = program or next(_programs(told, earlier, definitions, False))
+    told.standalone_program = standalone or next(_programs(told, earlier, copied, False))
     script = told.script
     assert script is not None and first.script is not None
-    where = f", with {script.example.label}" if script.example.label else ""
-    entries = "".join(f"  {entry}\n" for entry in first.entries)
     told.entries = first.entries
+    told.args = (_message(told, first, script, subject),)
+    return told
+
+
+def _message(told: Failure, first: Failure, script: Script, subject: OperatorUnderTest) -> str:
+    where = f", with {script.example.label}" if script.example.label else ""
+    assert first.script is not None
     found_in, smaller = str(first.script.example), str(script.example)
-    told.args = (
+    entries = "".join(f"  {entry}\n" for entry in first.entries)
+    return (
         f"{subject.name}: {told.reason}\n\n"
         f"Property: {told.property}{where}\nCall: {subject.name}({found_in})\n"
         + (f"Shrunk to: {subject.name}({smaller})\n" if smaller != found_in else "")
         + f"Derivative: {subject.place}\n"
         + (f"Where it differs in the call:\n{entries}" if entries else "")
-        + f"\nThis program fails in the same way:\n\n{told.program}",
+        + f"\nThis program fails in the same way:\n\n{told.program}"
+        + (f"\n{_hint(told)}\n" if script.derived else "")
     )
-    return told
 
 
-def _programs(failure: Failure, earlier: Sequence[Example], definitions: list[str]) -> Iterator[str]:
+def _hint(failure: Failure) -> str:
+    """The ways out for a call that the user did not make."""
+    name = re.split(r" \(|: ", failure.property)[0]
+    return (
+        "You did not make this call. If the operator is not meant for it, raise in forward, or say valid=..., "
+        f'or switched_off={{"{name}": "why"}}.'
+    )
+
+
+def together(failures: Sequence[Failure]) -> Failure:
+    """The first of several failures, with the messages of all.
+
+    Arguments:
+        failures: each with its message, the most basic property first.
+    """
+    first, *rest = failures
+    first.others = tuple(rest)
+    if rest:
+        names = ", ".join(failure.property for failure in failures)
+        messages = f"\n\n{'-' * 80}\n".join(str(failure) for failure in failures)
+        first.args = (f"{len(failures)} properties do not hold: {names}\n\n{messages}",)
+    return first
+
+
+def _programs(
+    failure: Failure, earlier: Sequence[Example], definitions: Mapping[str, list[str]], computed: bool
+) -> Iterator[str]:
     """The program of a failure, then with calls before it, on which it may depend, then many times over."""
     script = failure.script
     assert script is not None
-    body = script.body()
-    lines = [
-        line
-        for line in definitions
-        if not line.startswith("inplace = ") or any("inplace(" in written for written in body)
-    ]
+    body = script.body(computed)
+    lines = _needed(definitions, body)
     place = next((number for number, line in enumerate(body) if "operator(" in line), len(body))
     many, unrecorded = "for _ in range(100):\n    ", "with vg.no_grad():\n    "
     calls = [

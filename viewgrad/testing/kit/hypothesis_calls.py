@@ -1,14 +1,15 @@
-"""Several calls: drawn by Hypothesis, from strategies or from values like those given; or those of a declaration."""
+"""Several calls: drawn by Hypothesis from strategies or near the given values, or the samples of a declaration."""
 
 from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
-from hypothesis import HealthCheck, currently_in_test_context, given, settings
+from hypothesis import HealthCheck, Phase, currently_in_test_context, given, settings
 from hypothesis import strategies as st
 
 from ...errors import DifferentiabilityError
@@ -19,9 +20,10 @@ from .arguments import mapped
 from .failure import Failure
 from .report import Report
 
-__all__ = ["calls_like", "check_declared", "check_drawn", "holds_strategies"]
+__all__ = ["calls_like", "check_declared", "check_drawn", "check_within_test", "holds_strategies"]
 
 Array = np.ndarray[Any, Any]
+SHRINKING = 6.0  # CPU seconds for the calls that Hypothesis shrinks to
 SHARE = 10  # an example is a whole check: one for so many of the profile's, where nothing else is said
 GRID = 16  # powers of two between the width of an interval and the steps in which it is drawn from
 
@@ -31,7 +33,9 @@ class Checks(Protocol):
 
     def in_short(self) -> None: ...
 
-    def run(self) -> Report: ...
+    def only_again(self, property: str) -> None: ...
+
+    def run(self, shrink: bool = True) -> Report: ...
 
 
 def holds_strategies(value: Any) -> bool:
@@ -52,12 +56,14 @@ def check_drawn(
     Where `after` is the report of a call that the user gave, all are checked in short, and may be refused.
     """
     if currently_in_test_context():
-        raise TypeError("inside of a test by Hypothesis, draw the arguments there, and give them to check_operator")
+        raise TypeError("inside a Hypothesis test, draw the arguments there, and give them to check_operator")
     reports = [] if after is None else [after]
+    failures = KnownFailures()
 
     def run(call: tuple[Any, Any]) -> None:
         try:
-            _run_after(reports, make(*call))
+            failures.again(call)
+            failures.first(call, lambda: _run_after(reports, make(*call)))
         except Failure as failure:
             refused = failure.property == "something to check" and failure.__cause__ is not None
             if after is None or not refused:
@@ -69,9 +75,114 @@ def check_drawn(
     run.__name__ = "check_" + re.sub(r"\W", "_", name)  # by which Hypothesis finds its examples again
     quick = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     budget = max(settings().max_examples // SHARE, 1) if max_examples is None else max_examples
-    setting = settings(max_examples=budget, deadline=None, suppress_health_check=quick, report_multiple_bugs=False)
+    without_shrinking = [phase for phase in settings().phases if phase not in (Phase.shrink, Phase.explain)]
+    setting = settings(
+        max_examples=budget,
+        deadline=None,
+        suppress_health_check=quick,
+        report_multiple_bugs=False,
+        phases=without_shrinking,  # the kit shrinks calls itself, and knows what to keep
+    )
     setting(given(_strategy((args, kwargs)))(run))()
     return reports[0]
+
+
+class KnownFailures:
+    """The calls of one test that have failed, so that Hypothesis's repetitions cost nothing.
+
+    All failures are raised from one line: Hypothesis takes failures from different lines for different defects.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Failure] = {}
+        self.calls = 0
+        self.spent = 0.0
+
+    @property
+    def property(self) -> str | None:
+        """The property that failed first."""
+        return next((failure.property for failure in self._known.values()), None)
+
+    def again(self, call: Any) -> None:
+        """Raise what this call has raised before."""
+        known = self._known.get(_key(call))
+        if known is not None:
+            self._raise(known)
+
+    def first(self, call: Any, check: Callable[[], Any]) -> Any:
+        """The result of a check, whose failure is remembered."""
+        began, failure = time.process_time(), None
+        self.calls += 1
+        try:
+            return check()
+        except Failure as error:
+            failure = error
+        finally:
+            self.spent += time.process_time() - began if self._known else 0.0
+        self._known[_key(call)] = failure
+        return self._raise(failure)
+
+    def _raise(self, failure: Failure) -> Any:
+        failure.__context__ = failure.__traceback__ = None
+        raise failure
+
+
+def _key(call: Any) -> Any:
+    """What two calls with the same values have in common."""
+
+    def of(leaf: Any) -> Any:
+        array = leaf._array if isinstance(leaf, Tensor) else leaf
+        if isinstance(array, np.ndarray):
+            return array.shape, array.dtype.str, array.tobytes()
+        return repr(leaf)
+
+    return repr(mapped(of, call))
+
+
+class _Tests:
+    """The tests by Hypothesis in which operators are being checked, the last few of them."""
+
+    MOST: Final = 8
+    known: Final[list[tuple[Any, Any, KnownFailures]]] = []
+
+    @classmethod
+    def failures(cls, operator: Any, place: Any) -> KnownFailures:
+        """What is known of an operator that is checked at a place."""
+        for given_there, there, failures in cls.known:
+            if given_there is operator and there is place:
+                return failures
+        found = KnownFailures()
+        cls.known.append((operator, place, found))
+        del cls.known[: -cls.MOST]
+        return found
+
+
+def check_within_test(operator: Any, place: Any, call: tuple[Any, Any], make: Callable[[], Checks]) -> Report | None:
+    """Check one call that a test by Hypothesis has drawn.
+
+    The first call of a test is checked in full, others in short. After a failure, while Hypothesis shrinks, only its
+    property is checked, for a few seconds in all.
+
+    Arguments:
+        operator: the operator.
+        place: the code that calls `check_operator`, which stands for the test.
+        call: the positional and the keyword arguments.
+        make: makes the check.
+
+    Returns:
+        The report; None where there was no time left for this call.
+    """
+    failures = _Tests.failures(operator, place)
+    failures.again(call)
+    if failures.spent > SHRINKING:
+        return None
+    check = make()
+    if failures.property is not None:
+        check.only_again(failures.property)
+    elif failures.calls:
+        check.in_short()
+    report: Report = failures.first(call, lambda: check.run(shrink=failures.property is None))
+    return report
 
 
 def check_declared(make: Callable[[Any, Any], Checks], operator: Operator) -> Report:

@@ -23,6 +23,7 @@ from ...tensor.modes import is_grad_enabled, no_grad, set_grad_enabled
 from ...tensor.tensor import Tensor
 from .arguments import Example, outputs_of
 from .constants import numbers_in, strings_in
+from .contract import Contract, Interval, Structure, guarded, slots_of
 
 __all__ = [
     "Recorded",
@@ -58,14 +59,20 @@ class OperatorUnderTest:
         reference: what it computes, for arrays, or None.
         operator: its declaration, where it has one.
         custom: the `Function` whose `apply` it is, where it is one.
-        domain: the interval in which its arguments lie, where that was declared.
+        contract: what its author says about it.
+        domains: by slot, the interval in which an argument lies, where that was declared.
+        structures: by slot, the structure that a matrix has.
         complex: whether it is held to be right for complex numbers.
         numbers: those in its own code.
         strings: the words in its own code.
         single: whether it computed in single precision at the call that the user gave.
+        scale: the size of values and gradients of that call.
         written: the slots that it writes to; such an operator is called on clones.
         outputs: how many results the call has that the user gave, and the numbers of those that require grad there.
         first: the results of the first of all calls, which is the one that the user gave.
+        given: what the user gave, which the others stand for.
+        keeps_float32: whether results of single precision are insisted on for such arguments.
+        notices: what is no fault, but worth knowing.
         source: Python that defines it as `operator`, as it was before it was called; "" where none is known.
     """
 
@@ -74,15 +81,26 @@ class OperatorUnderTest:
     reference: Callable[..., Any] | None = None
     operator: Operator | None = None
     custom: type[Function] | None = None
-    domain: tuple[float, float] | None = None
+    contract: Contract = attrs.Factory(Contract)
+    domains: dict[int, Interval] = attrs.Factory(dict)
+    structures: dict[int, Structure] = attrs.Factory(dict)
     complex: bool = False
     numbers: Sequence[float] = ()
     strings: Sequence[str] = ()
     single: bool = False
+    scale: float = 1.0
     written: tuple[int, ...] = ()
     outputs: tuple[int, tuple[int, ...]] = (0, ())
     first: Sequence[Array] = ()
     source: str = ""
+    given: Any = None
+    keeps_float32: bool = False
+    notices: list[str] = attrs.Factory(list)
+
+    def note(self, text: str) -> None:
+        """Keep what is no fault, but worth knowing, once."""
+        if text not in self.notices:
+            self.notices.append(text)
 
     def fresh(self) -> Callable[..., Any] | None:
         """A copy that has not been called yet, where its source is known."""
@@ -111,6 +129,13 @@ class OperatorUnderTest:
     def composed(self) -> bool:
         """Whether it is a plain function, whose derivative is that of the operators it is composed of."""
         return self.operator is None and self.custom is None
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """What belongs to the operator, by the names that programs have for it."""
+        contract = self.contract
+        others = {"surrogate": contract.surrogate, "disturb": contract.disturb}
+        return {"inplace": self.inplace, "reference": self.reference, **others}
 
     @property
     def place(self) -> str:
@@ -149,6 +174,24 @@ class OperatorUnderTest:
         with quiet(), no_grad(), refusals():
             result = example.call(self.function, [Tensor(array) for array in given])
         return [output._array for _, output in outputs_of(result)]
+
+    def within(self, example: Example) -> Example | None:
+        """The call with its structured arguments projected; None where it leaves a domain or a structure."""
+        arrays = list(example.arrays)
+        for slot, structure in self.structures.items():
+            if slot >= len(arrays) or example.arrays[slot].dtype.kind not in "fc":
+                continue
+            try:
+                arrays[slot] = np.asarray(structure.project(arrays[slot])).astype(arrays[slot].dtype)
+            except Exception:  # a projection of the user's may raise anything for other shapes
+                return None
+            if arrays[slot].shape != example.arrays[slot].shape or not structure.contains(arrays[slot]):
+                return None
+        for slot, (low, high) in self.domains.items():
+            if slot < len(arrays) and arrays[slot].dtype.kind == "f":
+                if not ((arrays[slot] >= low) & (arrays[slot] <= high)).all():
+                    return None
+        return example.with_arrays(arrays) if self.structures else example
 
     def written_by(self, example: Example) -> tuple[int, ...]:
         """The slots that an in-place operator writes to, found by the first of all calls."""
@@ -245,7 +288,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def refusals() -> Iterator[None]:
-    """A block in which an operator may refuse its arguments, by any error but those that tell of a fault.
+    """A block in which an operator may refuse its arguments, by any error except those that tell of a fault.
 
     It leaves recording on or off as it was.
     """
@@ -294,31 +337,42 @@ def declared(given: Any) -> Operator | None:
     return next((row for row in OPERATORS.values() if row.function is given), None)
 
 
-def subject_of(
-    given: Any, inplace: Any, reference: Any, domain: tuple[float, float] | None, complex: bool | None, example: Example
-) -> OperatorUnderTest:
+def subject_of(given: Any, contract: Contract, example: Example) -> OperatorUnderTest:
     """The operator, from what the user gave."""
-    operator = declared(given)
+    operator, whole = declared(given), given
     custom = None
     owner = getattr(given, "__self__", None)
     if isinstance(given, type) and issubclass(given, Function):
         custom, given = given, given.apply
     elif isinstance(owner, type) and issubclass(owner, Function) and getattr(given, "__name__", "") == "apply":
         custom = owner
-    if operator is not None and inplace is None and operator.has_inplace:
-        inplace = operator.inplace
-    reference = reference or (operator.reference if operator is not None else None)
-    if domain is None and operator is not None and operator.domain != (-2.0, 2.0):
-        domain = operator.domain
-    subject = OperatorUnderTest(given, inplace, reference, operator, custom, domain)
+    inplace, reference = contract.inplace, contract.reference
+    if operator is not None:
+        inplace = inplace or (operator.inplace if operator.has_inplace else None)
+        reference = reference or operator.reference
+        if contract.domain is None and operator.domain != (-2.0, 2.0):
+            contract = attrs.evolve(contract, domain=operator.domain)
+    subject = OperatorUnderTest(given, inplace, reference, operator, custom, contract, given=whole)
+    names = list(subject.parameters)
+    subject.domains = contract.domains(example, names)
+    subject.structures = contract.structures(example, names)
+    if contract.valid is not None or subject.structures:
+        by_place: dict[Any, Structure] = {}
+        for place in contract.structure:
+            position = names.index(place) if place in names else place
+            structure = next((subject.structures[k] for k in slots_of(example, place, names, "")), None)
+            if structure is not None:
+                by_place |= {place: structure, position: structure}
+        subject.function = guarded(given, contract, by_place, Refused)
     if operator is not None and not operator.user_defined:
         code: Any = None  # a formula of the library is tried at points of its own
     else:
         code = operator if operator is not None else custom if custom is not None else given
     subject.numbers, subject.strings = numbers_in(code), strings_in(code)
-    if complex is None:
-        complex = any(array.dtype.kind == "c" for array in example.arrays) or _claims_complex(subject)
-    subject.complex = complex
+    claimed = contract.complex
+    if claimed is None:
+        claimed = any(array.dtype.kind == "c" for array in example.arrays) or _claims_complex(subject)
+    subject.complex = claimed
     return subject
 
 
@@ -328,9 +382,12 @@ def _same_bytes(one: Array, other: Array) -> bool:
 
 def _claims_complex(subject: OperatorUnderTest) -> bool:
     """Whether what was written for the operator speaks of complex numbers."""
-    if subject.operator is not None:
-        return any(subject.operator.accepts_complex(name) for name in subject.operator.differentiable)
-    if subject.custom is not None:
+    operator = subject.operator
+    if operator is not None and not operator.user_defined:
+        return any(operator.accepts_complex(name) for name in operator.differentiable)
+    if operator is not None:
+        texts = [_source_of(operator.forward), *(formula.text for formula in operator.formulas)]
+    elif subject.custom is not None:
         texts = [_source_of(subject.custom)]
     else:
         texts = [_source_of(subject.function)]

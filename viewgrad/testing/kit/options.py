@@ -44,8 +44,9 @@ def with_other_options(subject: OperatorUnderTest, example: Example, most: int =
         choices.append((parameter.name, others))
     # Two options of the same value (the ends of an interval, say) are a case of its own, which nobody asked for.
     numbers = numbers_among(example)
+    own = set(subject.contract.options)
     choices = [
-        (where, [value for value in values if type(value) is not float or value not in numbers])
+        (where, [value for value in values if type(value) is not float or value not in numbers or where in own])
         for where, values in choices
         if values
     ]
@@ -151,6 +152,8 @@ def _optioned(example: Example, changes: dict[Any, Any]) -> Example:
 
 def _alternatives(subject: OperatorUnderTest, name: str, value: Any, ndim: int, annotation: Any) -> list[Any]:
     """Other values of an option, judged by its name, its value and its annotation; of a dict, one entry changed."""
+    if name in subject.contract.options:
+        return [other for other in subject.contract.options[name] if type(other) is not type(value) or other != value]
     if type(value) is dict:
         others = {key: _alternatives(subject, str(key), item, ndim, None) for key, item in value.items()}
         return [value | {key: other} for key in value for other in others[key][:6]]
@@ -180,11 +183,19 @@ def _alternatives(subject: OperatorUnderTest, name: str, value: Any, ndim: int, 
         else:
             options = [value[::-1], (value[0] + 1, *value[1:]), (*value[:-1], value[-1] + 1), (0, *value[1:])]
         return [option for option in dict.fromkeys(options) if option != value]
+    default = [d for d in [_default_of(subject, name)] if type(d) is type(value)]
     if type(value) is int:
-        return [other for other in dict.fromkeys([value + 1, 0, 1, -1, 2, 3, -2, value - 1, -value]) if other != value]
+        numbers = [*default, value + 1, 0, 1, -1, 2, 3, -2, value - 1, -value]
+        return [other for other in dict.fromkeys(numbers) if other != value]
     if type(value) is float:
-        return [other for other in dict.fromkeys([2 * value, 0.5 * value, 1.0, 2.0, 0.5, 0.0, 3.0]) if other != value]
+        floats = [*default, 2 * value, -value, 0.5 * value, 1.0, 2.0, 0.5, 0.0, 3.0]
+        return [other for other in dict.fromkeys(floats) if other != value]
     return []
+
+
+def _default_of(subject: OperatorUnderTest, name: str) -> Any:
+    parameter = subject.parameters.get(name)
+    return None if parameter is None else parameter.default
 
 
 def _in_annotation(annotation: Any) -> tuple[Any, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 
+from .contract import Structure
 from .operator_under_test import Refused, real_parts
 
 __all__ = ["Moves"]
@@ -24,12 +25,29 @@ class Moves:
         arrays: where it starts.
         wanted: which of the arrays are moved.
         coarse: whether the function is known to compute in single precision, whatever it is given.
+        structures: by array, the set of arrays in which it is moved.
     """
 
     values: Callable[[Sequence[Array]], Sequence[Array]]
     arrays: tuple[Array, ...]
     wanted: tuple[int, ...]
     coarse: bool = False
+    structures: Mapping[int, Structure] = attrs.Factory(dict)
+
+    @property
+    def tangent(self) -> Array | None:
+        """The derivative of the projection on the structures of the arrays, of the vector; None where there is none."""
+        if not any(k in self.structures for k in self.wanted):
+            return None
+        sizes = [real_parts(self.arrays[k]).size for k in self.wanted]
+        jacobian = np.eye(sum(sizes))
+        taken = 0
+        for k, size in zip(self.wanted, sizes, strict=True):
+            if k in self.structures:
+                own = slice(taken, taken + size)
+                jacobian[own, own] = self.structures[k].jacobian(self.arrays[k])
+            taken += size
+        return jacobian
 
     @property
     def start(self) -> Array:
@@ -56,9 +74,10 @@ class Moves:
             size = array.size * (2 if array.dtype.kind == "c" else 1)
             part = vector[taken : taken + size]
             taken += size
-            arrays[k] = (
-                (part.view(complex) if array.dtype.kind == "c" else part).reshape(array.shape).astype(array.dtype)
-            )
+            moved = (part.view(complex) if array.dtype.kind == "c" else part).reshape(array.shape)
+            if k in self.structures:
+                moved = np.asarray(self.structures[k].tangent(moved))
+            arrays[k] = moved.astype(array.dtype)
         return arrays
 
     def at(self, vector: Array) -> Array | None:

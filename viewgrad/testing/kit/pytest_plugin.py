@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from .check import check_operator
 from .properties.registry import PROPERTIES
 
 __all__ = ["property_test"]
 
+PLUGIN: Final = "_viewgrad_pytestplugin"
+
 
 def property_test(operator: Any, *args: Any, **kwargs: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a pytest test of each property of an operator, named after it.
 
-    Hypothesis's profile, seed and database are in force where an argument is a strategy.
+    Hypothesis's profile, seed and database are in force if an argument is a strategy. The tests have the marker
+    `viewgrad`.
 
     Arguments:
         operator: the operator.
@@ -50,6 +54,8 @@ def property_test(operator: Any, *args: Any, **kwargs: Any) -> Callable[[Callabl
         test.__name__, test.__qualname__ = function.__name__, function.__qualname__
         test.__doc__, test.__module__ = function.__doc__, function.__module__
         names = [name.replace(" ", "-") for name in chosen]
+        if PLUGIN in sys.modules:  # which registers the marker
+            test = pytest.mark.viewgrad(test)
         marked: Callable[..., None] = pytest.mark.parametrize("property", chosen, ids=names)(test)
         return marked
 

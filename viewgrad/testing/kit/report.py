@@ -1,4 +1,4 @@
-"""What a check that passes returns: the properties that were looked at."""
+"""The report of a check that passes: the properties that were checked."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ class Report:
         switched_off: by property, the reason given.
         absent: what the operator says that it does not have, forward mode for instance.
         notices: what is no fault, but worth knowing.
+        left_out: by property, how many calls there was no time for.
+        seconds: the CPU time of the check.
     """
 
     operator: str
@@ -26,6 +28,12 @@ class Report:
     switched_off: dict[str, str] = attrs.Factory(dict)
     absent: dict[str, str] = attrs.Factory(dict)
     notices: list[str] = attrs.Factory(list)
+    left_out: dict[str, int] = attrs.Factory(dict)
+    seconds: float = 0.0
+
+    def leave_out(self, property: str) -> None:
+        """Count a call that there was no time for."""
+        self.left_out[property] = self.left_out.get(property, 0) + 1
 
     def add(self, property: str, examples: int) -> None:
         """Count examples."""
@@ -37,7 +45,10 @@ class Report:
 
     def __str__(self) -> str:
         looked_at = {name: number for name, number in self.examples.items() if number or name in self.refused}
-        lines = [f"{self.operator}: {sum(looked_at.values())} examples of {len(looked_at)} properties"]
+        lines = [
+            f"{self.operator}: {sum(looked_at.values())} examples of {len(looked_at)} properties in "
+            f"{self.seconds:.1f} seconds"
+        ]
         width = max(map(len, [*looked_at, *self.switched_off, *self.absent]), default=0)
         for name, number in looked_at.items():
             refused = self.refused.get(name)
@@ -45,4 +56,7 @@ class Report:
         lines += [f"  {name:<{width}}   off: {reason}" for name, reason in self.switched_off.items()]
         lines += [f"  {name:<{width}}  none: {reason}" for name, reason in self.absent.items()]
         lines += [f"  note: {notice}" for notice in self.notices]
+        if self.left_out:
+            told = ", ".join(f"{number} of {name}" for name, number in self.left_out.items())
+            lines.append(f"  left out for lack of time: {told}; say seconds=... for more")
         return "\n".join(lines)

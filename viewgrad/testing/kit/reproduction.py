@@ -52,13 +52,19 @@ def definition_of(name: str, thing: Any, apply: str = "") -> list[str]:
         return [f"{name} = ...  # put it here: its source could not be found ({error})"]
 
 
-def source_of(name: str, thing: Any, apply: str = "") -> list[str]:
+def source_of(name: str, thing: Any, apply: str = "", inline: bool = False) -> list[str]:
     """The lines that define an operator, without importing it from where it is.
+
+    Arguments:
+        name: what it is to be called.
+        thing: the operator.
+        apply: what is taken of it: ".apply", ".inplace".
+        inline: whether to define again what it needs of modules that are not installed.
 
     Raises:
         NoLiteral, OSError, TypeError, SyntaxError: where its source, or that of what it needs, cannot be found.
     """
-    writer = SourceWriter(thing)
+    writer = SourceWriter(thing, inline)
     expression = writer.value(thing, name if not apply else "")
     lines = [*writer.imports, *writer.lines]
     if expression != name or apply:
@@ -130,8 +136,9 @@ class SourceWriter:
         lines: the definitions, in an order in which they can be run.
     """
 
-    def __init__(self, written: Any = None) -> None:
+    def __init__(self, written: Any = None, inline: bool = False) -> None:
         self._written = written  # this one is not imported
+        self._inline = inline  # nor is what must be found by a path
         self.imports: list[str] = []
         self.lines: list[str] = []
         self._names: dict[int, str] = {}
@@ -202,6 +209,12 @@ class SourceWriter:
 
     def _function(self, thing: Any, name: str) -> str:
         imported = None if thing is self._written else _imported(thing)
+        if self._inline and imported is not None and any("sys.path" in line for line in imported[0]):
+            try:
+                _class_text(thing) if isinstance(thing, type) else _function_text(thing)
+                imported = None
+            except (NoLiteral, OSError, TypeError, SyntaxError, AttributeError):
+                pass
         if imported is not None:
             for line in imported[0]:
                 self._import(line)

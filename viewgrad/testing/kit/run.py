@@ -1,9 +1,12 @@
-"""One check of an operator: its call in all circumstances, and the calls derived from it."""
+"""One check of an operator: the user's call, variations of it, and the calls derived from it."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
-from collections.abc import Callable, Iterator, Mapping
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -12,21 +15,26 @@ import numpy as np
 from ...tensor.modes import enable_grad
 from .arguments import Example, example_of, outputs_of
 from .baseline import Baseline, baseline_results, of_single_precision
-from .budget import some, within
+from .budget import PROFILES, Budget, profile, some
+from .contract import Contract, near_matches
 from .failure import Failure
-from .failure_report import definitions_of, fresh_source_of, tell
+from .failure_report import definitions_of, fresh_source_of, tell, together
 from .operator_under_test import OperatorUnderTest, Refused, TookTooLong, declared, patience, subject_of
 from .options import by_keyword, with_numbers_for_tensors, with_other_options, with_tensors_for_none
 from .properties.dtypes import beside_integers, full_precision, in_lower_precision
 from .properties.forms import ITSELF, against_reference, inplace_form
-from .properties.gradients import REFUSALS, check_gradients
+from .properties.gradients import check_gradients
+from .properties.high_precision_values import digits_lost, slope_digits_lost, where_digits_may_be_lost
 from .properties.higher import Absent, forward_mode, second_order
-from .properties.precision import where_digits_get_lost
+from .properties.memory import result_memory
+from .properties.precision import digits_by_reference, where_digits_get_lost, where_reference_decides
 from .properties.registry import FIRST, INVARIANTS, PROPERTIES, SHORT
+from .properties.repetition import steady
 from .properties.unneeded_work import NEEDLESS, computed_in_vain
 from .report import Report
 from .script import Script
-from .shapes import of_other_shapes, with_other_lists
+from .session import record
+from .shapes import of_long_shapes, of_other_shapes, with_other_lists
 from .shrinking import shrunk
 from .special_values import at_special_points, in_double_precision, with_complex_numbers, with_other_indices
 
@@ -41,16 +49,53 @@ FORMS: Final[dict[str, Callable[[Baseline], int]]] = {
 }
 SECOND: Final = "second derivatives"
 SMALL: Final = 40  # numbers to differentiate with respect to
+MOST_REFUSED: Final = 3  # calls in turn, after which an operator's code does not run with many digits
+MOST_ALIASED: Final = 16  # calls with other options
+HUGE: Final = 100.0  # arguments whose exponentials' squares overflow soon
 MOST_TRIED: Final = 60  # calls that are remembered
 # What a call that nobody asked for may take, which may have sent a loop astray: seconds, and calls of the user's.
 PATIENCE: Final = 0.4
 TIMES: Final = 500.0
+FAMILY_SHARE, COMPOSED_SHARE = 0.5, 0.25  # of the time of a check, for one family of calls
 AFFORDABLE: Final = 0.25  # seconds for the forms of calls that nobody asked for
+GRADIENTS: Final = "gradients"
+# What tells nothing more where the gradients of the user's call are wrong.
+AFTER_GRADIENTS: Final = (
+    "special points", "ties", "indices", "options", "shapes", "complex numbers", "dtypes", "forward mode", SECOND,
+    "digits of gradients",
+)  # fmt: skip
+STATE: Final = "state between calls"
+
+
+class Stop(Exception):
+    """The check cannot go on."""
 
 
 @attrs.define(eq=False)
 class Check:
-    """One check of an operator, under way."""
+    """One check of an operator, under way.
+
+    Arguments:
+        subject: the operator.
+        base: the call that the user gave.
+        given: the operator as it was given.
+        order: 2 to check second derivatives.
+        only: the properties to check, or None for all.
+        switched_off: the properties not to check, with reasons.
+        progress: called with each property.
+        report: what is returned.
+        budget: the time for it.
+        keep_going: whether to go on after a failure, and report all.
+        collected: each failure, with what checks the same of another call.
+        again: checks the same of another call.
+        short: whether it is one of many calls.
+        patience: seconds for a call that the user did not ask for.
+        cost: seconds for the forms of the call that the user gave.
+        astray: the properties in which a call took too long.
+        tried: the calls so far, on which what comes later may depend.
+        steady: the baseline of the user's call, by which it is seen whether the operator holds state.
+        refusals: errors in the backward pass of calls that the user did not make.
+    """
 
     subject: OperatorUnderTest
     base: Example
@@ -60,12 +105,17 @@ class Check:
     switched_off: dict[str, str]
     progress: Callable[[str, int, int], None] | None
     report: Report
-    again: Callable[[Example], Any] | None = None  # looks at the same of another call
-    short: bool = False  # whether it is one of many calls
-    patience: float = 0.0  # seconds for calls that the user did not ask for
-    cost: float = 0.0  # seconds for the forms of the call that the user gave
-    astray: set[str] = attrs.Factory(set)  # the properties in which a call took too long
-    tried: list[Example] = attrs.Factory(list)  # the calls so far, on which what comes later may depend
+    budget: Budget
+    keep_going: bool = False
+    collected: list[tuple[Failure, Callable[[Example], Any] | None]] = attrs.Factory(list)
+    again: Callable[[Example], Any] | None = None
+    short: bool = False
+    patience: float = 0.0
+    cost: float = 0.0
+    astray: set[str] = attrs.Factory(set)
+    tried: list[Example] = attrs.Factory(list)
+    steady: Baseline | None = None
+    refusals: list[str] = attrs.Factory(list)
 
     @classmethod
     def of(
@@ -74,90 +124,189 @@ class Check:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         *,
-        inplace: Any,
-        reference: Any,
-        domain: Any,
-        dtype_kinds: str | None,
-        order: int,
-        only: Any,
-        switched_off: Mapping[str, str] | None,
-        progress: Any,
+        contract: Contract,
+        order: int = 2,
+        only: Any = None,
+        switched_off: Mapping[str, str] | None = None,
+        keep_going: bool = False,
+        seconds: float | None = None,
+        float32: bool | None = None,
+        progress: Any = None,
     ) -> Check:
-        """The check, after a look at what was given."""
+        """The check of a call, whose arguments and options are validated here."""
         example = example_of(args, kwargs, declared(operator))
-        is_complex = None if dtype_kinds is None else "c" in dtype_kinds
-        subject = subject_of(operator, inplace, reference, domain, is_complex, example)
+        subject = subject_of(operator, contract, example)
         switched_off = switched_off or {}
         names = (only,) if isinstance(only, str) else None if only is None else tuple(only)
         unknown = [name for name in (*switched_off, *(names or ())) if name not in PROPERTIES]
         if unknown:
-            raise ValueError(f"no property is called {unknown[0]!r}; there are {', '.join(PROPERTIES)}")
-        return cls(subject, example, operator, order, names, dict(switched_off), progress, Report(subject.name))
+            told = near_matches(unknown[0], PROPERTIES)
+            raise ValueError(f"no property is called {unknown[0]!r}; {told}see viewgrad.testing.PROPERTIES")
+        single = any(of_single_precision_dtype(array) for array in example.arrays) or "dtypes" in (names or ())
+        subject.keeps_float32 = single if float32 is None else float32
+        budget = Budget(PROFILES[profile()] if seconds is None else seconds)
+        switched = dict(switched_off)
+        report = Report(subject.name)
+        return cls(subject, example, operator, order, names, switched, progress, report, budget, keep_going)
 
     def in_short(self) -> None:
-        """Look only at what concerns this call itself."""
+        """Check only what concerns this call itself."""
         self.short = True
         self.only = SHORT if self.only is None else self.only
 
-    def run(self) -> Report:
-        """Look at all properties in turn."""
+    def only_again(self, property: str) -> None:
+        """Check only the property that another call has failed in."""
+        self.only = (base_name(property),)
+
+    def run(self, shrink: bool = True) -> Report:
+        """Check all properties in turn.
+
+        Arguments:
+            shrink: whether to look for smaller calls that fail in the same way.
+
+        Raises:
+            Failure: where properties do not hold; it holds the failures of the others.
+        """
         stateless = self.subject.operator is not None
-        definitions = [] if stateless else definitions_of(self.subject, self.given)
+        definitions = {} if stateless else definitions_of(self.subject, self.given)
         self.subject.source = fresh_source_of(self.subject, self.given)
         self.report.switched_off = dict(self.switched_off)
         with enable_grad():
-            try:
+            with contextlib.suppress(Stop):
                 self._run()
-            except Failure as failure:
-                definitions = definitions or definitions_of(self.subject, self.given)
-                small = failure if self.again is None else shrunk(failure, self.again)
-                told = tell(small, failure, self.subject, [self.base, *self.tried], definitions)
-                raise told from told.__cause__
-        return self.report
+            self._summarize()
+            record(self.report, [failure for failure, _ in self.collected])
+            if not self.collected:
+                return self.report
+            definitions = definitions or definitions_of(self.subject, self.given)
+            collected = sorted(self.collected, key=lambda found: PROPERTIES.index(base_name(found[0].property)))
+            told = []
+            for failure, again in collected:
+                small = shrunk(failure, again) if shrink and again is not None else failure
+                told.append(tell(small, failure, self.subject, [self.base, *self.tried], definitions))
+        first = together(told)
+        raise first from first.__cause__
+
+    def _summarize(self) -> None:
+        """Complete the report."""
+        self.report.notices += [text for text in self.subject.notices if text not in self.report.notices]
+        if self.refusals:
+            self.report.notices.append(
+                f"its backward raises errors in {len(self.refusals)} calls that you did not make, as for "
+                f"{self.refusals[0]}"
+            )
+        self.report.seconds = self.budget.seconds - self.budget.left
+
+    def _found(self, failure: Failure) -> None:
+        """Note a failure, one of each property; stop where nothing can be said after it."""
+        name = base_name(failure.property)
+        if any(base_name(other.property) == name for other, _ in self.collected):
+            return
+        again = self.again
+        if name != STATE and self.steady is not None:
+            try:
+                steady(self.steady)
+            except Failure as unsteady:
+                failure, again, name = unsteady, None, STATE
+                self.collected = [found for found in self.collected if found[0].property in ("something to check",)]
+            except Refused:
+                pass
+        self.collected.append((failure, again))
+        if not self.keep_going or name in (STATE, "something to check"):
+            raise Stop
+
+    def _attempt(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
+        """The result of one piece of the check; None where it fails, is refused, or cannot be done."""
+        try:
+            return function(*args)
+        except Refused as refused:
+            self._note_refusal(name, refused)
+        except Failure as failure:
+            self._found(failure)
+        except (Stop, Absent):
+            raise
+        except Exception as error:
+            self._stumble(name, error)
+        return None
+
+    def _stumble(self, name: str, error: Exception) -> None:
+        """An error of the kit: of an operator whose values change from call to call, or a defect of it."""
+        if self.steady is not None:
+            try:
+                steady(self.steady, calls=20)
+            except Failure as unsteady:
+                self._found(unsteady)
+            except Refused:
+                pass
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{place.filename.rsplit('/', 1)[-1]}:{place.lineno}"
+        self.subject.note(f"{name} could not be checked: {type(error).__name__} in the kit ({where}: {error})")
 
     def wanted(self, name: str) -> bool:
-        """Whether a property is to be looked at."""
+        """Whether a property is to be checked."""
         if self.progress is not None:
             self.progress(name, PROPERTIES.index(name), len(PROPERTIES))
+        failed = {base_name(failure.property) for failure, _ in self.collected}
+        if name in failed or (GRADIENTS in failed and name in AFTER_GRADIENTS):
+            return False
         return name not in self.switched_off and (self.only is None or name in self.only)
 
     def _run(self) -> None:
-        self._begin()
-        baseline = self._plain(self.base, "gradients")
-        assert baseline is not None
+        if self._attempt("something to check", self._begin) is None:
+            raise Stop
+        baseline = self._attempt(GRADIENTS, self._plain, self.base, GRADIENTS)
+        if baseline is None:
+            raise Stop
+        self.steady = baseline
         self.subject.single = any(of_single_precision(value) for value in baseline.values)
+        sizes = [np.abs(array).max(initial=0.0) for array in [*baseline.values, *baseline.gradients] if array.size]
+        self.subject.scale = float(np.nan_to_num(max(sizes, default=1.0), posinf=1.0))
         began = time.process_time()
-        self.subject.values(self.base)
-        self.patience = PATIENCE + TIMES * (time.process_time() - began)
-        circumstances = [baseline]
+        self._attempt(GRADIENTS, self.subject.values, self.base)
+        call = time.process_time() - began
+        self.patience = PATIENCE + TIMES * call
+        self.budget.at_least(call)
+        variants = [baseline]
         for name in FIRST:
             if self.wanted(name):
                 self._count(name, INVARIANTS[name], baseline)
-        if self.wanted("gradients"):
+        if self.wanted(GRADIENTS):
             self._first(self.base)
         if self.wanted("values"):
             self._values(self.base, "values")
             self._digits()
-        accepted = self._options(circumstances)
+        accepted = self._options(variants)
         for name, check in INVARIANTS.items():
             if self.wanted(name):
-                for results in circumstances[name in FIRST :]:
+                for results in variants[name in FIRST :]:
                     self._count(name, check, results)
+        self._aliases(accepted)
         if self.wanted(NEEDLESS):
-            computed_in_vain(baseline, self.report)
-        self._forms(circumstances)
+            self._attempt(NEEDLESS, computed_in_vain, baseline, self.report)
+        self._forms(variants)
         pointed = self._family("special points", at_special_points(self.subject, self.base))
         self._at_zero()
         self._elsewhere(pointed)
         self._in_place_at(pointed)
-        for variant in accepted[:3]:
-            self._family("special points", some(at_special_points(self.subject, variant), 7))
         self._family("indices", with_other_indices(self.base))
         self._family("options", with_numbers_for_tensors(self.base))
         self._family("options", by_keyword(self.subject, self.base))
         self._family("options", with_tensors_for_none(self.subject, self.base))
         self._shapes(accepted)
+        for variant in accepted[:3]:
+            self._family("special points", some(at_special_points(self.subject, variant), 7))
         self._complex(baseline)
+        self._many_digits("values", digits_lost)
+        if self.subject.contract.surrogate is None and GRADIENTS not in self.switched_off:
+            self._many_digits("digits of gradients", slope_digits_lost)
+
+    def _aliases(self, accepted: list[Example]) -> None:
+        """Memory shared between results and arguments, with each option that is accepted."""
+        name = "memory shared with arguments"
+        for example in accepted[:MOST_ALIASED] if self.wanted(name) and not self.short else ():
+            baseline = self._plain(example, name)
+            if baseline is not None and baseline.outputs:
+                self._count(name, result_memory, baseline)
 
     def _at_zero(self) -> None:
         """Second derivatives where an element is 0, at which formulas divide, or where all are; and float32 there."""
@@ -165,7 +314,7 @@ class Check:
         single = not self.subject.composed and self.wanted("dtypes")
         points = at_special_points(self.subject, self.base) if (second or single) and not self.short else ()
         at_zero = [x for x in points if x.label.startswith(("0 in ", "0 everywhere"))]
-        for example in within(2 * AFFORDABLE, at_zero[: 2 + int(AFFORDABLE / max(self.cost, 1e-9))]):
+        for example in self._within(SECOND, at_zero[: 2 + int(AFFORDABLE / max(self.cost, 1e-9))], 2 * AFFORDABLE):
             baseline = self._plain(attrs.evolve(example, lenient=True), SECOND)
             if baseline is None or not baseline.outputs:
                 continue
@@ -180,7 +329,8 @@ class Check:
         by_dimensions = {tuple(array.ndim for array in x.arrays): x for x in reversed(small)}
         chosen = [*by_dimensions.values(), *small[:: max(1, len(small) // most)]]
         affordable = 1 + int(AFFORDABLE / max(self.cost, 1e-9))
-        for example in within(AFFORDABLE, chosen[: min(affordable, max(most, min(len(by_dimensions), 2 * most)))]):
+        chosen = chosen[: min(affordable, max(most, min(len(by_dimensions), 2 * most)))]
+        for example in self._within("forward mode", chosen, AFFORDABLE):
             baseline = self._plain(attrs.evolve(example, lenient=True), example.family)
             if baseline is None or not baseline.outputs or not baseline.finite or not baseline.size:
                 continue
@@ -202,21 +352,36 @@ class Check:
             if baseline is not None and baseline.outputs:
                 self._form_elsewhere(name, lambda of: inplace_form(of, (ITSELF,)), baseline)
 
+    def _within(self, name: str, examples: Iterable[Example], most: float) -> Iterator[Example]:
+        """The calls that there is time for."""
+        for example in self.budget.within(examples, most):
+            if example is None:
+                self.report.leave_out(name)
+            else:
+                yield example
+
     def _form_elsewhere(self, name: str, check: Callable[[Baseline], int], baseline: Baseline) -> None:
-        """One form of a call that the user did not give; of what is composed of operators, digits may be lost there."""
-        try:
-            self._count(name, check, baseline)
-        except Absent:
-            self.report.refuse(name)
-        except Failure as failure:
-            if not self._is_of_parts(name, baseline, failure) and not isinstance(failure.__cause__, REFUSALS):
-                raise
-            self.report.refuse(name)
+        """One form of a call that the user did not give; of a composition of operators, digits may be lost there."""
+
+        def excused(baseline: Baseline) -> int:
+            try:
+                return check(baseline)
+            except Absent as absent:
+                raise Refused(str(absent)) from absent
+            except Failure as failure:
+                if not self._is_of_parts(name, baseline, failure):
+                    raise
+                raise Refused(failure.reason) from failure
+
+        self._count(name, excused, baseline)
 
     def _is_of_parts(self, name: str, baseline: Baseline, failure: Failure) -> bool:
         """Whether a form of what is composed of operators is wrong at a point by what these do there."""
         if not self.subject.composed:
             return False
+        largest = max((float(np.abs(array).max(initial=0.0)) for array in baseline.example.arrays), default=0.0)
+        if baseline.example.label and largest >= HUGE:
+            return True
         return failure.is_of_digits or (name == SECOND and self._right_on_both_sides(baseline))
 
     def _right_on_both_sides(self, baseline: Baseline) -> bool:
@@ -240,7 +405,7 @@ class Check:
                 return False
         return True
 
-    def _forms(self, circumstances: list[Baseline]) -> None:
+    def _forms(self, variants: list[Baseline]) -> None:
         """The in-place form, forward mode, second derivatives, and other dtypes."""
         began = time.process_time()
         for name, check in FORMS.items():
@@ -248,25 +413,24 @@ class Check:
                 self.report.switched_off.setdefault(name, "order=1")
                 continue
             if self.wanted(name):
-                for results in circumstances:
+                for results in variants:
                     try:
-                        self._count(name, check, results)
+                        if self.short:  # of a drawn call, which may be at any point
+                            self._form_elsewhere(name, check, results)
+                        else:
+                            self._count(name, check, results)
                     except Absent as absent:
                         self.report.absent[name] = str(absent)
                         break
-                    except Failure as failure:  # of a drawn call, which may be at any point
-                        if not self.short or not self._is_of_parts(name, results, failure):
-                            raise
-                        self.report.refuse(name)
-        self.cost = (time.process_time() - began) / len(circumstances)
+        self.cost = (time.process_time() - began) / len(variants)
         if self.wanted("dtypes"):
-            for results in circumstances[:2]:
+            for results in variants[:2]:
                 self._count("dtypes", full_precision, results)
                 self._count("dtypes", beside_integers, results)
                 for dtype in (np.float32, np.float16):
-                    self._count("dtypes", lambda of, dtype=dtype: in_lower_precision(of, dtype), results)  # type: ignore[misc]
+                    self._count("dtypes", functools.partial(in_lower_precision, dtype=dtype), results)
 
-    def _begin(self) -> None:
+    def _begin(self) -> bool:
         """The call itself: what it takes, what it returns, what it writes to."""
         title = "something to check"
         subject, example = self.subject, self.base
@@ -302,20 +466,20 @@ class Check:
             )
         subject.outputs = len(outputs), tuple(i for i, (_, output) in enumerate(outputs) if output.requires_grad)
         self.report.add(title, 1)
+        return True
 
     def _plain(self, example: Example, family: str) -> Baseline | None:
+        """The baseline of a call; None where it is refused, as is each error of a call that the user did not make."""
         try:
             return baseline_results(self.subject, example, family)
-        except Refused:
-            self.report.refuse(family)
-            return None
-        except Failure as failure:
-            if example.lenient or (example.label and isinstance(failure.__cause__, REFUSALS)):
-                self.report.refuse(family)
-                return None
-            raise
+        except Refused as refused:
+            self._note_refusal(family, refused)
+            if not example.label:
+                raise
+        return None
 
     def _count(self, name: str, check: Callable[[Baseline], int], baseline: Baseline) -> None:
+        """Check one property of a call, and count it."""
         if (not baseline.finite or not baseline.size) and name not in (
             "arguments are not modified",
             "nothing is left of a call",
@@ -325,87 +489,117 @@ class Check:
         asked_for = not baseline.example.label and name != "dtypes"
         if name in self.astray and not asked_for:
             return
-        try:
+
+        def counted() -> None:
             with patience(0.0 if asked_for else self.patience):
                 self.report.add(name, check(baseline))
-        except Refused as refused:
-            self._note_refusal(name, refused)
+
+        self._attempt(name, counted)
 
     def _note_refusal(self, name: str, refused: Refused) -> None:
         self.report.refuse(name)
         if isinstance(refused, TookTooLong):
             self.astray.add(name)
+        elif str(refused).startswith("the backward pass refuses") and len(self.refusals) < MOST_TRIED:
+            self.refusals.append(f"{name}: {refused}")
 
     def _first(self, example: Example) -> bool:
-        """The gradients of one call against differences; whether it was accepted."""
+        """Compare the gradients of one call with differences; whether it was accepted."""
         if example.family in self.astray:
             return False
-        compared = "gradients" not in self.switched_off  # else they are not meant to be the derivatives
+        compared = GRADIENTS not in self.switched_off  # else they are not meant to be the derivatives
         self.again = lambda example: check_gradients(self.subject, example, example.family, compared)
-        try:
+
+        def counted() -> bool:
             with patience(self.patience if example.label else 0.0):
-                counted = check_gradients(self.subject, example, example.family, compared)
-        except Refused as refused:
-            self._note_refusal(example.family, refused)
-            return False
-        except Failure as failure:
-            if example.lenient and failure.__cause__ is not None:  # an error, and no wrong number
-                self.report.refuse(example.family)
-                return False
-            raise
-        self.report.add(example.family, int(counted))
-        self.tried = [*self.tried[-MOST_TRIED:], example]
-        return counted
+                found = check_gradients(self.subject, example, example.family, compared)
+            self.report.add(example.family, int(found))
+            self.tried = [*self.tried[-MOST_TRIED:], example]
+            return found
+
+        return bool(self._attempt(example.family, counted))
 
     def _values(self, example: Example, family: str) -> None:
         self.again = lambda example: against_reference(self.subject, example)
-        try:
-            self.report.add("values", against_reference(self.subject, example))
-        except Refused:
-            self.report.refuse("values")
+        self._attempt("values", lambda: self.report.add("values", against_reference(self.subject, example)))
 
     def _digits(self) -> None:
         """Values that are lost where numbers overflow on the way, or digits cancel."""
         for look, example in () if self.short else where_digits_get_lost(self.subject, self.base):
+            if not self.wanted("values"):
+                return
             self.again = lambda other, look=look: look(self.subject, other)
-            try:
+
+            def counted(look: Callable[..., int] = look, example: Example = example) -> None:
                 with patience(self.patience):
                     self.report.add("values", look(self.subject, example))
-            except Refused as refused:
-                self._note_refusal("values", refused)
 
-    def _family(self, name: str, examples: Iterator[Example]) -> list[Example]:
+            self._attempt("values", counted)
+        for example in () if self.short else where_reference_decides(self.subject, self.base):
+            if self.wanted("values"):
+                self.again = lambda other: digits_by_reference(self.subject, other)
+                found = self._attempt("values", digits_by_reference, self.subject, example)
+                self.report.add("values", found or 0)
+
+    def _many_digits(self, name: str, check: Callable[[OperatorUnderTest, Example], int]) -> None:
+        """Digits that are lost, by the operator's own code run with many digits."""
+        examples = where_digits_may_be_lost(self.subject, self.base) if not self.short and self.wanted(name) else ()
+        refused = 0
+        for example in self._within(name, examples, AFFORDABLE):
+            within = self.subject.within(example)
+            if within is None or (check is slope_digits_lost and not within.changed):
+                continue
+            if not self.wanted(name) or name in self.astray or refused > MOST_REFUSED:
+                return
+            self.again = functools.partial(check, self.subject)
+            counted = self._attempt(name, self._patiently, check, within)
+            refused = 0 if counted else refused + 1
+            self.report.add(name, counted or 0)
+
+    def _patiently(self, check: Callable[[OperatorUnderTest, Example], int], example: Example) -> int:
+        with patience(self.patience):
+            return check(self.subject, example)
+
+    def _family(self, name: str, examples: Iterable[Example]) -> list[Example]:
+        """Check the gradients of many calls; those that were accepted."""
         accepted = []
-        for example in within(2 * AFFORDABLE if self.subject.composed else 4 * AFFORDABLE, examples):
-            if not self.wanted(example.family):
+        most = (COMPOSED_SHARE if self.subject.composed else FAMILY_SHARE) * self.budget.seconds
+        for proposed in self._within(name, examples, most):
+            if not self.wanted(proposed.family):
+                continue
+            example = self.subject.within(proposed)
+            if example is None:
+                self.report.refuse(name)
                 continue
             if self._first(example):
                 accepted.append(example)
-            if self.subject.reference is not None and "values" not in self.switched_off:
+            if self.subject.reference is not None and self.wanted("values"):
                 self._values(example, name)
         return accepted
 
-    def _options(self, circumstances: list[Baseline]) -> list[Example]:
-        """Other options; those whose results differ most are looked at in all circumstances."""
+    def _options(self, variants: list[Baseline]) -> list[Example]:
+        """Other options; those whose results differ most are checked in all variations."""
         if not self.wanted("options"):
             return []
         accepted = self._family("options", with_other_options(self.subject, self.base))
-        seen = {circumstances[0].values[0].shape}
+        seen = {variants[0].values[0].shape}
         for example in accepted:
-            if len(circumstances) >= 3:
+            if len(variants) >= 3:
                 break
             baseline = self._plain(example, "options")
             if baseline is None or not baseline.outputs or not baseline.finite:
                 continue
-            if len(circumstances) == 1 or baseline.values[0].shape not in seen:
+            if len(variants) == 1 or baseline.values[0].shape not in seen:
                 seen.add(baseline.values[0].shape)
-                circumstances.append(baseline)
+                variants.append(baseline)
         return accepted
 
     def _shapes(self, accepted: list[Example]) -> None:
         if not self.wanted("shapes"):
             return
         shaped = self._family("shapes", of_other_shapes(self.base))
+        if not self.short:
+            self._family("shapes", of_long_shapes(self.base))
         self._family("shapes", with_other_lists(self.base))
         self._elsewhere(shaped)
         for variant in accepted[:6]:
@@ -415,7 +609,7 @@ class Check:
             self._family("shapes", some(more, 3))
         for example in shaped:
             if "another dimension in front" in example.label or "no dimensions" in example.label:
-                for varied in with_other_options(self.subject, example, most=16):
+                for varied in with_other_options(self.subject, example, most=16) if self.wanted("options") else ():
                     self._family(
                         "shapes",
                         iter([attrs.evolve(varied, label=f"{example.label}, {varied.label}", family="shapes")]),
@@ -428,20 +622,35 @@ class Check:
 
     def _complex(self, baseline: Baseline) -> None:
         """Complex numbers, where the operator takes them and is meant for them."""
-        if any(array.dtype.kind == "c" for array in self.base.arrays) or not self.wanted("complex numbers"):
+        name = "complex numbers"
+        if any(array.dtype.kind == "c" for array in self.base.arrays) or not self.wanted(name):
+            return
+        if self.subject.contract.complex is False:
             return
         examples = list(with_complex_numbers(self.base))
-        try:
-            for example in examples:
-                if self._first(example):
-                    results = self._plain(example, "complex numbers")
-                    if results is not None and results.finite and results.outputs and example is examples[0]:
-                        self._count("complex numbers", INVARIANTS["linear in the incoming gradient"], results)
-                        self._count("complex numbers", INVARIANTS["layouts of arguments"], results)
-        except Failure as failure:
-            if self.subject.complex:
-                raise
-            self.report.notices.append(
+        before = list(self.collected), self.keep_going
+        self.keep_going = self.keep_going or not self.subject.complex
+        for example in examples:
+            if self._first(example):
+                results = self._plain(example, name)
+                if results is not None and results.finite and results.outputs and example is examples[0]:
+                    self._count(name, INVARIANTS["linear in the incoming gradient"], results)
+                    self._count(name, INVARIANTS["layouts of arguments"], results)
+        found = [failure for failure, _ in self.collected if failure not in [other for other, _ in before[0]]]
+        if found and not self.subject.complex:
+            self.collected, self.keep_going = before
+            self.subject.note(
                 "it takes complex numbers, for which its gradients are wrong; nothing in it says that it is meant for "
-                f"them. Refuse them, or check with kinds='fc' ({failure.reason.split(':')[0]})"
+                f"them. Refuse them, or check with dtype_kinds='fc' ({found[0].reason.split(':')[0]})"
             )
+        self.keep_going = before[1]
+
+
+def of_single_precision_dtype(array: Array) -> bool:
+    """Whether an array has elements of single precision."""
+    return array.dtype in (np.float32, np.complex64)
+
+
+def base_name(title: str) -> str:
+    """The property that a title, which may say more, belongs to."""
+    return title.split(" (")[0].split(": ")[0]

@@ -17,7 +17,7 @@ from ...tensor.modes import is_grad_enabled
 from .arguments import Example, Slot, mapped
 from .failure import Failure
 from .literals import NoLiteral, literal
-from .operator_under_test import OperatorUnderTest, quiet, refusals
+from .operator_under_test import OperatorUnderTest, Refused, quiet, refusals
 from .reproduction import definition_of
 
 __all__ = ["Script"]
@@ -34,13 +34,17 @@ class Script:
         subject: the operator, which is called `operator` there.
         title: the name of the property.
         example: the call under test.
+        derived: whether the user did not make this call. Then an error is a refusal, in the backward pass too.
     """
 
-    def __init__(self, subject: OperatorUnderTest, title: str, example: Example) -> None:
+    def __init__(self, subject: OperatorUnderTest, title: str, example: Example, derived: bool = False) -> None:
         self.subject = subject
         self.title = title
         self.example = example
+        self.derived = derived or bool(example.label)
         self.lines: list[str] = []
+        self.preamble: list[str] = []  # computes what is expected, before anything else
+        self.computed: list[str] = []  # the last lines, where what is expected is computed in the program
         self.constants: dict[str, Any] = {}
         self.names: dict[str, Any] = {
             "np": np,
@@ -48,7 +52,7 @@ class Script:
             "grad": grad,
             "forward_ad": forward_ad,
             "operator": subject.function,
-            "inplace": subject.inplace,
+            **subject.named,
         }
 
     def let(self, name: str, value: Any) -> None:
@@ -64,9 +68,12 @@ class Script:
             try:
                 with quiet():
                     exec(_compiled(line), self.names)
-            except Failure:
+            except (Failure, Refused):
                 raise
             except Exception as error:
+                if self.derived:
+                    told = "the backward pass refuses: " if "grad(" in line else ""
+                    raise Refused(f"{told}{type(error).__name__}: {error}") from error
                 self.fail(f"{type(error).__name__} at `{line.strip()}`: {error}", cause=error)
 
     def call(self, line: str) -> None:
@@ -82,6 +89,8 @@ class Script:
                 exec(_compiled(line), self.names)
                 left = is_grad_enabled()
         except RuntimeError as error:
+            if self.derived:
+                raise Refused(f"{type(error).__name__}: {error}") from error
             self.fail(f"{type(error).__name__} at `{line.strip()}`: {error}", cause=error)
         if left != recording:
             self.title = "state between calls"
@@ -134,9 +143,25 @@ class Script:
     # -- the end of most programs --------------------------------------------------------------------------------------
 
     def expect(
-        self, expression: str, expected: Array | None, what: str, oracle: str, rtol: float = 1e-9, atol: Any = 1e-12
+        self,
+        expression: str,
+        expected: Array | None,
+        what: str,
+        oracle: str,
+        rtol: float = 1e-9,
+        atol: Any = 1e-12,
+        by: str = "",
     ) -> None:
-        """Compare an array that the program has found with what it should be; None stands for zeros."""
+        """Compare an array that the program has found with what it should be.
+
+        Arguments:
+            expression: what was found, an array, a tensor, or None for zeros.
+            expected: what it should be; None stands for zeros.
+            what: what it is, for the message.
+            oracle: who says so.
+            rtol, atol: the tolerances.
+            by: the expression by which a program computes what is expected; where it is "", it has the number.
+        """
         found = self[expression]
         found = None if found is None else np.asarray(found._array if hasattr(found, "_array") else found)
         if found is None and expected is None:
@@ -166,16 +191,19 @@ class Script:
         limit = float(np.broadcast_to(allowed, found.shape)[index])
         one, other = found[index].item(), expected[index].item()
         of = f"{expression}[{', '.join(map(str, index))}]" if index else expression
-        self.lines.append(f"found, expected = {self._item(expression, index)}, {literal(other)}")
         if isinstance(other, float | complex) and other != other:
-            self.lines.append("assert np.isnan(found), (found, expected)")
+            last = "assert np.isnan(found), (found, expected)"
         elif isinstance(other, float) and np.isinf(other):
-            self.lines.append("assert found == expected, (found, expected)")
+            last = "assert found == expected, (found, expected)"
         else:
-            self.lines.append(f"assert abs(found - expected) <= {limit:.3g}, (found, expected)")
+            last = f"assert abs(found - expected) <= {limit:.3g}, (found, expected)"
+        item = self._item(expression, index)
+        if by:
+            self.computed = [*self.lines, f"found = {item}", f"expected = {_element(by, index)}  # by {oracle}", last]
+        self.lines += [f"found = {item}", f"expected = {literal(other)}  # by {oracle}", last]
         self.fail(
             f"{what} is wrong in {int(wrong.sum())} of {wrong.size} elements. The worst is {of}: {one!r}, where "
-            f"{oracle} says {other!r} (allowed: {limit:.2g})",
+            f"{oracle} says {other!r}",
             element=index,
             found=one,
             expected=other,
@@ -185,7 +213,7 @@ class Script:
     def _item(self, expression: str, index: tuple[int, ...]) -> str:
         array = f"{expression}.detach().numpy()" if hasattr(self[expression], "_array") else f"np.asarray({expression})"
         if self[expression] is None:
-            return "0.0"
+            array = f"0.0 if {expression} is None else {expression}.detach().numpy()"
         return f"{array}[{', '.join(map(str, index)) or '()'}].item()"
 
     def require(self, condition: str, what: str) -> None:
@@ -198,18 +226,23 @@ class Script:
         """Raise, with the program so far."""
         raise Failure(self.title, message, self, **numbers) from cause
 
-    def body(self) -> list[str]:
-        """The lines, with the constants in them that the others use."""
-        used = "\n".join(line for line in self.lines if "\0" not in line)
-        result = []
-        for line in self.lines:
-            if "\0" in line:
-                name = line.split("\0")[1]
-                if _mentions(used, name):
-                    result += _bound(name, self.constants[name])
-            else:
-                result.append(line)
-        return result
+    def body(self, computed: bool = False) -> list[str]:
+        """The lines, with the constants in them that the others use.
+
+        Arguments:
+            computed: whether the program computes what is expected, where it can.
+        """
+        lines = self.computed if computed and self.computed else self.lines
+        preamble = self.preamble if computed and self.computed else []
+        used = "\n".join([*preamble, *(line for line in lines if "\0" not in line)])
+        names = dict.fromkeys(line.split("\0")[1] for line in lines if "\0" in line)
+        constants = [text for name in names if _mentions(used, name) for text in _bound(name, self.constants[name])]
+        return [*constants, *preamble, *(line for line in lines if "\0" not in line)]
+
+
+def _element(expression: str, index: tuple[int, ...]) -> str:
+    """The expression for an element of an array as a number of Python."""
+    return f"{expression}[{', '.join(map(str, index)) or '()'}].item()"
 
 
 def _entries(expression: str, found: Array, expected: Array, excess: Array) -> list[str]:

@@ -10,9 +10,12 @@ import numpy as np
 
 from .arguments import Example, Slot
 
-__all__ = ["of_other_shapes", "with_other_lists"]
+__all__ = ["of_long_shapes", "of_other_shapes", "with_other_lists"]
 
 Array = np.ndarray[Any, Any]
+
+LARGEST, LARGEST_LONG = 200, 2500  # elements of all arguments
+BEYOND_BLOCKS = (257, 129, 65)
 
 
 def of_other_shapes(example: Example) -> Iterator[Example]:
@@ -74,13 +77,25 @@ def of_other_shapes(example: Example) -> Iterator[Example]:
         proposals.append(("operands that are broadcast", [(3,) if i % 2 else (2, 1) for i in range(len(shapes))]))
     seen = {tuple(shapes)}
     for label, proposed in proposals:
-        if tuple(proposed) in seen or sum(int(np.prod(shape)) for shape in proposed) > 200:
+        if tuple(proposed) in seen or sum(int(np.prod(shape)) for shape in proposed) > LARGEST:
             continue
         seen.add(tuple(proposed))
         arrays = [resized(array, shape) for array, shape in zip(example.arrays, proposed, strict=True)]
         unlike = any(len(shape) != len(other) for shape, other in zip(shapes, proposed, strict=True))
         label = f"{label}: {', '.join(map(str, proposed))}"
         yield example.with_arrays(arrays, label=label, family="shapes", lenient=unlike)
+
+
+def of_long_shapes(example: Example) -> Iterator[Example]:
+    """The call with one length a little beyond a power of two, where blocks, unrolled loops and buffers end."""
+    shapes = [array.shape for array in example.arrays]
+    for n in sorted({n for shape in shapes for n in shape if n > 1}, reverse=True):
+        for new in BEYOND_BLOCKS:
+            proposed = [tuple(new if m == n else m for m in shape) for shape in shapes]
+            if new <= n or sum(int(np.prod(shape)) for shape in proposed) > LARGEST_LONG:
+                continue
+            arrays = [resized(array, shape) for array, shape in zip(example.arrays, proposed, strict=True)]
+            yield example.with_arrays(arrays, label=f"length {new} where it was {n}", family="shapes")
 
 
 def resized(array: Array, shape: tuple[int, ...]) -> Array:

@@ -1,4 +1,4 @@
-"""Calls derived from the user's: at special points, with equal elements, with other indices."""
+"""Calls derived from the user's: at special points, with equal or opposite elements, with other indices."""
 
 from __future__ import annotations
 
@@ -54,16 +54,14 @@ def in_double_precision(example: Example) -> Example:
 
 def at_special_points(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
     """The call with some elements, or all, at points where formulas go wrong."""
-    allowed = subject.domain
     options = sorted({float(x) for x in numbers_among(example) if np.isfinite(x) and abs(x) < 1e6})
     points = list(dict.fromkeys([*POINTS[:3], *options, *(-x for x in options), *POINTS[3:]]))
     points += _between(points, [x for x in subject.numbers if SMALLEST_OWN <= x <= LARGEST_OWN][:MOST_OWN])
-    points += [x for x in _towards_the_ends(allowed) if x not in points]
     for slot in example.wanted:
-        array = example.arrays[slot]
+        array, allowed = example.arrays[slot], subject.domains.get(slot)
         if not array.size or array.size > 400:
             continue
-        for point in points:
+        for point in [*points, *(x for x in _towards_the_ends(allowed) if x not in points)]:
             if allowed is None or allowed[0] <= point <= allowed[1]:
                 changed = array.copy()
                 changed.flat[0] = point
@@ -81,7 +79,9 @@ def at_special_points(subject: OperatorUnderTest, example: Example) -> Iterator[
             yield _with(example, slot, array * (0.6 + 0.8j), f"{example.named(slot)} turned")
     if len(example.wanted) > 1:
         for values in itertools.islice(itertools.product((0.0, 1.0, -1.5), repeat=len(example.wanted)), 27):
-            if allowed is None or all(allowed[0] <= value <= allowed[1] for value in values):
+            free = (-np.inf, np.inf)
+            intervals = [subject.domains.get(slot, free) for slot in example.wanted]
+            if all(low <= value <= high for value, (low, high) in zip(values, intervals, strict=True)):
                 arrays = list(example.arrays)
                 for slot, value in zip(example.wanted, values, strict=True):
                     if arrays[slot].size:
@@ -133,12 +133,15 @@ def _between(points: list[float], own: Sequence[float]) -> list[float]:
 
 
 def _tied(example: Example) -> Iterator[Example]:
-    """Equal elements: within each argument, and between them."""
+    """Equal and opposite elements: within each argument, and between them."""
     real = [slot for slot in example.wanted if example.arrays[slot].dtype.kind == "f" and example.arrays[slot].size]
     for slot in real:
         array = example.arrays[slot]
         if array.size < 2:
             continue
+        opposite = array.copy()
+        opposite.flat[-1] = -opposite.flat[0]
+        yield attrs.evolve(_with(example, slot, opposite, f"opposite elements in {example.named(slot)}"), family="ties")
         for name, value in (("all", None), ("the two largest", -1), ("the two smallest", 0)):
             changed = array.copy().reshape(-1)
             if value is None:
@@ -169,8 +172,9 @@ def _tied(example: Example) -> Iterator[Example]:
                 equal = np.broadcast_to(example.arrays[source], example.arrays[target].shape).copy()
             except ValueError:
                 continue
-            label = f"{example.named(a)} and {example.named(b)} equal"
-            yield attrs.evolve(_with(example, target, equal, label), family="ties")
+            names = f"{example.named(a)} and {example.named(b)}"
+            yield attrs.evolve(_with(example, target, equal, f"{names} equal"), family="ties")
+            yield attrs.evolve(_with(example, target, -equal, f"{names} opposite"), family="ties")
             break
 
 

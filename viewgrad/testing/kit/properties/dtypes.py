@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -9,9 +10,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..arguments import Example, mapped
+from ..arguments import Example, mapped, outputs_of
 from ..baseline import Baseline, baseline_results, of_single_precision
-from ..failure import Failure
 from ..operator_under_test import OperatorUnderTest, Refused, quiet
 from ..script import Script
 
@@ -44,28 +44,44 @@ def beside_integers(baseline: Baseline) -> int:
             for j, array in enumerate(example.arrays)
         ]
         beside = attrs.evolve(example.with_arrays(arrays), wanted=(k,))
-        script = Script(baseline.subject, "dtypes (float32)", beside)
+        script = Script(baseline.subject, "dtypes (float32)", beside, derived=True)
         script.leaves()
-        try:
+        with contextlib.suppress(Refused):
             script.call(f"y = {script.expression()}")
-        except Refused:
-            continue
-        for path in baseline.paths:
-            if not script[f"getattr(y{path}, 'requires_grad', False)"]:
+            if not _takes_integers(script, beside, k, example.wanted):
                 continue
-            try:
+            for path in baseline.paths:
+                if not script[f"getattr(y{path}, 'requires_grad', False)"]:
+                    continue
                 script.do(f"g = grad(y{path}, [x{k}], vg.ones_like(y{path}), retain_graph=True, allow_unused=True)")
-            except Failure as failure:
-                if dtype is np.bool_ and isinstance(failure.__cause__, TypeError):
-                    continue  # NumPy subtracts no bools
-                raise
-            script.require(
-                f"g[0] is None or g[0].dtype == x{k}.dtype",
-                f"the gradient with respect to {example.named(k)}, beside arguments of dtype {np.dtype(dtype).name}, "
-                "has another dtype than it",
-            )
-            count += 1
+                if not script[f"g[0] is None or g[0].dtype == x{k}.dtype"]:
+                    _of_another_dtype(
+                        script,
+                        f"assert g[0].dtype == x{k}.dtype",
+                        f"the gradient with respect to {example.named(k)}, beside arguments of dtype "
+                        f"{np.dtype(dtype).name}, has another dtype than it",
+                    )
+                count += 1
     return count
+
+
+def _takes_integers(script: Script, beside: Example, k: int, floats: Sequence[int]) -> bool:
+    """Whether the operator is meant for integers: they give what the same numbers give as floats."""
+    arrays = [array.astype(np.float32) if j in floats and j != k else array for j, array in enumerate(beside.arrays)]
+    expected = script.subject.values(beside.with_arrays(arrays))
+    found = [output._array for _, output in outputs_of(script["y"])]
+    return len(found) == len(expected) and all(
+        mine.shape == other.shape and mine.dtype.kind == other.dtype.kind and np.allclose(mine, other, equal_nan=True)
+        for mine, other in zip(found, expected, strict=True)
+    )
+
+
+def _of_another_dtype(script: Script, line: str, told: str) -> None:
+    """Fail where results of single precision were asked for; note it otherwise."""
+    if script.subject.keeps_float32:
+        script.lines.append(line)
+        script.fail(told)
+    script.subject.note(f"{told}; check with float32=True to insist on it")
 
 
 def _slopes_of_full_precision(baseline: Baseline) -> None:
@@ -144,18 +160,14 @@ def in_lower_precision(baseline: Baseline, dtype: Any) -> int:
     ):
         return 0
     title = f"dtypes ({real.name})"
-    script = Script(subject, title, example)
+    script = Script(subject, title, example, derived=True)
     script.leaves()
     script.call(f"y = {script.expression()}")
     for i, start in reference.starts.items():
         script.let(f"u{i}", start.astype(_of_precision(real, start.dtype)))
-    if real == np.float16 and _beyond(subject.numbers, real):
+    script.preamble = _in_double(reference)
+    if (real == np.float16 and _beyond(subject.numbers, real)) or _loses_digits(script, reference, tolerance):
         return 0
-    if subject.composed and any(
-        value.dtype.kind in "fc" and _mostly_wrong(script[f"y{path}"]._array.astype(value.dtype), value, tolerance, 0.0)
-        for path, value in zip(reference.paths, reference.values, strict=True)
-    ):
-        return 0  # digits are lost in what it is composed of
     sensitive = _condition(subject, rounded, reference, float(np.finfo(real).eps))
     if not _as_the_reference(script, reference.paths):
         _expect_near_values(script, reference, real, tolerance, None if sensitive is None else sensitive[0])
@@ -170,10 +182,9 @@ def in_lower_precision(baseline: Baseline, dtype: Any) -> int:
     for n, k in enumerate(example.wanted):
         expected = reference.gradients[n]
         if script[f"g[{n}]"] is not None:
-            script.require(
-                f"g[{n}].dtype == x{k}.dtype",
-                f"the gradient with respect to {example.named(k)} has another dtype than it",
-            )
+            if script[f"g[{n}].dtype != x{k}.dtype"]:
+                told = f"the gradient of {example.named(k)}, which has dtype {real.name}, has another dtype"
+                _of_another_dtype(script, f"assert g[{n}].dtype == x{k}.dtype", told)
             script.do(f"v = g[{n}].numpy().astype({expected.dtype.name!r})")
         else:
             script.do("v = None")
@@ -188,8 +199,29 @@ def in_lower_precision(baseline: Baseline, dtype: Any) -> int:
             "double precision",
             rtol=4 * tolerance,
             atol=4 * tolerance * max(size, 1e-3) + slack,
+            by=f"slopes[{n}].numpy()" if reference.literal and size else "",
         )
     return 1
+
+
+def _loses_digits(script: Script, reference: Baseline, tolerance: float) -> bool:
+    """Whether digits are lost in what an operator is composed of."""
+    return reference.subject.composed and any(
+        value.dtype.kind in "fc" and _mostly_wrong(script[f"y{path}"]._array.astype(value.dtype), value, tolerance, 0.0)
+        for path, value in zip(reference.paths, reference.values, strict=True)
+    )
+
+
+def _in_double(reference: Baseline) -> list[str]:
+    """The lines that make the call in double precision, with its gradients."""
+    if not reference.literal:
+        return []
+    lines = reference.plain_call(of_gradients=True)
+    for k, array in enumerate(reference.example.arrays):
+        lines = [line.replace(f"vg.Tensor(a{k}", f"vg.Tensor(a{k}.astype({array.dtype.name!r})") for line in lines]
+    for i, start in reference.starts.items():
+        lines = [line.replace(f"vg.Tensor(u{i})", f"vg.Tensor(u{i}.astype({start.dtype.name!r}))") for line in lines]
+    return lines
 
 
 def _expect_near_values(
@@ -209,8 +241,11 @@ def _expect_near_values(
             and real != np.float16
             and not _has_numbers_of(found.dtype, reference.example)
         ):
-            script.lines.append(f"assert y{path}.dtype == {wanted.name!r}, y{path}.dtype")
-            script.fail(f"result {i} of arguments of dtype {real.name} has dtype {found.dtype}, not {wanted}")
+            _of_another_dtype(
+                script,
+                f"assert y{path}.dtype == {wanted.name!r}, y{path}.dtype",
+                f"result {i} of arguments of dtype {real.name} has dtype {found.dtype}, not {wanted}",
+            )
         size = float(np.abs(value).max(initial=0.0))
         slack = 0.0 if sensitive is None else 16 * sensitive[i]
         script.do(f"v = y{path}.detach().numpy().astype({value.dtype.name!r})")
@@ -223,6 +258,7 @@ def _expect_near_values(
             "double precision",
             rtol=tolerance,
             atol=tolerance * max(size, 1e-3) + slack,
+            by=f"plain{path}.detach().numpy()" if reference.literal else "",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from typing import Any, Final
@@ -15,12 +16,13 @@ from ..failure import Failure
 from ..mixed_mode import ABSENT
 from ..operator_under_test import OperatorUnderTest, Refused, quiet
 from ..script import Script
-from .gradients import weights_like
+from .weights import weights_like
 
 __all__ = ["ITSELF", "against_reference", "inplace_form"]
 
 Array = np.ndarray[Any, Any]
 
+TITLE: Final = "in-place form"
 # Through what an in-place form is called: {b} is the base, {v} the window written to, {o} another view of the base.
 ITSELF: Final = "on a tensor of its own"
 WINDOWS: Final[dict[str, str]] = {
@@ -66,14 +68,46 @@ def inplace_form(baseline: Baseline, windows: Sequence[str] = tuple(WINDOWS)) ->
             if target not in example.wanted or len(example.wanted) == 1 or len(windows) == 1
             else [example.wanted, tuple(k for k in example.wanted if k != target), (target,)]
         ):
-            count += _inplace(baseline, name, target, where, line, wanted)
-        count += _inplace_tangents(baseline, name, target, where, line) if len(windows) > 1 else 0
+            with contextlib.suppress(*([Refused] if where != ITSELF else [])):
+                count += _inplace(baseline, name, target, where, line, wanted)
+        with contextlib.suppress(Refused):
+            count += _inplace_tangents(baseline, name, target, where, line) if len(windows) > 1 else 0
+    return count + (_inplace_on_itself(baseline, name, target) if len(windows) > 1 else 0)
+
+
+def _inplace_on_itself(baseline: Baseline, name: str, target: int) -> int:
+    """The in-place form with one tensor as its target and as another argument."""
+    example, count = baseline.example, 0
+    array = example.arrays[target]
+    for other in example.wanted:
+        if other == target or example.arrays[other].shape != array.shape or example.arrays[other].dtype != array.dtype:
+            continue
+        script = Script(baseline.subject, f"{TITLE} (the same tensor twice)", example, derived=True)
+        script.leaves()
+
+        def called(function: str, first: str, second: str, script: Script = script, other: int = other) -> str:
+            text = re.sub(rf"\bz{target}\b", first, script.expression("z{}", function))
+            return re.sub(r"\bz(\d+)\b", r"x\1", re.sub(rf"\bz{other}\b", second, text))
+
+        with contextlib.suppress(Refused):
+            script.do(f"b = x{target}.clone()", f"base = x{target}.clone()")
+            script.call(f"r = {called('operator', 'b.clone()', 'b')}")
+            if script["r"].shape != array.shape:
+                continue
+            script.call(f"out = {called(name, 'base', 'base')}")
+            told = f"after the in-place form with one tensor as {example.named(target)} and {example.named(other)}, "
+            _as_out_of_place(baseline, script, "base", "r", told + "its value")
+            if script["r"].requires_grad and script["base"].requires_grad:
+                for result, gradient in (("r", "e"), ("base", "g")):
+                    script.do(f"{gradient} = grad({result}, [x{target}], vg.ones_like({result}), allow_unused=True)")
+                _as_out_of_place(baseline, script, "g[0]", "e[0]", told + "the gradient")
+            count += 1
     return count
 
 
 def _inplace(baseline: Baseline, name: str, target: int, where: str, line: str, wanted: Sequence[int]) -> int:
     example = baseline.example
-    script = Script(baseline.subject, f"in-place form ({where})", example)
+    script = Script(baseline.subject, f"{TITLE} ({where})", example, derived=where != ITSELF)
     script.leaves(tuple(wanted))
     a = f"x{target}"
     # Out of place, and then copied over the window: the reference.
@@ -108,6 +142,7 @@ def _inplace(baseline: Baseline, name: str, target: int, where: str, line: str, 
             script[reference]._array.copy(),
             f"after the in-place form {where}, {told}",
             "the out-of-place form",
+            by=f"{reference}.detach().numpy()",
             rtol=baseline.loose(1e-11),
             atol=baseline.loose(1e-12),
         )
@@ -147,7 +182,7 @@ def _inplace(baseline: Baseline, name: str, target: int, where: str, line: str, 
 def _inplace_tangents(baseline: Baseline, name: str, target: int, where: str, line: str) -> int:
     """The in-place form gives the base the tangent that the out-of-place form gives it."""
     example = baseline.example
-    script = baseline.script(f"in-place form ({where})", called=False)
+    script = baseline.script(f"{TITLE} ({where})", called=False, derived=True)
     for k in example.wanted:
         script.let(f"t{k}", weights_like(example.arrays[k], 5 + k))
     lines = [
@@ -169,6 +204,8 @@ def _inplace_tangents(baseline: Baseline, name: str, target: int, where: str, li
         if isinstance(failure.__cause__, (*ABSENT, DifferentiabilityError, FunctionError)):
             return 0
         raise
+    except Refused:
+        return 0
     _as_out_of_place(baseline, script, "t", "e", f"the tangent of the base after the in-place form {where}")
     return 1
 
@@ -182,6 +219,7 @@ def _as_out_of_place(baseline: Baseline, script: Script, found: str, expected: s
         None if right is None else right._array.copy(),
         what,
         "the out-of-place form",
+        by="" if right is None else f"{expected}.detach().numpy()",
         rtol=baseline.loose(1e-9),
         atol=baseline.loose(1e-11) * size,
     )
@@ -211,6 +249,7 @@ def against_reference(subject: OperatorUnderTest, example: Example) -> int:
     script = Script(subject, "values", example)
     script.leaves(())
     script.call(f"y = {script.expression()}")
+    script.preamble = [f"reference_result = {script.expression('a{}.copy()', 'reference')}"]
     try:
         with quiet():
             expected = example.call(subject.reference, [array.copy() for array in example.arrays])
@@ -226,12 +265,13 @@ def against_reference(subject: OperatorUnderTest, example: Example) -> int:
     for i, ((path, output), value) in enumerate(zip(outputs, arrays, strict=True)):
         single = output.dtype.itemsize <= (8 if output.dtype.kind == "c" else 4)
         size = float(np.abs(value[np.isfinite(value)]).max(initial=0.0)) if value.dtype.kind in "fc" else 1.0
-        script.let("expected_dtype", value.dtype)
+        by = f"np.asarray(reference_result{f'[{i}]' if len(outputs) > 1 else ''})"
         script.expect(
             f"y{path}",
             value.astype(output.dtype) if output.dtype.kind in "fc" and value.dtype.kind in "fc" else value,
             "the value of the result" if len(outputs) == 1 else f"the value of result {i}",
             "the reference",
+            by=by,
             rtol=1e-3 if single else 1e-8,
             atol=(1e-4 if single else 1e-11) * max(size, 1.0),
         )

@@ -18,8 +18,10 @@ from ..mixed_mode import mixed_modes, says_absent
 from ..operator_under_test import OperatorUnderTest, Recorded, Refused, real_parts
 from ..perturb import Moves
 from ..script import Script
-from .gradients import MOST_COLUMNS, weights_like
+from .gradient_failure import along, difference_lines
+from .gradients import MOST_COLUMNS
 from .jacobian_columns import compare_columns, dense_directions, glance
+from .weights import weights_like
 
 __all__ = ["Absent", "forward_mode", "second_order"]
 
@@ -98,24 +100,69 @@ def second_order(baseline: Baseline) -> int:
             slot, flat, part = moves.element(place)
             index = [int(j) for j in np.unravel_index(flat, arrays[slot].shape)] if arrays[slot].shape else []
             number = moved.index(slot)
-            if script["h"][number] is not None:
-                part_of = (".imag" if part else ".real") if arrays[slot].dtype.kind == "c" else ""
-                item = f"h[{number}].numpy()[{', '.join(map(str, index)) or '()'}]{part_of}"
+            part_of = (".imag" if part else ".real") if arrays[slot].dtype.kind == "c" else ""
+            item = f"h[{number}].numpy()[{', '.join(map(str, index)) or '()'}]{part_of}"
+            if script["h"][number] is None:
+                terms_of.append(f"{literal(float(wrong.direction[place]))} * (0.0 if h[{number}] is None else {item})")
+            else:
                 terms_of.append(f"{literal(float(wrong.direction[place]))} * {item}" if len(places) > 1 else item)
         by = example.named(slot) if slot < count else "the incoming gradient"
-        told = f"{len(places)} elements that move together, the last of them {by}" if len(places) > 1 else by
+        told = by + (f"[{', '.join(map(str, index))}]" if index else "")
+        recorded = any(one is not None for one in script["h"])
+        if len(places) > 1:
+            told = f"{len(places)} elements that are moved together, the last of them {told}"
         script.lines.append(f"found = float({' + '.join(terms_of) or '0.0'})")
+        lines = difference_lines(along(moves, wrong, rows[wrong.row]), wrong, "slope")
+        if lines and baseline.literal:
+            computed = [*script.lines, *_slope_function(baseline, script, moves, wrong.direction, count), *lines]
+            script.computed = computed
         script.lines.append(f"expected = {literal(wrong.low)}  # by finite differences of the gradient")
         script.lines.append(f"assert abs(found - expected) <= {wrong.allowed:.3g}, (found, expected)")
         script.fail(
-            f"the second derivative with respect to {told}{index or ''} is wrong: the recorded backward pass says "
-            f"{wrong.found!r}{'' if terms_of else ' (nothing was recorded)'}, finite differences of "
-            f"gradients say {wrong.low!r} (allowed: {wrong.allowed:.2g})",
+            f"the second derivative with respect to {told} is wrong: the recorded backward pass says "
+            f"{wrong.found!r}{'' if recorded else ' (nothing was recorded)'}, finite differences of "
+            f"gradients say {wrong.low!r}",
             element=tuple(index),
             found=wrong.found,
             expected=wrong.low,
         )
     return 1
+
+
+def _slope_function(baseline: Baseline, script: Script, moves: Moves, direction: Array, count: int) -> list[str]:
+    """The lines of a function that gives the weighted gradients after a step."""
+    example, steps, taken = baseline.example, {}, 0
+    constants = []
+    for k in moves.wanted:
+        size = real_parts(moves.arrays[k]).size
+        part = direction[taken : taken + size]
+        taken += size
+        if part.any():
+            steps[k] = f"d{k}" if k < count else f"e{baseline.outputs[k - count]}"
+            value = part.view(complex) if moves.arrays[k].dtype.kind == "c" else part
+            script.constants[steps[k]] = np.array(value).reshape(moves.arrays[k].shape)
+            constants.append(f"{steps[k]} = \0{steps[k]}\0")
+    leaves = [
+        f"    q{k} = vg.Tensor(a{k}{f' + step * {steps[k]}' if k in steps else ''}"
+        f"{', requires_grad=True' if k in example.wanted else ''})"
+        for k in range(count)
+    ]
+    names = "q{}.clone()" if baseline.subject.written else "q{}"
+    outs = ", ".join(f"y{baseline.paths[i]}" for i in baseline.outputs)
+    starts = ", ".join(
+        f"vg.Tensor(u{i}{f' + step * e{i}' if count + n in steps else ''})" for n, i in enumerate(baseline.outputs)
+    )
+    wanted = ", ".join(f"q{k}" for k in example.wanted)
+    weights = ", ".join(f"w{n}" for n in range(len(example.wanted)))
+    return [
+        *constants,
+        "def slope(step):",
+        *leaves,
+        f"    y = {script.expression(names)}",
+        f"    slopes = grad([{outs}], [{wanted}], [{starts}], allow_unused=True)",
+        f"    pairs = [(one, w) for one, w in zip(slopes, [{weights}]) if one is not None]",
+        "    return sum(float((one.numpy() * w).sum().real) for one, w in pairs)",
+    ]
 
 
 def _recorded_twice(baseline: Baseline, weights: Sequence[Array], checked: bool = True) -> tuple[Script, list[Array]]:
@@ -135,12 +182,14 @@ def _recorded_twice(baseline: Baseline, weights: Sequence[Array], checked: bool 
     terms = [n for n in range(len(slots)) if script[f"g[{n}]"] is not None and script[f"g[{n}]"].requires_grad]
     names = [*(f"x{k}" for k in slots), *(f"s{i}" for i in baseline.outputs)]
     leaves = [script[name] for name in names]
-    if not terms:
-        script.do(f"h = [None] * {len(names)}  # the gradients were not recorded")
-        return script, [np.zeros_like(leaf._array) for leaf in leaves]
-    total = " + ".join(f"(g[{n}] * w{n}).sum()" + (".real" if weights[n].dtype.kind == "c" else "") for n in terms)
-    script.do(f"total = {total}")
-    _do_unless_absent(script, f"h = grad(total, [{', '.join(names)}], allow_unused=True)")
+    summands = [
+        f"(g[{n}] * w{n}).sum()" + (".real" if weights[n].dtype.kind == "c" else "")
+        + ("" if n in terms else f" if g[{n}] is not None and g[{n}].requires_grad else 0.0")
+        for n in range(len(slots))
+    ]  # fmt: skip
+    script.do(f"total = {' + '.join(one if n in terms else f'({one})' for n, one in enumerate(summands))}")
+    line = f"h = grad(total, [{', '.join(names)}], allow_unused=True)"
+    _do_unless_absent(script, line if terms else f"{line} if isinstance(total, vg.Tensor) else [None] * {len(names)}")
     return script, [
         np.zeros_like(leaf._array) if h is None else h._array for h, leaf in zip(script["h"], leaves, strict=True)
     ]
@@ -149,7 +198,7 @@ def _recorded_twice(baseline: Baseline, weights: Sequence[Array], checked: bool 
 def _do_unless_absent(script: Script, line: str) -> None:
     try:
         script.do(line)
-    except AssertionError as failure:
+    except (AssertionError, Refused) as failure:
         cause, unasked = failure.__cause__, script.subject.composed or script.example.label
         if cause is not None and (says_absent(cause) or (unasked and isinstance(cause, DifferentiabilityError))):
             raise Absent("it says so") from failure
@@ -189,7 +238,7 @@ def forward_mode(baseline: Baseline) -> int:
         lines.append(f"    tangents = [forward_ad.unpack_dual(out).tangent for out in [{outs}]]")
         try:
             script.do("with forward_ad.dual_level():\n" + "\n".join(lines))
-        except AssertionError as failure:
+        except (AssertionError, Refused) as failure:
             cause = failure.__cause__
             if number == 0 and cause is not None and (says_absent(cause) or isinstance(cause, DifferentiabilityError)):
                 raise Absent("it has no forward mode") from failure
@@ -215,6 +264,8 @@ def forward_mode(baseline: Baseline) -> int:
             taken += value.size * parts
             wanted = (part.copy().view(complex) if parts == 2 else part).reshape(value.shape).astype(value.dtype)
             largest = (size.reshape(-1, parts).sum(axis=1) if parts == 2 else size).reshape(value.shape)
+            if baseline.literal:
+                script.preamble = _rows_by_reverse_mode(baseline, i, chosen)
             script.expect(
                 f"tangents[{i}]",
                 wanted,
@@ -222,8 +273,27 @@ def forward_mode(baseline: Baseline) -> int:
                 "reverse mode",
                 rtol=baseline.loose(1e-9),
                 atol=baseline.loose(1e-10) * largest + CANCELLED * np.abs(moved).max(initial=0.0) + 1e-290,
+                by="expected_tangent()" if baseline.literal and parts == 1 else "",
             )
     return count + mixed_modes(baseline, tangents)
+
+
+def _rows_by_reverse_mode(baseline: Baseline, i: int, chosen: Sequence[int]) -> list[str]:
+    """The lines of a function that gives the tangent of a result by one backward pass for each of its elements."""
+    names = ", ".join(f"p{k}" for k in chosen)
+    return [
+        *baseline.plain_call(of_gradients=True)[:-1],
+        "def expected_tangent():",
+        f"    out = plain{baseline.paths[i]}",
+        "    tangent = np.zeros(out.shape)",
+        "    for place in np.ndindex(out.shape):",
+        "        start = np.zeros(out.shape)",
+        "        start[place] = 1.0",
+        f"        row = grad(out, [{names}], vg.Tensor(start), allow_unused=True, retain_graph=True)",
+        f"        pairs = zip(row, [{', '.join(f't{k}' for k in chosen)}])",
+        "        tangent[place] = sum(np.vdot(one.numpy(), t).real for one, t in pairs if one is not None)",
+        "    return tangent",
+    ]
 
 
 def _expect_inner_product(baseline: Baseline, script: Script, chosen: Sequence[int], told: str) -> None:

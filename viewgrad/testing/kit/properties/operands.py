@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
-from typing import Any
 
 import numpy as np
 
-from ....errors import DifferentiabilityError
+from ..arguments import Example
 from ..baseline import Baseline, baseline_results
 from ..failure import Failure
 from ..layouts import FOREIGN_LAYOUTS, INPUT_LAYOUTS, OVERLAPS, fits
 from ..operator_under_test import Refused
 
 __all__ = ["input_layouts", "same_twice", "subsets", "used_elsewhere"]
-
-Array = np.ndarray[Any, Any]
 
 
 def subsets(baseline: Baseline) -> int:
@@ -83,114 +81,121 @@ def used_elsewhere(baseline: Baseline) -> int:
 
 
 def same_twice(baseline: Baseline) -> int:
-    """Where several arguments are one tensor, or overlapping views of one, gradients add up."""
+    """Where several arguments of the same shape are one tensor, or views of one, gradients add up."""
     example = baseline.example
-    title = "the same tensor twice"
     count = 0
     if not baseline.outputs or baseline.subject.written:
         return 0
     for a, b in itertools.combinations(example.wanted, 2):
         one, other = example.arrays[a], example.arrays[b]
-        if one.dtype != other.dtype:
+        if one.dtype != other.dtype or one.shape != other.shape:
             continue
         arrays = list(example.arrays)
-        arrays[a] = arrays[b] = one if one.size >= other.size else other
+        arrays[b] = one
         changed = example.with_arrays(arrays)
         for kind in ("the same tensor", "a tensor and a view of it"):
-            try:
-                apart = baseline_results(baseline.subject, changed, title)
-            except Refused:
-                continue
-            if not apart.outputs or not apart.finite:
-                continue
-            script = apart.script(title, called=False)
-            second = f"x{a}" if kind == "the same tensor" else f"x{a}[...]"
-            text = script.expression()
-            text = re.sub(rf"\bx{b}\b", second, text)
-            script.call(f"y = {text}")
-            apart.expect_values(script, oracle="two tensors of the same values")
-            script.do(apart.gradient_line("g"))
-            i, j = example.wanted.index(a), example.wanted.index(b)
-            total = apart.gradients[i] + apart.gradients[j]
-            script.expect(
-                f"g[{i}]",
-                total,
-                f"for {kind} as {example.named(a)} and {example.named(b)}, the gradient",
-                "the sum of the two gradients",
-                rtol=baseline.loose(1e-9),
-                atol=baseline.loose(1e-11) * max(1.0, float(np.abs(total).max(initial=0.0))),
-            )
-            count += 1
+            with contextlib.suppress(Refused):
+                count += _one_for_two(baseline, changed, a, b, kind)
     return count
+
+
+def _one_for_two(baseline: Baseline, changed: Example, a: int, b: int, kind: str) -> int:
+    """One tensor, or a tensor and a view of it, in two slots, against two tensors of the same values."""
+    title = "the same tensor twice"
+    try:
+        apart = baseline_results(baseline.subject, changed, title)
+    except Failure as failure:
+        raise Refused("the backward pass refuses equal arguments") from failure
+    if not apart.outputs or not apart.finite:
+        return 0
+    script = apart.script(title, called=False, derived=True)
+    second = f"x{a}" if kind == "the same tensor" else f"x{a}[...]"
+    text = re.sub(rf"\bx{b}\b", second, script.expression())
+    script.call(f"y = {text}")
+    apart.expect_values(script, oracle="two tensors of the same values")
+    script.do(apart.gradient_line("g"))
+    i, j = changed.wanted.index(a), changed.wanted.index(b)
+    total = apart.gradients[i] + apart.gradients[j]
+    script.preamble = apart.plain_call(of_gradients=True)
+    computed = apart.literal and apart.gradients[i].any() and apart.gradients[j].any()
+    script.expect(
+        f"g[{i}]",
+        total,
+        f"for {kind} as {changed.named(a)} and {changed.named(b)}, the gradient",
+        "the sum of the two gradients",
+        rtol=baseline.loose(1e-9),
+        atol=baseline.loose(1e-11) * max(1.0, float(np.abs(total).max(initial=0.0))),
+        by=f"(slopes[{i}] + slopes[{j}]).numpy()" if computed else "",
+    )
+    return 1
 
 
 def input_layouts(baseline: Baseline) -> int:
     """The arguments may lie in memory in any way."""
     example = baseline.example
     count = 0
-    for name, line in (INPUT_LAYOUTS if baseline.subject.written else INPUT_LAYOUTS | FOREIGN_LAYOUTS).items():
+    for name in INPUT_LAYOUTS if baseline.subject.written else INPUT_LAYOUTS | FOREIGN_LAYOUTS:
         chosen = [k for k, array in enumerate(example.arrays) if fits(name, array)]
-        if not chosen:
-            continue
-        script = baseline.script(f"layouts of arguments ({name})", called=False)
-        for k in range(len(example.arrays)):
-            if k in chosen:
-                script.do(*line.format(a=f"x{k}", n=f"a{k}", v=f"v{k}", b=f"b{k}").split("; "))
-                if name in FOREIGN_LAYOUTS:
-                    script.do(f"x{k} = v{k}{'.requires_grad_()' if k in example.wanted else ''}")
-            else:
-                script.do(f"v{k} = x{k}{'.clone()' if k in baseline.subject.written else ''}")
-        try:
-            script.call(f"y = {script.expression('v{}')}")
-        except Refused:
-            continue
-        baseline.expect_values(script, oracle="the call on tensors of their own")
-        if baseline.outputs:
-            script.do(baseline.gradient_line("g"))
-            baseline.expect_gradients(
-                script, oracle="the call on tensors of their own", what=f"for arguments {name}, the gradient"
-            )
-        count += 1
+        if chosen:
+            with contextlib.suppress(Refused):
+                count += _in_layout(baseline, name, chosen)
     return count + (0 if baseline.subject.written else _overlapping(baseline))
+
+
+def _in_layout(baseline: Baseline, name: str, chosen: list[int]) -> int:
+    """The arguments in some slots lie in memory in one way."""
+    example, line = baseline.example, (INPUT_LAYOUTS | FOREIGN_LAYOUTS)[name]
+    script = baseline.script(f"layouts of arguments ({name})", called=False, derived=True)
+    for k in range(len(example.arrays)):
+        if k in chosen:
+            script.do(*line.format(a=f"x{k}", n=f"a{k}", v=f"v{k}", b=f"b{k}").split("; "))
+            if name in FOREIGN_LAYOUTS:
+                script.do(f"x{k} = v{k}{'.requires_grad_()' if k in example.wanted else ''}")
+        else:
+            script.do(f"v{k} = x{k}{'.clone()' if k in baseline.subject.written else ''}")
+    script.call(f"y = {script.expression('v{}')}")
+    baseline.expect_values(script, oracle="the call on tensors of their own")
+    if baseline.outputs:
+        script.do(baseline.gradient_line("g"))
+        baseline.expect_gradients(
+            script, oracle="the call on tensors of their own", what=f"for arguments {name}, the gradient"
+        )
+    return 1
 
 
 def _overlapping(baseline: Baseline) -> int:
     """Arguments whose elements share places: the same call on a copy without sharing is the reference."""
     example = baseline.example
     count = 0
-    for name, (wide, line) in OVERLAPS.items():
-        for k in example.wanted:
-            array = example.arrays[k]
-            if not array.ndim or not array.size:
-                continue
-            script = baseline.script(f"layouts of arguments ({name})", called=False)
-            source = wide(array)
-            script.let(f"a{k}", source)
-            script.do(
-                f"x{k} = vg.Tensor(a{k}, requires_grad=True)",
-                f"v{k} = {line.format(a=f'x{k}', shape=array.shape)}",
-                f"w{k} = v{k}.clone()",
-            )
-            for j in range(len(example.arrays)):
-                if j != k:
-                    script.do(f"v{j} = w{j} = x{j}")
-            try:
-                script.call(f"y = {script.expression('v{}')}")
-                script.call(f"copied = {script.expression('w{}')}")
-            except Refused:
-                continue
-            told = f"of {example.named(k)} {name}"
-            if [script[f"y{path}"].shape for path in baseline.paths] != [value.shape for value in baseline.values]:
-                continue
-            baseline.same_results(script, "y", "copied", told, "the call on a copy", rtol=1e-9, atol=1e-11)
-            if baseline.outputs and all(script[f"copied{baseline.paths[i]}"].requires_grad for i in baseline.outputs):
-                try:
-                    script.do(baseline.gradient_line("h", "copied"))
-                except Failure as failure:
-                    if isinstance(failure.__cause__, ArithmeticError | np.linalg.LinAlgError | DifferentiabilityError):
-                        continue  # rows that are all alike make a singular matrix
-                    raise
-                script.do(baseline.gradient_line("g"))
-                baseline.same_gradients(script, "g", "h", f"a call {told}", "the call on a copy")
-            count += 1
+    for name, k in itertools.product(OVERLAPS, example.wanted):
+        if example.arrays[k].ndim and example.arrays[k].size:
+            with contextlib.suppress(Refused):
+                count += _in_overlap(baseline, name, k)
     return count
+
+
+def _in_overlap(baseline: Baseline, name: str, k: int) -> int:
+    """The elements of one argument share places."""
+    example, array = baseline.example, baseline.example.arrays[k]
+    wide, line = OVERLAPS[name]
+    script = baseline.script(f"layouts of arguments ({name})", called=False, derived=True)
+    script.let(f"a{k}", wide(array))
+    script.do(
+        f"x{k} = vg.Tensor(a{k}, requires_grad=True)",
+        f"v{k} = {line.format(a=f'x{k}', shape=array.shape)}",
+        f"w{k} = v{k}.clone()",
+    )
+    for j in range(len(example.arrays)):
+        if j != k:
+            script.do(f"v{j} = w{j} = x{j}")
+    script.call(f"y = {script.expression('v{}')}")
+    script.call(f"copied = {script.expression('w{}')}")
+    told = f"of {example.named(k)} {name}"
+    if [script[f"y{path}"].shape for path in baseline.paths] != [value.shape for value in baseline.values]:
+        return 0
+    baseline.same_results(script, "y", "copied", told, "the call on a copy", rtol=1e-9, atol=1e-11)
+    if baseline.outputs and all(script[f"copied{baseline.paths[i]}"].requires_grad for i in baseline.outputs):
+        script.do(baseline.gradient_line("h", "copied"))
+        script.do(baseline.gradient_line("g"))
+        baseline.same_gradients(script, "g", "h", f"a call {told}", "the call on a copy")
+    return 1

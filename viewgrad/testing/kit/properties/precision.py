@@ -12,7 +12,13 @@ from ..literals import literal
 from ..operator_under_test import OperatorUnderTest, Refused, quiet, refusals
 from ..script import Script
 
-__all__ = ["digits_cancelled", "overflow_in_between", "where_digits_get_lost"]
+__all__ = [
+    "digits_by_reference",
+    "digits_cancelled",
+    "overflow_in_between",
+    "where_digits_get_lost",
+    "where_reference_decides",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -22,6 +28,7 @@ TINY: Final = 1e-17  # what is lost beside 1
 MODERATE: Final = 1e30  # no value that overflows on its own account
 BISECTIONS: Final = 45
 LARGEST: Final = 400  # elements
+DIGITS: Final = 1e-6  # relative error of values that a reference has
 STEPS: Final = (1e-3, 1e-4, 1e-5, TINY)
 
 
@@ -30,9 +37,8 @@ def where_digits_get_lost(subject: OperatorUnderTest, example: Example) -> Itera
 
     What is composed of operators may be naive and right. So may be what nobody has another way to compute.
     """
-    allowed = subject.domain or (-np.inf, np.inf)
     for slot in example.wanted:
-        array = example.arrays[slot]
+        array, allowed = example.arrays[slot], subject.domains.get(slot, (-np.inf, np.inf))
         if array.dtype != np.float64 or not 0 < array.size <= LARGEST:
             continue
         for point in () if subject.composed else (FAR, -FAR, TINY, -TINY):
@@ -42,6 +48,61 @@ def where_digits_get_lost(subject: OperatorUnderTest, example: Example) -> Itera
                 yield overflow_in_between, _with(example, slot, changed, f"{point:g} in")
         if subject.reference is not None and allowed[0] <= 0.0 < allowed[1]:
             yield digits_cancelled, _with(example, slot, np.full_like(array, TINY), f"{TINY:g} everywhere in")
+
+
+REFERRED: Final = (1e200, -1e200, 1e-200, *(sign * size for size in (1e-5, 1e-8, 1e-12) for sign in (1.0, -1.0)))
+
+
+def where_reference_decides(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
+    """The call with elements of extreme sizes, and with all of them shifted, where a reference tells what is right."""
+    for slot in example.wanted if subject.reference is not None else ():
+        array, (low, high) = example.arrays[slot], subject.domains.get(slot, (-np.inf, np.inf))
+        if array.dtype != np.float64 or not 0 < array.size <= LARGEST:
+            continue
+        if array.size > 1 and (array + 1e8 <= high).all():
+            yield _with(example, slot, array + 1e8, "1e8 more in all elements of")
+        for point in REFERRED:
+            if low <= point <= high:
+                changed = array.copy()
+                changed.flat[0] = point
+                yield _with(example, slot, changed, f"{point:g} in")
+        for point in (1e200, 1e-200):
+            if low <= point <= high:
+                yield _with(example, slot, np.sign(array) * point, f"elements of size {point:g} in")
+
+
+def digits_by_reference(subject: OperatorUnderTest, example: Example) -> int:
+    """The values have the digits of the reference, as far as the arguments determine them."""
+    found, expected = _values(subject, example, example.arrays), _referred(subject, example)
+    if found.shape != expected.shape or expected.dtype.kind != "f":
+        return 0
+    change = np.zeros(expected.shape)
+    for sign in (1.0, -1.0):
+        turns = [np.where(np.arange(array.size) % 2, -sign, sign).reshape(array.shape) for array in example.arrays]
+        moved = [
+            array * (1 + 4e-16 * turn) if array.dtype == np.float64 else array
+            for array, turn in zip(example.arrays, turns, strict=True)
+        ]
+        with np.errstate(all="ignore"):
+            change = np.fmax(change, np.abs(_referred(subject, example.with_arrays(moved)) - expected))
+    with np.errstate(all="ignore"):
+        away = np.abs(found - expected)
+        wrong = np.isfinite(expected) & (expected != 0) & ~(away <= DIGITS * np.abs(expected) + 1e6 * change)
+    if not wrong.any():
+        return 1
+    place = int(np.argmax(wrong))
+    script = _called(subject, example)
+    script.preamble = [f"referred = np.asarray({script.expression('a{}', 'reference')}).reshape(-1)"]
+    script.lines.append(f"found = float({_element(script, place)})")
+    last = f"assert abs(found - expected) <= {DIGITS} * abs(expected), (found, expected)"
+    script.computed = [*script.lines, f"expected = float(referred[{place}])", last]
+    script.lines += [f"expected = {literal(float(expected[place]))}  # by the reference", last]
+    script.fail(
+        f"digits are lost: the value is {float(found[place])!r}, where the reference says {float(expected[place])!r}",
+        found=float(found[place]),
+        expected=float(expected[place]),
+    )
+    raise AssertionError
 
 
 def _with(example: Example, slot: int, array: Array, told: str) -> Example:
@@ -198,7 +259,7 @@ def _referred(subject: OperatorUnderTest, example: Example) -> Array:
     """The values that the reference has."""
     assert subject.reference is not None
     with quiet(), refusals():
-        result = example.call(subject.reference, example.arrays)
+        result = example.call(subject.reference, [array.copy() for array in example.arrays])
     results = result if isinstance(result, tuple | list) else [result]
     return np.concatenate([np.asarray(one).reshape(-1) for one in results])
 

@@ -1,6 +1,7 @@
-"""The properties by name: circumstances, in which values and gradients stay what they are, and all others.
+"""The properties by name, and the functions that check the invariant ones.
 
-Of a circumstance it is a function of the plain results of a call. It runs programs, and returns how many.
+An invariant is a variation of a call that must not change values or gradients. Its function takes the baseline of
+the call, runs programs, and returns how many.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from .lifetime import lifetime
 from .memory import overwritten, result_memory, untouched
 from .operands import input_layouts, same_twice, subsets, used_elsewhere
 from .repetition import repeatable, run_twice
+from .threads import in_threads
 from .unneeded_work import NEEDLESS
 
 __all__ = ["INVARIANTS", "FIRST", "PROPERTIES", "SHORT"]
@@ -34,11 +36,12 @@ INVARIANTS: Final[dict[str, Property]] = {
     "arguments used elsewhere": used_elsewhere,
     "the same tensor twice": same_twice,
     "layouts of arguments": input_layouts,
+    "threads": in_threads,
     "nothing is left of a call": lifetime,
 }
-# Those without which the others cannot be trusted.
-FIRST: Final = ("arguments are not modified", "state between calls", "a graph run twice")
-# The names of the properties, in the order in which they are looked at.
+# Without these the others cannot be trusted.
+FIRST: Final = ("state between calls", "arguments are not modified", "a graph run twice")
+# The names of the properties, in the order in which they are checked.
 PROPERTIES: Final[tuple[str, ...]] = (
     "something to check",
     *FIRST,
@@ -52,12 +55,13 @@ PROPERTIES: Final[tuple[str, ...]] = (
     "options",
     "shapes",
     "complex numbers",
+    "digits of gradients",
     "dtypes",
     "in-place form",
     "forward mode",
     "second derivatives",
 )
-# What is looked at in each of many calls.
+# What is checked in each of many calls.
 SHORT: Final = (
     "gradients",
     "values",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,10 +14,79 @@ from ....tensor.tensor import Tensor
 from ..arguments import outputs_of
 from ..baseline import Baseline
 from ..operator_under_test import Refused, quiet
+from ..script import Script
 
-__all__ = ["repeatable", "run_twice"]
+__all__ = ["repeatable", "run_twice", "steady"]
 
 Array = np.ndarray[Any, Any]
+
+REPEATED: Final = 1000  # calls of a program that waits for another value
+
+
+def steady(baseline: Baseline, calls: int = 3) -> int:
+    """The same call gives the same value each time."""
+    script = baseline.script("state between calls")
+    wanted = baseline.example.wanted
+    leaves = [
+        f"r{k} = vg.Tensor(a{k}{', requires_grad=True' if k in wanted else ''})"
+        for k in range(len(baseline.example.arrays))
+    ]
+    call = f"again = {script.expression(_operand(baseline, 'r{}'))}"
+    lines = list(script.lines)
+    for _ in range(calls):
+        script.do(*leaves)
+        script.call(call)
+        for i, path in enumerate(baseline.paths):
+            first, now = baseline.values[i], script[f"again{path}"]._array
+            rough = baseline.loose(1e-12)
+            if first.shape == now.shape and np.allclose(first, now, rtol=rough, atol=rough, equal_nan=True):
+                continue
+            compared = (
+                f"first, now = y{path}.detach().numpy(), again{path}.detach().numpy()",
+                "assert first.shape == now.shape and np.allclose(first, now, rtol=1e-12, atol=1e-12)",
+            )
+            body = "".join(f"\n    {line}" for line in (*leaves, call, *compared))
+            script.lines = [*lines, f"for _ in range({REPEATED}):{body}"]
+            if first.shape != now.shape:
+                script.fail(f"the same call gave a result of shape {first.shape} and now gives one of {now.shape}")
+            with np.errstate(all="ignore"):
+                away = np.abs(now - first).reshape(-1)
+            place = int(np.nanargmax(away)) if not np.isnan(away).all() else 0
+            one, other = first.reshape(-1)[place].item(), now.reshape(-1)[place].item()
+            script.fail(f"the same call gave {one!r} and now gives {other!r}", found=other, expected=one)
+    return 1
+
+
+def _do_leaves_again(baseline: Baseline, script: Script) -> None:
+    """Bind r0, r1, ... to tensors with the values of the call."""
+    wanted = baseline.example.wanted
+    script.do(
+        *(
+            f"r{k} = vg.Tensor(a{k}{', requires_grad=True' if k in wanted else ''})"
+            for k in range(len(baseline.example.arrays))
+        )
+    )
+
+
+def _kept(baseline: Baseline) -> list[tuple[int, Array]]:
+    """The arguments that a call leaves as they are, by slot."""
+    return [(k, array) for k, array in enumerate(baseline.example.arrays) if k not in baseline.subject.written]
+
+
+def disturbed(baseline: Baseline) -> int:
+    """A call gives the same after other methods have changed what state there is."""
+    disturb = baseline.subject.contract.disturb
+    if disturb is None:
+        return 0
+    script = baseline.script("state between calls", ())
+    takes = bool(inspect.signature(disturb).parameters)
+    script.lines.append("disturb(operator)" if takes else "disturb()")
+    disturb(baseline.subject.given) if takes else disturb()
+    script.call(f"again = {script.expression()}")
+    for i, path in enumerate(baseline.paths):
+        told = f"after disturb(), result {i} of the same call"
+        script.expect(f"again{path}", baseline.values[i], told, "the call before", by=f"y{path}.numpy()")
+    return 1
 
 
 def repeatable(baseline: Baseline) -> int:
@@ -24,10 +94,14 @@ def repeatable(baseline: Baseline) -> int:
     title = "state between calls"
     example = baseline.example
     _first_like_others(baseline, title)
+    steady(baseline)
     script = baseline.script(title)
     script.do(baseline.gradient_line())
-    script.call(f"again = {script.expression()}")
-    script.do(baseline.gradient_line("h", "again"))
+    if not all(np.array_equal(script[f"x{k}"]._array, a, equal_nan=a.dtype.kind in "fc") for k, a in _kept(baseline)):
+        return 1  # it writes to its arguments, which is another property
+    _do_leaves_again(baseline, script)  # it may write to its arguments, which is another property
+    script.call(f"again = {script.expression(_operand(baseline, 'r{}'))}")
+    script.do(baseline.gradient_line("h", "again", leaf="r{}"))
     baseline.same_results(script, "again", "y", "of a second call", "the first call", rtol=1e-12, atol=1e-12)
     baseline.same_gradients(script, "h", "g", "a second call with the same arguments", "the first")
     script = baseline.script(title, called=False)
@@ -75,7 +149,7 @@ def repeatable(baseline: Baseline) -> int:
         script.call(f"alone = {script.expression(_operand(baseline, 'z{}'))}")
         script.do(baseline.gradient_line("of_alone", "alone", leaf="z{}"))
         baseline.same_gradients(script, "of_other", "of_alone", "a call between others", "the same call again")
-    return 2 + sum(_as_if_first(baseline, other) for other in OTHERS)
+    return 2 + sum(_as_if_first(baseline, other) for other in OTHERS) + disturbed(baseline)
 
 
 def _random_numbers_of_others(baseline: Baseline, title: str) -> None:
@@ -103,13 +177,22 @@ def _first_like_others(baseline: Baseline, title: str) -> None:
     kinds = [[(value.shape, value.dtype) for value in several] for several in (first, values)]
     if baseline.example.label or baseline.subject.written or kinds[0] != kinds[1]:
         return
-    for i, (path, one, other) in enumerate(zip(baseline.paths, first, values, strict=True)):
+    # The second of all calls has given the baseline.
+    for path, one, other in zip(baseline.paths, first, values, strict=True):
         if not np.allclose(one, other, rtol=baseline.loose(1e-12), atol=baseline.loose(1e-12), equal_nan=True):
             script = baseline.script(title, ())
             script.do(f"again = {script.expression()}")
+            later = script[f"again{path}"]._array
+            if np.allclose(one, later, rtol=baseline.loose(1e-12), atol=baseline.loose(1e-12), equal_nan=True):
+                continue  # it depends on what requires grad
             arrays = f"y{path}.numpy(), again{path}.numpy()"
             script.lines.append(f"assert np.allclose({arrays}, rtol=1e-12, atol=1e-12, equal_nan=True)")
-            script.fail(f"result {i} of the first of all calls is not that of later ones")
+            with np.errstate(all="ignore"):
+                place = int(np.argmax(np.nan_to_num(np.abs(one - later), nan=np.inf).reshape(-1)))
+            gave, gives = one.reshape(-1)[place].item(), later.reshape(-1)[place].item()
+            script.fail(
+                f"the same call gave {gave!r} and now gives {gives!r}: the first of all calls differs from later ones"
+            )
 
 
 def _as_if_first(baseline: Baseline, change: Callable[[Array], Array]) -> int:

@@ -1,0 +1,84 @@
+"""The pytest plugin of viewgrad.testing: a profile for checks, markers, and a summary line for each operator.
+
+It is a module of its own, as Hypothesis's is, so that sessions without viewgrad do not import it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+PROFILES = ("quick", "default", "thorough")
+SESSION = "viewgrad.testing.kit.session"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--viewgrad-profile`."""
+    parser.getgroup("viewgrad", "checks of operators by viewgrad.testing").addoption(
+        "--viewgrad-profile",
+        choices=PROFILES,
+        default=None,
+        help="CPU time for each check of an operator: quick (half a second), default (two) or thorough (a minute)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the markers, and put the profile in force."""
+    config.addinivalue_line("markers", "viewgrad: a check of an operator; property_test marks its tests so")
+    config.addinivalue_line("markers", "viewgrad_profile(name): the profile of the checks in a test")
+    chosen = config.getoption("--viewgrad-profile", default=None)
+    if chosen is not None:
+        _set_profile(chosen)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Run a test with the profile that its marker names."""
+    marker = item.get_closest_marker("viewgrad_profile")
+    before = _set_profile(marker.args[0]) if marker is not None else None
+    yield
+    if before is not None:
+        _set_profile(before)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand the tallies of a worker of pytest-xdist to the main process."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["viewgrad"] = _lines()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: Any) -> None:
+    """Keep the tallies of a worker of pytest-xdist."""
+    node.config.stash.setdefault(WORKERS, []).extend(getattr(node, "workeroutput", {}).get("viewgrad", []))
+
+
+WORKERS = pytest.StashKey[list[str]]()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Write one line for each operator that was checked."""
+    lines = [*_lines(), *terminalreporter.config.stash.get(WORKERS, [])]
+    if lines:
+        terminalreporter.section("operators checked by viewgrad.testing")
+        for line in lines:
+            terminalreporter.line(line)
+
+
+def _lines() -> list[str]:
+    """The summary of this process; nothing where viewgrad.testing was not used."""
+    session = sys.modules.get(SESSION)
+    return [] if session is None else list(session.summary())
+
+
+def _set_profile(name: str) -> str:
+    """Put a profile in force; the one before."""
+    import viewgrad.testing
+
+    before: str = viewgrad.testing.profile()
+    viewgrad.testing.set_profile(name)
+    return before

@@ -1,0 +1,458 @@
+"""What the author of an operator says to `check_operator`, and how failures are reported."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import viewgrad as vg
+from viewgrad.autograd import Function, once_differentiable
+from viewgrad.testing import Failure, check_operator, profile, set_profile, tensors
+from viewgrad.testing.__main__ import main
+
+A = np.array([[0.7, -1.3, 2.1], [1.9, 0.4, -0.6]])
+SPD = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, -0.2], [0.1, -0.2, 1.8]])
+
+
+class Round(Function):
+    """A straight-through estimator."""
+
+    @staticmethod
+    def forward(ctx, x, slope=1.0):
+        ctx.slope = slope
+        return vg.Tensor(np.round(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad):
+        return ctx.slope * grad, None
+
+
+class RoundOfWrongSlope(Round):
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * (2.0 if ctx.slope == 3.0 else ctx.slope), None
+
+
+class LogDet(Function):
+    """Right for symmetric matrices only: its gradient is the inverse, not transposed, and symmetric."""
+
+    @staticmethod
+    def forward(ctx, a):
+        assert a.ndim == 2
+        ctx.inverse = np.linalg.inv(a.detach().numpy())
+        ctx.inverse = (ctx.inverse + ctx.inverse.T) / 2
+        return vg.Tensor(np.linalg.slogdet(a.detach().numpy())[1])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return grad * vg.Tensor(ctx.inverse)
+
+
+def failure_of(operator, *args, **options):
+    with pytest.raises(Failure) as found:
+        check_operator(operator, *args, **options)
+    return found.value
+
+
+# -- saying what one means ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_surrogate_is_the_function_whose_derivative_is_meant():
+    assert failure_of(Round, A).property == "gradients"
+
+    def through(x, slope=1.0):
+        return slope * x
+
+    report = check_operator(Round, A, surrogate=through)
+    assert min(report.examples[name] for name in ("gradients", "special points", "shapes", "layouts of arguments")) > 0
+    failure = failure_of(RoundOfWrongSlope, A, surrogate=through, options={"slope": [1.0, 3.0]})
+    assert failure.property == "options" and "the surrogate" in failure.reason and "surrogate(" in failure.program
+
+
+def test_options_are_the_values_to_try():
+    seen = []
+
+    def scaled(x, slope):
+        seen.append(slope)
+        return x * slope
+
+    check_operator(scaled, A, options={"slope": [0.5, 7.0]}, only=["gradients", "options"])
+    assert {*seen} == {0.5, 7.0}
+    with pytest.raises(ValueError, match="has no value to try"):
+        check_operator(scaled, A, options={"slope": []})
+
+
+@pytest.mark.slow
+def test_structure_keeps_perturbations_and_derived_calls_within_it():
+    assert failure_of(LogDet, SPD, only="special points").property == "special points"
+    report = check_operator(LogDet, SPD, structure={"a": "positive definite"}, order=1)
+    assert report.examples["special points"] > 10
+    project = lambda a: (a + np.swapaxes(a, -1, -2)) / 2
+    assert check_operator(LogDet, SPD, structure={0: project}, order=1, only="gradients").examples["gradients"] == 1
+    with pytest.raises(ValueError, match="did you mean 'symmetric'"):
+        check_operator(LogDet, SPD, structure={"a": "symetric"})
+    with pytest.raises(ValueError, match="argument 'a' is not symmetric"):
+        check_operator(LogDet, SPD + np.triu(SPD), structure={"a": "symmetric"})
+    with pytest.raises(ValueError, match="did you mean 'matrix'"):
+        check_operator(lambda matrix: matrix.sum(), SPD, structure={"matrx": "symmetric"})
+
+
+def test_structure_message_says_how_elements_were_moved():
+    class Skewed(LogDet):
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad):
+            return grad * vg.Tensor(ctx.inverse + np.eye(len(ctx.inverse)))
+
+    reason = failure_of(Skewed, SPD, structure={"a": "symmetric"}, order=1).reason
+    assert "moved within the symmetric matrices" in reason
+
+
+def test_domain_of_each_argument():
+    smallest = []
+
+    def power(base, exponent):
+        smallest.append(float(base.detach().numpy().min(initial=9.0)))
+        return base**exponent
+
+    check_operator(power, np.abs(A), A, domain=((0.2, 9.0), None), only="special points")
+    assert min(smallest) > 0.1
+    smallest.clear()
+    check_operator(power, np.abs(A), A, domain={"base": (0.2, 9.0)}, only="special points")
+    assert min(smallest) > 0.1
+
+
+@pytest.mark.slow
+def test_valid_refuses_calls_that_the_operator_is_not_meant_for():
+    class OnlyMatrices(Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a @ b
+
+        @staticmethod
+        def backward(ctx, grad):
+            a, b = ctx.saved_tensors
+            return grad @ b.T, a.T @ grad
+
+    failure = failure_of(OnlyMatrices, A, A.T.copy())
+    assert failure.property == "shapes"
+    assert (
+        str(failure)
+        .rstrip()
+        .endswith(
+            "You did not make this call. If the operator is not meant for it, raise in forward, or say valid=..., "
+            'or switched_off={"shapes": "why"}.'
+        )
+    )
+    report = check_operator(OnlyMatrices, A, A.T.copy(), valid=lambda a, b: a.ndim == 2 and b.ndim == 2)
+    assert report.refused["shapes"] > 0 < report.examples["shapes"]
+
+
+def test_misspelt_options_of_the_check_suggest_near_matches():
+    with pytest.raises(TypeError, match="has an argument 'refrence'; did you mean 'reference'"):
+        check_operator(Round, A, refrence=np.round)
+    with pytest.raises(ValueError, match="no property is called 'gradient'; did you mean 'gradients'"):
+        check_operator(Round, A, only="gradient")
+
+
+# -- alarms ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_an_error_in_backward_is_a_failure_only_in_the_users_own_call():
+    class Particular(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            if x.shape != (2, 3) or not grad.detach().numpy().flags.c_contiguous:
+                raise ValueError("not this one")
+            return 2 * x * grad
+
+    report = check_operator(Particular, A)
+    assert any("its backward raises errors in" in notice for notice in report.notices)
+    failure = failure_of(Particular, A[:1])
+    assert failure.property == "gradients" and "ValueError" in failure.reason
+
+
+@pytest.mark.slow
+def test_float64_results_of_float32_arguments_are_noted_unless_insisted_on():
+    class Padded(Function):
+        @staticmethod
+        def forward(ctx, x):
+            out = np.zeros(x.shape[0] + 1)
+            out[1:] = x.detach().numpy()
+            return vg.Tensor(out)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad[1:]
+
+    def notices(report):
+        return [text for text in report.notices if "float64, not float32" in text]
+
+    assert notices(check_operator(Padded, A[0]))
+    for insisted in ({"float32": True}, {"only": "dtypes"}):
+        assert "float64, not float32" in failure_of(Padded, A[0], **insisted).reason
+
+
+def test_ties_that_make_a_matrix_singular_are_no_differences():
+    matrix = vg.Tensor(SPD + np.triu(SPD, 1))
+    assert check_operator(lambda x: x.inv().sum(axis=0), matrix, only="ties").examples["ties"] >= 0
+
+
+def test_one_tensor_is_put_twice_only_into_slots_of_the_same_shape():
+    class Scale(Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, w = ctx.saved_tensors
+            return grad * w, (grad * x).sum(axis=0)
+
+    report = check_operator(Scale, A, A[0], only="the same tensor twice")
+    assert report.examples.get("the same tensor twice", 0) == 0
+
+
+# -- all at once -------------------------------------------------------------------------------------------------------
+
+
+class TwiceWrong(Function):
+    """Wrong with another factor, and in its second derivative."""
+
+    @staticmethod
+    def forward(ctx, x, factor=2.0):
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        return x * x * factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x.detach() * grad * 2.0, None
+
+
+@pytest.mark.slow
+def test_keep_going_reports_every_property_the_most_basic_first():
+    failure = failure_of(TwiceWrong, A, keep_going=True)
+    assert [failure.property, *(other.property for other in failure.others)] == ["options", "second derivatives"]
+    assert str(failure).startswith("2 properties do not hold: options, second derivatives")
+    assert all(other.program in str(failure) for other in failure.others)
+    assert failure_of(TwiceWrong, A).others == ()
+
+
+@pytest.mark.slow
+def test_state_comes_before_everything_else():
+    calls = []
+
+    def counting(x):
+        calls.append(0)
+        return x * (1 + 1e-3 * len(calls))
+
+    failure = failure_of(counting, A, keep_going=True)
+    assert failure.property == "state between calls" and not failure.others
+    assert failure.reason.startswith("the same call gave ")
+
+    def after_many(x):
+        calls.append(0)
+        return x * (2.0 if len(calls) > 150 else 1.0)
+
+    calls.clear()
+    assert failure_of(after_many, A, keep_going=True).property == "state between calls"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shapes", [(3, 0), (2, 3)])
+def test_operators_whose_results_change_never_crash_the_check(shapes):
+    lengths = iter([*shapes] * 10_000)
+
+    def changing(x):
+        return x.ravel()[: next(lengths)] * 1.0
+
+    assert failure_of(changing, A, keep_going=True).property in ("state between calls", "something to check")
+
+
+@pytest.mark.slow
+def test_disturb_changes_state_between_two_calls():
+    class Filter:
+        gain = 1.5
+
+        def retune(self):
+            self.gain = 0.5
+
+        def __call__(self, x):
+            return x * self.gain
+
+    check_operator(Filter(), A, only="state between calls")
+    for disturb in (lambda operator: operator.retune(), Filter.retune):
+        failure = failure_of(Filter(), A, disturb=disturb)
+        assert failure.property == "state between calls" and "after disturb()" in failure.reason
+
+
+# -- digits ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_digits_of_a_composition_are_noted():
+    pytest.importorskip("mpmath")
+    report = check_operator(lambda x: (1 - vg.cos(x)) / x**2, A, only="values")
+    assert any("digits are lost" in notice for notice in report.notices)
+    report = check_operator(lambda x: 2 * (vg.sin(x / 2) / x) ** 2, A, only="values")
+    assert not any("digits are lost" in notice for notice in report.notices)
+
+
+def test_a_reference_decides_on_digits():
+    class Hypot(Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return vg.sqrt(a * a + b * b)
+
+        @staticmethod
+        def backward(ctx, grad):
+            a, b = ctx.saved_tensors
+            r = vg.hypot(a, b)
+            return grad * a / r, grad * b / r
+
+    failure = failure_of(Hypot, A, A[::-1].copy(), reference=np.hypot, only="values")
+    assert failure.property == "values" and "reference(" in failure.program
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_budget_of_time_is_kept_and_what_is_left_out_is_told():
+    def slow(x):
+        began = time.process_time()
+        while time.process_time() - began < 2e-4:
+            pass
+        return vg.exp(x) * x
+
+    thorough = check_operator(slow, A, seconds=30.0)
+    quick = check_operator(slow, A, seconds=0.05)
+    assert sum(quick.examples.values()) < sum(thorough.examples.values())
+    assert quick.left_out and "left out for lack of time" in str(quick)
+    before = profile()
+    set_profile("thorough")
+    try:
+        assert not check_operator(lambda x: x * 2.0, A, only="special points").left_out
+    finally:
+        set_profile(before)
+    with pytest.raises(ValueError, match="no profile is called 'hasty'"):
+        set_profile("hasty")
+
+
+@pytest.mark.slow
+def test_hypothesis_does_not_shrink_what_the_kit_shrinks():
+    calls = []
+
+    def wrong_above_a_half(x):
+        calls.append(0)
+        return x * x if x.detach().numpy().max(initial=0.0) <= 0.5 else x * x.detach()
+
+    began = time.process_time()
+    failure = failure_of(wrong_above_a_half, tensors(shape=(2, 3), elements=st.floats(-1.0, 1.0)), max_examples=20)
+    assert failure.property in ("gradients", "special points") and len(calls) < 3000
+    assert time.process_time() - began < 15.0
+
+    calls.clear()
+
+    @settings(max_examples=20, deadline=None, suppress_health_check=[*HealthCheck], database=None)
+    @given(tensors(shape=(2, 3), elements=st.floats(-1.0, 1.0)))
+    def drawn(x):
+        check_operator(wrong_above_a_half, x, order=1)
+
+    with pytest.raises(Failure):  # one, and no group of several from different lines
+        drawn()
+    assert len(calls) < 20_000
+
+
+# -- found and used ----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_line_says_what_there_is(capsys):
+    for arguments, told in (
+        (["gallery.polished:Squre"], "did you mean 'Square' or 'SqrtGap'? gallery.polished has"),
+        (["gallery.polished"], "say which operator, as in gallery.polished:unbroadcast; gallery.polished has"),
+        (["gallery.nowhere:f"], "there is no module called 'gallery.nowhere'"),
+        (["gallery.polished:Square", "--call", "np.nope(3)"], "AttributeError"),
+        (["gallery.polished:np"], "is no operator but module"),
+        (["gallery.polished:Square", "--only", "gradiens"], "did you mean 'gradients'"),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            main(arguments)
+        assert stopped.value.code == 2
+        assert told in " ".join(capsys.readouterr().err.split())
+    assert main(["gallery.polished:Square", "--call", "np.array([1.0, 2.0])", "--only", "gradients"]) == 0
+
+
+TESTS = """
+import numpy as np, pytest, viewgrad as vg
+from viewgrad.testing import check_operator, profile, property_test
+
+@property_test(lambda x: vg.exp(x), np.array([0.5, 1.0]), only=["gradients", "ties"])
+@pytest.mark.slow
+def test_exp(report): ...
+
+@pytest.mark.viewgrad_profile("quick")
+@pytest.mark.slow
+def test_wrong():
+    assert profile() == "quick"
+    def halved(x): return x * x.detach()
+    check_operator(halved, np.array([0.5, 1.0]), only="gradients")
+
+@pytest.mark.slow
+def test_profile(): assert profile() == "thorough"
+"""
+
+
+@pytest.mark.slow
+def test_the_pytest_plugin_has_a_profile_markers_and_a_summary(tmp_path):
+    (tmp_path / "test_mine.py").write_text(TESTS)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "_viewgrad_pytestplugin", "-p", "no:cacheprovider"]
+    command += ["--strict-markers", "--viewgrad-profile=thorough", str(tmp_path)]
+    paths = os.pathsep.join([str(Path(vg.__file__).parents[1]), *sys.path])
+    places = {"text": True, "capture_output": True, "cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": paths}}
+    told = subprocess.run(command, **places).stdout
+    assert "1 failed, 3 passed" in told, told
+    summary = told[told.index("operators checked by viewgrad.testing") :]
+    assert "halved    FAILED: gradients" in summary and "operator  passed" in summary
+    chosen = subprocess.run([*command, "-m", "viewgrad"], **places).stdout
+    assert "2 passed, 2 deselected" in chosen
+
+
+def test_gradcheck_tests_linearity_under_loose_tolerances():
+    class Added(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2.0 + 1e-2
+
+    x = vg.Tensor(A, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert not vg.autograd.gradcheck(Added.apply, x, atol=1e-1, raise_exception=False)
+    assert vg.autograd.gradcheck(lambda x: x * 2.0, x, atol=1e-1)

@@ -1,0 +1,125 @@
+"""The held-out galleries: right operators as first written and as polished, and faulty ones as edits of the latter."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+import sys
+
+import gallery.first_written
+import pytest
+from gallery import FIRST_WRITTEN
+from gallery.faults import FAULTS, build, source
+
+from viewgrad.operators.define import OPERATORS
+from viewgrad.operators.language.namespace import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS
+from viewgrad.testing import Failure, check_operator
+
+# Operators that are right at the call given and wrong at others that they accept: batches of matrices, operands that
+# broadcast, a negative option, lengths of 1, the origin.
+REALLY_WRONG_ELSEWHERE = {
+    "ComplexMagnitude": "special points",
+    "CrossEntropy": "shapes",
+    "Huber": "options",
+    "LayerNorm": "shapes",
+    "Linear": "shapes",
+    "MatMul": "shapes",
+    "MeanSquaredError": "shapes",
+    "Trapezoid": "shapes",
+}
+NEEDS_MPMATH = {"cosine_cancels", "roots_cancel", "moments_cancel_unseen", "gram_distances", "expm1_by_exp"} | {
+    "slope_of_sinc_cancels"
+}
+
+
+@pytest.fixture(autouse=True)
+def operators_as_before():
+    """Operators defined here do not outlive the test."""
+    before = set(OPERATORS)
+    yield
+    for name in OPERATORS.keys() - before:
+        del OPERATORS[name]
+        for functions in (ARRAY_FUNCTIONS, TENSOR_FUNCTIONS):
+            vars(functions).pop(name, None)
+
+
+def some(names, step):
+    """The names, of which only every few are not slow."""
+    slow = pytest.mark.slow
+    return [name if i % step == 0 else pytest.param(name, marks=slow) for i, name in enumerate(names)]
+
+
+def check(operator, entry, means, **options):
+    return check_operator(
+        operator, arguments=copy.deepcopy(entry.args), keywords=entry.kwargs, seconds=20.0, **{**means, **options}
+    )
+
+
+@pytest.mark.parametrize("name", some(FIRST_WRITTEN, 60))
+def test_an_operator_as_first_written_passes(name):
+    entry = FIRST_WRITTEN[name]
+    if name in REALLY_WRONG_ELSEWHERE:
+        with pytest.raises(Failure) as found:
+            check(entry.make(), entry, entry.means)
+        assert found.value.property == REALLY_WRONG_ELSEWHERE[name]
+        assert "You did not make this call" in str(found.value)
+    else:
+        report = check(entry.make(), entry, entry.means)
+        assert not any("could not be checked" in notice for notice in report.notices)
+
+
+def test_the_galleries_are_large():
+    assert len(FIRST_WRITTEN) >= 90 and len(FAULTS) >= 100
+    assert len(REALLY_WRONG_ELSEWHERE) <= 10
+    assert gallery.first_written.__doc__
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", {fault.operator: fault.name for fault in FAULTS.values()}.values())
+def test_a_polished_operator_passes(name, tmp_path):
+    operator, means = build(FAULTS[name], tmp_path, mended=True)
+    check(operator, FAULTS[name], means)
+
+
+RUN = """
+import json, sys
+for name, program in json.load(sys.stdin).items():
+    try:
+        exec(compile(program, "<pasted>", "exec"), {"__name__": "__main__"})
+        print(name, "passed")
+    except Exception as error:
+        print(name, type(error).__name__)
+"""
+
+
+def in_fresh_interpreter(programs):
+    """How programs end in an interpreter that has seen nothing of this one."""
+    told = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", RUN], input=json.dumps(programs), text=True, capture_output=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert told.returncode == 0, told.stderr
+    return dict(line.split() for line in told.stdout.splitlines())
+
+
+@pytest.mark.parametrize("name", some(FAULTS, 75))
+def test_a_fault_is_named_and_its_program_passes_once_the_operator_is_mended(name, tmp_path):
+    if name in NEEDS_MPMATH:
+        pytest.importorskip("mpmath")
+    fault = FAULTS[name]
+    operator, means = build(fault, tmp_path)
+    with pytest.raises(Failure) as found:
+        check(operator, fault, means)
+    failure = found.value
+    assert failure.property.startswith(fault.properties), str(failure)[:300]
+    module = next(path for path in tmp_path.iterdir() if path.suffix == ".py")
+    standalone = failure.standalone()
+    assert f"from {module.stem} import" not in standalone
+    ends = in_fresh_interpreter({"program": failure.program, "standalone": standalone})
+    expected = type(failure.__cause__ or AssertionError()).__name__
+    assert ends == {"program": expected, "standalone": expected}
+    module.write_text(source(fault, mended=True).replace('"polished_', f'"{module.stem}_'))
+    if failure.__cause__ is None:
+        assert in_fresh_interpreter({"program": failure.program}) == {"program": "passed"}, failure.program

@@ -1,0 +1,211 @@
+"""The contract of an operator: what its author says that it is meant for, and what its gradient stands for."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ...tensor.tensor import Tensor
+from .arguments import Example, mapped, slots_in
+
+__all__ = ["Contract", "Interval", "Structure", "guarded", "near_matches", "slots_of"]
+
+Array = np.ndarray[Any, Any]
+Interval = tuple[float, float]
+
+SMALLEST_EIGENVALUE: Final = 0.05  # of a derived positive definite matrix, relative to the largest
+WITHIN: Final = 1e-9  # relative distance to a structure up to which an array has it
+
+
+@attrs.frozen(eq=False)
+class Contract:
+    """What the author of an operator says about it.
+
+    Arguments:
+        inplace: its in-place form, or None.
+        reference: what it computes, for arrays, or None.
+        surrogate: the function whose derivative its gradient is, or None for its own.
+        domain: the interval of all arguments, or one interval (or None) for each.
+        complex: whether it is right for complex numbers; None to find out.
+        valid: whether it is meant for a call, or None for all that it does not refuse.
+        structure: by argument, the set of matrices that it lies in.
+        options: by argument, the values to try.
+        disturb: changes state that the operator may hold, between two calls.
+    """
+
+    inplace: Callable[..., Any] | None = None
+    reference: Callable[..., Any] | None = None
+    surrogate: Callable[..., Any] | None = None
+    domain: Any = None
+    complex: bool | None = None
+    valid: Callable[..., bool] | None = None
+    structure: Mapping[Any, Any] = attrs.Factory(dict)
+    options: Mapping[str, Sequence[Any]] = attrs.Factory(dict)
+    disturb: Callable[..., Any] | None = None
+
+    def domains(self, example: Example, parameters: Sequence[str]) -> dict[int, Interval]:
+        """The interval of each tensor of a call, by slot; without an entry for those that are free."""
+        domain = self.domain
+        if domain is None:
+            return {}
+        if isinstance(domain, Mapping):
+            each = dict(domain)
+        elif all(isinstance(end, int | float | np.number) for end in domain):
+            low, high = domain
+            return {k: (float(low), float(high)) for k in range(len(example.arrays))}
+        else:
+            each = dict(enumerate(domain))
+        found = {}
+        for place, interval in each.items():
+            for slot in slots_of(example, place, parameters, "domain"):
+                if interval is not None:
+                    found[slot] = (float(interval[0]), float(interval[1]))
+        return found
+
+    def structures(self, example: Example, parameters: Sequence[str]) -> dict[int, Structure]:
+        """The structure of each tensor of a call that has one, by slot."""
+        found = {}
+        for place, given in self.structure.items():
+            for slot in slots_of(example, place, parameters, "structure"):
+                found[slot] = structure_of(given, example.arrays[slot], place)
+        return found
+
+
+@attrs.frozen(eq=False)
+class Structure:
+    """A set of arrays: symmetric, triangular or positive definite matrices, or one of the user's.
+
+    Arguments:
+        name: for messages.
+        tangent: the projection along which arrays are perturbed; the identity on what stays in the set.
+        project: the nearest array of the set, or one near by.
+    """
+
+    name: str
+    tangent: Callable[[Array], Array]
+    project: Callable[[Array], Array]
+
+    def contains(self, array: Array) -> bool:
+        """Whether an array lies in the set."""
+        try:
+            return bool(np.allclose(self.tangent(array), array, rtol=WITHIN, atol=WITHIN))
+        except Exception:  # a projection of the user's may raise anything for other shapes
+            return False
+
+    def jacobian(self, array: Array) -> Array:
+        """The derivative of the projection, of real numbers: of complex elements the two parts."""
+        kind = complex if array.dtype.kind == "c" else float
+        start = np.array(array, kind, order="C").reshape(-1).view(float)
+
+        def at(vector: Array) -> Array:
+            projected = np.asarray(self.tangent(vector.view(kind).reshape(array.shape)), kind)
+            return np.array(projected, order="C").reshape(-1).view(float)
+
+        columns = []
+        for place in range(start.size):
+            step = np.zeros(start.size)
+            step[place] = 2.0**-17 * max(1.0, float(np.abs(start[place])))
+            columns.append((at(start + step) - at(start - step)) / (2 * step[place]))
+        jacobian = np.array(columns).T.reshape(start.size, start.size)
+        rounded = np.round(jacobian * 2.0**20) / 2.0**20  # of linear projections the entries are 0, 1/2 and 1
+        return np.where(np.abs(rounded - jacobian) < 1e-9, rounded, jacobian)
+
+
+def _symmetric(array: Array) -> Array:
+    return (array + np.swapaxes(array, -1, -2).conj()) / 2
+
+
+def _positive_definite(array: Array) -> Array:
+    values, vectors = np.linalg.eigh(_symmetric(array))
+    floor = SMALLEST_EIGENVALUE * np.abs(values).max(axis=-1, keepdims=True, initial=1e-3)
+    matrix: Array = (vectors * np.maximum(np.abs(values), floor)[..., None, :]) @ np.swapaxes(vectors, -1, -2).conj()
+    return _symmetric(matrix)
+
+
+STRUCTURES: Final = ("symmetric", "triangular", "lower triangular", "upper triangular", "positive definite")
+
+
+def structure_of(given: Any, array: Array, place: Any) -> Structure:
+    """The structure that is named, or that a projection defines.
+
+    Raises:
+        ValueError: for an unknown name, or an array that does not have it.
+    """
+    if callable(given):
+        structure = Structure(getattr(given, "__name__", "the structure"), given, given)
+    elif given == "symmetric":
+        structure = Structure("symmetric", _symmetric, _symmetric)
+    elif given == "positive definite":
+        structure = Structure("positive definite", _symmetric, _positive_definite)
+    elif given in ("triangular", "lower triangular", "upper triangular"):
+        lower = given == "lower triangular" or (given == "triangular" and not np.triu(array, 1).any())
+        cut = np.tril if lower else np.triu
+        structure = Structure("lower triangular" if lower else "upper triangular", cut, cut)
+    else:
+        told = near_matches(str(given), STRUCTURES)
+        raise ValueError(f"no structure is called {given!r}; {told}or give a projection")
+    if not structure.contains(array):
+        raise ValueError(f"argument {place!r} is not {structure.name}: it is not what the projection makes of it")
+    return structure
+
+
+def slots_of(example: Example, place: Any, parameters: Sequence[str], of: str) -> list[int]:
+    """The slots in the argument at a place, which is a position or a name.
+
+    Raises:
+        ValueError: where there is no such argument.
+    """
+    if isinstance(place, int) and place < len(example.args):
+        return slots_in(example.args[place])
+    if place in example.kwargs:
+        return slots_in(example.kwargs[place])
+    if place in parameters and parameters.index(place) < len(example.args):
+        return slots_in(example.args[parameters.index(place)])
+    if place in parameters:
+        return []  # left out of this call
+    known = [*parameters, *example.kwargs]
+    raise ValueError(f"{of}= names the argument {place!r}, which the call has not; {near_matches(str(place), known)}")
+
+
+def near_matches(name: str, known: Sequence[str]) -> str:
+    """Words for an error message: what was probably meant, or what there is."""
+    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
+    if near:
+        return f"did you mean {' or '.join(map(repr, near))}? "
+    return f"there are {', '.join(known)}; " if known else ""
+
+
+def guarded(
+    function: Callable[..., Any],
+    contract: Contract,
+    structures: Mapping[Any, Structure],
+    refuse: Callable[[str], Exception],
+) -> Callable[..., Any]:
+    """A function that refuses the calls that it is not meant for.
+
+    Arguments:
+        structures: by name or position, the structure that an argument must have.
+        refuse: makes the error to raise.
+    """
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        values = mapped(_array_of, args), mapped(_array_of, kwargs)
+        for place, structure in structures.items():
+            value = values[1].get(place) if isinstance(place, str) else values[0][place] if place < len(args) else None
+            if isinstance(value, np.ndarray) and not structure.contains(value):
+                raise refuse(f"argument {place!r} is not {structure.name}")
+        if contract.valid is not None and not contract.valid(*values[0], **values[1]):
+            raise refuse("valid=... says that it is not meant for this call")
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def _array_of(leaf: Any) -> Any:
+    return leaf.detach().numpy() if isinstance(leaf, Tensor) else leaf

@@ -1,0 +1,42 @@
+"""Weights without a pattern: the gradients that results are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..operator_under_test import Recorded
+
+__all__ = ["as_starts", "rows_of_weights", "weights_like"]
+
+Array = np.ndarray[Any, Any]
+
+
+def rows_of_weights(m: int) -> Array:
+    """Three rows of weights for `m` numbers."""
+    numbers = np.arange(m)
+    return np.array([np.cos(numbers * (1.0 + k) + k) + 0.3 for k in range(3)])
+
+
+def weights_like(array: Array, phase: int = 0) -> Array:
+    """Numbers without a pattern, in the shape and dtype of `array`."""
+    numbers = np.arange(array.size)
+    weights: Array = np.cos(1.7 * numbers + phase) + 0.3
+    if array.dtype.kind == "c":
+        weights = weights - 1j * np.sin(2.3 * numbers + phase)
+    return weights.reshape(array.shape).astype(array.dtype)
+
+
+def as_starts(row: Array, recorded: Recorded, outputs: list[int]) -> dict[int, Array]:
+    """The gradients of the outputs that a row of weights stands for; outputs without weight are left out."""
+    starts = {}
+    taken = 0
+    for i in outputs:
+        array = recorded.outputs[i]._array
+        parts = 2 if array.dtype.kind == "c" else 1
+        part = row[taken : taken + array.size * parts]
+        taken += array.size * parts
+        if part.any():
+            starts[i] = (part.view(complex) if parts == 2 else part).reshape(array.shape).astype(array.dtype)
+    return starts
