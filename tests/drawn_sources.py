@@ -12,7 +12,18 @@ import viewgrad as vg
 import viewgrad.numpy as np
 
 _numbers = itertools.count()
-HEADER = "def program(x, y, m, index, n0):\n    n = len(x)\n"
+HEADER = """\
+def mixed(v, w, array, scale=0.5):
+    if v > w:
+        return v * scale
+    array[0] += 0.1 * v
+    array[-1] *= 0.9
+    return w - v * scale
+
+def program(x, y, m, index, n0):
+    n = len(x)
+    p = np.arange(n)
+"""
 
 
 class Writer:
@@ -93,11 +104,11 @@ class Writer:
         return f"{self.draw.choice('xyab')}[::-1]"
 
     def statement(self, indent: int) -> None:
-        kinds = [self.assignment, self.assignment, self.element, self.element, self.counter, self.jump]
+        kinds = [self.assignment, self.assignment, self.element, self.element, self.counter, self.jump, self.state]
         if self.depth < 3:
             kinds += [self.branch, self.loop]
         if self.whole:
-            kinds += [self.slices, self.part, self.function]
+            kinds += [self.slices, self.part, self.function, self.shape]
         self.draw.choice(kinds)(indent)
 
     def assignment(self, indent: int) -> None:
@@ -110,6 +121,35 @@ class Writer:
 
     def counter(self, indent: int) -> None:
         self.add(indent, f"k = k + {self.draw.choice([1, 2])}" if self.draw.random() < 0.7 else "k = n - 1 - k % n")
+
+    def state(self, indent: int) -> None:
+        """Integers in arrays, tuples, and functions that write to their arguments."""
+        self.add(indent, self.draw.choice([
+            f"p[{self.index(True)}] = (p[{self.index(True)}] + {self.draw.choice([1, 2])}) % n",
+            f"{self.draw.choice('ab')}[p[{self.index(True)}]] {self.draw.choice(['=', '+=', '*='])} {self.squashed()}",
+            "s, t = 0.5 * t, s", f"k, s = k + 1, {self.squashed()}",
+            f"s = mixed({self.number(2)}, {self.number(2)}, {self.draw.choice('ab')})",
+            f"t = mixed(s, {self.number(2)}, g[{self.index(True)}], scale={self.draw.choice(['0.25', 't'])})",
+            f"s = max(s, {self.number(2)}) - min(t, 0.5)",
+            f"a[{self.index(True)}], b[{self.index(True)}] = b[{self.index(True)}], a[{self.index(True)}]",
+        ]))
+
+    def shape(self, indent: int) -> None:
+        """Views of other shapes, products, and choices by value."""
+        name = f"v{next(self.names)}"
+        lines = self.draw.choice([
+            [f"{name} = g.T", f"{name}[{self.index(True)}] = np.tanh({self.vector()})"],
+            [f"{name} = g.reshape(n * n)", f"{name}[{self.index(True)}] *= {self.squashed()}"],
+            [f"{name} = m @ np.tanh(b)", f"a += 0.1 * {name}"],
+            [f"{name} = np.where({self.vector(2)} > 0.2, {self.vector(2)}, 0.5)", f"b = np.clip({name}, -1, t)"],
+            [f"{name} = np.maximum({self.vector(2)}, {self.vector(2)})", f"s = np.sum({name} * y) * 0.1"],
+            [f"{name} = g.sum(axis={self.draw.choice([0, 1])})", f"a[:] = 0.1 * {name}"],
+            ["for q, (c, d) in enumerate(zip(x, b)):", "    s += 0.1 * c * np.sin(d) * q"],
+            [f"g[1:, :-1] += 0.1 * g[:-1, 1:] * {self.squashed()}"],
+            [f"{name} = a[:, None] * b", f"g += 0.1 * np.tanh({name})"],
+        ])
+        for line in lines:
+            self.add(indent, line)
 
     def jump(self, indent: int) -> None:
         jumps = [f"return {self.squashed()}", *(["break", "continue"] * 2 if self.loops else [])]

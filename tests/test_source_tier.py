@@ -447,6 +447,28 @@ def test_second_derivatives_and_repeated_pulls():
         onp.testing.assert_allclose(hessian_sum.numpy(), expected.numpy())
 
 
+@pytest.mark.parametrize("executor", ["python", "numba"])
+def test_kernels_of_the_reverse_may_be_others_than_those_of_the_program(executor):
+    if executor == "numba":
+        pytest.importorskip("numba")
+
+    def f(x):
+        s, t = 0.3, 1.0
+        for i in range(2):
+            t += x[i]
+        if s < t:
+            s = t * t
+        else:
+            for _ in range(3):
+                t = np.tanh(t * x[0])
+            s = s * t
+        for i in range(len(x)):
+            s = s * x[i] + t
+        return s
+
+    agree(f, [[onp.array(each)] for each in ([0.5, 1.5, 2.0], [-2.0, -1.0, 0.5])], executor)
+
+
 def test_transforms():
     def f(x):
         s = 0.5

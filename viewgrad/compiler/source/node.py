@@ -12,7 +12,7 @@ from ...errors import FreedGraphError
 from ...tensor.modes import enable_grad
 from ...tensor.node import MANY, Node, OptionalEdge, numbered
 from ...tensor.storage import save
-from ...tensor.tensor import Tensor, current_edge, edge_to, tensor_like
+from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 
 __all__ = ["SourceBackward", "outputs_of"]
 
@@ -67,17 +67,30 @@ class SourceBackward(Node):
             not borrowed or now is given for borrowed, now, given in zip(self.borrowed, arrays, self.given)
         )
         pullback, self.pullback = self.pullback, None
-        with np.errstate(all="ignore"):
-            if pullback is None or not unchanged:
-                own = [np.array(each, order="C") if isinstance(each, np.ndarray) and each.ndim else
-                       each[()] if isinstance(each, np.ndarray) else each for each in arrays]
-                _, pullback = self.tapes.run(self.program, own)
-            found = pullback(*seeds)
+        try:
+            found = self._pulled(pullback if unchanged else None, arrays, seeds)
+        except Exception:  # by the function itself
+            return self._by_replay(seeds, edges)
         by_number = dict(zip(self.program.wanted, found))
         return tuple([
             None if edge is None or number not in by_number else np.asarray(by_number[number])
             for number, edge in zip(self.numbers, edges)
         ])
+
+    def _pulled(self, pullback: Any, arrays: list[Any], seeds: Sequence[Any]) -> Any:
+        """The gradients of the inputs; the program runs again first if its run is not at hand."""
+        with np.errstate(all="ignore"):
+            if pullback is None:
+                own = [np.array(each, order="C") if isinstance(each, np.ndarray) and each.ndim else
+                       each[()] if isinstance(each, np.ndarray) else each for each in arrays]
+                _, pullback = self.tapes.run(self.program, own)
+            return pullback(*seeds)
+
+    def _by_replay(self, seeds: Sequence[Any], edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+        """The gradients by the function itself, run eagerly."""
+        given = tuple([None if seed is None else from_array(np.asarray(seed)) for seed in seeds])
+        found = self.apply_recorded(given[0] if self.outputs == 1 else given, edges)
+        return tuple([None if each is None else each.detach()._array for each in found])
 
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients by the function itself, run eagerly, which can be differentiated in turn."""

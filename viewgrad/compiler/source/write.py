@@ -147,7 +147,9 @@ class Writer:
         self.everything = [forward] if backward is None else [forward, backward]
         forward_lines = self.top(forward)
         backward_lines = [] if backward is None else self.top(backward)
-        tape = self.native and any(kernel.pushes or kernel.pops for kernel in self.kernels)
+        tape = self.native and any(
+            isinstance(stmt, Push) and isinstance(stmt.value.kind, Num) for stmt in statements(forward)
+        )
         bound = {name for block in self.everything for stmt in statements(block) for name in assigned(stmt)}
         head = [f"def program({', '.join([*inputs, *(['floats', 'integers'] if tape else [])])}):"]
         if tape:
@@ -178,6 +180,8 @@ class Writer:
                 place = f"{name}_bar" if isinstance(self.kinds[name], Num) else f"{name}_bar[...]"
                 inner += [f"        if {seed} is not None:", f"            {place} += {seed}"]
         inner += ["    " + line for line in backward_lines]
+        left = ["tape", *(["nf", "ni"] if tape else [])]  # an invariant that costs nothing to check
+        inner += [f"        if {' or '.join(left)}:", "            raise GiveUp"]
         gradients = "".join([f"{name}_bar, " for name in wanted])
         inner.append(f"        return ({gradients.rstrip()})")
         tail = [f"    return {give}, pullback"]
@@ -472,17 +476,19 @@ class Writer:
 
     def on_Push(self, stmt: Push, indent: str) -> None:
         text = self.text(stmt.value)
-        if not self.in_kernel or not self.native:
+        if not self.native or isinstance(stmt.value.kind, Arr):
             self.lines.append(f"{indent}tape.append({text})")
-        elif stmt.value.kind.dtype == "d":
-            self.lines += [f"{indent}floats[nf] = {text}", f"{indent}nf += 1"]
-        else:
-            self.lines += [f"{indent}integers[ni] = {text}", f"{indent}ni += 1"]
+            return
+        # Numbers go where kernels find them: the program backwards may have other kernels.
+        stack, used = ("floats", "nf") if stmt.value.kind.dtype == "d" else ("integers", "ni")
+        if not self.in_kernel:
+            self.lines += [f"{indent}if {used} == {stack}.size:", f"{indent}    raise BufferError"]
+        self.lines += [f"{indent}{stack}[{used}] = {text}", f"{indent}{used} += 1"]
 
     def on_Pop(self, stmt: Pop, indent: str) -> None:
         target = stmt.target
         place = self.place(target.base, target.index, True) if isinstance(target, Get) else target.name
-        if not self.in_kernel or not self.native:
+        if not self.native or isinstance(target.kind, Arr):
             self.lines.append(f"{indent}{place} = tape.pop()")
         elif target.kind.dtype == "d":
             self.lines += [f"{indent}nf -= 1", f"{indent}{place} = floats[nf]"]
