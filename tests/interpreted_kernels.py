@@ -14,8 +14,8 @@ import numpy as np
 import viewgrad as vg
 from viewgrad.compiler.backends.array_runtime import CAREFUL
 from viewgrad.compiler.backends.backends import NumbaExecutor
+from viewgrad.compiler.backends.codegen import Kernel
 from viewgrad.compiler.backends.numba_cache import ARRAYS
-from viewgrad.compiler.backends.numba_codegen import Kernel
 from viewgrad.compiler.backends.scalar_runtime import FUNCTIONS, MATH
 from viewgrad.compiler.backends.small_matrix import MATRIX_FUNCTIONS
 from viewgrad.operators.codegen.source_cache import list_source

@@ -12,7 +12,7 @@ from ..trace.signature import laid_out
 from .adjoint import Adjoint, Tape
 from .arena import Arena
 from .backends.backends import Code, Executor, careful_executor, generate_code
-from .backends.numba_codegen import RAISED, Kernel
+from .backends.codegen import RAISED, Kernel
 from .callbacks import raise_failure
 from .element_types import SINGLE
 from .loop_ir import Buffer, Program, Write, steps_of

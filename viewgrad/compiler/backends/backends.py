@@ -18,8 +18,9 @@ from ..adjoint import Adjoint
 from ..arena import Arena
 from ..loop_ir import Program
 from .array_runtime import CAREFUL, VECTOR_FUNCTIONS
+from .codegen import SCRATCH, Kernel
 from .numba_cache import native_function
-from .numba_codegen import SCRATCH, Kernel, write_kernel
+from .numba_codegen import write_kernel
 from .numpy_codegen import array_bases
 from .row_fusion import write_vectors
 from .scalar_runtime import FUNCTIONS, MATH

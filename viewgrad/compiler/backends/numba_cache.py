@@ -22,7 +22,7 @@ import numpy as np
 from ...errors import NotCompiledError
 from ...operators.codegen.source_cache import list_source
 from . import scalar_runtime, small_matrix
-from .numba_codegen import Kernel
+from .codegen import Kernel
 from .scalar_runtime import FUNCTIONS, MATH, NATIVE
 from .small_matrix import MATRIX_FUNCTIONS
 

@@ -34,9 +34,9 @@ from ..loop_ir import (
     Write,
 )
 from .array_runtime import PREFIX
-from .numba_codegen import EXTREMA, SCRATCH, Writer, flat, is_one_row, parenthesised, plus, product_of
+from .codegen import EXTREMA, SCRATCH, CodeWriter, LoopNest, flat, is_one_row, parenthesised, plus, product_of
 
-__all__ = ["INTO", "VectorWriter", "array_bases", "is_one_to_one"]
+__all__ = ["INTO", "NumpyWriter", "array_bases", "is_one_to_one"]
 
 Array = np.ndarray[Any, Any]
 # How an expression is computed over one of its operands, and which these may be.
@@ -54,7 +54,7 @@ WORTH_A_BUFFER: Final = 512  # elements; less memory costs nothing to take anew
 
 
 
-class VectorWriter(Writer):
+class NumpyWriter(CodeWriter):
     """Writes a program with NumPy's calls for what has dimensions."""
 
     in_loop = False  # whether what is written now is in a loop
@@ -79,7 +79,7 @@ class VectorWriter(Writer):
         """A call of what has no kernel."""
         name = self._function(step, self._callable(step))
         arguments = [
-            value.step.name if isinstance(value, Operand) else super(VectorWriter, self)._value(value, {})
+            value.step.name if isinstance(value, Operand) else super(NumpyWriter, self)._value(value, {})
             for value in step.taken
         ]
         return [f"{step.name} = {name}({', '.join(arguments)})"]
@@ -89,6 +89,9 @@ class VectorWriter(Writer):
         self.in_loop = len(indent) > 4
         self.lines += [indent + line for line in self._lines_of(block, step)]
         return True
+
+    def _loops(self, block: Block, nest: LoopNest, indent: str) -> None:
+        raise AssertionError("each step that has dimensions is a call of NumPy")
 
     def _lines_of(self, block: Block, step: Step) -> list[str]:
         if type(step) is Read:

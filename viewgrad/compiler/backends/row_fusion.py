@@ -21,8 +21,8 @@ from ..arena import Arena
 from ..build_ir import out_sizes
 from ..index_expr import constant
 from ..loop_ir import Add, Block, Compute, Operand, Program, Read, Step, Write
-from .numba_codegen import Kernel, product_of
-from .numpy_codegen import INTO, VectorWriter, is_one_to_one
+from .codegen import Kernel, product_of
+from .numpy_codegen import INTO, NumpyWriter, is_one_to_one
 
 __all__ = ["write_vectors"]
 
@@ -51,7 +51,7 @@ def write_vectors(
     return writer.kernel()
 
 
-class RunWriter(VectorWriter):
+class RunWriter(NumpyWriter):
     """Writes values where they are wanted, and computes over runs of neighbours where that takes less time."""
 
     def __init__(self, program: Program, executions: AccessAnalysis, rooms: Mapping[str, Arena], down: bool) -> None:

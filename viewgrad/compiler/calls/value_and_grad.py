@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..backends.numba_codegen import RAISED
+from ..backends.codegen import RAISED
 from ..callbacks import raise_failure
 from ..runtime import CompiledProgram
 

@@ -1,0 +1,592 @@
+"""Code generation: blocks and loops of a program as Python source, and the schedule of its loop nests.
+
+Steps of a block that run over the same ranges become one loop nest, if reads and writes of each element keep their
+order. Values that are used outside of their nest go to a buffer. `numba_codegen.py` prints nests as loops over
+elements, `numpy_codegen.py` prints each step that has dimensions as a call of NumPy.
+"""
+
+from __future__ import annotations
+
+import abc
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ..access_analysis import AccessAnalysis
+from ..arena import Arena
+from ..build_ir import out_sizes
+from ..callbacks import backward_of, forward_of
+from ..element_types import FLOAT, kind_of, literal
+from ..index_expr import ONE, Integer
+from ..loop_ir import (
+    Add,
+    Block,
+    Buffer,
+    Call,
+    Check,
+    Compute,
+    ForLoop,
+    IrregularLoop,
+    Item,
+    Number,
+    Operand,
+    Pop,
+    Program,
+    Push,
+    Read,
+    Step,
+    Table,
+    Value,
+    Write,
+    bodies_of,
+    steps_of,
+)
+
+__all__ = [
+    "EXTREMA", "RAISED", "SCRATCH", "CodeWriter", "Kernel", "LoopNest", "flat", "is_one_row", "parenthesised", "plus",
+    "product_of", "row_strides_of",
+]  # fmt: skip
+
+EXTREMA: Final = {"greatest": ("(-inf)", "maximum"), "least": ("inf", "minimum")}
+SCRATCH: Final = "scratch"  # the name of the parameter
+RAISED: Final = -2  # what a kernel returns after an exception
+
+
+@attrs.define(eq=False)
+class Kernel:
+    """The source of a program.
+
+    Arguments:
+        source: a function `kernel(...)`, which returns -1, `RAISED`, or the number of the line where a check failed.
+        parameters: the names of its parameters.
+        arrays: the bases among them that are arrays, where others may be lists.
+        tables: the arrays among these that are known.
+        tapes: those that are tapes.
+        functions: what it calls besides the functions of numbers, by name.
+        dtypes: of the elements of each parameter.
+        scratch: how many elements its own buffers have, which are parts of the last parameter; 0 where it has none.
+        quiet: whether it computes derivatives, or numbers that mean nothing, of which NumPy is not to complain.
+    """
+
+    source: str
+    parameters: list[str]
+    arrays: Any
+    tables: dict[str, np.ndarray[Any, Any]]
+    tapes: list[str]
+    functions: dict[str, Callable[..., Any]]
+    dtypes: dict[str, np.dtype[Any]]
+    scratch: int = 0
+    quiet: bool = False
+
+
+@attrs.define(eq=False)
+class LoopNest:
+    """Steps that become one loop nest.
+
+    Arguments:
+        sizes: its ranges.
+        steps: what it does for each element.
+        after: steps without dimensions that come when it is over, although some of the others were recorded later.
+    """
+
+    sizes: tuple[Integer, ...]
+    steps: list[Step]
+    after: list[Step] = attrs.Factory(list)
+
+
+class CodeWriter(abc.ABC):
+    """Writes a program as the source of one function: its blocks and loops, and the schedule of its loop nests.
+
+    A printer says how a call, a step that has dimensions, and a loop nest are written.
+    """
+
+    scratch = 0
+    quiet = False
+    arrays: Any = frozenset()  # the bases that are arrays, where others are not
+
+    def __init__(self, program: Program, executions: AccessAnalysis, rooms: Mapping[str, Arena], down: bool) -> None:
+        self.program = program
+        self.executions = executions
+        self.rooms = rooms
+        self.down = down
+        self.lines: list[str] = []
+        self.tables: dict[str, Any] = {}
+        self.functions: dict[str, Callable[..., Any]] = {}
+        self.tapes: dict[str, np.dtype[Any]] = {}
+        self.buffers: dict[str, tuple[int, str]] = {}  # their sizes, and what follows these where they are made
+        self.fixed: dict[str, str] = {}  # what is made once, before all else, with the names of it
+        self.owner = {step: block for block, step in steps_of(program.block)}
+        self.users: dict[Step, list[Step]] = {}
+        for step in self.owner:
+            for value in step.operands:
+                if isinstance(value, Operand):
+                    self.users.setdefault(value.step, []).append(step)
+        self.nest_of: dict[Step, LoopNest] = {}
+        self.inlined: dict[Step, int] = {}
+        self.counted = {block for block in self._blocks(program.block) if self._is_counted(block)}
+        self.places: dict[Block, dict[Item, int]] = {}
+
+    def kernel(self) -> Kernel:
+        """The source and what it takes."""
+        self._block(self.program.block, "    ")
+        body = self.lines
+        head = []
+        used = "\n".join([*body, *self.fixed])
+        names = set(re.findall(r"[A-Za-z_]\w*", used))
+        parameters = []
+        for name, base in self.program.bases.items():
+            if self.is_variable(base):
+                if name in names:
+                    head.append(f"    {name} = {kind_of(base.dtype).zero}")
+            elif base.kind == "register":
+                if name in names:
+                    made = f"zeros({base.size}{kind_of(base.dtype).made})"
+                    head.append(f"    {name} = {'array_' * (name in self.arrays)}{made}")
+            elif name in names:
+                parameters.append(name)
+        head += [f"    {name} = empty({size}{of})" for name, (size, of) in self.buffers.items()]
+        for block in self._blocks(self.program.block):
+            if block in self.counted:
+                head.append(f"    {block.name} = {self._count(block) if self.down else 0}")
+                for item in block.items:
+                    if isinstance(item, (Push, Pop)) and any(n.value is None for n in item.sizes):
+                        total = self.executions.elements_named(block.name, item.sizes) if self.down else 0
+                        head.append(f"    o{item.tape} = {total}")
+        parameters += [*(table for table in self.tables if table in names), *self.tapes]
+        head += [f"    {name} = {value}" for value, name in self.fixed.items()]
+        head = self._parts(parameters) + head
+        parameters += [SCRATCH] * (self.scratch > 0)
+        source = "\n".join([f"def kernel({', '.join(parameters)}):", *head, *body, "    return -1", ""])
+        dtypes = {name: self._dtype(name) for name in parameters}
+        return Kernel(
+            source, parameters, self.arrays, self.tables, list(self.tapes), self.functions, dtypes, self.scratch,
+            self.quiet,
+        )
+
+    def _parts(self, parameters: list[str]) -> list[str]:
+        """The lines that take buffers from the arrays of which they are parts, which become the parameters."""
+        lines = []
+        for name in list(parameters):
+            room = self.rooms.get(name)
+            if room is not None:
+                parameters.remove(name)
+                if room.name not in parameters:
+                    parameters.append(room.name)
+                start, stop = room.parts[name]
+                lines.append(f"    {name} = {room.name}[{start}:{stop}]")
+        return lines
+
+    def _dtype(self, name: str) -> np.dtype[Any]:
+        base = self.program.bases.get(name)
+        if base is not None:
+            return base.dtype
+        if name in self.tables:
+            return self.tables[name].dtype  # type: ignore[no-any-return]
+        return self.tapes.get(name, FLOAT)
+
+    # -- blocks --------------------------------------------------------------------------------------------------------
+
+    def _blocks(self, block: Block) -> list[Block]:
+        found = [block]
+        for item in block.items:
+            for inner in bodies_of(item):
+                found += self._blocks(inner)
+        return found
+
+    def _is_counted(self, block: Block) -> bool:
+        if block.tables:
+            return True
+        for item in block.items:
+            if isinstance(item, (Push, Pop)):
+                return True
+            if isinstance(item, Step) and any(isinstance(value, Table) for value in item.operands):
+                return True
+        return False
+
+    def _count(self, block: Block) -> int:
+        return self.executions.count_of(block.name)
+
+    def _block(self, block: Block, indent: str) -> None:
+        before = len(self.lines)
+        if block in self.counted and self.down:
+            self.lines.append(f"{indent}{block.name} -= 1")
+            self.lines += [f"{indent}{name} -= {size}" for name, size in self._moves(block)]
+        nest: LoopNest | None = None
+        for item in block.items:
+            if isinstance(item, Call):
+                self._nest(nest, indent)
+                nest = None
+                self.lines += [indent + line for line in self._called(item)]
+                continue
+            if isinstance(item, Step) and item.sizes:
+                if self._dimensional(block, item, indent):
+                    continue
+                if type(item) is Read and self._is_inlined(block, item):
+                    continue
+                if nest is not None and self._joins(block, nest, item) and self._is_free(item, nest.after):
+                    nest.steps.append(item)
+                else:
+                    self._nest(nest, indent)
+                    nest = LoopNest(item.sizes, [item])
+                self.nest_of[item] = nest
+                continue
+            if nest is not None and not (isinstance(item, Step) and self._passes(nest, item)):
+                if isinstance(item, (Compute, Read, Write)):
+                    nest.after.append(item)
+                    continue
+                self._nest(nest, indent)
+                nest = None
+            if isinstance(item, ForLoop):
+                span = f"range({item.count})"
+                if self.down:
+                    span = f"range({item.count - ONE}, -1, -1)"
+                self.lines.append(f"{indent}for {item.variable} in {span}:")
+                self._block(item.body, indent + "    ")
+            elif isinstance(item, IrregularLoop):
+                self._choose(item, indent)
+            else:
+                self._scalar(block, item, indent)
+        self._nest(nest, indent)
+        if block in self.counted and not self.down:
+            self.lines += [f"{indent}{name} += {size}" for name, size in self._moves(block)]
+            self.lines.append(f"{indent}{block.name} += 1")
+        if len(self.lines) == before:
+            self.lines.append(f"{indent}pass")
+
+    def _callable(self, step: Call) -> Callable[..., Any]:
+        return forward_of(step.operation) if step.of is None else backward_of(step.operation, step.of)
+
+    def _function(self, step: Call, function: Callable[..., Any]) -> str:
+        """The name by which the source calls a function."""
+        name = re.sub(r"\W", "_", f"call_{step.operation.name}{len(self.functions)}")
+        self.functions[name] = function
+        return name
+
+    @abc.abstractmethod
+    def _called(self, step: Call) -> list[str]:
+        """Return the lines of a call of an operator without a kernel."""
+
+    @abc.abstractmethod
+    def _dimensional(self, block: Block, step: Step, indent: str) -> bool:
+        """Write a step that has dimensions on its own; return False if it becomes part of a loop nest."""
+
+    @abc.abstractmethod
+    def _loops(self, block: Block, nest: LoopNest, indent: str) -> None:
+        """Write a loop nest."""
+
+    def _choose(self, item: IrregularLoop, indent: str) -> None:
+        """A loop whose iterations run one of several bodies."""
+        self.tables[item.table] = item.kinds
+        count = len(item.kinds)
+        span = f"range({count - 1}, -1, -1)" if self.down else f"range({count})"
+        self.lines.append(f"{indent}for {item.variable} in {span}:")
+        self.lines.append(f"{indent}    kind = {item.table}[{item.variable}]")
+        for number, body in enumerate(item.bodies):
+            self.lines.append(f"{indent}    {'el' if number else ''}if kind == {number}:")
+            for table, values in body.tables.items():
+                self.tables[table] = values
+            self._block(body, indent + "        ")
+
+    def _passes(self, nest: LoopNest, step: Step) -> bool:
+        """Whether a step without dimensions may come before a nest that was begun before it."""
+        if isinstance(step, (Check, Push, Pop)):
+            return False
+        return self._is_free(step, nest.steps) and self._is_free(step, nest.after)
+
+    def _is_free(self, step: Step, others: Sequence[Step]) -> bool:
+        """Whether a step may come before others that were recorded before it."""
+        for other in others:
+            if any(isinstance(value, Operand) and value.step is other for value in step.operands):
+                return False
+            if any(other in moved_by(value) for value in step.operands):
+                return False
+            written, read = self._written(other), self._read_bases(other)
+            if any(base in written for base in [*self._written(step), *self._read_bases(step)]):
+                return False
+            if any(base in read for base in self._written(step)):
+                return False
+        return True
+
+    def _written(self, step: Step) -> list[Buffer]:
+        return [step.base] if isinstance(step, Write) else []
+
+    def _read_bases(self, step: Step) -> list[Buffer]:
+        reads = [value.step for value in step.operands if isinstance(value, Operand) and type(value.step) is Read]
+        return [read.base for read in [*reads, step] if type(read) is Read]
+
+    # -- steps without dimensions --------------------------------------------------------------------------------------
+
+    def _scalar(self, block: Block, step: Step, indent: str) -> None:
+        line = self._statement(block, step, {})
+        self.lines.append(indent + line)
+
+    def _statement(self, block: Block, step: Step, at: dict[int, str]) -> str:
+        """A step as a statement, where the labels have the variables `at`."""
+        if isinstance(step, Compute):
+            expression = self._expression(step, at)
+            if step.out and not step.sizes:  # from single numbers, but an array with lengths of 1
+                return f"{self._buffered(step, ['0'] * len(step.out))} = {expression}"
+            return f"{step.name} = {expression}"
+        if isinstance(step, Read):
+            return f"{step.name} = {self._place(step, at)}"
+        if isinstance(step, Write):
+            sign = "+=" if type(step) is Add else "="
+            return f"{self._place(step, at)} {sign} {self._value(step.value, at)}"
+        if isinstance(step, Push):
+            return f"{self._tape(step.tape, block, step, at)} = {self._value(step.value, at)}"
+        if isinstance(step, Pop):
+            return f"{step.name} = {self._tape(step.tape, block, step, at)}"
+        assert isinstance(step, Check)
+        return f"if {self._value(step.value, at)} != {self._value(step.expected, at)}: return {max(step.location, 0)}"
+
+    def _expression(self, step: Compute, at: dict[int, str]) -> str:
+        return step.expression.format(*[self._value(value, at) for value in step.taken])
+
+    def _value(self, value: Value, at: dict[int, str]) -> str:
+        if isinstance(value, Number):
+            return literal(value.value)
+        if isinstance(value, Table):
+            self.tables[value.name] = value.values
+            owner = value.block
+            return f"{value.name}[{owner.name}]"
+        step = value.step
+        dims = out_sizes(step)
+        if not dims:
+            return step.name
+        places = ["0" if label < 0 else at[label] for label in value.labels]
+        if step in self.inlined:
+            assert isinstance(step, Read)
+            return self._element(step, places)
+        if step in self.current and value.labels == tuple(range(len(dims))):
+            return step.name
+        return self._buffered(step, places)
+
+    def _buffered(self, step: Step, places: Sequence[str]) -> str:
+        """The element of the buffer of a step's value."""
+        name = f"b{step.name}"
+        dims = out_sizes(step)
+        if name not in self.buffers:
+            size = self.executions.largest_named(self.owner[step].name, dims)
+            self.buffers[name] = size, kind_of(step.dtype).made  # type: ignore[attr-defined]
+        return f"{name}[{flat(places, row_strides_of(dims))}]"
+
+    def is_variable(self, base: Buffer) -> bool:
+        """Whether a base of one number is a variable of the source, rather than an array."""
+        return base.kind == "register" and base.size == 1 and base.name not in self.arrays
+
+    def _element(self, step: Read | Write, places: Sequence[str]) -> str:
+        base = step.base
+        if self.is_variable(base):
+            return base.name
+        if step.places is not None:
+            self.tables[step.places.name] = step.places.array
+            number = f"{step.places.name}[{flat(places, step.strides, step.places.start)}]"
+            return f"{base.name}[{plus(step.offset)}{number}]"
+        return f"{base.name}[{flat(places, step.strides, step.offset)}{self._moved(step, places)}]"
+
+    def _moved(self, step: Read | Write, places: Sequence[str]) -> str:
+        """The end of a sum that says where a window is: by how many elements computed integers move it."""
+        at = dict(enumerate(places))
+        return "".join([f" + {self._value(move.value, at)}*{parenthesised(move.stride)}" for move in step.moves])
+
+    def _place(self, step: Read | Write, at: dict[int, str]) -> str:
+        base = step.base
+        if self.is_variable(base):
+            return base.name
+        return self._element(step, [at[label] for label in range(len(step.sizes))])
+
+    def _use_tape(self, step: Push | Pop) -> None:
+        """Take the tape of a step for a parameter."""
+        self.tapes[step.tape] = step.dtype
+
+    def _tape(self, tape: str, block: Block, step: Push | Pop, at: dict[int, str]) -> str:
+        self._use_tape(step)
+        if not step.sizes:
+            return f"{tape}[{block.name}]"
+        size = ONE
+        for n in step.sizes:
+            size = size * n
+        within = flat([at[label] for label in range(len(step.sizes))], row_strides_of(step.sizes))
+        if size.value is None:
+            return f"{tape}[o{tape} + {within}]"
+        return f"{tape}[{block.name} * {parenthesised(size)} + {within}]"
+
+    def _moves(self, block: Block) -> list[tuple[str, Integer]]:
+        """The tapes of a block whose entries differ in size: what says where they are, and the size."""
+        found = []
+        for item in block.items:
+            if isinstance(item, (Push, Pop)):
+                size = ONE
+                for n in item.sizes:
+                    size = size * n
+                if size.value is None:
+                    found.append((f"o{item.tape}", size))
+        return found
+
+    # -- nests ---------------------------------------------------------------------------------------------------------
+
+    current: Any = frozenset()
+
+    def _is_inlined(self, block: Block, read: Read) -> bool:
+        """Whether a window can be read by its users: it is not written between here and there."""
+        users = self.users.get(read, [])
+        if any(isinstance(user, Call) for user in users):
+            return False
+        at = self._positions(block)
+        last = max([self._position_in(block, user) for user in users], default=-1)
+        for item in block.items[at[read] + 1 : last]:
+            for step in steps_in(item):
+                if isinstance(step, Write) and step.base is read.base and not self._apart(read, step):
+                    return False
+        final = block.items[last] if last >= 0 else None
+        for step in steps_in(final) if final is not None else ():
+            if isinstance(step, Write) and step.base is read.base and not (step is final and self._fits(read, step)):
+                return False
+        self.inlined[read] = 1
+        return True
+
+    def _fits(self, read: Read, user: Write) -> bool:
+        """Whether a write of what is read can go element by element: it writes each after all reads of it."""
+        return self._is_same(user, read, user, user) or self._apart(read, user)
+
+    def _positions(self, block: Block) -> dict[Any, int]:
+        found = self.places.get(block)
+        if found is None:
+            found = self.places[block] = {item: i for i, item in enumerate(block.items)}
+        return found
+
+    def _position_in(self, block: Block, step: Step) -> int:
+        """Where in a block a step stands, or the loop in which it stands."""
+        positions = self._positions(block)
+        if step in positions:
+            return positions[step]
+        for i, item in enumerate(block.items):
+            if not isinstance(item, Step) and any(inner is step for inner in steps_in(item)):
+                return i
+        raise AssertionError(step)
+
+    def _joins(self, block: Block, nest: LoopNest, step: Step) -> bool:
+        """Whether a step can be part of a nest."""
+        if step.sizes != nest.sizes or isinstance(step, Check):
+            return False
+        identity = tuple(range(len(step.sizes)))
+        for value in step.operands:
+            if isinstance(value, Operand) and value.step in nest.steps:
+                inner = value.step
+                if value.labels != identity or (isinstance(inner, Compute) and inner.out != identity):
+                    return False
+            if any(moved in nest.steps for moved in moved_by(value)):  # whose elements may be wanted in another order
+                return False
+        mine = self._windows(step)
+        for other in nest.steps:
+            for there, writes_there in self._windows(other):
+                for here, writes in mine:
+                    if here.base is not there.base or not (writes or writes_there):
+                        continue
+                    if type(here) is Add and type(there) is Add:
+                        continue
+                    if not self._is_same(step, here, other, there) and not self._apart(here, there):
+                        return False
+        return True
+
+    def _is_same(self, step: Step, here: Read | Write, other: Step, there: Read | Write) -> bool:
+        """Whether two steps take the same window, each element at its own place of the nest."""
+        same = here.strides == there.strides and here.offset == there.offset and here.sizes == there.sizes
+        same = same and not here.is_picked and not there.is_picked
+        return same and self._labels(step, here) == self._labels(other, there) == tuple(range(len(step.sizes)))
+
+    def _labels(self, step: Step, window: Read | Write) -> tuple[int, ...]:
+        if step is window:
+            return tuple(range(len(step.sizes)))
+        for value in step.operands:
+            if isinstance(value, Operand) and value.step is window:
+                return value.labels
+        raise AssertionError
+
+    def _windows(self, step: Step) -> list[tuple[Any, bool]]:
+        """The windows that a step reads and writes."""
+        found: list[tuple[Any, bool]] = [
+            (value.step, False) for value in step.operands
+            if isinstance(value, Operand) and value.step in self.inlined
+        ]
+        if isinstance(step, Read):
+            found.append((step, False))
+        elif isinstance(step, Write):
+            found.append((step, True))
+        return found
+
+    def _apart(self, first: Any, second: Any) -> bool:
+        """Whether two windows have no element in common, in any execution."""
+        return self.executions.are_apart(
+            (self.owner[first].name, first), (self.owner[second].name, second)
+        )
+
+    def _nest(self, nest: LoopNest | None, indent: str) -> None:
+        if nest is None:
+            return
+        block = self.owner[nest.steps[0]]
+        self._loops(block, nest, indent)
+        for step in nest.after:
+            self._scalar(block, step, indent)
+
+
+def moved_by(value: Value) -> list[Step]:
+    """The steps whose integers move the window that a value is, which may be taken where the value is wanted."""
+    if not isinstance(value, Operand) or type(value.step) is not Read:
+        return []
+    return [move.value.step for move in value.step.moves]
+
+
+def steps_in(item: Item) -> list[Step]:
+    """A step itself, or those of a loop."""
+    if isinstance(item, Step):
+        return [item]
+    return [step for body in bodies_of(item) for _, step in steps_of(body)]
+
+
+def is_one_row(sizes: Sequence[Integer], strides: Sequence[Integer]) -> bool:
+    """Whether the elements of a window lie at equal distances, in row order."""
+    pairs = itertools.pairwise(zip(sizes, strides))
+    return all(stride == inner * n for (_, stride), (n, inner) in pairs)
+
+
+def product_of(sizes: Sequence[Integer]) -> Integer:
+    """How many elements there are."""
+    product = ONE
+    for n in sizes:
+        product = product * n
+    return product
+
+
+def flat(places: Sequence[str], strides: Sequence[Integer], offset: Integer | None = None) -> str:
+    """The number of an element."""
+    parts = [] if offset is None or (offset.value == 0 and places) else [str(offset)]
+    for place, stride in zip(places, strides):
+        fixed = stride.value
+        if fixed == 0 or place == "0":
+            continue
+        parts.append(place if fixed == 1 else f"{place}*{parenthesised(stride)}")
+    return " + ".join(parts) or "0"
+
+
+def plus(integer: Integer) -> str:
+    """An integer as the first term of a sum."""
+    return "" if integer.value == 0 else f"{integer} + "
+
+
+def parenthesised(integer: Integer) -> str:
+    """An integer as a factor."""
+    text = str(integer)
+    return text if (integer.value is not None and integer.value >= 0) or text.isidentifier() else f"({text})"
+
+
+def row_strides_of(sizes: Sequence[Integer]) -> tuple[Integer, ...]:
+    strides, step = [], ONE
+    for n in reversed(sizes):
+        strides.append(step)
+        step = step * n
+    return tuple(reversed(strides))
