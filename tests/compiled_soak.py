@@ -38,6 +38,7 @@ from source_programs import SourceProgram, total_of
 from test_compiler_programs import close, everything, leaves
 
 import viewgrad as vg
+import viewgrad.compiler.api
 from viewgrad.compiler.pipeline import verified_passes
 from viewgrad.testing import Program, programs
 
@@ -291,6 +292,7 @@ def main() -> int:
 
 def soaked(executor: str, wanted: int, start: int) -> int:
     """Draw programs until so many have run compiled; gives 1 where one has failed."""
+    viewgrad.compiler.api.SPECIALIZE = True  # programs of traces
     soak = Soak(executor, wanted)
     warnings.simplefilter("ignore")
     began = time.perf_counter()

@@ -229,8 +229,11 @@ def detached(name, n):
 TRACED = [(name, n) for name, n in CASES if name not in (*UNSEEN_FOR_ALL, "an exception")]
 
 
+COMPARED = [case for case in TRACED if DOORS[case[0]].traced == doors.GUARDED or DOORS[case[0]].gives == "text"]
+
+
 @pytest.mark.parametrize("escapes", ["error", "guard"])
-@pytest.mark.parametrize(("name", "n"), [case for case in TRACED if DOORS[case[0]].traced == doors.GUARDED])
+@pytest.mark.parametrize(("name", "n"), COMPARED)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_traces_notice_what_leaves(name, n, escapes):
     program = detached(name, n)
@@ -251,3 +254,17 @@ def test_compiled_functions_notice_what_leaves(name, n):
         found, expected = compiled(vg.Tensor(point)), program(vg.Tensor(point))
         if name not in ("pickle", "dumps()", "dump()"):  # whose bytes need not be the same
             np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+
+
+def test_texts_that_are_printed_or_raised_are_traced(capsys):
+    def f(x):
+        print(x, f"{x.sum():.2f}", str(x.sum()))
+        if x.ndim != 1:
+            raise ValueError(f"{x} has another shape")
+        return x * 2.0
+
+    function = vg.symbolic.function_of(f, vg.Tensor(LOW))
+    assert capsys.readouterr().out.count("3.75") == 2
+    np.testing.assert_array_equal(np.asarray(function(vg.Tensor(HIGH))), 2.0 * HIGH)
+    with pytest.raises(TraceError, match="a text at"):
+        vg.symbolic.trace(lambda x: x * len(f"{x.sum()}"), vg.Tensor(LOW))

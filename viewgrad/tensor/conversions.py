@@ -35,8 +35,8 @@ from ..errors import DetachedConversionError, DetachedConversionWarning, NonLeaf
 from .call_sites import CALL, FORMAT, ITERATION, STORE, Site, resolved, site_of
 
 __all__ = [
-    "DETACHES", "ENDS", "KEEPS", "REFUSES", "STEPS", "NOTED", "conversion_refused", "is_drawn", "judge_conversion",
-    "noted", "raise_cause", "warn_of_missing_grad",
+    "DETACHES", "ENDS", "KEEPS", "REFUSES", "STEPS", "NOTED", "conversion_refused", "is_drawn", "is_shown",
+    "judge_conversion", "noted", "raise_cause", "warn_of_missing_grad",
 ]  # fmt: skip
 
 # What becomes of a history where a value leaves; see doors.py.
@@ -261,6 +261,22 @@ def _writes(site: Site, called: Any) -> bool:
     """Return whether a call writes to a plain array: `plain.fill(x)`, `numpy.put(plain, ...)`."""
     name = getattr(site.callee, "attr", None) or getattr(site.callee, "id", "")
     return name in ("fill", "put", "itemset", "fromiter") and called is not int
+
+
+def is_shown(frame: FrameType) -> bool:
+    """Return whether a text that a frame asks for is printed, logged or raised, and goes nowhere else."""
+    site = site_of(frame)
+    if site.names is not None:  # there is no source
+        return not site.names.isdisjoint({"print", *LOGGERS})
+    return any(_shows(function, frame) for function in (site.callee, *site.around) if function is not None)
+
+
+def _shows(function: Any, frame: FrameType) -> bool:
+    found = resolved(function, frame)
+    if found is print or (isinstance(found, type) and issubclass(found, BaseException)):
+        return True
+    name = str(getattr(function, "attr", None) or getattr(function, "id", ""))
+    return name in {"pprint", "echo", "write"} or name in LOGGERS or name.startswith("log_")
 
 
 def _is_one_of(found: Any, functions: tuple[Any, ...]) -> bool:

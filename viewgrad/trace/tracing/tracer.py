@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -11,6 +12,7 @@ import numpy as np
 from ...errors import ConcretizationError, TraceError
 from ...operators.language.spec import Operator
 from ...operators.operands import is_constant
+from ...tensor.conversions import is_shown
 from ...tensor.doors import STEERING
 from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import node_of
@@ -29,7 +31,7 @@ from .indices import Indices
 from .memory import Memories, Memory, identified, owner_of, reaches
 from .opaque_calls import composed
 from .preexisting import Existing
-from .source_locations import Locations
+from .source_locations import Locations, is_of_library
 
 __all__ = ["CONSTANTS", "Tracer"]
 
@@ -483,7 +485,17 @@ class Tracer:
             self.refuse("giving a tensor from outside another shape in place")
 
     def asked(self, tensor: Tensor, what: str) -> None:
-        """Something is told that the graph does not hold: texts and gradients of a run that is traced are its own."""
+        """Something is told that the graph does not hold: gradients of a run that is traced are its own.
+
+        A text is printed, logged or raised; otherwise what is made of it depends on the elements.
+        """
+        if what != "the text" or self.lenient:
+            return
+        frame: Any = sys._getframe(1)
+        while frame.f_back is not None and is_of_library(frame.f_code.co_filename):
+            frame = frame.f_back
+        if not is_shown(frame):
+            self.left(tensor, "a text", np.array(tensor._array))
 
     def indexed(self, tensor: Tensor, array: Array) -> None:
         """A copy of the elements of a tensor is used for an index."""
