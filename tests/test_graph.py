@@ -613,7 +613,7 @@ def test_explain_writes_in_order():
     assert text[6].startswith("  5. MulBackward wrote to all of the base; values came from AccumulateGrad; it saved")
     assert text[7] == "Its memory was written to 6 times in all, 1 of them outside of what is recorded."
     assert text[8].startswith("Before writes, ")
-    assert text[9].endswith("was made anew after write 5: AsStridedBackward takes it from the base.")
+    assert text[9].endswith("was rebuilt after write 5: AsStridedBackward takes it from the base.")
     assert len(text) == 10
     own = explain(base).split("\n")
     assert own[0] == "This is a tensor of float64 (2, 3)."
@@ -626,7 +626,7 @@ def test_explain_views_taken_between_writes():
     view = base[1:][1:]
     assert "was made after write 1, by SliceBackward" in explain(view)
     base[1] = 2.0
-    assert "was made anew after write 2: AsStridedBackward" in explain(view)
+    assert "was rebuilt after write 2: AsStridedBackward" in explain(view)
     assert "when the base was as it is" in explain((vg.ones(3, requires_grad=True) * 2)[1:])
 
 

@@ -1,6 +1,6 @@
 """Modules of NumPy that are written in Python alone, run over this namespace instead of NumPy's.
 
-Their functions are programs of array operations like anybody's. Each is made anew with the same code and other global
+Their functions are programs of array operations like any other. Each is rebuilt with the same code and other global
 names: where it says `np.convolve`, it finds the function of this namespace, and so it differentiates.
 """
 

@@ -211,7 +211,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     @property
     def grad_fn(self) -> Node | None:
-        """The step that made this tensor, or None for a leaf. Of a view it is made anew when its base has moved on."""
+        """The node that made this tensor, or None for a leaf; that of a view is rebuilt after writes to its base."""
         edge = current_edge(self)
         return None if edge is None or type(edge) is AccumulateGrad else node_of(edge)
 

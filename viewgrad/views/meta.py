@@ -116,7 +116,7 @@ class DifferentiableViewMeta:
         return TensorGeometry.of(tensor._array, self.base._array)
 
     def edge_of(self, tensor: Tensor) -> OptionalEdge:
-        """The edge to the view's history, made anew when the base has another one than when it was made last."""
+        """Return the edge to the view's history, rebuilt if the history of the base has changed."""
         base = self.base
         base_edge = base._edge
         # What views are taken of has a storage.

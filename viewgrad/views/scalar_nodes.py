@@ -162,7 +162,7 @@ class ScalarOfTwo(ScalarNode):
 
     @property
     def edges(self) -> tuple[OptionalEdge, ...]:  # type: ignore[override]
-        """The edges, to nodes as they were recorded: those that were taken in are made anew."""
+        """The edges to nodes as they were recorded; merged ones are rebuilt."""
         # All of them are newer than what they lead to, and older than this one.
         edge = self.edge0
         if type(edge) is tuple:
@@ -184,7 +184,7 @@ class ScalarOfTwo(ScalarNode):
 
 
 def read_node(edge: Any, index: Any, layout: Layout, position: float) -> ElementBackward:
-    """The node of a read of one element that was taken in, made anew."""
+    """Rebuild the merged node of a read of one element."""
     node: ElementBackward = new(ElementBackward)
     node.edge = edge
     node.index = index
@@ -195,7 +195,7 @@ def read_node(edge: Any, index: Any, layout: Layout, position: float) -> Element
 
 
 def _given_back(taken: Taken, end: float) -> Node | Edge | None:
-    """The nodes that were taken in, made anew, with places in the order of creation before `end`.
+    """Rebuild the nodes that were merged, with places in the order of creation before `end`.
 
     The last of them is always given the same place, and so on: those that were given back before keep theirs.
     """

@@ -53,7 +53,7 @@ def explain(tensor: Tensor) -> str:
         The base was made by AddBackward. Then it was written to, in this order:
           1. MulBackward wrote to base[:2]; it saved other (float64 (), 8 bytes).
           2. CopyBackwards wrote to base[2]; values came from ElementBackward.
-        The history of this view was made anew after write 2: AsStridedBackward takes it from the base.
+        The history of this view was rebuilt after write 2: AsStridedBackward takes it from the base.
     """
     view = tensor._view
     base = tensor if view is None else view.base
@@ -150,7 +150,7 @@ def _view_text(edge: OptionalEdge, writes: list[Write], origin: OptionalEdge) ->
     after = next((number for number, write in enumerate(writes, 1) if write.edge is source), 0)
     when = f"after write {after}" if after else "before all writes" if writes else "when the base was as it is"
     if isinstance(node, AS_STRIDED):
-        return f"The history of this view was made anew {when}: {node.name()} takes it from the base."
+        return f"The history of this view was rebuilt {when}: {node.name()} takes it from the base."
     return f"The history of this view was made {when}, by {node.name()}."
 
 

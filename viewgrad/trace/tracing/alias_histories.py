@@ -113,7 +113,7 @@ def has_old_history(tensor: Any, root: Any) -> bool:
 def write_to_ended(ended: Ended | None, chain: Any, write: Callable[[Any], Any]) -> Ended | None:
     """The histories that were ended, of which the last of `chain` has what `write` makes of its value.
 
-    They are made anew, since what was preserved has them as they were.
+    They are rebuilt, since the preserved ones keep their old state.
     """
     if ended is None:
         return None
