@@ -16,8 +16,9 @@ if not getattr(sys, "_is_gil_enabled", lambda: True)():
 from . import autograd, errors, fft, func, linalg, operators, views
 from . import trace as _trace  # imported before the operator `trace` takes the name, never after
 from .adoption import adopt
-from .func.api import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
+from .func.api import grad, hessian, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp
 from .func.checkpoint import checkpoint
+from .func.vmap import vmap
 from .hints import MODULE_HINTS, add_hints
 from .naming import document, name_functions
 from .operators.composites import COMPOSITES
@@ -97,8 +98,9 @@ add_hints(Tensor)
 _numpy_names: Final = frozenset(dir(_numpy))
 
 # Imported when first used: together they take longer to import than the rest of the library.
-_LAZY_MODULES: Final = ("drawing", "math", "numpy", "scipy", "symbolic", "testing", "torch_names")
-_LAZY: Final = {"compile": "compiler"}  # by name, the module that defines it
+_LAZY_MODULES: Final = ("drawing", "interop", "math", "numpy", "scipy", "symbolic", "testing", "torch_names")
+# By name, the module that has the object, and its name there.
+_LAZY: Final = {"compile": ("compiler", "compile"), "jit": ("compiler", "compile"), "random": ("numpy", "random")}
 
 
 if not TYPE_CHECKING:  # a checker takes every name for one of a module that has __getattr__
@@ -107,19 +109,22 @@ if not TYPE_CHECKING:  # a checker takes every name for one of a module that has
         if name in _LAZY_MODULES:
             return importlib.import_module(f"{__name__}.{name}")
         if name in _LAZY:
-            found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+            module, attribute = _LAZY[name]
+            found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
             return found
         hint = f": {MODULE_HINTS[name]}" if name in MODULE_HINTS else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_LAZY_MODULES, "__doc__", "__file__", "__name__", "__path__", "__version__"})
+    return sorted({*__all__, *_LAZY_MODULES, *_LAZY, "__doc__", "__file__", "__name__", "__path__", "__version__"})
 
 
 if TYPE_CHECKING:
-    from . import drawing, math, numpy, scipy, symbolic, testing, torch_names
+    from . import drawing, interop, math, numpy, scipy, symbolic, testing, torch_names
     from .compiler import compile
+    from .compiler import compile as jit
+    from .numpy import random
 
     # stub files: a type checker cannot compute `__all__`
     from .operators.typed import *  # type: ignore[no-redef]  # noqa: F403
@@ -156,6 +161,7 @@ __all__ = [
     "is_inference_mode_enabled",
     "jacfwd",
     "jacrev",
+    "hvp",
     "jvp",
     "linspace",
     "load",
@@ -176,6 +182,7 @@ __all__ = [
     "value_and_grad",
     "view_replay",
     "vjp",
+    "vmap",
     "views",
     "zeros",
     "zeros_like",
