@@ -16,6 +16,7 @@ import viewgrad as vg
 from viewgrad.autograd import grad
 from viewgrad.errors import AutogradError, DetachedConversionError, DetachedConversionWarning
 from viewgrad.func import transforms as func  # which do not adopt
+from viewgrad.func.checkpoint import checkpoint
 
 LOG = logging.getLogger("test_conversions")
 
@@ -463,3 +464,25 @@ def test_drawn_programs_are_right_or_refused(sink, value, result, i, at):
             continue
         is_silent = name == "grad" and "q.append" in sink  # a statement of its own, as for a log
         assert is_silent or np.allclose(found, expected, rtol=1e-4), (name, source_of(sink, value, result, i))
+
+
+@pytest.mark.filterwarnings("error")
+def test_checkpointed_functions_convert_as_the_function_does():
+    losses = []
+
+    def step(x):
+        losses.append(float(x.sum()))
+        return x * x
+
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    assert grad(checkpoint(step)(x).sum(), x)[0].tolist() == [2.0, 4.0] and losses == [3.0, 3.0]
+
+    def scaled(x):
+        return x * x.sum().item()
+
+    with pytest.warns(DetachedConversionWarning):
+        plain = grad(scaled(x).sum(), x)[0].tolist()
+    with pytest.warns(DetachedConversionWarning):
+        assert grad(checkpoint(scaled)(x).sum(), x)[0].tolist() == plain == [3.0, 3.0]
+    inside = func.grad(lambda x: checkpoint(scaled)(x).sum())(x.detach())
+    assert inside.tolist() == func.grad(lambda x: scaled(x).sum())(x.detach()).tolist() == [6.0, 6.0]

@@ -288,7 +288,7 @@ def test_other_arguments_may_be_written_to_as_well():
 def test_what_cannot_be_differentiated_is_refused_by_name():
     with pytest.raises(DifferentiabilityError, match=r"grad: argument 0\['n'\] has dtype int64"):
         func.grad(lambda p: p["w"])({"w": 1.0, "n": vg.arange(3)})
-    with pytest.raises(DifferentiabilityError, match="argument 0 has no tensor"):
+    with pytest.raises(DifferentiabilityError, match="argument 0 is the int 3"):
         func.grad(lambda n: n * 1.0)(3)
     with pytest.raises(DifferentiabilityError, match=r"one real number, not a tensor of shape \(2,\)"):
         func.grad(lambda x: x)(vg.ones(2))

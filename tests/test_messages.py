@@ -73,7 +73,7 @@ LEAVES = {
     "a field": (_as_field, AutogradError, r"zeros\(\), empty\(\)"),
     "np.copyto": (lambda x: np.copyto(np.zeros(2), x), TypeError, "make that a tensor first"),
     "out=": (lambda x: np.exp(x, out=np.zeros(2)), TypeError, "out= takes a Tensor"),
-    "np.put": (lambda x: np.put(np.zeros(2), [0], x), TypeError, "np.put"),
+    "np.put": (lambda x: np.put(np.zeros(2), [0], x), AutogradError, "np.put"),
     "np.asarray": (lambda x: np.asarray(x), AutogradError, r"use it itself, or asarray\(\) of viewgrad"),
     "np.float64": (lambda x: np.float64(x), AutogradError, r"np.float64\(x\)"),
     "dtype.type": (lambda x: x.dtype.type(x), AutogradError, r"cast a tensor by astype\(\)"),

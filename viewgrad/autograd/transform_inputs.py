@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, cast
 import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError
-from ..tensor.doors import within_transform
+from ..tensor.doors import DIFFERENTIATED, within_transform
 from ..tensor.modes import FORWARD, GRAD, INFERENCE, TRACE, ModeSwitch, current_mode
 from ..tensor.node import (
     ONE,
@@ -77,22 +77,24 @@ class Transform:
 
     Arguments:
         after: where what is differentiated was made of the results of another transform, that one.
+        kind: what the function may assume about values that leave tensors; see tensor/doors.py.
 
     Attributes:
         primals: the nodes of the primals, in the order in which they were made.
         arrays: the values that these had.
     """
 
-    def __init__(self, after: Transform | None = None) -> None:
+    def __init__(self, after: Transform | None = None, kind: int = DIFFERENTIATED) -> None:
         self.primals: list[PrimalBackward] = []
         self.arrays: list[Array] = []
         self._first: int = next_sequence_nr() if after is None else after._first
         self._switch = ModeSwitch(on=GRAD, off=INFERENCE)
+        self._kind = kind
         self._extent: list[AbstractContextManager[None]] = []
 
     def __enter__(self) -> Transform:
         self._switch.__enter__()
-        self._extent.append(within_transform())
+        self._extent.append(within_transform(self._kind))
         self._extent[-1].__enter__()
         return self
 

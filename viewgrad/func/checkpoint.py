@@ -19,6 +19,7 @@ from ..autograd.modes.saved_hooks import packed
 from ..autograd.transform_inputs import Transform
 from ..errors import CheckpointError, FreedGraphError
 from ..tensor.async_safety import in_own_context
+from ..tensor.doors import transform_kind
 from ..tensor.modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, PACK, TRACE, ModeSwitch, current_mode
 from ..tensor.node import MANY, Edge, Node, OptionalEdge, input_nr_of, node_of, numbered
 from ..tensor.storage import save
@@ -204,6 +205,7 @@ class _Call:
         random: the states of random number generators before the call.
         captured: the edges to histories that the function uses and was not given.
         digest: see `_Run`.
+        kind: which transform the call was made in, if in any.
     """
 
     function: Function
@@ -212,6 +214,7 @@ class _Call:
     random: RandomState
     captured: list[Node | Edge] = attrs.Factory(list)
     digest: tuple[int, int] = (0, 0)
+    kind: int = attrs.Factory(transform_kind)
 
     @classmethod
     def of(cls, function: Function, structure: Structure, leaves: Sequence[Any]) -> _Call:
@@ -276,7 +279,7 @@ class _Call:
 
     def _given(self, tensors: Sequence[Tensor], needed: Iterable[bool]) -> tuple[Transform, list[Any]]:
         """Copies of the leaves of the arguments; those of tensors that need a gradient are primals."""
-        transform = Transform()
+        transform = Transform(kind=self.kind)
         copies = iter([
             transform.primal(tensor) if need else transform.copy(tensor.detach())
             for tensor, need in zip(tensors, needed)

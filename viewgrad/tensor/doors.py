@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
-    "COMPILED", "DETACHES", "DOORS", "ENDS", "EXCEPTION", "KEEPS", "REFUSES", "STEERING", "STEPS", "Door",
-    "has_history", "has_tangent", "is_differentiated", "is_within_transform", "leave", "within_transform",
+    "COMPILED", "DETACHES", "DIFFERENTIATED", "DOORS",
+    "ENDS", "EXCEPTION", "KEEPS", "REFUSES", "STEERING", "STEPS", "Door",
+    "has_history", "has_tangent", "is_differentiated", "is_within_transform", "leave",
+    "transform_kind", "within_transform",
 ]  # fmt: skip
 
 # What a trace does about a door, beside nothing: the shapes, dtypes and identities of a graph are fixed.
@@ -177,6 +179,11 @@ _in_transform: Final[ContextVar[int]] = ContextVar("viewgrad_in_transform", defa
 def is_differentiated(tensor: Tensor) -> bool:
     """Return whether `item()` and `tolist()` of a tensor are differentiable: in `viewgrad.func`, with a history."""
     return _in_transform.get() == DIFFERENTIATED and has_history(tensor)
+
+
+def transform_kind() -> int:
+    """Return which kind of transform runs the program: OUTSIDE, DIFFERENTIATED or COMPILED."""
+    return _in_transform.get()
 
 
 def is_within_transform() -> bool:

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor.creation import as_assigned, as_operand
+from ...tensor.creation import as_assigned, as_operand, holds_tensor
 from ...tensor.storage import scalar_write
 from ...tensor.tensor import FUNCTIONS, Tensor, from_array, is_scalar
 from .. import OPERATORS
 from ..composites import composite
 from ..derivatives.helpers import plain
-from .dispatch import require_tensor
 
 __all__ = ["block", "delete", "diagflat", "insert", "piecewise"]
 
@@ -211,10 +210,19 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
+def _without_history(value: Any) -> Any:
+    """Return the array of what is written to a plain array; a tensor with a history refuses to be one."""
+    if isinstance(value, list | tuple) and holds_tensor(value):
+        value = as_operand(value)
+    return np.asarray(value)
+
+
 @composite(np.put)
 def put(self: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """In place: write values at places counted in row order."""
-    require_tensor(self, "np.put")
+    if not isinstance(self, Tensor):
+        np.put(self, np.asarray(plain(ind)), _without_history(v), mode)  # type: ignore[arg-type]
+        return
     if is_scalar(self):
         raise scalar_write("put()")
     places = np.asarray(plain(ind)).reshape(-1)
@@ -231,7 +239,9 @@ def put(self: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 @composite(np.place, method=False)
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """In place: write values, one after the other, where a mask is true."""
-    require_tensor(arr, "np.place")
+    if not isinstance(arr, Tensor):
+        np.place(arr, np.asarray(plain(mask)), _without_history(vals))
+        return
     if is_scalar(arr):
         raise scalar_write("np.place")
     put(arr, np.flatnonzero(plain(mask)), vals)
