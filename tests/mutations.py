@@ -147,8 +147,8 @@ MUTATIONS = [
     # -- the engines ---------------------------------------------------------------------------------------------------
     *faults(
         "autograd/fast_engine.py", "fast_engine engine programs",
-        ("the older of two nodes runs first", "if edge.sequence_nr > node.sequence_nr:\n                                edge, node",
-         "if edge.sequence_nr < node.sequence_nr:\n                                edge, node"),
+        ("a node runs before newer ones that lead to it", "if not number or type(node) is Edge or (ready and -ready[0][0] >= number):",
+         "if not number or type(node) is Edge:"),
         ("a gradient that others hold is summed in place",
          "elif type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:\n            np_add",
          "elif type(held) is ndarray:\n            np_add"),

@@ -674,3 +674,15 @@ def test_a_hook_on_a_product_of_a_value_with_itself_sees_both_gradients(retain, 
     (grad,) = vg.autograd.grad(y.sum(), x, retain_graph=retain)
     assert seen == [[3.0, 3.0]]
     assert np.all(grad.numpy() == 15.0)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_what_a_hook_returned_may_be_written_to_before_the_run_ends(run):
+    x, w, kept = leaf(1.0, 2.0), leaf(3.0, 4.0), vg.Tensor([5.0, 6.0])
+    older = w * 2.0
+    older.register_hook(lambda grad: (kept.zero_(), None)[1])
+    newer = x.clone()
+    newer.register_hook(lambda grad: kept)
+    (newer + older).sum().backward(**run)
+    assert numbers(kept) == [0.0, 0.0]
+    assert numbers(x.grad) == [5.0, 6.0]
