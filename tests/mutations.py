@@ -238,7 +238,7 @@ MUTATIONS = [
     ),
     # -- graphs --------------------------------------------------------------------------------------------------------
     *faults(
-        "symbolic/backward.py", "symbolic_derivatives symbolic_programs symbolic_function",
+        "symbolic/backward.py", "symbolic_aliasing symbolic_derivatives symbolic_programs symbolic_function",
         ("a written window keeps its gradient", "self.emit(\"write\", (grad, self.zero(dtype)), window, kind).output",
          "grad"),
         ("the total so far of a read is lost", "            return [self.add(total, added)]", "            return [added]"),

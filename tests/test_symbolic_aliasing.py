@@ -189,6 +189,28 @@ def test_program(name):
         np.testing.assert_allclose(ours, other, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("places", [[0, 2, 0], np.array([3, 3, 1])], ids=["list", "array"])
+def test_a_value_that_another_one_overwrites_at_once_gets_no_gradient(places):
+    def assigned(a, values):
+        a = a * 1
+        a[places] = values
+        return (a * a).sum()
+
+    def assigned_at(a, values, places):
+        a = a * 1
+        a[places] = values
+        return (a * a).sum()
+
+    a = vg.Tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    values = vg.Tensor([5.0, 6.0, 7.0], requires_grad=True)
+    for function, arguments in ((assigned, (a, values)), (assigned_at, (a, values, np.array(places)))):
+        traced = function_of(function, *arguments)
+        found = grad(traced(*arguments), [a, values])
+        for ours, other in zip(found, grad(function(*arguments), [a, values]), strict=True):
+            np.testing.assert_array_equal(ours.numpy(), other.numpy())
+        assert found[1][0].item() == 0.0
+
+
 # -- what cannot be recorded -------------------------------------------------------------------------------------------
 
 
