@@ -74,15 +74,15 @@ class AccessAnalysis:
         return self.counts[self._named[name]]
 
     def largest_named(self, name: str, sizes: tuple[Integer, ...]) -> int:
-        """What `largest` gives for the block with a name."""
+        """Return what `largest` returns for the block with a name."""
         return self.largest(self._named[name], sizes)
 
     def elements_named(self, name: str, sizes: tuple[Integer, ...]) -> int:
-        """What `elements` gives for the block with a name."""
+        """Return what `elements` returns for the block with a name."""
         return self.elements(self._named[name], sizes)
 
     def are_apart(self, first: tuple[str, Read | Write], second: tuple[str, Read | Write]) -> bool:
-        """Whether two windows, each in the block with a name, have no element in common in any execution."""
+        """Return whether two windows, each in the block with a name, have no element in common in any execution."""
         (name, one), (other_name, other) = first, second
         if name != other_name or one.is_picked or other.is_picked:
             return False
@@ -97,7 +97,7 @@ class AccessAnalysis:
         return bool(np.all((high < other_low) | (other_high < low)))
 
     def are_together(self, first: Step, second: Step) -> bool:
-        """Whether two steps stand in the same block."""
+        """Return whether two steps stand in the same block."""
         return self._block_of[first] is self._block_of[second]
 
     def _extent(self, block: Block, step: Read | Write) -> tuple[Any, Any]:
@@ -186,7 +186,7 @@ class AccessAnalysis:
         return self._parts(step, grain)
 
     def _parts(self, step: Read | Write, grain: Grain, window: Read | None = None) -> Iterator[tuple[Array, Array]]:
-        """The same, or for another window at the times of a step."""
+        """Yield what `touched` yields, or the places of another window at the times of a step."""
         block = self._block_of[step]
         total = self.touches(step, grain) if window is None else self.elements(block, window.sizes)
         number = 1 + total // PART
@@ -251,7 +251,7 @@ class AccessAnalysis:
         return max([int(self.times(self._block_of[step], step).max(initial=0)) for step in steps], default=-1)
 
     def forget(self) -> None:
-        """Let go of what was found of single elements, which takes memory and can be found again."""
+        """Free what was found for single elements; it is found again on demand."""
         self._offsets.clear()
         self._last.clear()
 
@@ -356,7 +356,7 @@ def _fixed(integer: Integer | int) -> int | None:
 
 
 def windows_are_apart(shape: list[int], strides: list[int], difference: int) -> bool:
-    """Whether a window and the same one moved by `difference` have no element in common."""
+    """Return whether a window and the same one moved by `difference` have no element in common."""
     dims = sorted([(abs(stride), n) for n, stride in zip(shape, strides) if n > 1 and stride])
     if 0 in shape:
         return True

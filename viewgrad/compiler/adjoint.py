@@ -312,7 +312,7 @@ class _Differentiation:
         return Operand(self._restored(value.step), value.labels) if isinstance(value, Operand) else value
 
     def _restored(self, step: Step) -> Step:
-        """What gives the value of a step of the program in its gradient."""
+        """Return the step of the gradient that gives the value of a step of the program."""
         found = self.restored.get(step)
         if found is None:
             block = self.block_of[step]
@@ -338,13 +338,13 @@ class _Differentiation:
         return None
 
     def _stays(self, step: Read) -> bool:
-        """Whether what a step reads can be read again in the gradient."""
+        """Return whether what a step reads can be read again in the gradient."""
         if step.memory is not None:
             return self.executions.is_kept(step, step.memory)
         return step.base.kind != "register" and self.executions.is_kept(step)
 
     def _is_cheap(self, step: Step) -> bool:
-        """Whether a value can be computed again from what needs no tape."""
+        """Return whether a value can be computed again from what needs no tape."""
         if step in self.restored or step in self.homes:
             return True
         if type(step) is Read:

@@ -39,7 +39,7 @@ class Kind:
 
     @property
     def taken(self) -> str:
-        """What makes a number of an element, or of an array of one element."""
+        """The source that converts an element, or an array of one element, to a number."""
         return f"{self.number.__name__}({{}})"
 
 

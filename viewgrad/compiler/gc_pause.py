@@ -1,4 +1,4 @@
-"""Python's garbage collector, kept from looking over and over at a record that is growing.
+"""Raise the garbage collector's threshold while tracing.
 
 A record is millions of small objects, none of which is garbage. The collector looks at all of them each time their
 number has grown by a quarter, and at the young ones after every 700: half of the time that recording takes. While a
@@ -23,7 +23,7 @@ _before: Final = [gc.get_threshold()]
 
 @contextlib.contextmanager
 def rare_collections() -> Iterator[None]:
-    """Let the collector look at new objects more rarely, where it does so often."""
+    """Raise the threshold of the garbage collector in a block."""
     with _lock:
         if not _nested[0]:
             _before[0] = gc.get_threshold()

@@ -133,7 +133,7 @@ def _loop(body: Body, count: int, known: Structures) -> Loop | None:
 
 
 def _with_choices_of(rows: list[Term], known: Structures) -> tuple[int, list[Term | IrregularIteration]]:
-    """What comes before a choice, or after it, with its own."""
+    """Return the terms before an irregular loop, or after it, with their own loops."""
     found = _with_choice(rows, known) if size(rows) >= LONG else None
     return (size(rows), list(rows)) if found is None else found
 

@@ -93,7 +93,7 @@ class Table:
 
 @attrs.frozen(eq=False)
 class Operand:
-    """What another step gives.
+    """The value of another step.
 
     Arguments:
         step: the step, before this one in its block, or in a block around it.
@@ -116,7 +116,7 @@ def dtype_of(value: Value) -> np.dtype[Any]:
 
 @attrs.define(eq=False)
 class Step:
-    """What gives a value, or does something with one.
+    """A step: it gives a value, or does something with one.
 
     Arguments:
         name: of its value in the source.
@@ -167,7 +167,7 @@ class Compute(Step):
 
 @attrs.define(eq=False)
 class Call(Step):
-    """What a function of arrays gives, which has no kernel.
+    """A call of an operator without a kernel.
 
     Arguments:
         operation: the operator.

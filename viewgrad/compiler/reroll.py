@@ -170,7 +170,7 @@ class LoopReroller:
         del self.terms[-count:], self._ints[-count:], self._structures[-count:], self._hashes[-count:]
 
     def _extend(self) -> bool:
-        """Whether the newest terms were one more iteration of a loop just before them."""
+        """Return whether the newest terms were one more iteration of a loop just before them."""
         terms, ints = self.terms, self._ints
         length = len(terms)
         candidates = self._ends.get(length)
@@ -200,7 +200,7 @@ class LoopReroller:
         return False
 
     def _begin(self) -> bool:
-        """Whether the newest terms were three iterations of something, which now are a loop."""
+        """Return whether the newest terms were three iterations of something, which now are a loop."""
         terms, ints = self.terms, self._ints
         length = len(terms)
         structures = self._structures
@@ -242,7 +242,7 @@ class LoopReroller:
         return False
 
     def _repeats(self, k: int) -> bool:
-        """Whether the last three blocks of `k` terms have equal structures."""
+        """Return whether the last three blocks of `k` terms have equal structures."""
         hashes, powers = self._hashes, self._powers
         while len(powers) <= k:
             powers.append(powers[-1] * FACTOR % PRIME)
@@ -257,7 +257,7 @@ class LoopReroller:
 # -- terms -------------------------------------------------------------------------------------------------------------
 
 def append_constants(term: Term, later: Term) -> None:
-    """Let the constants of `later` come after those of `term`, which has the same structure."""
+    """Append the constants of `later` to those of `term`, which has the same structure."""
     if type(term) is Instruction:
         assert type(later) is Instruction
         for values, more in zip(term.constants, later.constants):

@@ -41,7 +41,7 @@ class Moved(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a program gives: a window of a base at the end of it."""
+    """A result of a program: a window of a buffer at its end."""
 
     base: str
     shape: Shape
@@ -150,7 +150,7 @@ class Stream:
 
     def call(self, operation: Any, location: int,
     operands: Sequence[TracedValue | float | int | bool | None]) -> TracedValue:
-        """What an operator without a kernel gives; operands that are not given are None."""
+        """Emit a call of an operator without a kernel; operands that are not given are None."""
         ages: list[int] = []
         constants: list[Any] = []
         taken: list[tuple[Any, Any]] = []
@@ -245,7 +245,7 @@ class Stream:
             self.roller.take(structure, (offset, start), (value,))  # type: ignore[arg-type]
 
     def is_crowded(self, what: str, location: int, base: int, shape: Shape) -> bool:
-        """Whether many arrays are known to be indices at a line, so that each is taken in the same way.
+        """Return whether many arrays are known to be indices at a line, so that each is taken in the same way.
 
         Arguments:
             what: "gather" or "scatter".

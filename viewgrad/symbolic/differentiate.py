@@ -205,7 +205,7 @@ def captured(f: Graph, reverse: Block) -> list[Value]:
 
 
 def is_inside(block: Block, reverse: Block) -> bool:
-    """Whether a block is the reverse, or one inside of it."""
+    """Return whether a block is the reverse, or one inside of it."""
     while block is not reverse:
         if block.owner is None:
             return False
@@ -246,7 +246,7 @@ def taken_from_outside(block: Block, reverse: Block) -> Iterator[tuple[Value, No
 
 
 def is_kept(base: Value | None, reverse: Block) -> bool:
-    """Whether a base may be captured at no cost: it is an input, or no write gives another version of it."""
+    """Return whether a base may be captured at no cost: it is an input, or no write gives another version of it."""
     assert base is not None
     if base.node.kind == "param":
         return True

@@ -30,7 +30,7 @@ LIMIT: Final = 1 << 14  # how many templates are kept
 
 @attrs.frozen(eq=False)
 class Template:
-    """What a formula computes, as a graph.
+    """A formula as a graph.
 
     Arguments:
         graph: its inputs are what the formula reads, its outputs the gradients.
@@ -97,7 +97,7 @@ def known_constant(value: Value | None) -> Any:
 
 
 def _has_objects(options: Any) -> bool:
-    """Whether options are not wholly told by how they print."""
+    """Return whether options are not wholly told by how they print."""
     if isinstance(options, (tuple, list)):
         return any(_has_objects(option) for option in options)
     return isinstance(options, Tensor) or not isinstance(options, PRINTED)
@@ -315,13 +315,13 @@ def numbers_like(kind: TensorType, rng: np.random.Generator) -> Any:
 
 
 def same_graph(first: Graph, second: Graph) -> bool:
-    """Whether two graphs have the same nodes in the same order."""
+    """Return whether two graphs have the same nodes in the same order."""
     numbers: dict[Value, Value] = dict(zip(first.inputs, second.inputs, strict=True))
     return same_blocks(first.block, second.block, numbers)
 
 
 def same_blocks(first: Block, second: Block, numbers: dict[Value, Value]) -> bool:
-    """Whether two blocks have; `numbers` says which values correspond."""
+    """Return whether two blocks have; `numbers` says which values correspond."""
     one, other = list(first), list(second)
     if len(one) != len(other):
         return False

@@ -336,7 +336,7 @@ def other_sharing(spec: InputSpec) -> GraphError:
 
 
 def is_placed_alike(tensor: Tensor, other: Tensor, spec: InputSpec, theirs: InputSpec) -> bool:
-    """Whether two tensors lie in one memory as two inputs did."""
+    """Return whether two tensors lie in one memory as two inputs did."""
     assert spec.place is not None and theirs.place is not None
     distance = address_of(tensor._array) - address_of(other._array)
     return bool(
@@ -373,7 +373,7 @@ def told_of(structure: Structure) -> str:
 
 
 def is_same(value: Any, other: Any) -> bool:
-    """Whether two numbers, or other things that a program was traced with, are the same, of one type."""
+    """Return whether two numbers, or other things that a program was traced with, are the same, of one type."""
     if type(value) is not type(other):
         return False
     if isinstance(value, (float, complex, np.inexact)):

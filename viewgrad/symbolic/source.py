@@ -265,7 +265,7 @@ class Writer:
         return [f"    {name} = in_row_order({name})"]
 
     def _is_settled(self, value: Value) -> bool:
-        """Whether a value is known to lie in row order, as an array."""
+        """Return whether a value is known to lie in row order, as an array."""
         node = value.node
         if node.kind in WRITES or node.kind in ("full", "constant"):
             return True
@@ -474,7 +474,7 @@ class Owned:
 
 
 def is_literal(value: Any) -> bool:
-    """Whether something can be written as it prints."""
+    """Return whether something can be written as it prints."""
     if type(value) is tuple:
         return all(is_literal(item) for item in value)
     if type(value) is float:

@@ -25,7 +25,7 @@ Use = tuple["Node", int]  # who uses a value, and as which of its inputs
 
 
 class Value:
-    """What a node gives.
+    """An output of a node.
 
     Attributes:
         node: the node.
@@ -70,7 +70,7 @@ class Value:
         return 0 if self.node._output is self else self.node._output.index(self)
 
     def replace_all_uses_with(self, other: Value) -> None:
-        """Let all that take this value take `other` instead."""
+        """Replace this value by `other` in all of its users."""
         if other is self:
             return
         for user in self.users:
@@ -110,7 +110,7 @@ class Value:
                     self._users = None
 
     def any_user(self, test: Callable[[Node], bool]) -> bool:
-        """Whether any node that takes it passes a test."""
+        """Return whether any node that takes it passes a test."""
         users = self._users
         if users is None:
             return False
@@ -182,11 +182,11 @@ class Node:
     # -- changing it ---------------------------------------------------------------------------------------------------
 
     def replace_input(self, number: int, value: Value | None) -> None:
-        """Let it take another value as input `number`."""
+        """Replace input `number`."""
         self.set_inputs([value if i == number else old for i, old in enumerate(self.inputs)])
 
     def set_inputs(self, inputs: Iterable[Value | None]) -> None:
-        """Let it take other inputs."""
+        """Replace all inputs."""
         for value in self.inputs:
             if value is not None:
                 value._remove_user(self)

@@ -145,7 +145,7 @@ def _copied_reads(
 
 
 def meet(window: Window, write: Node) -> bool:
-    """Whether a write may touch a window of the same base; never no where it does."""
+    """Return whether a write may touch a window of the same base; never no where it does."""
     other = write.attributes if type(write.attributes) is Window else write.attributes[0]
     base = write.output.type
     assert type(base) is TensorType
@@ -161,7 +161,7 @@ def meet(window: Window, write: Node) -> bool:
 
 
 def shares(window: Window, other: Window, base: TensorType) -> bool:
-    """Whether two windows of a base have a place in common."""
+    """Return whether two windows of a base have a place in common."""
     if 0 in window.sizes or 0 in other.sizes:
         return False
     memory: np.ndarray[Any, Any] = as_strided(np.empty(1, np.int8), (base.size,), (1,))  # nobody looks inside

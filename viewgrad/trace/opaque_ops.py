@@ -32,7 +32,7 @@ class Step:
 
     @property
     def name(self) -> str:
-        """What it is called in the text of a graph."""
+        """Its name in the text of a graph."""
         raise NotImplementedError
 
     def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:
@@ -69,7 +69,7 @@ class FormulaStep(Step):
 
     @property
     def name(self) -> str:
-        """What it is called in the text of a graph."""
+        """Its name in the text of a graph."""
         return f"{self.operator.name}: {self.formula.text}"
 
     def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:
@@ -155,7 +155,7 @@ class FunctionStep(Step):
 
     @property
     def name(self) -> str:
-        """What it is called in the text of a graph."""
+        """Its name in the text of a graph."""
         return self.label
 
     def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:
@@ -184,7 +184,7 @@ class VjpStep(Step):
 
     @property
     def name(self) -> str:
-        """What it is called in the text of a graph."""
+        """Its name in the text of a graph."""
         return f"gradient of {self.step.name}"
 
     def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:

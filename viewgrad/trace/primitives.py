@@ -90,7 +90,7 @@ SHAPED_BY_VALUES: Final = {"bincount": 0, "one_hot": 0, "repeat": 1, "unique": 0
 
 
 def is_shaped_by_values(operator: Operator, node: Node) -> bool:
-    """Whether values that may be others in another run decide which shapes a node's outputs have."""
+    """Return whether values that may be others in another run decide which shapes a node's outputs have."""
     if operator.user_defined:
         return not operator.elementwise and any(each is not None and not is_constant(each) for each in node.inputs)
     number = SHAPED_BY_VALUES.get(operator.name)
@@ -101,7 +101,7 @@ def is_shaped_by_values(operator: Operator, node: Node) -> bool:
 
 
 def is_constant(value: Value) -> bool:
-    """Whether a value is the same in each run."""
+    """Return whether a value is the same in each run."""
     return value.node.kind in ("constant", "full")
 
 

@@ -83,11 +83,11 @@ def lower_numbers(graph: Graph) -> None:
 
 
 def is_number(value: Value) -> bool:
-    """Whether a value is a number that the program has."""
+    """Return whether a value is a number that the program has."""
     node: Node = value.node
     return node.kind in ("constant", "full") and type(value.type) is TensorType and not value.type.shape
 
 
 def is_narrow(dtype: np.dtype[Any]) -> bool:
-    """Whether numbers of a dtype have fewer digits than Python's."""
+    """Return whether numbers of a dtype have fewer digits than Python's."""
     return dtype.kind in "fc" and dtype.itemsize < (8 if dtype.kind == "f" else 16)

@@ -206,7 +206,7 @@ class Binder:
             self._place(group)
 
     def _place(self, group: list[tuple[Tensor, Value]]) -> None:
-        """Let the memory that some arguments lie in hold their values."""
+        """Make the memory of some arguments hold their values."""
         tracer = self.tracer
         roots: dict[int, list[tuple[Tensor, Value]]] = {}
         for tensor, value in group:
@@ -304,7 +304,7 @@ class Binder:
         return results
 
     def _is_from_outside(self, root: Tensor) -> bool:
-        """Whether a tensor, of which views are arguments, is none."""
+        """Return whether a tensor, of which views are arguments, is none."""
         memory = self.tracer.memories.find(root._array)
         return memory is not None and memory.root is not None
 

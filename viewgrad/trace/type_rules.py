@@ -30,7 +30,7 @@ _found: dict[Any, Any] = {}
 
 
 def fault_of(node: Node) -> str | None:
-    """What is wrong with a node; None where nothing is."""
+    """Return what is wrong with a node; None if nothing is."""
     for value in node.outputs:
         if not may_require_grad(value.type):
             return f"gives {value.type}, to which no gradient can flow"
@@ -49,7 +49,7 @@ def fault_of(node: Node) -> str | None:
 
 
 def may_require_grad(kind: Type) -> bool:
-    """Whether a type requires grad only where a gradient can flow."""
+    """Return whether a type requires grad only where a gradient can flow."""
     return not kind.requires_grad or (type(kind) is TensorType and kind.dtype.kind in "fc")
 
 
@@ -60,7 +60,7 @@ def _kind(value: Value | None) -> TensorType:
 
 
 def _gives(node: Node, dtype: Any, shape: tuple[int, ...]) -> str | None:
-    """What is wrong with the only output, which should be of a dtype and shape."""
+    """Return what is wrong with the only output, given its expected dtype and shape."""
     if len(node.outputs) != 1:
         return f"gives one value, and has {len(node.outputs)}"
     given = _kind(node.output)

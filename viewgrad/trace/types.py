@@ -25,7 +25,7 @@ __all__ = [
 
 
 class Type:
-    """What is known of a value before the graph runs.
+    """The type of a value: what is known before the graph runs.
 
     Attributes:
         requires_grad: whether a gradient can flow to the value.

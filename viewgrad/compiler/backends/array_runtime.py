@@ -93,7 +93,7 @@ def _wrapped(a: Any) -> Any:
 
 
 def _place(a: Any, extent: int) -> Array:
-    """What indices count from the first element on, and -1 where they are out of range."""
+    """Return indices counted from the first element; -1 where they are out of range."""
     counted = np.where(a < 0, a + extent, a)
     return np.where((counted >= 0) & (counted < extent), counted, -1)
 

@@ -36,14 +36,14 @@ _numbers: Final = itertools.count()
 
 
 class Executor(Protocol):
-    """What runs a program."""
+    """The interface of executors, which run programs."""
 
     name: str
     carves: bool  # whether all bases can be parts of one array
 
     @property
     def write(self) -> Callable[..., Kernel]:
-        """What writes a program as source."""
+        """The function that writes a program as source."""
 
     def carved(self, programs: Sequence[Program]) -> Set[str]:
         """The names of the bases that can be parts of one array."""
@@ -78,7 +78,7 @@ class PythonExecutor:
 
     @property
     def write(self) -> Callable[..., Kernel]:
-        """What writes a program as source."""
+        """The function that writes a program as source."""
         return functools.partial(write_vectors, careful=self.careful)
 
     def carved(self, programs: Sequence[Program]) -> Set[str]:
@@ -113,7 +113,7 @@ class NumbaExecutor:
 
     @property
     def write(self) -> Callable[..., Kernel]:
-        """What writes a program as source."""
+        """The function that writes a program as source."""
         return write_kernel
 
     def carved(self, programs: Sequence[Program]) -> Set[str]:

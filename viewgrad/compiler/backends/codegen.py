@@ -292,13 +292,13 @@ class CodeWriter(abc.ABC):
             self._block(body, indent + "        ")
 
     def _passes(self, nest: LoopNest, step: Step) -> bool:
-        """Whether a step without dimensions may come before a nest that was begun before it."""
+        """Return whether a step without dimensions may come before a nest that was begun before it."""
         if isinstance(step, (Check, Push, Pop)):
             return False
         return self._is_free(step, nest.steps) and self._is_free(step, nest.after)
 
     def _is_free(self, step: Step, others: Sequence[Step]) -> bool:
-        """Whether a step may come before others that were recorded before it."""
+        """Return whether a step may come before others that were recorded before it."""
         for other in others:
             if any(isinstance(value, Operand) and value.step is other for value in step.operands):
                 return False
@@ -375,7 +375,7 @@ class CodeWriter(abc.ABC):
         return f"{name}[{flat(places, row_strides_of(dims))}]"
 
     def is_variable(self, base: Buffer) -> bool:
-        """Whether a base of one number is a variable of the source, rather than an array."""
+        """Return whether a base of one number is a variable of the source, rather than an array."""
         return base.kind == "register" and base.size == 1 and base.name not in self.arrays
 
     def _element(self, step: Read | Write, places: Sequence[str]) -> str:
@@ -432,7 +432,7 @@ class CodeWriter(abc.ABC):
     current: Any = frozenset()
 
     def _is_inlined(self, block: Block, read: Read) -> bool:
-        """Whether a window can be read by its users: it is not written between here and there."""
+        """Return whether a window can be read by its users: it is not written between here and there."""
         users = self.users.get(read, [])
         if any(isinstance(user, Call) for user in users):
             return False
@@ -450,7 +450,7 @@ class CodeWriter(abc.ABC):
         return True
 
     def _fits(self, read: Read, user: Write) -> bool:
-        """Whether a write of what is read can go element by element: it writes each after all reads of it."""
+        """Return whether a write of what is read can go element by element: it writes each after all reads of it."""
         return self._is_same(user, read, user, user) or self._apart(read, user)
 
     def _positions(self, block: Block) -> dict[Any, int]:
@@ -470,7 +470,7 @@ class CodeWriter(abc.ABC):
         raise AssertionError(step)
 
     def _joins(self, block: Block, nest: LoopNest, step: Step) -> bool:
-        """Whether a step can be part of a nest."""
+        """Return whether a step can be part of a nest."""
         if step.sizes != nest.sizes or isinstance(step, Check):
             return False
         identity = tuple(range(len(step.sizes)))
@@ -494,7 +494,7 @@ class CodeWriter(abc.ABC):
         return True
 
     def _is_same(self, step: Step, here: Read | Write, other: Step, there: Read | Write) -> bool:
-        """Whether two steps take the same window, each element at its own place of the nest."""
+        """Return whether two steps take the same window, each element at its own place of the nest."""
         same = here.strides == there.strides and here.offset == there.offset and here.sizes == there.sizes
         same = same and not here.is_picked and not there.is_picked
         return same and self._labels(step, here) == self._labels(other, there) == tuple(range(len(step.sizes)))
@@ -520,7 +520,7 @@ class CodeWriter(abc.ABC):
         return found
 
     def _apart(self, first: Any, second: Any) -> bool:
-        """Whether two windows have no element in common, in any execution."""
+        """Return whether two windows have no element in common, in any execution."""
         return self.executions.are_apart(
             (self.owner[first].name, first), (self.owner[second].name, second)
         )
@@ -549,7 +549,7 @@ def steps_in(item: Item) -> list[Step]:
 
 
 def is_one_row(sizes: Sequence[Integer], strides: Sequence[Integer]) -> bool:
-    """Whether the elements of a window lie at equal distances, in row order."""
+    """Return whether the elements of a window lie at equal distances, in row order."""
     pairs = itertools.pairwise(zip(sizes, strides))
     return all(stride == inner * n for (_, stride), (n, inner) in pairs)
 

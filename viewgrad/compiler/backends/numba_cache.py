@@ -83,7 +83,7 @@ def _compiled(source: str, dtypes: Dtypes, called: dict[str, Callable[..., Any]]
 
 @contextlib.contextmanager
 def _deep() -> Iterator[None]:
-    """Let calls nest deeply."""
+    """Raise the recursion limit."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, DEEP))
     try:
@@ -159,7 +159,7 @@ def _let_go(folder: Path) -> None:
 
 @functools.cache
 def _version() -> str:
-    """What else a compiled source depends on."""
+    """Return the versions that a compiled source depends on."""
     sources = "".join([inspect.getsource(module) for module in (scalar_runtime, small_matrix)])
     return f"{_numba().__version__} {np.__version__} {sys.version}\n{sources}"
 

@@ -415,7 +415,7 @@ def _tuple(integers: Sequence[Integer]) -> str:
 
 
 def is_one_to_one(step: Write) -> bool:
-    """Whether no two elements of a window are known to lie apart."""
+    """Return whether no two elements of a window are known to lie apart."""
     dims = []
     for n, stride in zip(step.sizes, step.strides):
         if n.value is None or stride.value is None:

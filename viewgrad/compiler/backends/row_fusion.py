@@ -135,7 +135,7 @@ class RunWriter(NumpyWriter):
         return found.pop() if len(found) == 1 else None
 
     def _added(self, user: Step) -> Operand | None:
-        """What is added to a window as a run by a step, or is subtracted; None for other steps."""
+        """Return the operand that a step adds to a window, or subtracts, as a run; None for other steps."""
         if type(user) is Add:
             value, window = user.value, user
         else:
@@ -157,13 +157,13 @@ class RunWriter(NumpyWriter):
         return value if fits and self._spread(value.step) == spread_of(window) is not None else None
 
     def _is_read_there(self, step: Step, write: Write) -> bool:
-        """Whether a step reads the window that is written, so that it holds the value until then."""
+        """Return whether a step reads the window that is written, so that it holds the value until then."""
         if type(step) is not Read or self.owner[step] is not self.owner[write] or not _is_same_window(step, write):
             return False
         return self._is_inlined(self.owner[step], step)
 
     def _takes_runs(self, user: Step, step: Step) -> bool:
-        """Whether who takes a value takes it as a run."""
+        """Return whether who takes a value takes it as a run."""
         if self.owner[user] is not self.owner[step] or self._spread(step) is None:
             return False
         return self._added(user) is not None or (type(user) is Compute and self._spread(user) is not None)
@@ -248,7 +248,7 @@ class Spread:
         return f"{self._shaped(buffer, len(self.sizes))}[{', '.join([':', *(f':{n}' for n in self.sizes[1:])])}]"
 
     def between(self, buffer: str) -> list[str]:
-        """What lies between its rows, in such a buffer."""
+        """Return the parts between its rows, in such a buffer."""
         return [
             f"{self._shaped(buffer, depth + 1)}[{':, ' * depth}{n}:]"
             for depth, n in enumerate(self.sizes)

@@ -152,7 +152,7 @@ class Batched:
         return Batched, (self.compiled, self.batch)
 
     def explain(self) -> str:
-        """What was compiled for one example, and how; see `compile`."""
+        """Return what was compiled for one example, and how; see `compile`."""
         return self.compiled.explain()
 
     def source(self) -> str:
@@ -295,7 +295,7 @@ class BatchedBackward(CompiledBackward):
         return [("inputs", self.saved), *[item for run in self.runs for item in run.buffers.items()]]
 
     def release(self) -> None:
-        """Let go of what the gradient needs."""
+        """Free what the gradient needs."""
         super().release()
         self.runs = None
 
@@ -434,5 +434,5 @@ def _stacked(values: list[Any]) -> Any:
 
 
 def _repeated(value: Any, count: int) -> Tensor:
-    """What is the same for each example, and no tensor."""
+    """Return a value that is the same for each example, repeated."""
     return from_numpy(np.repeat(np.asarray(value)[np.newaxis], count, axis=0))

@@ -221,7 +221,7 @@ def traced_run(
 
 
 def quietly(method: C) -> C:
-    """Let a method of the tracer do nothing more once something could not be recorded, rather than raise."""
+    """Make a method of the tracer a no-op once tracing has failed, instead of raising."""
 
     def quiet(self: Any, *args: Any) -> Any:
         if self.refusal is None:
@@ -316,7 +316,7 @@ class QuietTracer(Tracer):
     write = quietly(_written)
 
     def _is_choice(self, tensor: Tensor, value: Value, recorded: bool, mask: Any) -> bool:
-        """Whether what is written by an index is one value by a mask of all elements, as the history knows."""
+        """Return whether what is written by an index is one value by a mask of all elements, as the history knows."""
         if id(mask) not in self._masks or mask.shape != tensor.shape:
             return False
         of: Any = value.type

@@ -38,7 +38,7 @@ def _by_value(original: Callable[..., Any], is_before: Callable[[Any, Any], Any]
 
 
 def _are_numbers(items: Any) -> bool:
-    """Whether these are real numbers, and one of them at least a tensor of floats."""
+    """Return whether these are real numbers, and one of them at least a tensor of floats."""
     has_floats = False
     for item in items:
         if isinstance(item, Tensor):

@@ -105,7 +105,7 @@ class CompiledBackward(Node):
         return [] if self.run is None else [("inputs", self.saved), *self.run.buffers.items()]
 
     def release(self) -> None:
-        """Let go of what the gradient needs."""
+        """Free what the gradient needs."""
         self.run = self.saved = None
 
     def _freed(self) -> FreedGraphError:

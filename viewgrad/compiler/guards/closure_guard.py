@@ -30,7 +30,7 @@ KEYED: Final = (dict, types.MappingProxyType)  # of which the keys are compared
 
 
 class ClosureGuard:
-    """What a function sees besides its arguments.
+    """The captured state of a function.
 
     Arguments:
         function: the function.
@@ -77,11 +77,11 @@ class ClosureGuard:
         return next((str(each.value) for each in self.seen if type(each.value) is Hidden), None)
 
     def has_new_tensors(self) -> bool:
-        """Whether other tensors are where some were."""
+        """Return whether other tensors are where some were."""
         return any(isinstance(each.value, Tensor) and each.now() is not each.value for each in self.seen)
 
     def unchanged(self) -> bool:
-        """Whether everything is as it was, tensors aside, and floating-point errors raise nothing."""
+        """Return whether everything is as it was, tensors aside, and floating-point errors raise nothing."""
         if raises_errors():
             return False
         for get, keys, values in self.items:
@@ -106,7 +106,7 @@ class ClosureGuard:
         return not self.contents or all(_same(kept, value) for kept, value in self.contents)
 
     def _equal(self) -> bool:
-        """Whether all is as it was, found by looking everything up anew."""
+        """Return whether all is as it was, found by looking everything up anew."""
         now: list[Seen] = []
         for found in things_seen(self.function, self.arguments):
             number = len(now)
@@ -128,7 +128,7 @@ class ClosureGuard:
         return None
 
     def tensors_at(self, numbers: Sequence[int]) -> list[Any]:
-        """What is seen now at these numbers."""
+        """Return the current values with these numbers."""
         return [self.seen[number].now() for number in numbers]
 
     @property
@@ -159,7 +159,7 @@ def _state(found: Any) -> Any:
 
 
 def _kept(value: Any) -> Any:
-    """What is compared later."""
+    """Return what is compared later."""
     if isinstance(value, np.ndarray):
         return value, value.copy()
     if isinstance(value, KEYED):
@@ -197,7 +197,7 @@ def _same(before: Any, now: Any) -> bool:
 
 
 def _same_keys(before: list[Any], now: Any) -> bool:
-    """Whether a dict has the keys that it had, in their order."""
+    """Return whether a dict has the keys that it had, in their order."""
     if len(before) != len(now):
         return False
     return all(map(operator.is_, before, now)) or all(

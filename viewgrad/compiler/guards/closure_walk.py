@@ -118,7 +118,7 @@ class Seen(NamedTuple):
     key: Any = None
 
     def now(self) -> Any:
-        """What is there now."""
+        """Return the current value."""
         if self.how == ITEM:
             return self.owner.get(self.key)
         if self.how == CELL:
@@ -258,7 +258,7 @@ class Walk:
             self.add(Seen(path + "?", Hidden(f"it captures {reason}")))
 
     def _hold(self, path: str, owner: Any, content: Any, is_library: bool) -> None:
-        """Let names be looked up among the attributes of a module, a class or a function."""
+        """Look names up among the attributes of a module, a class or a function."""
         path = f"{LIBRARY}{path}" if is_library and not path.startswith(LIBRARY) else path
         self.holders.append([path, owner, content, 0, is_library])
         self.add(Seen(path + "#", Attributes(content, len(content))))
@@ -486,7 +486,7 @@ def decimal_context(_: Any) -> str:
 
 
 def _is_opaque(value: Any, kind: type) -> bool:
-    """Whether an object holds what Python does not show."""
+    """Return whether an object holds what Python does not show."""
     packages = [_package(each.__module__) for each in kind.__mro__]
     if not {"_ctypes", "mmap"}.isdisjoint(packages):
         return True
@@ -501,7 +501,7 @@ def _package(module: Any) -> str:
 
 
 def _named_by(code: types.CodeType) -> TracedValue:
-    """What a code, and those inside of it, name."""
+    """Return the names in a code object and in those inside it."""
     found = _named.get(code)
     if found is None:
         variables: dict[str, None] = {}

@@ -55,7 +55,7 @@ def _refusing(given: Callable[..., Any], what: str) -> Callable[..., Any]:
 
 
 def _is_of_program(frame: FrameType | None) -> bool:
-    """Whether a call comes from the program, also by way of other modules."""
+    """Return whether a call comes from the program, also by way of other modules."""
     while frame is not None:
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if package in QUIET:

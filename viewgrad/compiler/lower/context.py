@@ -46,7 +46,7 @@ Lowered = TracedValue | Memory | Number
 
 
 class LoweringContext:
-    """What lowering handlers read and emit.
+    """The context of lowering handlers: what they read and emit.
 
     Arguments:
         graph: the graph that is lowered.

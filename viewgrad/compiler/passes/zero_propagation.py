@@ -101,7 +101,7 @@ class _Touches:
         self.needless = self._steps(unseen, ZERO) | self._steps(unseen, WRITE) | self._steps(unseen, ADD)
 
     def is_unset(self, size: int) -> bool:
-        """Whether each element is written before it is looked at."""
+        """Return whether each element is written before it is looked at."""
         return not self.seen_first and not (self.wanted and self.elements < size)
 
     def _number(self, executions: AccessAnalysis, grain: Grain) -> None:
@@ -169,13 +169,13 @@ class _Part(NamedTuple):
     is_twice: Array
 
     def is_first(self) -> Array:
-        """Whether each touch is the first one of its element."""
+        """Return whether each touch is the first one of its element."""
         first = np.ones(len(self.places), bool)
         first[1:] = self.places[1:] != self.places[:-1]
         return first
 
     def was_zero(self) -> Array:
-        """Whether the element is known to be zero before each touch."""
+        """Return whether the element is known to be zero before each touch."""
         count = len(self.places)
         starts = np.maximum.accumulate(np.where(self.is_first(), np.arange(count), 0))
         changed = np.maximum.accumulate(np.where(self.kinds != READ, np.arange(count), -1))
@@ -183,7 +183,7 @@ class _Part(NamedTuple):
         return (before < starts) | (self.kinds[before] == ZERO)  # type: ignore[no-any-return]
 
     def is_looked_at(self, wanted: bool) -> Array:
-        """Whether the touch that follows each one reads or adds, or the element is wanted in the end."""
+        """Return whether the touch that follows each one reads or adds, or the element is wanted in the end."""
         looked_at = np.full(len(self.places), wanted)
         same = self.places[1:] == self.places[:-1]
         looked_at[:-1][same] = np.isin(self.kinds[1:][same], (READ, ADD))

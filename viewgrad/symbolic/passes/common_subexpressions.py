@@ -12,7 +12,7 @@ __all__ = ["eliminate_common_subexpressions"]
 
 
 def eliminate_common_subexpressions(block: Block) -> int:
-    """Let nodes that compute the same from the same values be one.
+    """Merge nodes that compute the same from the same values.
 
     Returns:
         How many nodes were removed.

@@ -17,7 +17,7 @@ FOLDED: Final = 1 << 12  # elements; greater results are computed when the graph
 
 
 def pool_constants(block: Block) -> int:
-    """Let equal constants be one; of those in a block inside, one outside stands for all.
+    """Merge equal constants; those in an inner block become one outside.
 
     Returns:
         How many nodes were removed.
@@ -100,7 +100,7 @@ def fold_constants(block: Block) -> int:
 
 
 def is_pure(node: Node) -> bool:
-    """Whether a node gives the same each time, and does nothing else."""
+    """Return whether a node gives the same each time, and does nothing else."""
     if node.kind in ("guard", "call", "return", "param", "detach") or node.blocks:
         return False
     return not any(hasattr(option, "random") for option in node.attributes or () if type(node.attributes) is tuple)

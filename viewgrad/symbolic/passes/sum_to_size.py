@@ -9,7 +9,7 @@ __all__ = ["fold_sum_to_size"]
 
 
 def fold_sum_to_size(block: Block) -> int:
-    """Let a sum to a size of a sum to another size be one sum, and one of its own size be nothing.
+    """Merge a sum to a size of a sum to another size, and remove those to their own size.
 
     Returns:
         How many sums were removed.

@@ -15,7 +15,7 @@ TAKING = frozenset({"TupleUnpack", "ListUnpack"})
 
 
 def lower_tuples(block: Block) -> int:
-    """Let what takes a tuple apart that was just put together take its items.
+    """Replace the unpacking of a tuple that was just constructed by its items.
 
     Returns:
         How many nodes were removed.
@@ -38,7 +38,7 @@ def lower_tuples(block: Block) -> int:
 
 
 def has_tuples(graph: Graph) -> bool:
-    """Whether there are tuples or lists in a graph."""
+    """Return whether there are tuples or lists in a graph."""
     return any(isinstance(value.type, (TupleType, ListType)) for value in graph.inputs) or any(
         node.kind in MAKING or node.kind in TAKING for node in graph.block
     )

@@ -80,7 +80,7 @@ class Ended:
 
 
 def end(memory: Memory, chain: Chain | Memory, tensor: Any, value: Any) -> None:
-    """Let the history of a tensor end, and go on with `value`."""
+    """End the history of a tensor, which goes on with `value`."""
     remember(chain, tensor)
     old, nodes = chain.value, chain.nodes
     chain.value, chain.nodes = value, ()
@@ -140,7 +140,7 @@ def follows(node: Node) -> Node | None:
 
 
 def belongs(history: Chain | Memory | Ended, node: Node) -> bool:
-    """Whether a step is one in which a history has ended, as far as its writes can be followed back."""
+    """Return whether a step is one in which a history has ended, as far as its writes can be followed back."""
     ends = [reference() for reference in history.nodes]
     tensor = None if isinstance(history, Ended) or history.root is None else history.root()
     if tensor is not None:
@@ -178,5 +178,5 @@ def history_of(memory: Memory, node: Node) -> Chain | Memory | Ended | None:
 
 
 def has_history(root: Any) -> bool:
-    """Whether a tensor that is still there has a history."""
+    """Return whether a tensor that is still there has a history."""
     return root is not None and root._edge is not None

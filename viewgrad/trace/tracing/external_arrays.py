@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 def holds(memories: Memories, memory: Memory, tensor: Any) -> bool:
-    """Whether the value of a buffer holds the elements that a tensor, made of an array over it just now, has.
+    """Return whether the value of a buffer holds the elements that a tensor, made of an array over it just now, has.
 
     Otherwise they are constants of its own: NumPy has written to the array unseen since, or only parts of the buffer,
     those that are arguments, are known.
@@ -43,7 +43,7 @@ def holds(memories: Memories, memory: Memory, tensor: Any) -> bool:
 
 
 def is_within(array: Array, whole: Array) -> bool:
-    """Whether an array lies between the first and the last element of another that has no gaps."""
+    """Return whether an array lies between the first and the last element of another that has no gaps."""
     before, behind = extent_of(array)
     first, last = extent_of(whole)
     distance = address_of(array) - address_of(whole)

@@ -31,7 +31,7 @@ class Indices:
             self.add(array, known[1])
 
     def hold(self, items: tuple[Any, ...]) -> bool:
-        """Whether one of some arrays holds the elements of a value."""
+        """Return whether one of some arrays holds the elements of a value."""
         return any(id(item) in self._known for item in items)
 
     def pattern(self, items: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Value, ...]]:

@@ -73,7 +73,7 @@ class Reference(weakref.ref[Any]):
 
 
 class Memory:
-    """What is known of a buffer.
+    """The state of a buffer.
 
     As long as nobody takes a window of it, its value is that of the array `array_id`. From then on it is a *base*,
     whose elements lie in row order.
@@ -164,7 +164,7 @@ class Memory:
         return Window((), (), offset)
 
     def is_whole(self, window: Window) -> bool:
-        """Whether a window is all of the base, as it is."""
+        """Return whether a window is all of the base, as it is."""
         return (
             window.dtype is None
             and window.offset == 0
@@ -187,7 +187,7 @@ class Memories:
         self.known: dict[int, Memory] = {}
 
     def find(self, array: Array) -> Memory | None:
-        """What is known of the buffer in which an array lies."""
+        """Return the state of the buffer of an array."""
         memory = self.known.get(id(array))
         if memory is None and array.base is not None:
             memory = self.known.get(id(owner_of(array)))
@@ -216,7 +216,7 @@ class Memories:
             del self.known[reference.key]
 
     def make_base(self, memory: Memory) -> None:
-        """Let the buffer be a base, of which windows can be taken."""
+        """Make the buffer a base, of which windows can be taken."""
         if not memory.array_id:
             return
         owner: Any = memory.reference()
@@ -303,7 +303,7 @@ def extent_of(array: Array) -> tuple[int, int]:
 
 
 def reaches(window: Window, shape: tuple[int, ...]) -> bool:
-    """Whether a window stays in a base of `shape`, as far as can be said without its dtype."""
+    """Return whether a window stays in a base of `shape`, as far as can be said without its dtype."""
     sizes = window.sizes
     if 0 in sizes or window.dtype is not None:
         return True

@@ -79,14 +79,14 @@ def _write_down(tracer: Tracer, name: str, whole: Whole, leaves: list[Any], foun
 
 
 def is_known(structure: Structure, kinds: tuple[type, ...]) -> bool:
-    """Whether all that is no leaf is of the given types."""
+    """Return whether all that is no leaf is of the given types."""
     if isinstance(structure, Branch):
         return all(is_known(child, kinds) for child in structure.children)
     return not isinstance(structure, Fixed) or isinstance(structure.value, kinds)
 
 
 def is_new(tracer: Tracer, result: Any) -> bool:
-    """Whether a result is a tensor over memory that was not there before."""
+    """Return whether a result is a tensor over memory that was not there before."""
     return isinstance(result, Tensor) and tracer.memories.find(result._array) is None
 
 

@@ -44,7 +44,7 @@ class Existing:
             self._known.setdefault(id(owner), weakref.ref(owner))
 
     def __contains__(self, thing: Any) -> bool:
-        """Whether a tensor, or an array that owns memory, was there."""
+        """Return whether a tensor, or an array that owns memory, was there."""
         found = self._known.get(id(thing))
         return found is not None and found() is thing
 

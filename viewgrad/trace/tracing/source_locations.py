@@ -60,7 +60,7 @@ class Locations:
         return number
 
     def _is_ours(self, code: CodeType) -> bool:
-        """Whether code, which is not known to be the library's, is that after all."""
+        """Return whether code, which is not known to be the library's, is that after all."""
         if id(code) in self._others:
             return False
         self._codes.append(code)
@@ -74,6 +74,6 @@ class Locations:
 
 
 def is_of_library(file: str) -> bool:
-    """Whether the code of a file is passed over: this library's, NumPy's, and what draws for its callers."""
+    """Return whether the code of a file is passed over: this library's, NumPy's, and what draws for its callers."""
     inside = file.startswith(PACKAGE) and not file.startswith(PACKAGE + "/testing")
     return inside or file.startswith((GENERATED, "<__array_function__")) or "/numpy/" in file or file in DRAWING

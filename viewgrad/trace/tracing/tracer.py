@@ -344,7 +344,7 @@ class Tracer:
         return self.input_memory(root, self._input(root))
 
     def _is_number(self, owner: Any) -> bool:
-        """Whether an array is a number that nobody changes, which has not been written down yet."""
+        """Return whether an array is a number that nobody changes, which has not been written down yet."""
         number = self._numbers.get(id(owner))
         return number is not None and number() is owner
 
@@ -355,7 +355,7 @@ class Tracer:
         return value
 
     def _is_old(self, thing: Any) -> bool:
-        """Whether a tensor, or an array that owns memory, was there before."""
+        """Return whether a tensor, or an array that owns memory, was there before."""
         return self.existing is not None and thing in self.existing
 
     def input_memory(self, tensor: Tensor, value: Value) -> Memory:
