@@ -199,8 +199,8 @@ class Script:
             last = f"assert abs(found - expected) <= {limit:.3g}, (found, expected)"
         item = self._item(expression, index)
         if by:
-            self.computed = [*self.lines, f"found = {item}", f"expected = {_element(by, index)}  # by {oracle}", last]
-        self.lines += [f"found = {item}", f"expected = {literal(other)}  # by {oracle}", last]
+            self.computed = [*self.lines, f"found = {item}", f"expected = {_element(by, index)}", last]
+        self.lines += [f"found = {item}", f"expected = {literal(other)}", last]
         self.fail(
             f"{what} is wrong in {int(wrong.sum())} of {wrong.size} elements. The worst is {of}: {one!r}, where "
             f"{oracle} says {other!r}",
