@@ -322,7 +322,7 @@ def bounded(x, *, limit=None):
     return x + (vg.clip(x, -abs(limit), abs(limit)) - x).detach()
 
 
-@wrong(M, 0, by="options")
+@wrong(M, 0, by=("options", "shapes"))
 class SumOfSquares(Function):
     """A negative axis is put back one place too early."""
 
