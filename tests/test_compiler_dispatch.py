@@ -121,3 +121,11 @@ def test_sums_that_cancel_leave_noise_that_is_no_difference(function):
     for _ in range(3):
         np.testing.assert_allclose(compiled(x).detach(), function(x).detach(), atol=1e-13)
     assert "compiled, python executor" in compiled.explain()
+
+
+def test_integers_after_floats_of_the_same_size_are_another_call():
+    compiled = vg.compile(lambda x: x * 2, executor="python")
+    for dtype in (np.float64, np.float64, np.float64, np.int64, np.float64):
+        result = compiled(vg.Tensor(np.array([1, 2, 3], dtype)))
+        assert result.dtype == dtype
+        assert result.tolist() == [2, 4, 6]

@@ -497,6 +497,7 @@ BLOCKS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of generators that were interrupted
 @pytest.mark.parametrize("act", BLOCKS.values(), ids=BLOCKS)
 def test_blocks_of_our_own(act):
     """What the library does in a mode of its own leaves none behind, not even from the very start of `__exit__`."""
