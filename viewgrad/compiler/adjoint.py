@@ -88,21 +88,21 @@ class Adjoint:
     tapes: list[Tape]
 
 
-def differentiated(program: Program, wanted: Iterable[str], executions: AccessAnalysis) -> Adjoint:
+def differentiated(program: Program, wanted: Iterable[str], analysis: AccessAnalysis) -> Adjoint:
     """The gradient of a program, which is changed to keep what that needs.
 
     Arguments:
         program: the program.
         wanted: the names of the inputs with respect to which.
-        executions: of the program.
+        analysis: of the program.
     """
-    return _Differentiation(program, set(wanted), executions).run()
+    return _Differentiation(program, set(wanted), analysis).run()
 
 
 class _Differentiation:
-    def __init__(self, program: Program, wanted: set[str], executions: AccessAnalysis) -> None:
+    def __init__(self, program: Program, wanted: set[str], analysis: AccessAnalysis) -> None:
         self.program = program
-        self.executions = executions
+        self.analysis = analysis
         self.numbers = 0
         self.block_of = {step: block for block, step in steps_of(program.block)}
         self.active_bases, self.active = activity(program, wanted)
@@ -125,7 +125,7 @@ class _Differentiation:
                 source = step.value.step
                 whole = step.value.labels == tuple(range(len(step.sizes))) and out_sizes(source) == step.sizes
                 if whole and source not in self.homes and self.block_of.get(source) is self.block_of[step]:
-                    if executions.is_kept(step):
+                    if analysis.is_kept(step):
                         self.homes[source] = step
 
     def run(self) -> Adjoint:
@@ -294,7 +294,7 @@ class _Differentiation:
         accumulator = self.accumulators.get(step)
         sizes = out_sizes(step)
         if accumulator is None:
-            size = self.executions.largest(self.block_of[step], sizes)
+            size = self.analysis.largest(self.block_of[step], sizes)
             accumulator = self.accumulators[step] = Buffer(self._name("a"), size, np.dtype(float), "register")
         items.append(
             Add(self._name("w"), sizes, step.location, accumulator, _row_integers(sizes), constant(0), value)
@@ -340,8 +340,8 @@ class _Differentiation:
     def _stays(self, step: Read) -> bool:
         """Return whether what a step reads can be read again in the gradient."""
         if step.memory is not None:
-            return self.executions.is_kept(step, step.memory)
-        return step.base.kind != "register" and self.executions.is_kept(step)
+            return self.analysis.is_kept(step, step.memory)
+        return step.base.kind != "register" and self.analysis.is_kept(step)
 
     def _is_cheap(self, step: Step) -> bool:
         """Return whether a value can be computed again from what needs no tape."""
@@ -358,7 +358,7 @@ class _Differentiation:
         block = self.block_of[step]
         sizes = out_sizes(step)
         dtype = taped(step.dtype)  # type: ignore[attr-defined]
-        tape = Tape(self._name("T"), step, sizes, self.executions.elements(block, sizes), dtype)
+        tape = Tape(self._name("T"), step, sizes, self.analysis.elements(block, sizes), dtype)
         self.tapes.append(tape)
         push = Push(self._name("w"), sizes, step.location, Operand(step, tuple(range(len(sizes)))), tape.name, dtype)
         block.items.insert(block.items.index(step) + 1, push)

@@ -166,9 +166,9 @@ def generate_code(
         arena_of: the arenas of buffers and tapes, by the names of these.
     """
     analysis = analysis_of(program)
-    kernels = [executor.write(program, analysis, rooms=arena_of)]
+    kernels = [executor.write(program, analysis, arenas=arena_of)]
     if adjoint is not None:
-        kernels.append(executor.write(adjoint.backward, analysis, rooms=arena_of, down=True))
+        kernels.append(executor.write(adjoint.backward, analysis, arenas=arena_of, down=True))
     functions = [executor.compiled(kernel) for kernel in kernels]
     tables = {name: values for kernel in kernels for name, values in kernel.tables.items()}
     return Code(

@@ -108,10 +108,10 @@ class CodeWriter(abc.ABC):
     quiet = False
     arrays: Any = frozenset()  # the bases that are arrays, where others are not
 
-    def __init__(self, program: Program, executions: AccessAnalysis, rooms: Mapping[str, Arena], down: bool) -> None:
+    def __init__(self, program: Program, analysis: AccessAnalysis, arenas: Mapping[str, Arena], down: bool) -> None:
         self.program = program
-        self.executions = executions
-        self.rooms = rooms
+        self.analysis = analysis
+        self.arenas = arenas
         self.down = down
         self.lines: list[str] = []
         self.tables: dict[str, Any] = {}
@@ -154,7 +154,7 @@ class CodeWriter(abc.ABC):
                 head.append(f"    {block.name} = {self._count(block) if self.down else 0}")
                 for item in block.items:
                     if isinstance(item, (Push, Pop)) and any(n.value is None for n in item.sizes):
-                        total = self.executions.elements_named(block.name, item.sizes) if self.down else 0
+                        total = self.analysis.elements_named(block.name, item.sizes) if self.down else 0
                         head.append(f"    o{item.tape} = {total}")
         parameters += [*(table for table in self.tables if table in names), *self.tapes]
         head += [f"    {name} = {value}" for value, name in self.fixed.items()]
@@ -171,13 +171,13 @@ class CodeWriter(abc.ABC):
         """The lines that take buffers from the arrays of which they are parts, which become the parameters."""
         lines = []
         for name in list(parameters):
-            room = self.rooms.get(name)
-            if room is not None:
+            arena = self.arenas.get(name)
+            if arena is not None:
                 parameters.remove(name)
-                if room.name not in parameters:
-                    parameters.append(room.name)
-                start, stop = room.parts[name]
-                lines.append(f"    {name} = {room.name}[{start}:{stop}]")
+                if arena.name not in parameters:
+                    parameters.append(arena.name)
+                start, stop = arena.parts[name]
+                lines.append(f"    {name} = {arena.name}[{start}:{stop}]")
         return lines
 
     def _dtype(self, name: str) -> np.dtype[Any]:
@@ -208,7 +208,7 @@ class CodeWriter(abc.ABC):
         return False
 
     def _count(self, block: Block) -> int:
-        return self.executions.count_of(block.name)
+        return self.analysis.count_of(block.name)
 
     def _block(self, block: Block, indent: str) -> None:
         before = len(self.lines)
@@ -370,7 +370,7 @@ class CodeWriter(abc.ABC):
         name = f"b{step.name}"
         dims = out_sizes(step)
         if name not in self.buffers:
-            size = self.executions.largest_named(self.owner[step].name, dims)
+            size = self.analysis.largest_named(self.owner[step].name, dims)
             self.buffers[name] = size, kind_of(step.dtype).made  # type: ignore[attr-defined]
         return f"{name}[{flat(places, row_strides_of(dims))}]"
 
@@ -521,7 +521,7 @@ class CodeWriter(abc.ABC):
 
     def _apart(self, first: Any, second: Any) -> bool:
         """Return whether two windows have no element in common, in any execution."""
-        return self.executions.are_apart(
+        return self.analysis.are_apart(
             (self.owner[first].name, first), (self.owner[second].name, second)
         )
 

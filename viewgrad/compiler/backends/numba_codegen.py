@@ -24,17 +24,17 @@ SMALL: Final = 1000  # products in a sum for which the order of the loops does n
 
 
 def write_kernel(
-    program: Program, executions: AccessAnalysis, *, rooms: Mapping[str, Arena], down: bool = False
+    program: Program, analysis: AccessAnalysis, *, arenas: Mapping[str, Arena], down: bool = False
 ) -> Kernel:
     """A program as the source of one function.
 
     Arguments:
         program: the program, or its gradient.
-        executions: of the program, also where its gradient is written.
-        rooms: the arrays of which buffers and tapes are parts, by the names of these.
+        analysis: of the program, also where its gradient is written.
+        arenas: the arenas of buffers and tapes, by the names of these.
         down: whether it is the gradient, in which loops and counters run down.
     """
-    return NumbaWriter(program, executions, rooms, down).kernel()
+    return NumbaWriter(program, analysis, arenas, down).kernel()
 
 
 class NumbaWriter(CodeWriter):
@@ -187,12 +187,12 @@ class NumbaWriter(CodeWriter):
         block = self.owner[step].name
         outer, last = step.sizes[:-1], step.sizes[-1]
         row, rows = f"q{step.name}", f"s{step.name}"
-        self.buffers[row] = self.executions.largest_named(block, (last,)), ""
+        self.buffers[row] = self.analysis.largest_named(block, (last,)), ""
         body.append(f"{deep}{row}[{at[len(outer)]}] = {expression}")
         if not outer:
             after.append(f"{indent}{step.name} = {SUM_IN_PAIRS}({row}, 0, {last})")
             return
-        self.buffers[rows] = self.executions.largest_named(block, outer), ""
+        self.buffers[rows] = self.analysis.largest_named(block, outer), ""
         place = flat([at[label] for label in range(len(outer))], row_strides_of(outer))
         inner.append(f"{indent}{'    ' * len(outer)}{rows}[{place}] = {SUM_IN_PAIRS}({row}, 0, {last})")
         size = ONE

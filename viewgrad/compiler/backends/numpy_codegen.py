@@ -60,8 +60,8 @@ class NumpyWriter(CodeWriter):
     in_loop = False  # whether what is written now is in a loop
     careful = False  # whether numbers are divided as NumPy divides them
 
-    def __init__(self, program: Program, executions: AccessAnalysis, rooms: Mapping[str, Arena], down: bool) -> None:
-        super().__init__(program, executions, rooms, down)
+    def __init__(self, program: Program, analysis: AccessAnalysis, arenas: Mapping[str, Arena], down: bool) -> None:
+        super().__init__(program, analysis, arenas, down)
         self.arrays = array_bases(program)
         self.quiet = down  # formulas of derivatives do not complain of infinite slopes, either
 

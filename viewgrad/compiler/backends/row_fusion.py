@@ -34,19 +34,19 @@ LEAST: Final = 512  # elements; in less memory a loop for each row costs little
 
 def write_vectors(
     program: Program,
-    executions: AccessAnalysis,
+    analysis: AccessAnalysis,
     *,
-    rooms: Mapping[str, Arena],
+    arenas: Mapping[str, Arena],
     down: bool = False,
     careful: bool = False,
 ) -> Kernel:
     """A program as the source of one Python function; see `write_kernel`.
 
     Arguments:
-        program, executions, rooms, down: as there.
+        program, analysis, arenas, down: as there.
         careful: whether it divides by 0 as NumPy does.
     """
-    writer = RunWriter(program, executions, rooms, down)
+    writer = RunWriter(program, analysis, arenas, down)
     writer.careful = careful
     return writer.kernel()
 
@@ -54,8 +54,8 @@ def write_vectors(
 class RunWriter(NumpyWriter):
     """Writes values where they are wanted, and computes over runs of neighbours where that takes less time."""
 
-    def __init__(self, program: Program, executions: AccessAnalysis, rooms: Mapping[str, Arena], down: bool) -> None:
-        super().__init__(program, executions, rooms, down)
+    def __init__(self, program: Program, analysis: AccessAnalysis, arenas: Mapping[str, Arena], down: bool) -> None:
+        super().__init__(program, analysis, arenas, down)
         self.done: set[Write] = set()  # what is written where it is computed
         self._spreads: dict[Step, Spread | None] = {}
         self._buffers_of: dict[Step, str] = {}  # of values that are spread
