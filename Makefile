@@ -6,7 +6,6 @@
 #   make test-all             the whole test suite: hours; what has passed since the code last changed is skipped
 #   make test-all SHARD=2/6   a sixth of it
 #   make test-optimized       a part of it under `python -OO`
-#   make test-optimized       a part of it under python -O and PYTHONOPTIMIZE=2
 #   make docs    build the site, site/index.html; a broken link or an undocumented name fails
 #   make bench   compare with other engines, in an environment of its own
 #   make readme  put the figures of the last `make bench` into README.md and its picture
@@ -26,8 +25,6 @@ WORKERS ?= 2
 PYTEST_FLAGS ?=
 # tests/selection.py states what is left to the nightly run.
 DEFAULT_SUITE := -q -m "not nightly" --programs 40 --interpreted-kernels
-# What runs under `python -O` and PYTHONOPTIMIZE=2, too.
-OPTIMIZED := $(addprefix tests/test_,engine.py copy_slices.py windows.py views.py graph.py)
 SHARD ?= 1/1
 # Other programs are drawn every day; a run of an earlier day is repeated with `make test-all SEED=20260131`.
 SEED ?= $(shell date +%Y%m%d)
@@ -54,11 +51,6 @@ test-all: $(VENV)/.installed-$(EXTRAS)
 test-optimized: $(VENV)/.installed-dev
 	$(BIN)/python -OO -m pytest -q -p no:doctest tests/test_optimized.py tests/test_engine.py tests/test_copy_slices.py \
 	    tests/test_func.py tests/test_programs.py tests/test_compiler_programs.py --programs 40 $(PYTEST_FLAGS)
-
-# pytest rewrites the assertions of tests, so that they run under -O too; those of the library do not.
-test-optimized: $(VENV)/.installed-$(EXTRAS)
-	$(BIN)/python -O -m pytest -n $(WORKERS) $(DEFAULT_SUITE) $(OPTIMIZED)
-	PYTHONOPTIMIZE=2 $(BIN)/python -m pytest $(DEFAULT_SUITE) $(OPTIMIZED)
 
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
