@@ -1,4 +1,4 @@
-"""What to use for names that PyTorch has and viewgrad does not: the messages of their AttributeErrors."""
+"""Hints for names that PyTorch has and viewgrad does not: the messages of their AttributeErrors."""
 
 from __future__ import annotations
 

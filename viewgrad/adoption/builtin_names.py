@@ -25,7 +25,7 @@ CLASS_OF_VIEW: Final = "__viewgrad_class__"  # the attribute by which a class of
 
 
 def carries_history(value: Any) -> bool:
-    """Whether a value is a tensor whose conversion to a plain number would lose a gradient."""
+    """Return whether a value is a tensor whose conversion to a plain number would lose a gradient."""
     return isinstance(value, Tensor) and (
         current_edge(value) is not None or has_tangent(value) or bool(current_mode() & TRACE)
     )

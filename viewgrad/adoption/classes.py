@@ -53,7 +53,9 @@ FUNCTIONS: Final = (types.FunctionType, classmethod, staticmethod, property)
 
 
 def can_be_adopted(cls: type) -> bool:
-    """Whether there can be a subclass with adopted methods: of classes in Python with nothing built in below them."""
+    """Return whether there can be a subclass with adopted methods: of classes in Python with nothing built in below
+    them.
+    """
     if type(cls) not in METACLASSES or not cls.__flags__ & HEAP_TYPE:
         return False
     return all(base is object or (base.__flags__ & HEAP_TYPE and not _is_viewgrads(base)) for base in cls.__mro__)
@@ -173,7 +175,7 @@ _LAYOUTS: Final[weakref.WeakKeyDictionary[type, tuple[Any, dict[str, Any]]]] = w
 
 
 class ViewState:
-    """What a view is of, and what it has fetched.
+    """The source of a view, and the attributes that it has fetched.
 
     Arguments:
         original: the user's object.

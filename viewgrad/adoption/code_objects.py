@@ -37,5 +37,5 @@ def assigned_names(code: types.CodeType) -> set[str]:
 
 
 def looks_up_by_name(code: types.CodeType) -> bool:
-    """Whether a function may reach any global of its module, as by `eval`."""
+    """Return whether a function may reach any global of its module, as by `eval`."""
     return not BY_NAME.isdisjoint(mentioned_names(code))

@@ -39,7 +39,7 @@ class AdoptedList(list[Any]):
             self._seen = list(original)
 
     def write_original(self) -> None:
-        """Let the original hold what this list holds."""
+        """Copy the contents of this list into the original."""
         self._seen = list(map(self._unadopted, self))
         self.original[:] = self._seen
 
@@ -76,7 +76,7 @@ class AdoptedDict(dict[Any, Any]):
             self._seen = dict(original)
 
     def write_original(self) -> None:
-        """Let the original hold what this dict holds."""
+        """Copy the contents of this dict into the original."""
         self._seen = {key: self._unadopted(value) for key, value in self.items()}
         self.original.clear()
         self.original.update(self._seen)

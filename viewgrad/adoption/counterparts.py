@@ -76,7 +76,7 @@ class Namespaces:
 
 
 def _may_be_scipys(value: Any) -> bool:
-    """Whether an object may be of SciPy; ufuncs do not say where they are from."""
+    """Return whether an object may be of SciPy; ufuncs do not say where they are from."""
     if isinstance(value, np.ufunc):
         return True
     home = getattr(value, "__name__" if isinstance(value, types.ModuleType) else "__module__", None)
@@ -94,5 +94,5 @@ def namespace(name: str) -> Any:
 
 
 def is_replaced_module(name: str) -> bool:
-    """Whether a module belongs to a package that has counterparts."""
+    """Return whether a module belongs to a package that has counterparts."""
     return name.partition(".")[0] in ROOTS

@@ -92,7 +92,7 @@ def single_dispatch(value: Any, adopted: Adopt) -> Any:
 
 
 def is_single_dispatch(function: types.FunctionType) -> bool:
-    """Whether a function is one that `functools.singledispatch` has made."""
+    """Return whether a function is one that `functools.singledispatch` has made."""
     return function.__code__ is DISPATCHING
 
 
@@ -100,7 +100,7 @@ DISPATCHING: Final = functools.singledispatch(lambda value: None).__code__  # ty
 
 
 def converted(value: Any, adopted: Adopt) -> Any:
-    """What takes the place of an object of a library; MISSING if it stays.
+    """Return the replacement of a library's object; MISSING if it stays.
 
     Arguments:
         value: the object.

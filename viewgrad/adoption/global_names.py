@@ -44,7 +44,7 @@ def _is_as_it_was(function: types.FunctionType, parts: tuple[Any, ...]) -> bool:
 
 
 class _Compared(NamedTuple):
-    """What a module had, as other threads may read it while names are bound."""
+    """A snapshot of a module's names, which other threads may read while names are bound."""
 
     names: tuple[str, ...]
     values: tuple[Any, ...]

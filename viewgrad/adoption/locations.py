@@ -1,4 +1,4 @@
-"""Where modules come from: which ones an adopted function takes its helpers from, and which ones stay as they are.
+"""The origin of modules: which ones an adopted function takes its helpers from, and which ones stay as they are.
 
 Adopted are the modules of the package that the function belongs to, and modules that are not installed: scripts,
 notebooks, projects that are worked on. Python's standard library and other installed packages stay as they are;
@@ -33,7 +33,7 @@ def _library_folders() -> tuple[str, ...]:
 
 @functools.lru_cache(4096)
 def is_installed(file: str) -> bool:
-    """Whether a file is one of Python's library, of an installed package or of viewgrad."""
+    """Return whether a file is one of Python's library, of an installed package or of viewgrad."""
     return file.startswith((*_library_folders(), VIEWGRAD)) or file.startswith("<frozen ")
 
 
@@ -54,7 +54,7 @@ def place_of(names: Mapping[str, Any]) -> str:
 
 
 def root_of(names: Mapping[str, Any]) -> str:
-    """What the files of the installed package begin with that a module belongs to; "" for a module not installed.
+    """Return the path prefix of the installed package that a module belongs to; "" for a module that is not installed.
 
     Arguments:
         names: the globals of the module.

@@ -124,7 +124,7 @@ class Package:
         return found
 
     def find(self, name: str) -> types.ModuleType | None:
-        """The same; None if there is no module of that name."""
+        """Find the location of a module; None if there is none of that name."""
         with self._lock:
             found = self._modules.get(name)
             if found is not None:
@@ -214,7 +214,7 @@ class Package:
 
 
 def _replaced(value: Any, wanted: Any = ()) -> Any:
-    """What an import gives in the place of a module.
+    """Return the module that an import gives in the place of a module.
 
     Arguments:
         value: the module.
@@ -242,7 +242,7 @@ def _replaced(value: Any, wanted: Any = ()) -> Any:
 
 
 def _spec_of(name: str, path: Any) -> ModuleSpec | None:
-    """Where a module is, found without importing anything."""
+    """Find the location of a module without importing anything."""
     for finder in sys.meta_path:
         spec = finder.find_spec(name, path) if hasattr(finder, "find_spec") else None
         if spec is not None:

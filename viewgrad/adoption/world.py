@@ -1,4 +1,4 @@
-"""What is adopted, and how: functions, methods, classes, objects, modules and containers of these.
+"""The adopted objects and how they are made: functions, methods, classes, objects, modules and containers of these.
 
 There is one `World` for the modules that are not installed, and one more for each installed package that functions are
 adopted from. Each keeps the adopted version of what it has met, so that a function has one adopted version.
@@ -171,7 +171,7 @@ class World:
             return value if made is MISSING else made
 
     def _is_own(self, names: dict[str, Any]) -> bool:
-        """Whether a module with some globals is adopted."""
+        """Return whether a module with some globals is adopted."""
         if is_replaced_module(str(names.get("__name__"))):
             return False
         place = place_of(names)
@@ -322,7 +322,7 @@ class World:
         return made
 
     def _defines_functions(self, cls: type) -> bool:
-        """Whether a class has methods in adopted modules."""
+        """Return whether a class has methods in adopted modules."""
         module = sys.modules.get(cls.__module__)
         if module is not None and not self._is_own(vars(module)):
             return False
@@ -481,7 +481,7 @@ def _without_tensors(cached: Any, inner: Callable[..., Any]) -> Any:
 
 
 def is_adopted(value: Any) -> bool:
-    """Whether a function is the adopted version of one, or is defined in one."""
+    """Return whether a function is the adopted version of one, or is defined in one."""
     return type(value) is types.FunctionType and (
         value in _ORIGINALS or MODULE in value.__globals__
     )

@@ -24,7 +24,7 @@ ALL: Final = slice(None)
 
 
 class AccessAnalysis:
-    """When each step of a program is executed, and what it touches.
+    """The execution times of the steps of a program, and the elements that they access.
 
     Arguments:
         program: the program, or its gradient, in which loops run down.
@@ -70,7 +70,7 @@ class AccessAnalysis:
         return int(np.max(product, initial=1))
 
     def count_of(self, name: str) -> int:
-        """How often the block with a name is executed."""
+        """Return the number of executions of the block with a name."""
         return self.counts[self._named[name]]
 
     def largest_named(self, name: str, sizes: tuple[Integer, ...]) -> int:
@@ -110,7 +110,7 @@ class AccessAnalysis:
         return low, high
 
     def elements(self, block: Block, sizes: tuple[Integer, ...]) -> int:
-        """How many elements arrays with these sizes have in all executions of a block."""
+        """Return the number of elements that arrays of these sizes have in all executions of a block."""
         product: Any = 1
         for n in sizes:
             product = product * self.value(block, n)
@@ -128,7 +128,9 @@ class AccessAnalysis:
         return total
 
     def is_kept(self, step: Read | Write, window: Read | None = None) -> bool:
-        """Whether what a step reads or writes is never overwritten after that; or another window, from its time on."""
+        """Return whether what a step reads or writes is never overwritten after that; or another window, from its
+        time on.
+        """
         base = (window or step).base
         writes = [each for _, each in steps_of(self.program.block) if isinstance(each, Write) and each.base is base]
         if any(each.moves for each in (step, *writes)):  # which of its elements are touched, is not known
@@ -155,7 +157,7 @@ class AccessAnalysis:
         return last
 
     def touches(self, step: Read | Write, grain: Grain = SINGLE) -> int:
-        """How many elements the executions of a step touch, or how many grains."""
+        """Return the number of elements, or of grains, that the executions of a step access."""
         block = self._block_of[step]
         if step.moves:
             return UNKNOWN
@@ -165,7 +167,7 @@ class AccessAnalysis:
         return each * self.counts[block]
 
     def grain(self, steps: Iterable[Read | Write], size: int) -> Grain:
-        """How many neighbours some steps of a base touch together, always.
+        """Return the number of neighbours that some steps of a buffer always access together.
 
         Arguments:
             steps: these.
@@ -247,7 +249,7 @@ class AccessAnalysis:
         return offsets, times
 
     def latest(self, steps: Iterable[Step]) -> int:
-        """When the last execution of some steps comes."""
+        """Return the time of the last execution of some steps."""
         return max([int(self.times(self._block_of[step], step).max(initial=0)) for step in steps], default=-1)
 
     def forget(self) -> None:
@@ -256,7 +258,7 @@ class AccessAnalysis:
         self._last.clear()
 
     def times(self, block: Block, step: Step) -> Array:
-        """When a step is executed, in all executions of its block."""
+        """Return the times of a step in all executions of its block."""
         time = self._starts[block].copy()
         for item in self._items[block]:
             if item is step:
@@ -312,7 +314,7 @@ class AccessAnalysis:
         self._durations[block] = duration
 
     def _lengths(self, loop: ForLoop) -> Array:
-        """How long each execution of a loop takes."""
+        """Return the duration of each execution of a loop."""
         sums = np.concatenate([[0], np.cumsum(self._durations[loop.body])])
         ends = np.cumsum(self._loops[loop])
         lengths: Array = sums[ends] - sums[ends - self._loops[loop]]

@@ -1,4 +1,4 @@
-"""Where the buffers of a run are: parts of one array, which later runs use again."""
+"""The arena of a run: one array whose parts are buffers, which later runs reuse."""
 
 from __future__ import annotations
 

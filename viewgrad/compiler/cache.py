@@ -84,7 +84,7 @@ class Specialization:
 
     @property
     def is_verified(self) -> bool:
-        """Whether its program agreed with the function."""
+        """Return whether its program agreed with the function."""
         return self.state in (State.VERIFIED, State.RUNNING)
 
 
@@ -264,7 +264,7 @@ class Cache:
 
     @property
     def takes_fast_calls(self) -> bool:
-        """Whether there is room for another fast path."""
+        """Return whether there is room for another fast path."""
         return len(self.fast_calls) < MAX_FAST_CALLS
 
     def add_eager_call(self, call: EagerCall) -> None:

@@ -24,7 +24,7 @@ LOWEST: Final = -(2**63)  # its literal is none that Numba takes for an integer 
 
 
 class Kind:
-    """How elements of one dtype are written in a source.
+    """The element type of a dtype in generated source.
 
     Arguments:
         number: the class of Python's numbers that they are.
@@ -48,7 +48,7 @@ CHARS: Final = {float: FLOAT.char, bool: BOOL.char, int: INTEGER.char}
 
 
 def kind_of(dtype: np.dtype[Any]) -> Kind:
-    """How elements of a dtype are written in a source."""
+    """Return the element type of a dtype in generated source."""
     return KINDS[dtype.kind]
 
 

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 @attrs.frozen
 class Runs:
-    """How the elements that a step touches lie in runs of neighbours, in all of its executions.
+    """The granularity of accesses: the runs of neighbours that a step accesses in all of its executions.
 
     Arguments:
         length: of each run.
@@ -47,7 +47,7 @@ class Grain:
     begins: tuple[int, ...] = (0,)
 
     def number_of(self, size: int) -> int:
-        """How many grains there are in so many elements, from the first on."""
+        """Return the number of grains in the first elements, up to a count."""
         rows, rest = divmod(size, self.row)
         return rows * len(self.begins) + bisect.bisect_left(self.begins, rest)
 

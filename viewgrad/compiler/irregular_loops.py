@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 
 @attrs.define(eq=False)
 class Body:
-    """What some of the iterations do.
+    """The body of some iterations of a loop.
 
     Arguments:
         terms: the terms of the first of them.
@@ -58,7 +58,7 @@ class IrregularIteration:
 
 
 def program_size(term: Term | IrregularIteration) -> int:
-    """How many instructions and loops a term has, the inner ones included."""
+    """Return the number of instructions and loops of a term, the inner ones included."""
     return 1 + sum(size(body.terms) for body in term.bodies) if isinstance(term, IrregularIteration) else size([term])
 
 
@@ -87,7 +87,7 @@ def with_choices(terms: list[Term], structures: Structures) -> list[Term | Irreg
 
 
 def _with_choice(rows: list[Term], known: Structures) -> tuple[int, list[Term | IrregularIteration]] | None:
-    """How long the program is with a choice, and the terms; the rows are not changed."""
+    """Return the length of the program with an irregular loop, and the terms; the rows stay unchanged."""
     structures = [term.structure for term in rows]
     places_of: dict[int, list[int]] = {}
     for place, structure in enumerate(structures):
@@ -139,7 +139,7 @@ def _with_choices_of(rows: list[Term], known: Structures) -> tuple[int, list[Ter
 
 
 def _cut(structures: list[int], places: list[int]) -> tuple[int, list[int], int] | None:
-    """How long the program would be with iterations that begin at these places, where they begin, and the end."""
+    """Return the length of the program with iterations that begin at these places, their starts, and the end."""
     signatures: Counter[tuple[int, ...]] = Counter()
     for start, stop in itertools.pairwise(places):
         signatures[tuple(structures[start:stop])] += 1
@@ -182,7 +182,7 @@ def with_own_constants(term: Term) -> Term:
 
 
 def _size_apart(terms: Sequence[Term]) -> int:
-    """How many terms there are when the outermost loops are taken apart."""
+    """Return the number of terms when the outermost loops are unrolled."""
     return sum(term.count * len(term.body) if isinstance(term, Loop) else 1 for term in terms)
 
 

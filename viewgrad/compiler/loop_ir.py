@@ -223,7 +223,7 @@ class Places:
 
     @property
     def are_distinct(self) -> bool:
-        """Whether no array picks an element twice."""
+        """Return whether no array picks an element twice."""
         rows = np.sort(self.array.reshape(-1, self.count or 1), axis=1)
         return bool((rows[:, 1:] != rows[:, :-1]).all())
 
@@ -260,7 +260,7 @@ class Read(Step):
 
     @property
     def is_picked(self) -> bool:
-        """Whether it takes no window that is known beforehand, by an index of arrays or of computed integers."""
+        """Return whether it takes no window that is known beforehand, by an index of arrays or of computed integers."""
         return self.places is not None or bool(self.moves)
 
     @property
@@ -293,7 +293,7 @@ class Write(Step):
 
     @property
     def is_picked(self) -> bool:
-        """Whether it takes no window that is known beforehand, by an index of arrays or of computed integers."""
+        """Return whether it takes no window that is known beforehand, by an index of arrays or of computed integers."""
         return self.places is not None or bool(self.moves)
 
     @property

@@ -24,7 +24,7 @@ Shape = tuple[int, ...]
 
 
 class Placement(NamedTuple):
-    """Where a result is at the end of a run.
+    """The place of a result at the end of a run.
 
     Arguments:
         name: the name of the buffer or arena.
@@ -50,7 +50,7 @@ class Gradient(NamedTuple):
 
 @attrs.frozen(eq=False)
 class MemoryPlan:
-    """Where everything is in the runs of a program.
+    """The places of all buffers and results in the runs of a program.
 
     Arguments:
         arenas, gradient_arenas: the arenas of the program, and of its gradient.

@@ -21,7 +21,7 @@ COOLDOWN: Final = 16  # calls of the first cool-down; each trace doubles the nex
 
 
 class Action(enum.Enum):
-    """How a call goes on after a guard failure."""
+    """Return how a call continues after a guard failure."""
 
     RUN_EAGERLY = "run this call eagerly"
     RETRACE = "retrace"
@@ -39,7 +39,7 @@ class Decision:
 
 @attrs.frozen
 class Usage:
-    """How useful the traces of a function have been.
+    """Return how useful the traces of a function have been.
 
     Arguments:
         traces: the number of traces.

@@ -89,7 +89,7 @@ Term = Instruction | Loop
 
 
 class Structures:
-    """What the instructions and loops of one stream do: structures, each of which a number stands for.
+    """The structures of the instructions and loops of a stream, each identified by a number.
 
     They belong to the stream, and go with it: those of all programs together would become ever more.
     """
@@ -286,7 +286,7 @@ def with_ints(term: Term, ints: Sequence[int]) -> Term:
 
 
 def size(terms: Sequence[Term]) -> int:
-    """How many instructions and loops there are, the inner ones included."""
+    """Return the number of instructions and loops, the inner ones included."""
     return sum(1 + size(term.body) if isinstance(term, Loop) else 1 for term in terms)
 
 

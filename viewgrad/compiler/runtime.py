@@ -52,7 +52,7 @@ class Run:
 
 
 class Boundary(NamedTuple):
-    """How inputs and results differ from the buffers of a program.
+    """The differences between inputs and results and the buffers of a program.
 
     Arguments:
         single_inputs, single_results: which of them are in single precision.
@@ -65,7 +65,7 @@ class Boundary(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where everything is in runs in which all buffers are in arenas.
+    """The places of all values in runs whose buffers are in arenas.
 
     Arguments:
         kernels: forward and backward.

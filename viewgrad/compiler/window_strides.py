@@ -81,7 +81,7 @@ def _completed(lane: Sequence[Node], strides: list[int]) -> Iterable[tuple[Node,
 
 
 def _offset(lane: Sequence[Node], place: int) -> int | None:
-    """Where a window without elements begins, by the two before it or the two after it."""
+    """Return the start of a window without elements, from the two before it or the two after it."""
     for direction in (1, -1):
         one, two = place + direction, place + 2 * direction
         if 0 <= min(one, two) and max(one, two) < len(lane):

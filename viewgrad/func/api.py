@@ -328,7 +328,7 @@ def _derived(transform: Function, f: Function, options: tuple[Any, ...], adopt: 
 def _directional(
     transform: Function, f: Function, primals: Any, directions: Any, has_aux: bool, adopt: bool
 ) -> Any:
-    """What a transform gives along directions, for tensors and for arrays."""
+    """Return the result of a transform along directions, for tensors and for arrays."""
     given = as_inputs(primals) if isinstance(primals, (tuple, list)) else primals
     found = transform(_function(f, adopt), given, directions, has_aux)
     return as_given(found, (primals, directions))

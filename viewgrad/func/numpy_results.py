@@ -18,7 +18,7 @@ AS_PYTHON: Final = frozenset(map(np.dtype, (float, complex, int, bool)))  # dtyp
 
 
 def holds_tensors(tree: Any) -> bool:
-    """Whether there is a tensor among the leaves of a tree."""
+    """Return whether there is a tensor among the leaves of a tree."""
     if isinstance(tree, Tensor):
         return True
     if type(tree) in (tuple, list):

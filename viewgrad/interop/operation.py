@@ -88,7 +88,7 @@ class Operation:
 
 @attrs.define(eq=False)
 class Evaluation:
-    """What an operation has computed.
+    """The result of an operation.
 
     Attributes:
         inputs: tensors on the memory of the arrays.

@@ -96,7 +96,7 @@ class ViewgradOp(Op):  # type: ignore[misc]
             storage[0] = np.asarray(array, out.type.dtype)
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        """Which inputs have an influence on which outputs that can be differentiated."""
+        """Return the inputs that influence outputs that can be differentiated."""
         return [
             [_is_inexact(x.type.dtype) and _is_inexact(out.type.dtype) for out in node.outputs] for x in node.inputs
         ]

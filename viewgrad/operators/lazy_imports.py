@@ -38,7 +38,7 @@ class LateModule:
         return value
 
     def is_installed(self) -> bool:
-        """Whether the module could be imported."""
+        """Return whether the module could be imported."""
         return importlib.util.find_spec(self._name.partition(".")[0]) is not None
 
     def when_loaded(self, action: Callable[[], None]) -> None:

@@ -39,7 +39,7 @@ def _value(value: Any) -> Any:
 
 
 def _found(name: str, f: Callable[..., Any], start: Any, args: Any, options: dict[str, Any]) -> tuple[Any, Any, bool]:
-    """What SciPy finds, the function of one argument with all of `args`, and whether it has a history."""
+    """Return SciPy's result, the function of one argument with all of `args`, and whether it has a history."""
     given = args if isinstance(args, tuple) else (args,)
     arrays = (Tensor, tuple, list)
     settings = {key: _value(value) if isinstance(value, arrays) else value for key, value in options.items()}

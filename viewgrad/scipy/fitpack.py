@@ -152,7 +152,7 @@ class UnivariateSpline:
         return as_operand(c)[: len(t) - k - 1]
 
     def get_knots(self) -> Any:
-        """Where the pieces meet."""
+        """The places where the pieces meet."""
         return as_tensors(self._plain.get_knots())
 
     def get_residual(self) -> Any:
@@ -160,7 +160,7 @@ class UnivariateSpline:
         return self._plain.get_residual()
 
     def roots(self) -> Any:
-        """Where it vanishes; for values without history."""
+        """The roots, for values without history."""
         if carries_history(self._eval_args[1]):
             raise lost("scipy.interpolate.UnivariateSpline.roots", "find the place by viewgrad.scipy.optimize.brentq")
         return as_tensors(self._plain.roots())

@@ -27,7 +27,7 @@ Function = Callable[[Any], Any]
 
 
 def samples(value: Any) -> Any:
-    """What a function of tensors gave, or was given, as a tensor of its own of floating-point numbers."""
+    """Convert an argument or result of a function to a floating-point tensor of its own."""
     return as_operand(as_argument(value)) * 1.0
 
 

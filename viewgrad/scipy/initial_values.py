@@ -40,7 +40,7 @@ def _plain(value: Any) -> Any:
 
 
 class Solution(dict[str, Any]):
-    """What `solve_ivp` gives: its entries are attributes as well."""
+    """The result of `solve_ivp`, whose entries are attributes too."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -337,9 +337,9 @@ class ode:
         return self._y
 
     def successful(self) -> bool:
-        """Whether the last call reached its time."""
+        """Return whether the last call reached its time."""
         return bool(self._plain.successful())
 
     def get_return_code(self) -> Any:
-        """What the method said of the last call."""
+        """The method's report on the last call."""
         return self._plain.get_return_code()

@@ -61,7 +61,9 @@ def _depends(function: Callable[..., Any], x: Any, given: tuple[Any, ...]) -> bo
 
 
 def _with_place(function: Callable[..., Any], found: Any, given: tuple[Any, ...], free: Any = None) -> Any:
-    """What SciPy found, with the history of the place: an array, a tuple with it first, or a result."""
+    """Return SciPy's result with the history of the place: an array, a tuple that begins with it, or a result object.
+
+    """
     place = found.x if hasattr(found, "x") else found[0] if isinstance(found, tuple) else found
     if not _depends(function, place, given):
         return _as_tensors(found)
@@ -82,7 +84,7 @@ def _as_tensors(found: Any) -> Any:
 
 
 def _free(place: Any, bounds: Any) -> Any:
-    """Which elements are not at their bounds."""
+    """Return the mask of the elements that are not at their bounds."""
     if bounds is None:
         return None
     if isinstance(bounds, theirs.Bounds):

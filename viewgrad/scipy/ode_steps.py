@@ -82,7 +82,9 @@ def _powers(share: Any, count: int) -> Any:
 
 @functools.cache
 def _polynomial(method: str) -> Any:
-    """What slopes (or moves, of an implicit method) are multiplied by for each power of the share of the step."""
+    """Return the factors of the slopes (or of the moves, for an implicit method) for each power of the share of the
+    step.
+    """
     if method != IMPLICIT:
         return np.array(getattr(scipy.integrate, method).P)
     return np.linalg.inv(_collocation()[0][:, None] ** np.arange(1, 4)).T

@@ -91,7 +91,7 @@ def _given(args: Any) -> tuple[Any, ...]:
 
 
 def _depends(fun: Callable[..., Any], x: Any, given: tuple[Any, ...]) -> bool:
-    """Whether what a function gives has a history although its argument has none."""
+    """Return whether what a function gives has a history although its argument has none."""
     return carries_history(given) or carries_history(fun(as_tensors(np.array(x)), *given))
 
 
@@ -169,7 +169,7 @@ def minimize(
 
 
 def _inside(place: Any, bounds: Any) -> Any:
-    """Which elements of a place are not at their bounds."""
+    """Return the mask of the elements of a point that are not at their bounds."""
     if bounds is None:
         return None
     limits = bounds if isinstance(bounds, scipy.optimize.Bounds) else None
@@ -374,7 +374,7 @@ def _number(fun: Callable[..., Any], given: tuple[Any, ...]) -> Callable[[Any], 
 
 
 def _with_root(fun: Callable[..., Any], given: tuple[Any, ...], found: Any) -> Any:
-    """What SciPy has found, with the history of the place, also beside a report."""
+    """Return SciPy's result with the history of the place, also inside a report."""
     place = found[0] if isinstance(found, tuple) else found
     if not _depends(fun, place, given):
         return as_tensors(found)

@@ -105,11 +105,11 @@ class Pieces:
         return whole(b, 0, extrapolate) - whole(a, 0, extrapolate)
 
     def roots(self, *args: Any, **kwargs: Any) -> Any:
-        """Where it vanishes; for coefficients without history."""
+        """The roots, for coefficients without history."""
         return self._scipys("roots")(*args, **kwargs)
 
     def solve(self, *args: Any, **kwargs: Any) -> Any:
-        """Where it has a value; for coefficients without history."""
+        """The places where a value is taken, for coefficients without history."""
         return self._scipys("solve")(*args, **kwargs)
 
     def _scipys(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""How functions of SciPy are made anew for tensors: SciPy's own runs where no history could be lost."""
+"""Wrappers of SciPy's functions for tensors: SciPy's own runs if no history could be lost."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def vector(value: Any, function: str) -> Any:
 
 
 def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What a function of SciPy gives for the values of tensors, as tensors."""
+    """Return the result of a function of SciPy for the values of tensors, as tensors."""
     values, options = plain_values(args), plain_values(kwargs)
     try:
         return as_tensors(function(*values, **options))

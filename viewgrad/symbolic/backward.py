@@ -110,7 +110,7 @@ class BackwardWriter:
         return Node(kind, inputs, attributes, types, self.location).insert_before(before)
 
     def taken(self, value: Value) -> Value:
-        """What stands for a value of the graph that is differentiated."""
+        """Return the stand-in for a value of the graph that is differentiated."""
         return value if self.outside is None else self.outside(value)
 
     # -- operators -----------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ class BackwardWriter:
         return [added, *[None] * len(indices)]
 
     def _index(self, node: Node, grad: Value) -> Value:
-        """What of the gradient stands at the places that a node has written."""
+        """Return the gradient at the places that a node has written."""
         window, pattern = node.attributes
         indices = [self.taken(value) for value in node.inputs[2:] if value is not None]
         part = self.read(grad, window)

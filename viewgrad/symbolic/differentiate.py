@@ -307,7 +307,7 @@ def lift_lambda(f: Graph, reverse: Reverse, captures: Sequence[Value]) -> Gradie
 
 
 def name_inputs(f: Graph, df: Graph, vjps: list[int], from_inputs: list[int], from_outputs: list[int]) -> None:
-    """Let the captured inputs have their names in the reverse too."""
+    """Give the captured inputs their names in the reverse graph too."""
     inputs = iter(df.inputs)
     for number in vjps[:NAMED]:
         df.names[next(inputs)] = f"grad{number}"

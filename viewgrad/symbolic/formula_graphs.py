@@ -44,7 +44,7 @@ class Template:
 
     @property
     def is_opaque(self) -> bool:
-        """Whether it is an opaque step."""
+        """Return whether it is an opaque step."""
         return self.graph.block.first.kind == "call"
 
 
@@ -181,7 +181,7 @@ class Maker:
         return self._opaque(gives)
 
     def reads(self) -> list[tuple[str, tuple[str, int]]]:
-        """What the formula reads: names, each with what that is."""
+        """The names that the formula reads, each with its kind."""
         found: list[tuple[str, tuple[str, int]]] = []
         for number in self.formula.grads:
             if self.arriving[number]:
@@ -277,7 +277,7 @@ class Maker:
 
 
 def metadata_of(value: Value | None, attribute: str) -> Any:
-    """What is known of a value: its shape, dtype, number of dimensions or of elements."""
+    """A property of a value that a formula depends on: its shape, dtype, number of dimensions or of elements."""
     if value is None:
         return None
     kind = value.type

@@ -329,7 +329,7 @@ def check_sharing(inputs: Sequence[Tensor], specs: Sequence[InputSpec]) -> None:
 
 
 def other_sharing(spec: InputSpec) -> GraphError:
-    """What is wrong where an input shares memory with others that it did not share with."""
+    """Return the problem if an input shares memory with others that it did not share with."""
     return GraphError(
         f"the argument {spec.path} shares memory with others in another way than when the function was traced"
     )
@@ -347,7 +347,7 @@ def is_placed_alike(tensor: Tensor, other: Tensor, spec: InputSpec, theirs: Inpu
 
 
 def difference(wanted: Structure, given: Structure, path: str) -> str | None:
-    """Where two trees `(args, keywords)` are put together differently; None where they are not."""
+    """Return the place where two trees `(args, keywords)` differ in structure; None if they do not."""
     if isinstance(wanted, Branch) and isinstance(given, Branch):
         if wanted.kind is not given.kind or {*wanted.keys} != {*given.keys}:
             one, other = [f"a {each.kind.__name__} of {', '.join(map(repr, each.keys))}" for each in (wanted, given)]
@@ -366,7 +366,7 @@ def difference(wanted: Structure, given: Structure, path: str) -> str | None:
 
 
 def told_of(structure: Structure) -> str:
-    """What a tree is, in a message."""
+    """Describe a tree for a message."""
     if isinstance(structure, Branch):
         return f"a {structure.kind.__name__}"
     return repr(structure.value) if isinstance(structure, Fixed) else "a tensor, an array or a float"

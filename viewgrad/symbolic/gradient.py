@@ -39,7 +39,7 @@ class Gradient:
     df_output_vjps: tuple[int, ...]
 
     def df_inputs(self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
-        """What `df` is to be given.
+        """The inputs of `df`.
 
         Arguments:
             inputs: of `f`.

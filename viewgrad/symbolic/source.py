@@ -211,7 +211,7 @@ class Writer:
         return frozenset([id(node.attributes[0].array) for node in self.graph.block if node.kind == "constant"])
 
     def _output(self, value: Value | None, slots: dict[Value, int]) -> Any:
-        """Where an output is found: a slot, or the array of a constant."""
+        """The place of an output: a slot, or the array of a constant."""
         if value is None:
             return None
         if value.node.kind == "constant":

@@ -127,7 +127,7 @@ STEERING: Final = frozenset(door.name for door in _TABLE if door.steers)
 
 
 def leave(tensor: Tensor, name: str, value: Any) -> None:
-    """Let something about a tensor leave by a door, or raise an error.
+    """Allow information about a tensor to leave by a door, or raise an error.
 
     A method of `Tensor` that a program calls must call this itself, and not by way of others: the line of the program
     is two frames further out.

@@ -12,7 +12,7 @@ __all__ = ["ViewMeta"]
 
 
 class ViewMeta(Protocol):
-    """What a view remembers: its base, how it is taken from it, and the history that it was made for.
+    """The metadata of a view: its base, how it is taken from it, and the history that it was made for.
 
     Attributes:
         base: the tensor whose memory the view is a window on; never itself a view.

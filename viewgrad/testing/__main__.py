@@ -96,7 +96,7 @@ def _operator_named(parser: argparse.ArgumentParser, text: str) -> Any:
 
 
 def _is_operator(value: Any, module_name: str) -> bool:
-    """Whether a module's own value can be checked: a declared operator, a custom `Function`, or a function."""
+    """Return whether a module's own value can be checked: a declared operator, a custom `Function`, or a function."""
     if declared(value) is not None:
         return True
     own = getattr(value, "__module__", None) == module_name

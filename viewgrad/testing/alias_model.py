@@ -74,12 +74,12 @@ class Facts:
 
     @property
     def writable(self) -> bool:
-        """Whether it can be written to in grad mode."""
+        """Return whether it can be written to in grad mode."""
         return self.memory_is_writable and not (self.history.leaf or self.unrecorded)
 
     @property
     def memory_is_writable(self) -> bool:
-        """Whether it can be written to in any mode."""
+        """Return whether it can be written to in any mode."""
         return not self.overlaps and not self.scalar
 
 
@@ -115,7 +115,7 @@ class AliasModel:
         return operand.array() if isinstance(operand, s.Table) else operand
 
     def requires_grad(self, operands: tuple[Any, ...]) -> bool:
-        """Whether any operand does."""
+        """Return whether any operand does."""
         return any(isinstance(operand, str) and self.facts[operand].history.requires_grad for operand in operands)
 
     def index(self, index: Any) -> Any:

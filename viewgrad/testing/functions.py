@@ -76,7 +76,7 @@ class ProgramFunction:
         return f"{self.module}{self.name}({', '.join(operands)})"
 
     def tame(self, operands: Sequence[Any]) -> bool:
-        """Whether it can be differentiated numerically here: it is smooth, of moderate size, and not steep."""
+        """Return whether it can be differentiated numerically here: it is smooth, of moderate size, and not steep."""
         low, high = self.domain
         operands = [
             np.asarray(o, np.result_type(o, np.float64)) if np.asarray(o).dtype.kind in "fc" else o for o in operands

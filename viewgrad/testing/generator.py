@@ -233,7 +233,9 @@ class ProgramGenerator:
         return self.choose(NUMBERS)  # type: ignore[no-any-return]
 
     def _tame(self, function: ProgramFunction, operands: Sequence[s.Operand], like: Array | None = None) -> bool:
-        """Whether the function can be applied to the operands, and its result be written to an array like `like`."""
+        """Return whether the function can be applied to the operands, and its result be written to an array like
+        `like`.
+        """
         values = [self.sketch.value(operand) for operand in operands]
         shape = np.broadcast_shapes(*(np.shape(value) for value in values))
         if int(np.prod(shape)) > LARGEST_SIZE or (like is not None and shape != like.shape):

@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 def broadcastable(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Whether arrays of these shapes can be broadcast against each other."""
+    """Return whether arrays of these shapes can be broadcast against each other."""
     try:
         np.broadcast_shapes(shape, other)
     except ValueError:
@@ -23,12 +23,12 @@ def broadcastable(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def fits_into(shape: tuple[int, ...], window: tuple[int, ...]) -> bool:
-    """Whether a value of this shape can be written to a window of that one."""
+    """Return whether a value of this shape can be written to a window of that one."""
     return broadcastable(shape, window) and np.broadcast_shapes(shape, window) == window
 
 
 def are_operands(name: str, shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Whether tensors of these shapes can be the operands of a function that takes two."""
+    """Return whether tensors of these shapes can be the operands of a function that takes two."""
     if name == "outer":
         return len(shape) == len(other) == 1
     if name == "stack":
@@ -39,17 +39,17 @@ def are_operands(name: str, shape: tuple[int, ...], other: tuple[int, ...]) -> b
 
 
 def matrices_fit(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether matrices or vectors of these shapes can be multiplied."""
+    """Return whether matrices or vectors of these shapes can be multiplied."""
     if len(a) > 2 or len(b) > 2:
         return False
     return a[-1] == b[-2 if len(b) > 1 else 0]
 
 
 def same_window(a: Array, b: Array) -> bool:
-    """Whether two arrays look at the same elements in the same order."""
+    """Return whether two arrays look at the same elements in the same order."""
     return address_of(a) == address_of(b) and a.shape == b.shape and a.strides == b.strides
 
 
 def is_index(array: Array, extent: int) -> bool:
-    """Whether an array can index a dimension of this length."""
+    """Return whether an array can index a dimension of this length."""
     return array.dtype.kind == "i" and 0 < array.ndim <= 1 and bool((array < extent).all() and (array >= -extent).all())

@@ -271,5 +271,5 @@ def _shapes_of_size(size: int) -> list[tuple[int, ...]]:
 
 
 def _shares(array: Array, of: Array) -> bool:
-    """Whether NumPy gave a window on the same memory."""
+    """Return whether NumPy gave a window on the same memory."""
     return array.base is of or (of.base is not None and array.base is of.base)

@@ -1,4 +1,4 @@
-"""What nodes compute, on arrays: the meaning of each kind.
+"""The evaluation of nodes on arrays: the meaning of each primitive.
 
 Here no array is ever written to that anybody else can see, and values may be windows of others. The source that
 `source.py` writes does the same, with writes in place where they are allowed.
@@ -71,7 +71,7 @@ def run_node(node: Node, inputs: Sequence[Any], where: Callable[[Node], str]) ->
 
 
 def forward_call(operator: Any, inputs: Sequence[Any], attributes: Any) -> tuple[list[Any], dict[str, Any]]:
-    """How the forward of an operator is called: positional and keyword arguments."""
+    """Return the positional and keyword arguments of an operator's forward."""
     options = iter(attributes or ())
     given = list(inputs)
     spare = len(given) - len(operator.signature.tensors) + 1

@@ -61,12 +61,12 @@ class Value:
 
     @property
     def is_used(self) -> bool:
-        """Whether there is any use."""
+        """Return whether there is any use."""
         return self._users is not None
 
     @property
     def number(self) -> int:
-        """Which of the outputs of its node it is."""
+        """The number of this output of its node."""
         return 0 if self.node._output is self else self.node._output.index(self)
 
     def replace_all_uses_with(self, other: Value) -> None:
@@ -173,7 +173,7 @@ class Node:
 
     @property
     def requires_grad(self) -> bool:
-        """Whether a gradient can flow to any of its outputs."""
+        """Return whether a gradient can flow to any of its outputs."""
         output = self._output
         if type(output) is Value:
             return output.type.requires_grad
@@ -318,7 +318,7 @@ class Block:
         return self.params.add_outputs(types)
 
     def order_inputs(self, values: Iterable[Value]) -> None:
-        """Let these of its inputs be all of them, in this order; nobody may use the others."""
+        """Replace the inputs by these, in this order; the others must be unused."""
         values = tuple(values)
         assert not any(value.is_used for value in {*self.inputs}.difference(values))
         self.params._output = values[0] if len(values) == 1 else values

@@ -87,7 +87,7 @@ class Printer:
         return ", ".join([f"{name}={self.literal(value)}" for name, value in zip(names, attributes, strict=True)])
 
     def name(self, value: Value | None) -> str:
-        """How a value is called."""
+        """Return the name of a value."""
         if value is None:
             return "None"
         found = self.numbers.get(value)

@@ -34,7 +34,7 @@ def number_given(leaf: Any) -> Any:
 
 
 def number_traced(leaf: Any) -> Any:
-    """The same, for the run that is traced: a scalar to which gradients flow."""
+    """Return the input for the run that is traced: a scalar to which gradients flow."""
     if isinstance(leaf, (Tensor, np.ndarray)):
         return leaf
     return Tensor(np.array(leaf), requires_grad=True)[()]
@@ -70,7 +70,7 @@ def check_numbers(graph: Graph, given: Sequence[Value]) -> None:
 
 
 def lower_numbers(graph: Graph) -> None:
-    """Let inputs that are numbers be tensors without dimensions.
+    """Convert inputs that are numbers to tensors without dimensions.
 
     Raises:
         TraceError: where one meets a narrower dtype than its own, which it would take.

@@ -1,4 +1,4 @@
-"""What the inputs and outputs of a graph are to a caller: arguments, tensors from elsewhere, results, and what aliases
+"""The signature of a graph: arguments, tensors from elsewhere, results, and what aliases
 what."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["InputSpec", "MutationSpec", "ResultSpec", "Signature", "laid_out", "
 
 @attrs.frozen(eq=False)
 class InputSpec:
-    """Where an input of a graph comes from.
+    """The source of an input of a graph.
 
     Arguments:
         kind: "argument", or "closure" for a tensor that the function found elsewhere.
@@ -57,7 +57,7 @@ class MutationSpec:
 
 @attrs.frozen(eq=False)
 class ResultSpec:
-    """What a tensor in the result is.
+    """The kind of a tensor in the result.
 
     Arguments:
         output: the number of the output that is its value.
@@ -79,7 +79,7 @@ class ResultSpec:
 
 @attrs.frozen(eq=False)
 class Signature:
-    """What the inputs and outputs of a graph are to a caller.
+    """The signature of a graph for its caller.
 
     Arguments:
         arguments: the structure of the arguments `(args, kwargs)`, a tree of `func.tree`.
@@ -106,7 +106,7 @@ class Signature:
 
 
 def layout_of(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
-    """How an array lies in memory: strides in elements that reshape alike, with gaps no wider than needed for that."""
+    """Return the memory layout of an array: strides in elements that reshape alike, with minimal gaps."""
     strides = [0] * array.ndim
     reach, before = 1, array.itemsize
     for dim in sorted(range(array.ndim), key=lambda dim: (abs(array.strides[dim]), -dim)):

@@ -267,7 +267,7 @@ class Binder:
         )  # fmt: skip
 
     def _results(self, leaves: list[Any]) -> list[Any]:
-        """What the leaves of the result are; each tensor among them has an output of its own, in their order."""
+        """Return the leaves of the result; each tensor among them has an output of its own, in their order."""
         block = self.tracer.block
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         for number, tensor in enumerate(tensors):
@@ -341,7 +341,9 @@ def distinct(parts: list[tuple[Tensor, Value]]) -> list[tuple[Any, Value]]:
 
 
 def is_spread(tensor: Tensor) -> bool:
-    """Whether a tensor has one place for several elements, as what `np.broadcast_to` gives: it cannot be written to."""
+    """Return whether a tensor has one place for several elements, as what `np.broadcast_to` gives: it cannot be
+    written to.
+    """
     return overlaps_itself(tensor._array)
 
 

@@ -1,4 +1,4 @@
-"""Whether a node takes and gives what nodes of its kind do: how many values, options of which kind, shapes and dtypes.
+"""Type rules: the inputs, attributes and output types of each kind of node.
 
 What an operator gives is found by calling it once with numbers of the shapes and dtypes that it takes, for each kind of
 call. Where the numbers themselves decide, it is not checked.

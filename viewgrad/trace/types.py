@@ -151,7 +151,7 @@ class Window(NamedTuple):
 
     @property
     def overlaps_itself(self) -> bool:
-        """Whether two elements may share one place (never no when they do)."""
+        """Return whether two elements may share one place (never no when they do)."""
         if 0 in self.sizes:
             return False
         reach = 0

@@ -1,4 +1,4 @@
-"""What the source of programs in Python calls for arrays, and for numbers where it is to give inf and nan."""
+"""The runtime of programs in Python: functions of arrays, and of numbers where the result may be inf or NaN."""
 
 from __future__ import annotations
 

@@ -460,7 +460,7 @@ class CodeWriter(abc.ABC):
         return found
 
     def _position_in(self, block: Block, step: Step) -> int:
-        """Where in a block a step stands, or the loop in which it stands."""
+        """Return the position in a block of a step, or of the loop around it."""
         positions = self._positions(block)
         if step in positions:
             return positions[step]
@@ -555,7 +555,7 @@ def is_one_row(sizes: Sequence[Integer], strides: Sequence[Integer]) -> bool:
 
 
 def product_of(sizes: Sequence[Integer]) -> Integer:
-    """How many elements there are."""
+    """Return the number of elements."""
     product = ONE
     for n in sizes:
         product = product * n

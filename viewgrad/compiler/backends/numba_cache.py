@@ -137,7 +137,7 @@ def _is_own(folder: Path) -> bool:
 
 
 def _folder() -> Path | None:
-    """Where sources are kept: what VIEWGRAD_CACHE says, or the user's own place for such things."""
+    """Return the folder of the kernel cache: that of VIEWGRAD_CACHE, or the user's own cache folder."""
     chosen = os.environ.get("VIEWGRAD_CACHE")
     if chosen is not None:
         return Path(chosen) if chosen not in ("", "0") else None

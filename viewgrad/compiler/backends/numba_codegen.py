@@ -104,7 +104,9 @@ class NumbaWriter(CodeWriter):
         self.current = frozenset()
 
     def _is_one_row(self, nest: LoopNest) -> bool:
-        """Whether the elements that each step of a nest touches lie at equal distances, in the order of the nest."""
+        """Return whether the elements that each step of a nest touches lie at equal distances, in the order of the
+        nest.
+        """
         sizes = nest.sizes
         identity = tuple(range(len(sizes)))
         for step in nest.steps:

@@ -169,7 +169,7 @@ class NumpyWriter(CodeWriter):
         return name
 
     def _entry(self, block: Block, step: Push | Pop) -> tuple[str, str]:
-        """Where on its tape the value of this execution is."""
+        """Return the place on the tape of the value of this execution."""
         self._use_tape(step)
         size = product_of(step.sizes)
         if size.value is None:

@@ -114,7 +114,7 @@ class RunWriter(NumpyWriter):
         return [f"{INTO[step.expression]}({', '.join([*values, self._window(write)])})"]
 
     def _spread(self, step: Step) -> Spread | None:
-        """How the value of a step lies in a run; None where it does not."""
+        """Return the layout of a step's value in a run; None if it has none."""
         if step not in self._spreads:
             self._spreads[step] = self._found_spread(step)
         return self._spreads[step]
@@ -224,7 +224,7 @@ class RunWriter(NumpyWriter):
 
 @attrs.frozen
 class Spread:
-    """How the elements of a window, or of a value like it, lie in a run.
+    """The layout of the elements of a window, or of a value like it, in a run.
 
     Arguments:
         sizes, strides: of the window.
@@ -240,7 +240,7 @@ class Spread:
 
     @property
     def room(self) -> int:
-        """How many elements a buffer has that is made of whole rows."""
+        """Return the number of elements of a buffer that consists of whole rows."""
         return self.sizes[0] * self.strides[0]
 
     def whole(self, buffer: str) -> str:
@@ -264,7 +264,7 @@ class Spread:
 
 
 def spread_of(step: Read | Write) -> Spread | None:
-    """How a window lies in a run; None where it is one already, or where too much lies between its rows."""
+    """Return the layout of a window in a run; None if it is a run already, or if its rows are too far apart."""
     sizes: list[Any] = [n.value for n in step.sizes]
     strides: list[Any] = [n.value for n in step.strides]
     if len(sizes) < 2 or None in sizes or None in strides or step.is_picked or step.base.dtype != float:

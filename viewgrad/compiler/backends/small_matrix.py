@@ -1,4 +1,4 @@
-"""What compiled code does for matrices of a few rows by itself, where a call of NumPy's function takes longer.
+"""Linear algebra of small matrices in compiled code, where a call of NumPy would take longer.
 
 Each function takes buffers, and returns 1 where it has given up. What matrices give that are singular, or nearly so, or
 not finite, NumPy says.

@@ -48,7 +48,7 @@ class Call:
 
     @property
     def shares_memory(self) -> bool:
-        """Whether two arguments share memory."""
+        """Return whether two arguments share memory."""
         return self.key[3]  # type: ignore[no-any-return]
 
 

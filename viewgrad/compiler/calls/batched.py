@@ -382,7 +382,7 @@ def _by_parts(work: Callable[[int, int, int], None], count: int, program: Compil
 
 @functools.cache
 def _cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -1,4 +1,4 @@
-"""What a function sees besides its arguments: variables of enclosing functions and of modules, classes, defaults.
+"""Guards on captured state: variables of enclosing functions and of modules, classes, defaults.
 
 A recorded run holds what was found there. So before it is used again, all of it is compared with what it was. Numbers,
 strings and arrays are compared by value, functions by identity and by what they see in their turn. Tensors are looked
@@ -63,17 +63,17 @@ class ClosureGuard:
 
     @property
     def too_many(self) -> bool:
-        """Whether there is more than is looked at."""
+        """Return whether there is more than is looked at."""
         return len(self.seen) >= MOST
 
     @property
     def has_iterators(self) -> bool:
-        """Whether there is something that gives other values each time, and does not show it."""
+        """Return whether there is something that gives other values each time, and does not show it."""
         return any(hasattr(type(each.value), "__next__") for each in self.seen)
 
     @property
     def hidden(self) -> str | None:
-        """Why a record could not tell whether it still holds, where there is a reason."""
+        """Return the reason why the guard cannot decide whether the trace is valid, if there is one."""
         return next((str(each.value) for each in self.seen if type(each.value) is Hidden), None)
 
     def has_new_tensors(self) -> bool:

@@ -84,7 +84,7 @@ ITEM, CELL, PLACE, ATTRIBUTE, FIXED, CALLED = range(6)
 
 
 class Hidden(str):
-    """Why a function cannot be compiled: it sees what may be another in each run, and does not show it."""
+    """A reason not to compile a function: it captures state that can change without notice."""
 
 
 class Attributes:
@@ -137,7 +137,7 @@ NOTHING_INSIDE: Final = frozenset({*SIMPLE, bool, Tensor, types.CodeType, np.ufu
 
 
 class TracedValue(NamedTuple):
-    """What a code, and those inside of it, name.
+    """Return the names that a code object, and those inside it, use.
 
     Arguments:
         variables: names that are looked up in the module of the function.
@@ -153,7 +153,7 @@ class TracedValue(NamedTuple):
 
     @property
     def looks_up(self) -> bool:
-        """Whether names of variables may be put together, or stand in a text."""
+        """Return whether names of variables may be put together, or stand in a text."""
         return not LOOKING_UP.isdisjoint(self.names)
 
 
@@ -161,7 +161,7 @@ _named: Final = weakref.WeakKeyDictionary[types.CodeType, TracedValue]()
 
 
 def things_seen(function: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[Seen]:
-    """What a function sees, each thing as often as it is met, in an order that depends on nothing else.
+    """Yield the captured objects of a function, each as often as it is reached, in a deterministic order.
 
     Arguments:
         function: the function.

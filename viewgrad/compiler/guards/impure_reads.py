@@ -1,4 +1,4 @@
-"""What lies outside of a program, and may be another in each run: files, clocks, folders, other processes.
+"""Reads of state outside the program, which may change between runs: files, clocks, folders, other processes.
 
 A recorded run would hold fixed what it has read there. So a function that reads it is not compiled. What loggers,
 warnings and imports read besides is none of the program's.

@@ -1,1 +1,1 @@
-"""What nodes of a graph become in a stream of instructions, where that takes more than a line of a table."""
+"""Lowering of the nodes of a graph to a stream of instructions, where it takes more than a table row."""

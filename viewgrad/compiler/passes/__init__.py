@@ -1,1 +1,1 @@
-"""What is done to programs that are known in full: steps that are not needed are left out."""
+"""Passes over complete programs, which remove steps that are not needed."""

@@ -191,7 +191,7 @@ class _Part(NamedTuple):
 
 
 class _Counts:
-    """How many touches of each step there are, and of how many something does not hold."""
+    """The number of accesses of each step, and of those that a property does not hold for."""
 
     def __init__(self, kinds: Array) -> None:
         self.all = np.zeros(len(kinds), int)

@@ -98,7 +98,7 @@ def minimum_filter1d(
 
 
 def _element(size: Any, footprint: Any, structure: Any, ndim: int) -> tuple[Any, Any]:
-    """Which elements are looked at, and how high the structure is there, or None where it is flat."""
+    """Return the elements in the neighbourhood, and the heights of the structure there, or None if it is flat."""
     if structure is not None:
         structure = numbers(structure)
         chosen = np.ones(structure.shape, bool) if footprint is None else np.asarray(plain_values(footprint), bool)

@@ -25,7 +25,7 @@ CELL = 0.5
 
 @attrs.frozen
 class Spline:
-    """How images are interpolated; see `scipy.ndimage.map_coordinates`.
+    """Spline interpolation of images; see `scipy.ndimage.map_coordinates`.
 
     Arguments:
         order, mode, cval, prefilter: as there.

@@ -31,7 +31,7 @@ def _extended(x: Any, count: int, boundary: Any) -> Any:
 
 
 class Segments:
-    """How samples are taken apart and transformed.
+    """Segmentation and transformation of samples.
 
     Arguments:
         x: the samples, along the last dimension.
@@ -296,7 +296,7 @@ def zoom_fft(x: Any, fn: Any, m: Any = None, *, fs: Any = 2, endpoint: bool = Fa
 
 @made
 def vectorstrength(events: Any, period: Any) -> Any:
-    """How well events keep to a period, and at which phase."""
+    """Return the vector strength and the phase of events with respect to a period."""
     events, period = floating(events), floating(period)
     waves = np.exp(2j * math.pi * events.reshape(-1) / period.reshape(-1, 1)).mean(-1)
     waves = waves[0] if period.ndim == 0 else waves

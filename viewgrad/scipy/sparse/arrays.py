@@ -86,7 +86,7 @@ class SparseArray:
 
     @property
     def requires_grad(self) -> bool:
-        """Whether the stored values have a history."""
+        """Return whether the stored values have a history."""
         return bool(self.data.requires_grad)
 
     @property
@@ -112,7 +112,7 @@ class SparseArray:
 
     @property
     def indptr(self) -> Any:
-        """Where each row of a CSR array, or column of a CSC array, begins among the stored values."""
+        """The start of each row of a CSR array, or column of a CSC array, among the stored values."""
         self._require_compressed("indptr")
         return (self.pattern if self.format == "csr" else self.pattern.transposed).compressed()[2]
 
@@ -472,7 +472,7 @@ def picked(data: Any, numbers: Any) -> Any:
 
 
 def rearranged(function: Callable[..., Any], arrays: Sequence[Any], kind: Any) -> Any:
-    """What a function of SciPy's that moves elements does to sparse arrays.
+    """Wrap a function of SciPy that moves elements of sparse arrays.
 
     Arguments:
         function: takes as many of SciPy's arrays, and computes with no element.

@@ -58,7 +58,7 @@ class Pattern:
 
     @property
     def has_duplicates(self) -> bool:
-        """Whether a place occurs more than once."""
+        """Return whether a place occurs more than once."""
         order, columns, _ = self.compressed()
         rows = self.rows[order]
         return bool(((rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])).any())

@@ -43,7 +43,7 @@ class Rotation:
 
     @property
     def single(self) -> bool:
-        """Whether it is one rotation."""
+        """Return whether it is one rotation."""
         return bool(self._matrix.ndim == 2)
 
     def __len__(self) -> int:

@@ -85,7 +85,7 @@ def elliprg(x: Any, y: Any, z: Any) -> Any:
 
 
 def _reduced(phi: Any, m: Any) -> tuple[Any, Any, Any, Any]:
-    """How many half turns an angle has, its sine and cosine without them, and the root of 1 - m sin^2."""
+    """Return the half turns in an angle, its sine and cosine without them, and the root of 1 - m sin^2."""
     turns = np.round(plain_values(phi) / math.pi)
     rest = phi - turns * math.pi
     sine = np.sin(rest)

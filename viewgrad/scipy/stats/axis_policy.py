@@ -1,4 +1,4 @@
-"""How statistics of samples take their options: `axis`, `keepdims` and `nan_policy` mean what they do in SciPy."""
+"""The options `axis`, `keepdims` and `nan_policy` of statistics of samples, with SciPy's meaning."""
 
 from __future__ import annotations
 

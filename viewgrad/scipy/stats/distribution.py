@@ -1,4 +1,4 @@
-"""What a distribution of one variable is: densities and distribution functions by their formulas."""
+"""Distributions of one variable: densities and distribution functions by their formulas."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Distribution:
         return composed(f"{self.name}.{method}", evaluate, (x, *args), kwargs)
 
     def _plain(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """What SciPy gives for tensors without history."""
+        """Return SciPy's result for tensors without history."""
         return as_operand(np.asarray(getattr(self.scipy, method)(*plain_values(args), **plain_values(kwargs)))[()])
 
     def _log(self, z: Any, shapes: list[Any], scale: Any) -> Any:

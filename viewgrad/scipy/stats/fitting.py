@@ -42,7 +42,7 @@ class gaussian_kde:
 
     @property
     def neff(self) -> Any:
-        """How many samples of equal weight would be as good."""
+        """Return the effective number of samples of equal weight."""
         return 1.0 / (self.weights * self.weights).sum()
 
     def scotts_factor(self) -> Any:

@@ -205,7 +205,7 @@ def kstatvar(data: Any, n: int = 2) -> Any:
 
 @statistic(1)
 def describe(a: Any, ddof: int = 1, bias: bool = True) -> Any:
-    """How many samples there are, their ends, their mean, their variance, their skewness and kurtosis."""
+    """Return the number of samples, their range, mean, variance, skewness and kurtosis."""
     return Outcome(
         {
             "nobs": _count(a),
@@ -222,7 +222,7 @@ def describe(a: Any, ddof: int = 1, bias: bool = True) -> Any:
 
 
 def _within(a: Any, limits: Any, inclusive: Any) -> Any:
-    """Which values lie within limits."""
+    """Return the mask of the values within limits."""
     values = plain_values(a)
     kept = np.ones(values.shape, bool)
     low, high = (None, None) if limits is None else limits
@@ -234,7 +234,7 @@ def _within(a: Any, limits: Any, inclusive: Any) -> Any:
 
 
 def _trimmed(a: Any, kept: Any, ddof: Any) -> tuple[Any, Any, Any]:
-    """How many values are kept, their mean, and their variance."""
+    """Return the number of values that are kept, their mean, and their variance."""
     count = kept.sum(-1)
     mean = np.where(kept, a, 0.0).sum(-1) / count
     away = np.where(kept, a - mean[..., None], 0.0)

@@ -1,4 +1,4 @@
-"""What makes graphs smaller: each pass changes a block, and says how much it has changed."""
+"""Passes that simplify graphs: each changes a block, and reports how much it has changed."""
 
 from ...trace.last_use import LastUse, last_uses
 from .common_subexpressions import eliminate_common_subexpressions

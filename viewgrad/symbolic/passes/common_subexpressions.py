@@ -40,7 +40,7 @@ def _eliminate(block: Block, known: dict[Any, Node]) -> int:
 
 
 def key_of(node: Node) -> Any:
-    """What two nodes that compute the same have in common; None for one that is like no other."""
+    """Return the key that nodes with the same computation share; None for a node without an equal."""
     if not is_pure(node) or node.kind == "full":
         return None
     inputs: tuple[Value | None, ...] = node.inputs

@@ -86,7 +86,7 @@ def _specialize_add(node: Node, zeros: set[Value]) -> None:
 
 
 def materialize(node: Node, zeros: set[Value]) -> None:
-    """Let the nodes of a linear block, of which some inputs are undefined and others are not, take zeros for them.
+    """Pass zeros for the undefined inputs of nodes of a linear block that have defined inputs too.
 
     What adds to an undefined sum starts it; what adds an undefined gradient leaves the sum as it is.
     """

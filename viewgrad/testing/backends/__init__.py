@@ -43,7 +43,7 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether no backend that runs the program gives other gradients."""
+        """Return whether no backend that runs the program gives other gradients."""
         return "gradients differ" not in self.outcomes.values()
 
 

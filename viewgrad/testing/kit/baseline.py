@@ -52,7 +52,7 @@ class Baseline:
 
     @property
     def finite(self) -> bool:
-        """Whether all of it is."""
+        """Return whether all of it is."""
         arrays = [*self.values, *self.gradients]
         return all(np.isfinite(array).all() for array in arrays if array.dtype.kind in "fc")
 
@@ -123,7 +123,7 @@ class Baseline:
 
     @property
     def literal(self) -> bool:
-        """Whether all options of the call can be written down in any place of a program."""
+        """Return whether all options of the call can be written down in any place of a program."""
         script = Script(self.subject, "", self.example)
         script.expression()
         return not script.constants
@@ -225,7 +225,7 @@ def _baseline_results(subject: OperatorUnderTest, example: Example) -> Baseline:
 
 
 def of_single_precision(array: Array) -> bool:
-    """Whether the numbers, which are not all round, have no more digits than single precision has."""
+    """Return whether the numbers, which are not all round, have no more digits than single precision has."""
     if array.dtype.kind not in "fc" or not array.size:
         return False
     if array.dtype.itemsize <= (8 if array.dtype.kind == "c" else 4):

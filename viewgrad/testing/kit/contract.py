@@ -91,7 +91,7 @@ class Structure:
     project: Callable[[Array], Array]
 
     def contains(self, array: Array) -> bool:
-        """Whether an array lies in the set."""
+        """Return whether an array lies in the set."""
         try:
             return bool(np.allclose(self.tangent(array), array, rtol=WITHIN, atol=WITHIN))
         except Exception:  # a projection of the user's may raise anything for other shapes

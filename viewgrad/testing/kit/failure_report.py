@@ -243,7 +243,9 @@ def _call(script: Script, example: Example) -> list[str]:
 
 
 def _always_fails(program: str, failure: Failure, subject: OperatorUnderTest) -> bool:
-    """Whether a program fails as often as it is tried: many times where that is quick, as it may draw at random."""
+    """Return whether a program fails as often as it is tried: many times where that is quick, as it may draw at
+    random.
+    """
     began = time.process_time()
     for tries in range(TRIES):
         if not _fails(program, failure, subject):
@@ -254,7 +256,7 @@ def _always_fails(program: str, failure: Failure, subject: OperatorUnderTest) ->
 
 
 def _fails(program: str, failure: Failure, subject: OperatorUnderTest) -> bool:
-    """Whether a program fails as it is to; taken for granted where it is not to be tried here."""
+    """Return whether a program fails as it is to; taken for granted where it is not to be tried here."""
     if not subject.source or subject.operator is not None:
         return True
     try:
@@ -267,7 +269,7 @@ def _fails(program: str, failure: Failure, subject: OperatorUnderTest) -> bool:
 
 
 def _in_last_statement(error: Exception, program: str) -> bool:
-    """Whether an error has come out of the last statement of a program, which may stand in a loop."""
+    """Return whether an error has come out of the last statement of a program, which may stand in a loop."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != FILE:
         trace = trace.tb_next

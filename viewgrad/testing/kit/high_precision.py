@@ -39,7 +39,7 @@ def _mpmath() -> Any:
 
 
 def is_available() -> bool:
-    """Whether mpmath is installed."""
+    """Return whether mpmath is installed."""
     return importlib.util.find_spec("mpmath") is not None
 
 

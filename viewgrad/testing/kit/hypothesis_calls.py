@@ -39,7 +39,7 @@ class Checks(Protocol):
 
 
 def holds_strategies(value: Any) -> bool:
-    """Whether there is a Hypothesis strategy anywhere in the arguments."""
+    """Return whether there is a Hypothesis strategy anywhere in the arguments."""
     return any(isinstance(leaf, st.SearchStrategy) for leaf in _leaves(value))
 
 

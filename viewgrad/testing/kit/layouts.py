@@ -35,7 +35,7 @@ FOREIGN_LAYOUTS: Final[dict[str, str]] = {
 
 
 def fits(name: str, array: Array) -> bool:
-    """Whether an array can lie so."""
+    """Return whether an array can lie so."""
     if name in ("reversed", "reversed along the last axis", "with gaps") and not array.ndim:
         return False
     if name == "transposed" and array.ndim < 2:

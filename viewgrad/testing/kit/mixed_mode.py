@@ -21,7 +21,7 @@ ABSENT = (GradientNotImplementedError, NotImplementedError, ForwardModeError)
 
 
 def says_absent(error: BaseException) -> bool:
-    """Whether an error says that an operator lacks forward mode, or second derivatives."""
+    """Return whether an error says that an operator lacks forward mode, or second derivatives."""
     return isinstance(error, ABSENT) or (
         isinstance(error, FunctionError) and ("once_differentiable" in str(error) or "second derivative" in str(error))
     )

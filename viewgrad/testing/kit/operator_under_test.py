@@ -127,7 +127,7 @@ class OperatorUnderTest:
 
     @property
     def composed(self) -> bool:
-        """Whether it is a plain function, whose derivative is that of the operators it is composed of."""
+        """Return whether it is a plain function, whose derivative is that of the operators it is composed of."""
         return self.operator is None and self.custom is None
 
     @property
@@ -381,7 +381,7 @@ def _same_bytes(one: Array, other: Array) -> bool:
 
 
 def _claims_complex(subject: OperatorUnderTest) -> bool:
-    """Whether what was written for the operator speaks of complex numbers."""
+    """Return whether what was written for the operator speaks of complex numbers."""
     operator = subject.operator
     if operator is not None and not operator.user_defined:
         return any(operator.accepts_complex(name) for name in operator.differentiable)

@@ -62,7 +62,7 @@ class Moves:
 
     @property
     def single(self) -> bool:
-        """Whether an array that is moved has less than double precision."""
+        """Return whether an array that is moved has less than double precision."""
         return any(np.finfo(self.arrays[k].dtype).eps > 1e-10 for k in self.wanted)
 
     def moved(self, vector: Array) -> list[Array]:

@@ -392,7 +392,7 @@ def _function_text(function: types.FunctionType) -> tuple[str, str]:
 
 
 def _wraps_another(function: types.FunctionType) -> bool:
-    """Whether a function stands for another one, without being the decorator of its definition."""
+    """Return whether a function stands for another one, without being the decorator of its definition."""
     inner = getattr(function, "__wrapped__", None)
     if not isinstance(inner, types.FunctionType):
         return False

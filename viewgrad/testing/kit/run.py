@@ -243,7 +243,7 @@ class Check:
         self.subject.note(f"{name} could not be checked: {type(error).__name__} in the kit ({where}: {error})")
 
     def wanted(self, name: str) -> bool:
-        """Whether a property is to be checked."""
+        """Return whether a property is to be checked."""
         if self.progress is not None:
             self.progress(name, PROPERTIES.index(name), len(PROPERTIES))
         failed = {base_name(failure.property) for failure, _ in self.collected}
@@ -376,7 +376,7 @@ class Check:
         self._count(name, excused, baseline)
 
     def _is_of_parts(self, name: str, baseline: Baseline, failure: Failure) -> bool:
-        """Whether a form of what is composed of operators is wrong at a point by what these do there."""
+        """Return whether a form of what is composed of operators is wrong at a point by what these do there."""
         if not self.subject.composed:
             return False
         largest = max((float(np.abs(array).max(initial=0.0)) for array in baseline.example.arrays), default=0.0)
@@ -385,7 +385,7 @@ class Check:
         return failure.is_of_digits or (name == SECOND and self._right_on_both_sides(baseline))
 
     def _right_on_both_sides(self, baseline: Baseline) -> bool:
-        """Whether second derivatives are right beside a point.
+        """Return whether second derivatives are right beside a point.
 
         There, the slopes of parts that have a kink are chosen, each by a convention. The whole may have no kink, and
         no part knows of the others: `log1p(exp(-abs(x))) + maximum(x, 0)` is smooth.
@@ -647,7 +647,7 @@ class Check:
 
 
 def of_single_precision_dtype(array: Array) -> bool:
-    """Whether an array has elements of single precision."""
+    """Return whether an array has elements of single precision."""
     return array.dtype in (np.float32, np.complex64)
 
 

@@ -101,7 +101,9 @@ def ended_of(memory: Memory, root: Any) -> Ended | None:
 
 
 def has_old_history(tensor: Any, root: Any) -> bool:
-    """Whether a view still has, perhaps in part, the history that that of its base, `root`, was until it ended."""
+    """Return whether a view still has, perhaps in part, the history that that of its base, `root`, was until it
+    ended.
+    """
     if tensor is root:
         return False
     try:

@@ -1,4 +1,4 @@
-"""What a tracer does around calls of operators, reads and writes by index, and custom functions."""
+"""The tracer's hooks around calls of operators, reads and writes by index, and custom functions."""
 
 from __future__ import annotations
 
@@ -173,7 +173,9 @@ def function_traced(call: FunctionCall, run: Callable[[], Any]) -> Any:
 
 
 def leads_to_an_input(values: Iterable[Value | None]) -> bool:
-    """Whether a gradient can flow through any of the values to an input: not to a leaf that the program has made."""
+    """Return whether a gradient can flow through any of the values to an input: not to a leaf that the program has
+    made.
+    """
     for value in values:
         if value is not None and value.type.requires_grad:
             return True

@@ -1,4 +1,5 @@
-"""What makes exceptions of floating-point errors and warnings: `numpy.errstate`, and the filters of `warnings`.
+"""Settings that turn floating-point errors and warnings into exceptions: `numpy.errstate`, and the filters of
+`warnings`.
 
 A graph, and a compiled program, raise none of these exceptions. A program that asks for them is not recorded: it may
 catch one, and branch on it.

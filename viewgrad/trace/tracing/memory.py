@@ -122,11 +122,11 @@ class Memory:
 
     @property
     def is_simple(self) -> bool:
-        """Whether it has one history, and no tensor from outside."""
+        """Return whether it has one history, and no tensor from outside."""
         return self.others is None and self.ended is None and self.root is None
 
     def window(self, array: Array) -> Window | None:
-        """Which window of the base an array is; None where it is none that could be said."""
+        """Return the window of the base that an array is; None if it cannot be expressed as one."""
         sizes = array.shape
         itemsize = self.dtype.itemsize
         dtype = None
@@ -290,7 +290,7 @@ def elements_of(memory: Memory, owner: Array) -> Array:
 
 
 def extent_of(array: Array) -> tuple[int, int]:
-    """How many bytes of an array lie before the start of its first element, and how many behind."""
+    """Return the bytes that an array spans before and behind its first element."""
     before, behind = 0, array.itemsize
     if not array.size:
         return 0, 0

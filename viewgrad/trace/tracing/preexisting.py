@@ -1,4 +1,4 @@
-"""What there was before a program is traced: tensors, the arrays that own their memory, random generators."""
+"""Objects that exist before a program is traced: tensors, the arrays that own their memory, random generators."""
 
 from __future__ import annotations
 

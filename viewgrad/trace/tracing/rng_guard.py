@@ -31,12 +31,14 @@ def _refuse(what: str) -> None:
 
 
 def is_importing() -> bool:
-    """Whether a module is being imported by the program that is traced: what that does is none of the program's."""
+    """Return whether a module is being imported by the program that is traced: what that does is none of the
+    program's.
+    """
     return imports() > _imports.get()
 
 
 def imports() -> int:
-    """How many steps of imports are going on: what a module draws when it is imported is none of the program's."""
+    """The depth of imports in progress: random numbers drawn by a module while it is imported do not count."""
     frame: FrameType | None = sys._getframe(1)
     count = 0
     while frame is not None:
@@ -46,7 +48,7 @@ def imports() -> int:
 
 
 def _randbits(bits: int) -> Any:
-    """What all seeds come from that NumPy chooses."""
+    """The source of all seeds that NumPy chooses."""
     _refuse(
         "making a generator of random numbers without a seed (RandomState draws one even where it is given another; "
         "default_rng(seed) does not), which gives others each time,"
@@ -55,13 +57,13 @@ def _randbits(bits: int) -> Any:
 
 
 def _urandom(size: int) -> Any:
-    """What the system draws, for `secrets` and `uuid` too."""
+    """The system's random numbers, for `secrets` and `uuid` too."""
     _refuse("drawing random bytes from the system, which gives others each time,")
     return PLACES[2][2](size)
 
 
 def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
-    """What seeds a generator of Python's."""
+    """The seed of one of Python's generators."""
     if a is None:
         _refuse("making a generator of random numbers without a seed, which gives others each time,")
     PLACES[1][2](self, a, version)
@@ -113,7 +115,7 @@ class Generators:
         return repr(generator.get_state(legacy=False))
 
     def drawn_from(self, known: list[Any]) -> str | None:
-        """Which generator numbers were drawn from since, apart from those known; None for none."""
+        """Return the generator that numbers were drawn from, apart from the known ones; None if there is none."""
         if random.getstate() != self._python:
             return "Python's random"
         if self._state(np.random) != self._numpy:

@@ -1,4 +1,4 @@
-"""Where in the user's source something happens: the nearest line outside of this library."""
+"""Source locations: the nearest line of the user's code outside of this library."""
 
 from __future__ import annotations
 

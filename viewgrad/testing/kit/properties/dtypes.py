@@ -66,7 +66,7 @@ def beside_integers(baseline: Baseline) -> int:
 
 
 def _takes_integers(script: Script, beside: Example, k: int, floats: Sequence[int]) -> bool:
-    """Whether the operator is meant for integers: they give what the same numbers give as floats."""
+    """Return whether the operator is meant for integers: they give what the same numbers give as floats."""
     arrays = [array.astype(np.float32) if j in floats and j != k else array for j, array in enumerate(beside.arrays)]
     expected = script.subject.values(beside.with_arrays(arrays))
     found = [output._array for _, output in outputs_of(script["y"])]
@@ -118,7 +118,7 @@ def _require_digits(script: Script, baseline: Baseline, n: int) -> None:
 
 
 def _shortened(array: Array) -> bool:
-    """Whether numbers of double precision have all digits of single precision, and none beyond them."""
+    """Return whether numbers of double precision have all digits of single precision, and none beyond them."""
     if array.dtype not in (np.float64, np.complex128) or not array.size:
         return False
     parts = np.ascontiguousarray(array).reshape(-1).view(float)
@@ -205,7 +205,7 @@ def in_lower_precision(baseline: Baseline, dtype: Any) -> int:
 
 
 def _loses_digits(script: Script, reference: Baseline, tolerance: float) -> bool:
-    """Whether digits are lost in what an operator is composed of."""
+    """Return whether digits are lost in what an operator is composed of."""
     return reference.subject.composed and any(
         value.dtype.kind in "fc" and _mostly_wrong(script[f"y{path}"]._array.astype(value.dtype), value, tolerance, 0.0)
         for path, value in zip(reference.paths, reference.values, strict=True)
@@ -263,7 +263,7 @@ def _expect_near_values(
 
 
 def _as_the_reference(script: Script, paths: Sequence[str]) -> bool:
-    """Whether results are those that the reference gives in that precision, on which they may depend."""
+    """Return whether results are those that the reference gives in that precision, on which they may depend."""
     subject, example = script.subject, script.example
     if subject.reference is None:
         return False
@@ -281,7 +281,9 @@ def _as_the_reference(script: Script, paths: Sequence[str]) -> bool:
 
 
 def _has_numbers_of(dtype: np.dtype[Any], example: Example) -> bool:
-    """Whether an argument that is no tensor has numbers of that dtype (a sparse matrix, say), or is that dtype."""
+    """Return whether an argument that is no tensor has numbers of that dtype (a sparse matrix, say), or is that
+    dtype.
+    """
     found: list[Any] = []
     mapped(
         lambda leaf: found.append(leaf if isinstance(leaf, np.dtype) else getattr(leaf, "dtype", ...)),
@@ -291,7 +293,9 @@ def _has_numbers_of(dtype: np.dtype[Any], example: Example) -> bool:
 
 
 def _beyond(numbers: Sequence[float], real: np.dtype[Any]) -> bool:
-    """Whether numbers of the operator's own code are 0 or infinite in a precision: it is not meant for that one."""
+    """Return whether numbers of the operator's own code are 0 or infinite in a precision: it is not meant for that
+    one.
+    """
     with np.errstate(all="ignore"):
         lower = np.array(numbers, dtype=float).astype(real)
     return any(x and (not low or not np.isfinite(low)) for x, low in zip(numbers, lower, strict=True))
@@ -303,7 +307,7 @@ def _of_precision(real: np.dtype[Any], dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _mostly_wrong(found: Array, expected: Array, tolerance: float, slack: Any) -> bool:
-    """Whether half of the elements are off: digits lost in some are the fate of low precision."""
+    """Return whether half of the elements are off: digits lost in some are the fate of low precision."""
     size = max(float(np.abs(expected).max(initial=0.0)), 1e-3)
     if found.shape != expected.shape:
         return True

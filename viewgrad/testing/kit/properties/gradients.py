@@ -115,7 +115,7 @@ def _compare(
 
 
 def _agrees_along_one(moves: Moves, recorded: Recorded, outputs: list[int], rows: Array) -> bool:
-    """Whether one weighted sum of the results has the right slope in one direction that moves everything."""
+    """Return whether one weighted sum of the results has the right slope in one direction that moves everything."""
     start = moves.start
     if not np.isfinite(start).all():
         return False
@@ -133,7 +133,7 @@ def _agrees_along_one(moves: Moves, recorded: Recorded, outputs: list[int], rows
 
 
 def _is_excused(subject: OperatorUnderTest, example: Example, moves: Moves, wrong: Disagreement) -> bool:
-    """Whether a wrong gradient of a derived call is one of infinite numbers, given or on the way.
+    """Return whether a wrong gradient of a derived call is one of infinite numbers, given or on the way.
 
     Raises:
         Refused: for options for which the operator says that it is not meant for them.
@@ -153,7 +153,9 @@ def _is_excused(subject: OperatorUnderTest, example: Example, moves: Moves, wron
 
 
 def _meets_infinity(moves: Moves, direction: Array) -> bool:
-    """Whether a result that depends on the elements that are moved depends on infinite ones, were they finite."""
+    """Return whether a result that depends on the elements that are moved depends on infinite ones, were they finite.
+
+    """
     start = moves.start
     if not np.isinf(start).any():
         return False
@@ -165,7 +167,7 @@ def _meets_infinity(moves: Moves, direction: Array) -> bool:
 
 
 def _can_be_compared(subject: OperatorUnderTest, example: Example, recorded: Recorded) -> bool:
-    """Whether results can be differentiated, and are finite."""
+    """Return whether results can be differentiated, and are finite."""
     outputs = recorded.differentiable
     if not outputs or not all(np.isfinite(recorded.outputs[i]._array).all() for i in outputs):
         return False
@@ -175,7 +177,9 @@ def _can_be_compared(subject: OperatorUnderTest, example: Example, recorded: Rec
 
 
 def _finite_near_infinity(subject: OperatorUnderTest, example: Example) -> bool:
-    """Whether results and gradients are finite near the infinite elements of a call that the user did not make."""
+    """Return whether results and gradients are finite near the infinite elements of a call that the user did not
+    make.
+    """
     if not example.label or not any(np.isinf(array).any() for array in example.arrays if array.dtype.kind in "fc"):
         return True
     for size in (1e60, 1e200):
@@ -197,13 +201,13 @@ def _finite_near_infinity(subject: OperatorUnderTest, example: Example) -> bool:
 
 
 def _is_singular(subject: OperatorUnderTest, recorded: Recorded, outputs: list[int], found: Array) -> bool:
-    """Whether values or derivatives are larger by ten orders of magnitude than in the user's call."""
+    """Return whether values or derivatives are larger by ten orders of magnitude than in the user's call."""
     sizes = [float(np.abs(recorded.outputs[i]._array).max(initial=0.0)) for i in outputs]
     return max([*sizes, float(np.abs(found).max(initial=0.0))]) > SINGULAR * max(1.0, subject.scale)
 
 
 def _says_that_it_loses_history(subject: OperatorUnderTest, example: Example) -> bool:
-    """Whether a warning tells that no gradient will flow, as where a tensor is written into an array."""
+    """Return whether a warning tells that no gradient will flow, as where a tensor is written into an array."""
     leaves = [Tensor(array, requires_grad=k in example.wanted) for k, array in enumerate(example.arrays)]
     with warnings.catch_warnings(record=True) as told, refusals():
         warnings.simplefilter("always")
@@ -212,7 +216,7 @@ def _says_that_it_loses_history(subject: OperatorUnderTest, example: Example) ->
 
 
 def _through_infinity(subject: OperatorUnderTest, example: Example) -> bool:
-    """Whether what is composed of operators is infinite in between, as exp(log(x)) at 0 is."""
+    """Return whether what is composed of operators is infinite in between, as exp(log(x)) at 0 is."""
     if not subject.composed:
         return False
     with quiet(), np.errstate(divide="raise", over="raise"):

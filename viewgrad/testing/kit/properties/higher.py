@@ -35,7 +35,9 @@ class Absent(Exception):
 
 
 def _needs_plain_arrays(error: BaseException) -> bool:
-    """Whether a backward that computes with plain arrays was refused them: the second derivative would be lost."""
+    """Return whether a backward that computes with plain arrays was refused them: the second derivative would be
+    lost.
+    """
     return isinstance(error, AutogradError | TypeError) and "would lose" in str(error)
 
 

@@ -109,7 +109,7 @@ class Columns:
     heard: bool = False
 
     def settled(self, direction: Array) -> bool:
-        """Whether a few differences say at once what was found."""
+        """Return whether a few differences say at once what was found."""
         scale, mine, floor = self._expected(direction)
         with quiet():
             if self._settled(direction, scale, mine, self._coarse(), floor):
@@ -117,7 +117,7 @@ class Columns:
             return self._hear_noise() and self._settled(direction, scale, mine, self._coarse(), floor)
 
     def jumps(self, direction: Array) -> bool:
-        """Whether values jump along a direction, in all rows in which differences don't say what was found."""
+        """Return whether values jump along a direction, in all rows in which differences don't say what was found."""
         scale, mine, _ = self._expected(direction)
         along, slopes = self._along(direction), []
         with quiet():
@@ -310,7 +310,7 @@ class Columns:
         return between
 
     def _is_felt(self, vector: Array, direction: Array, step: float) -> bool:
-        """Whether arrays of low precision move as far as they are told to, nearly."""
+        """Return whether arrays of low precision move as far as they are told to, nearly."""
         places = direction != 0
         arrays = self.moves.moved(vector)
         reached = np.concatenate([real_parts(arrays[k]) for k in self.moves.wanted])
@@ -318,7 +318,7 @@ class Columns:
         return bool((np.abs(reached - vector)[places] <= 1e-2 * wanted).all())
 
     def _settled(self, direction: Array, scale: float, mine: Array, coarse: Array, floor: Any) -> bool:
-        """Whether a few values nearby show that what was found is right."""
+        """Return whether a few values nearby show that what was found is right."""
 
         def enough(quick: Estimate) -> bool:
             return bool(_weighted(quick, self.rows).trusted(1e-6).all())

@@ -201,7 +201,7 @@ def _overflows(subject: OperatorUnderTest, example: Example, part: float) -> boo
 
 
 def _elsewhere_in_single(subject: OperatorUnderTest, example: Example, edge: float) -> bool:
-    """Whether single precision has no value well before the edge that double precision has."""
+    """Return whether single precision has no value well before the edge that double precision has."""
     arrays = _on_the_way(example, 0.8 * edge)
     single = [array.astype(np.float32) if array.dtype == np.float64 else array for array in arrays]
     try:
