@@ -114,7 +114,8 @@ class Compiled:
                 return self.function(*args, **keywords)
         if mode & ~GRAD:  # a mode that sees each operator: tracing, forward mode, anomaly detection
             if mode & ~GRAD == PROFILE:
-                return PROFILER.get().alone(f"compiled {self.name}", functools.partial(self._call, args, keywords))
+                name = f"compiled {getattr(self, '__name__', self.name)}"
+                return PROFILER.get().alone(name, functools.partial(self._call, args, keywords))
             return self.function(*args, **keywords)
         if raises_errors():  # which programs do not
             return self.function(*args, **keywords)
