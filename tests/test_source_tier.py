@@ -272,6 +272,71 @@ def test_arguments_are_written_to():
     onp.testing.assert_array_equal(plain, [4.0, 4.0, 9.0])
 
 
+def copied_first(x, k):
+    x = x.copy()
+    for _ in range(2):
+        x[1:-1] = x[1:-1] - k * x[2:] * x[:-2]
+    return (x * x).sum()
+
+
+def bound_to_a_product(x, k):
+    x = x * k
+    x[0] = 2.0 * x[1]
+    return (x * x).sum()
+
+
+def bound_in_a_loop(x, k):
+    y = np.zeros(len(x))
+    for _ in range(2):
+        y[0] = k * x[1]
+        y = y + x
+    return (y * y).sum()
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize("f", [copied_first, bound_to_a_product, bound_in_a_loop])
+def test_writes_after_a_copy_leave_the_argument_alone(f, check):
+    c = compiled(f, executor="python", check=check)
+    for length in (5, 5, 9):
+        mine, theirs = [vg.Tensor(onp.arange(1.0, length + 1), requires_grad=True) for _ in range(2)]
+        value, expected = c(mine, 0.25), f(theirs, 0.25)
+        assert value.item() == pytest.approx(expected.item())
+        (found,), (wanted,) = vg.autograd.grad(value, [mine]), vg.autograd.grad(expected, [theirs])
+        onp.testing.assert_allclose(found.numpy(), wanted.numpy())
+        assert mine._version == 0
+    (program,) = programs_of(c)
+    assert is_taken(c) and not program.mutated
+
+
+def test_writes_that_may_meet_an_argument_raise_only_if_they_do():
+    def f(x, k):
+        if k > 0:
+            x = x.copy()
+        x[0] = k * x[1]
+        return (x * x).sum()
+
+    c = compiled(f, executor="python")
+    leaf = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    frozen = onp.array([1.0, 2.0, 3.0])
+    frozen.flags.writeable = False
+    for _ in range(3):
+        assert vg.autograd.grad(c(leaf, 1.0), [leaf])[0].tolist() == [0.0, 8.0, 6.0]
+        assert c(frozen, 1.0) == 17.0
+        for given, error in ((leaf, vg.errors.LeafInPlaceError), (frozen, ValueError)):
+            with pytest.raises(error):
+                c(given, -1.0)
+        same = vg.Tensor(2.0).expand(3)
+        assert (c(same, 1.0).item(), same.tolist()) == (12.0, [2.0, 2.0, 2.0])
+        assert (c(same, -1.0).item(), same.tolist()) == (12.0, [-2.0, -2.0, -2.0])
+    assert leaf.tolist() == [1.0, 2.0, 3.0]
+    for k, wanted in ((1.0, [3.0, 11.0, 9.0]), (-1.0, [0.0, 8.0, 9.0])):  # x itself may be the array that is written to
+        for _ in range(2):
+            z = leaf * 1.0
+            total = c(z, k) + 3 * z.sum()
+            (gradient,) = vg.autograd.grad(total, [leaf])
+            onp.testing.assert_array_equal(gradient.numpy(), wanted)
+
+
 def test_error_half_way_leaves_what_the_function_leaves():
     def f(x, k):
         x[0] = 7.0

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from .ir import Block, Call, Get, Let, Var, statements
+from collections.abc import Sequence
+
+from .ir import Block, Call, For, Get, If, Let, Set, Var, While, assigned, statements
 from .kinds import Arr
 
-__all__ = ["base_of", "roots_of"]
+__all__ = ["base_of", "roots_of", "written_inputs"]
+
+Origins = dict[str, frozenset[str]]
 
 
 def base_of(value: object) -> Var | None:
@@ -34,3 +38,43 @@ def roots_of(block: Block) -> dict[str, str]:
             if base is not None:
                 parents[root(stmt.name)] = root(base.name)
     return {name: root(name) for name in {*parents, *parents.values()}}
+
+
+def written_inputs(block: Block, inputs: Sequence[str]) -> set[str]:
+    """Return the inputs whose memory a program may write to.
+
+    The order of statements counts: after `u = u.copy()`, a write to `u` leaves the input alone.
+
+    Arguments:
+        block: the program.
+        inputs: the names of its inputs, which are never bound again.
+    """
+    written: set[str] = set()
+    _follow(block, {name: frozenset((name,)) for name in inputs}, written)
+    return written
+
+
+def _follow(block: Block, origins: Origins, written: set[str]) -> Origins:
+    """Run a block on the sets of inputs that each variable may share memory with, and return these at its end."""
+    origins = dict(origins)
+    for stmt in block:
+        if isinstance(stmt, Let):
+            base = base_of(stmt.value)
+            origins[stmt.name] = frozenset() if base is None else origins.get(base.name, frozenset())
+        elif isinstance(stmt, Set):
+            written |= origins.get(stmt.base.name, frozenset())
+        elif isinstance(stmt, If):
+            origins = _either(_follow(stmt.then, origins, written), _follow(stmt.other, origins, written))
+        elif isinstance(stmt, (For, While)):
+            before: Origins | None = None
+            while origins != before:
+                before = origins
+                origins = _either(origins, _follow(stmt.body, origins, written))
+        else:
+            for name in assigned(stmt):
+                origins[name] = frozenset()
+    return origins
+
+
+def _either(one: Origins, other: Origins) -> Origins:
+    return {name: one.get(name, frozenset()) | other.get(name, frozenset()) for name in {*one, *other}}

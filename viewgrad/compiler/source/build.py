@@ -23,10 +23,10 @@ from ..backends.array_runtime import CAREFUL
 from ..backends.scalar_runtime import FUNCTIONS, MATH, NATIVE
 from . import runtime
 from .adjoint import adjoint
-from .aliases import base_of, roots_of
+from .aliases import base_of, roots_of, written_inputs
 from .bounds import with_bounds
 from .definitions import Definitions
-from .ir import Let, Set, Var, program_text, statements
+from .ir import Let, Var, program_text, statements
 from .kinds import Arr
 from .objects import Input
 from .read import Source
@@ -88,10 +88,8 @@ def build(source: Source, wanted: Sequence[int], executor: str, wraps: bool, low
     inputs = source.inputs
     names = [each.name for each in inputs]
     roots = roots_of(source.body)
-    mutated = sorted({
-        number for number, name in enumerate(names) for stmt in statements(source.body)
-        if isinstance(stmt, Set) and roots.get(stmt.base.name, stmt.base.name) == roots.get(name, name)
-    })
+    changed = written_inputs(source.body, names)
+    mutated = [number for number, name in enumerate(names) if name in changed]
     results = list(dict.fromkeys(leaf.name for leaf in leaves_of(source.result) if isinstance(leaf, Var)))
     _check_results(source, results, roots)
     taken = set(kinds)

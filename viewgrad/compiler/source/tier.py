@@ -13,8 +13,10 @@ import numpy as np
 
 from ...autograd.api import grad as eager_grad
 from ...tensor.modes import GRAD, no_grad
-from ...tensor.tensor import Tensor, as_scalar, from_array
+from ...tensor.tensor import Tensor, as_scalar, from_array, root_of
 from ...trace.tracing.error_modes import raises_errors
+from ...views.geometry import overlaps_itself
+from ...views.meta import CreationMeta
 from ..guards.call_signature import share_memory
 from ..guards.closure_walk import user_function
 from .build import Program, build
@@ -116,7 +118,7 @@ class SourceTier:
         wanted = tuple([n for n, value in enumerate(values)
                         if is_recording and type(value) is Tensor and value.requires_grad])
         program = self._program(entry, wanted)
-        if program is None:
+        if program is None or not all(_is_writable(values[n], is_recording) for n in program.mutated):
             return MISSED
         if self.check and wanted not in entry.checked:
             return self._first(entry, program, wanted, args, keywords, values, arrays)
@@ -565,6 +567,21 @@ class _Tapes:
                 return again(*seeds)
 
         return outputs, pull
+
+
+def _is_writable(value: Any, is_recording: bool) -> bool:
+    """Return whether an argument can be written to as a whole, so that a program may do it.
+
+    Arguments:
+        value: the argument, an array or a tensor.
+        is_recording: whether the mode is grad mode.
+    """
+    if type(value) is not Tensor:
+        return bool(value.flags.writeable)
+    view, array = value._view, value._array
+    if overlaps_itself(array) or (view is not None and view.creation is not CreationMeta.DEFAULT):
+        return False
+    return not (is_recording and value.requires_grad and root_of(value).is_leaf)
 
 
 def _kind_key(value: Any) -> Any:
