@@ -272,6 +272,32 @@ def test_arguments_are_written_to():
     onp.testing.assert_array_equal(plain, [4.0, 4.0, 9.0])
 
 
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_results_share_no_memory_with_the_reverse_part(executor):
+    def f(x):
+        y = x * 1.0
+        for i in range(1, len(x)):
+            y[i] = y[i] * y[i - 1] * y[i]
+        return y
+
+    def g(x):
+        return np.exp(x)
+
+    for each in (f, g):
+        c = compiled(each, executor=executor)
+        for _ in range(3):
+            x = vg.Tensor([1.0, 0.5, 2.0, 1.5], requires_grad=True)
+            value, expected = c(x), each(x)
+            value.sum().backward(retain_graph=True)
+            onp.testing.assert_allclose(value.detach().numpy(), expected.detach().numpy())  # as it was
+            value[1] = 100.0
+            (found,), (wanted,) = [vg.autograd.grad(v.sum(), [x]) for v in (c(x), each(x))]
+            onp.testing.assert_allclose(found.numpy(), wanted.numpy())
+            expected[1] = 100.0
+            (found,), (wanted,) = [vg.autograd.grad(v.sum(), [x]) for v in (value, expected)]
+            onp.testing.assert_allclose(found.numpy(), wanted.numpy())
+
+
 def copied_first(x, k):
     x = x.copy()
     for _ in range(2):

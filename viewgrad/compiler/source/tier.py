@@ -225,9 +225,15 @@ class SourceTier:
         source = program.source
         tensors: list[Any] = []
         kinds = [source.kinds[name] for name in program.results]
-        for value, kind in zip(outputs, [*kinds, *[source.inputs[n].kind for n in program.mutated]]):
-            tensors.append(from_array(np.asarray(value, kind.dtype)))
-        if program.wanted and pullback is not None:
+        is_differentiated = bool(program.wanted) and pullback is not None
+        for number, (value, kind) in enumerate(
+            zip(outputs, [*kinds, *[source.inputs[n].kind for n in program.mutated]])
+        ):
+            array = np.asarray(value, kind.dtype)
+            if is_differentiated and array is value and number < len(kinds):
+                array = array.copy()  # the reverse part reads the program's own array, and restores what it was before
+            tensors.append(from_array(array))
+        if is_differentiated:
             names = [*program.results, *[source.inputs[n].name for n in program.mutated]]
             has_history = [name in program.active for name in names]
             replay = self._replay(program, args, keywords)
