@@ -233,7 +233,7 @@ def test_writes_that_are_not_made(name):
     before, after = references(act)
 
     def run(state):
-        return vg.func.functionalize(lambda: act(state))()
+        return vg.func.functionalize(lambda: act(state), adopt=False)()
 
     for state, where in interruptions(State, run, stride=11):
         assert_right_or_refused(state, before, after, where)

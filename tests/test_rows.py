@@ -52,7 +52,9 @@ def check(sample, only):
         if len(operator.signature.outputs) == 1 or not isinstance(failure.__cause__, DifferentiabilityError):
             raise
     else:
-        assert sum(report.examples.values()) > 0 and not report.notices
+        # Decompositions may refuse second derivatives, which is noted.
+        notices = [notice for notice in report.notices if "DifferentiabilityError" not in notice]
+        assert sum(report.examples.values()) > 0 and not notices
 
 
 @over(DIFFERENTIABLE)

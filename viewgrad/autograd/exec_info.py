@@ -59,8 +59,7 @@ def _lead_elsewhere(roots: Sequence[Any], targets: set[Node]) -> bool:
     while stack:
         node = stack.pop()
         kind = type(node)
-        # Without edges, a node is an input of a transform around this run.
-        if kind is AccumulateGrad or (kind is not ScalarOfTwo and kind is not Edge and not any(node.edges)):
+        if kind is AccumulateGrad or (kind is not Edge and kind.is_transform_input and not any(node.edges)):
             if node not in targets:
                 return True
             continue

@@ -59,6 +59,7 @@ class PrimalBackward(Node):
     __slots__ = ("edge", "over")
 
     kind: ClassVar[int] = ONE
+    is_transform_input: ClassVar[bool] = True
     edges = ONE_EDGE
 
     edge: OptionalEdge

@@ -58,6 +58,7 @@ class Node:
     inplace: ClassVar[bool] = False  # whether the step wrote over its first input
     saved_names: ClassVar[tuple[str, ...]] = ()
     whole: ClassVar[bool] = False  # whether the step is a whole program, and makes new arrays that nobody else holds
+    is_transform_input: ClassVar[bool] = False  # whether a transform takes a gradient here
 
     edges: tuple[OptionalEdge, ...]
     hooks: NodeHooks | None
