@@ -7,6 +7,7 @@ what goes beyond: which NumPy function a row means, what it refuses, where nothi
 
 import contextlib
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -42,6 +43,12 @@ FIRST, LAST = map(PROPERTIES.index, ("arguments are not modified", "nothing is l
 CIRCUMSTANCES = PROPERTIES[FIRST:LAST]
 
 
+def unexpected(report):
+    """Return the notices of a report but those of backward passes that refuse singular matrices and equal values."""
+    refusal = re.compile("backward raises errors.*(Differentiability|LinAlg)Error")
+    return [notice for notice in report.notices if not refusal.search(notice)]
+
+
 def check(sample, only):
     """Nothing is wrong at a sample; the vectors of complex decompositions have arbitrary phases, and may be refused."""
     operator = sample.operator
@@ -52,9 +59,7 @@ def check(sample, only):
         if len(operator.signature.outputs) == 1 or not isinstance(failure.__cause__, DifferentiabilityError):
             raise
     else:
-        # Decompositions may refuse second derivatives, which is noted.
-        notices = [notice for notice in report.notices if "DifferentiabilityError" not in notice]
-        assert sum(report.examples.values()) > 0 and not notices
+        assert sum(report.examples.values()) > 0 and not unexpected(report)
 
 
 @over(DIFFERENTIABLE)
@@ -66,7 +71,7 @@ def test_first_derivatives_at_one_sample(operator):
 def test_values_and_derivatives(operator):
     """At every sample, with real and with complex numbers."""
     report = check_operator(operator, only=DERIVATIVES)
-    assert report.examples["gradients"] and report.examples["forward mode"] and not report.notices
+    assert report.examples["gradients"] and report.examples["forward mode"] and not unexpected(report)
     assert report.examples["gradients"] + report.refused.get("complex numbers", 0) == len(
         samples_in_each_kind(operator)
     )
