@@ -6,6 +6,8 @@ Each is run in a namespace of its own, in which `state` is a list that outlives 
 from __future__ import annotations
 
 import functools
+import itertools
+import linecache
 
 MODULE = "import types\nm = types.ModuleType({name!r})\nm.__file__ = '/home/user/{name}.py'\n"
 MODULE += "exec(compile({source!r}, m.__file__, 'exec'), m.__dict__)\n"
@@ -269,18 +271,26 @@ WAYS = {
 }  # fmt: skip
 
 
-def program(kind, way="directly"):
+_numbers = itertools.count()
+
+
+def program(kind, way="directly", has_source=False):
     """A function of a tensor that depends on captured state, and a function that changes the state.
 
     Arguments:
         kind: a key of `KINDS`.
         way: a key of `WAYS`.
+        has_source: whether Python finds the source of the function.
     """
     setup, number, change = KINDS[kind]
     more, call = WAYS[way]
     namespace = {"__name__": "a_users_program"}
     source = f"{setup}\ndef number(): return {number}\n{more}\ndef scaled(x): return x * {call}\n"
-    exec(compile(source, "/home/user/program.py", "exec", dont_inherit=True), namespace)
+    file = "/home/user/program.py"
+    if has_source:
+        file = f"/home/user/program_{next(_numbers)}.py"
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    exec(compile(source, file, "exec", dont_inherit=True), namespace)
     return namespace["scaled"], functools.partial(exec, change, namespace)
 
 

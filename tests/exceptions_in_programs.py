@@ -23,9 +23,9 @@ def outcome(function, point, kind=float):
     return np.round(y.detach(), 6).tolist(), 0.0 if slope is None else np.round(slope, 6).tolist()
 
 
-def check_compiled(function, points, executor="python"):
+def check_compiled(function, points, executor="python", specialize=None):
     """Check that a compiled function gives what the function does, point by point."""
-    compiled = vg.compile(function, executor=executor)
+    compiled = vg.compile(function, executor=executor, specialize=specialize)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for point in points:

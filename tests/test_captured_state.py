@@ -33,9 +33,9 @@ def restored():
     reset()
 
 
-def check(kind, way="directly", warm=4, adopt=False):
-    function, change = program(kind, way)
-    compiled, x = vg.compile(function, executor="python", adopt=adopt), vg.ones(1)
+def check(kind, way="directly", warm=4, adopt=False, specialize=True, executor="python"):
+    function, change = program(kind, way, has_source=not specialize)
+    compiled, x = vg.compile(function, executor=executor, adopt=adopt, specialize=specialize), vg.ones(1)
     for _ in range(warm):
         before = compiled(x).item()
     change()
@@ -45,9 +45,10 @@ def check(kind, way="directly", warm=4, adopt=False):
     return compiled, before, found
 
 
+@pytest.mark.parametrize("specialize", [True, False], ids=["traces", "source"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_change_of_captured_state_is_noticed(kind):
-    _, before, found = check(kind)
+def test_a_change_of_captured_state_is_noticed(kind, specialize):
+    _, before, found = check(kind, specialize=specialize)
     assert before != found  # otherwise nothing was tried
 
 
@@ -97,7 +98,31 @@ def test_more_drawn_ways_to_captured_state(seed):
 
 def _check_drawn(seed):
     rng = random.Random(seed)
-    check(rng.choice(list(KINDS)), rng.choice(list(WAYS)), rng.randint(2, 5))
+    kind, way, warm = rng.choice(list(KINDS)), rng.choice(list(WAYS)), rng.randint(2, 5)
+    check(kind, way, warm)
+    check(kind, way, warm, specialize=False)
+
+
+@pytest.mark.slow
+@pytest.mark.numba
+@pytest.mark.parametrize("kind", list(KINDS)[::4])
+def test_native_programs_notice_a_change_of_captured_state(kind):
+    check(kind, specialize=False, executor="numba")
+
+
+@pytest.mark.parametrize("kind", ["module like profile", "attribute of an instance", "default", "cell", "named tuple"])
+def test_programs_from_source_are_guarded(kind):
+    compiled, _, _ = check("list in a named tuple" if kind == "named tuple" else kind, specialize=False)
+    assert "compiled from its source" in compiled.explain(), compiled.explain()
+
+
+NUMBERS = iter([1.0, 2.0])
+
+
+def test_what_cannot_be_guarded_is_not_compiled_from_source():
+    compiled = vg.compile(lambda x: x * 2.0 if NUMBERS is not None else x, executor="python", specialize=False)
+    assert compiled(np.ones(1)).tolist() == [2.0]
+    assert "not compiled from its source: it captures an iterator" in compiled.explain(), compiled.explain()
 
 
 @pytest.mark.parametrize(

@@ -443,6 +443,121 @@ def test_captured_floats_and_tensors_are_read_again(monkeypatch):
     assert len(programs_of(c)) == 2
 
 
+def test_captured_arrays_and_attributes_that_change_need_no_other_program():
+    class Settings:
+        rate = 1.0
+
+    settings, tables = Settings(), {"one": [onp.ones(2), onp.ones(2)]}
+    settings.rate = 2.0
+
+    def f(x):
+        return (x * settings.rate * tables["one"][1][0]).sum()
+
+    c = compiled(f, executor="python")
+    for n in range(1, 20):
+        settings.rate, tables["one"][1] = float(n), onp.full(2, n + 1.0)
+        assert c(onp.ones(n)) == f(onp.ones(n))
+    assert len(programs_of(c)) == 1
+
+
+def test_functions_and_objects_among_the_arguments_are_guarded():
+    class Scale:
+        def __init__(self, factor):
+            self.factor, self.parts = factor, [1.0]
+
+        def of(self, x):
+            return x * self.factor * len(self.parts)
+
+    def f(x, g):
+        return g(x).sum()
+
+    factors = [2.0]
+    scale, other = Scale(2.0), Scale(3.0)
+    double, triple = (lambda x: x * factors[0]), (lambda x: x * 3.0)
+    c, x = compiled(f, executor="python"), onp.ones(2)
+    for g in (double, double, triple, double, scale.of, other.of, other.of):
+        assert c(x, g) == f(x, g)
+    factors.append(1.0)
+    factors[0] = 4.0
+    other.parts.append(1.0)
+    assert c(x, double) == f(x, double)
+    assert c(x, other.of) == f(x, other.of)
+    method, m = (lambda x, s: s.of(x).sum()), compiled(lambda x, s: s.of(x).sum(), executor="python")
+    for each in (scale, scale, other, scale):
+        assert m(x, each) == method(x, each)
+    scale.parts.append(2.0)
+    assert m(x, scale) == method(x, scale)
+    scale.of = lambda x: x * 100.0
+    assert m(x, scale) == method(x, scale)
+
+
+def test_code_of_the_user_is_not_run_while_a_function_is_read():
+    drawn = iter(range(1, 1000))
+
+    class Odd:
+        def __getitem__(self, key):
+            return float(next(drawn))
+
+        __add__ = __float__ = __getattr__ = lambda self, *_: float(next(drawn))
+        __bool__ = lambda self: next(drawn) % 2 == 0
+        __len__ = lambda self: 1
+
+    class Reading:
+        __get__ = lambda self, *_: float(next(drawn))
+
+    class Holder:
+        read = Reading()
+
+    odd, holder = Odd(), Holder()
+    for f in (
+        lambda x: x * odd[0], lambda x: x * (odd + 1), lambda x: x * float(odd), lambda x: x if odd else x * 2.0,
+        lambda x: x * odd.any, lambda x: x * holder.read, lambda x: x * Holder.read,
+    ):  # fmt: skip
+        c = compiled(f, executor="python", check=False)
+        results = [c(onp.ones(1)).item() for _ in range(6)]
+        assert len(set(results)) > 1, c.explain()
+        assert not c.tier.takes
+
+
+def test_a_text_that_is_put_together_is_not_known():
+    kind = 3
+
+    def f(x):
+        return x * 2.0 if f"{kind}" == "3" else x
+
+    assert compiled(f, executor="python")(onp.ones(1)).tolist() == [2.0]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_exceptions_of_values_that_are_not_used_are_raised(executor):
+    def indexed(x):
+        x[5]
+        return x * 2.0
+
+    def inverted(x):
+        np.linalg.inv(x.reshape(1, 1) if len(x) == 1 else np.eye(2))
+        return x * 2.0
+
+    def missing(x):
+        return x if Settings.missing is None else x * 2.0
+
+    class Settings:
+        pass
+
+    c = compiled(indexed, executor=executor)
+    for _ in range(2):
+        assert c(onp.ones(6)).tolist() == [2.0] * 6
+    with pytest.raises(IndexError):
+        c(onp.ones(5))
+    c = compiled(inverted, executor=executor)
+    for _ in range(2):
+        assert c(onp.ones(1)).tolist() == [2.0]
+    with pytest.raises(onp.linalg.LinAlgError):
+        c(onp.zeros(1))
+    with pytest.raises(AttributeError):
+        compiled(missing, executor=executor, check=False)(onp.ones(1))
+
+
 def test_methods_closures_lambdas_and_nested_functions_are_read_in_place():
     class Model:
         def __init__(self, scale):

@@ -13,7 +13,7 @@ import operator
 import random
 import types
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +27,8 @@ __all__ = ["ClosureGuard", "random_state"]
 COPIED: Final = (set, deque, bytearray, array.array)  # which are compared with a copy
 COUNTED: Final = (list,)  # of which the length is compared
 KEYED: Final = (dict, types.MappingProxyType)  # of which the keys are compared
+INPUTS: Final = (Tensor, np.ndarray, np.generic, float)  # what inputs of programs may be
+FREE: Final = object()  # what is kept of inputs, which are not compared
 
 
 class ClosureGuard:
@@ -35,18 +37,30 @@ class ClosureGuard:
     Arguments:
         function: the function.
         arguments: what is neither a tensor nor an array nor a number among its arguments: functions, objects.
+        inputs: the places of arrays and floats that are not compared, since they are looked up at each call: the
+            address of what holds one, and the key, the attribute or None (of a cell).
     """
 
-    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, function: Callable[..., Any], arguments: Sequence[Any] = (), inputs: Collection[tuple[int, Any]] = ()
+    ) -> None:
         self.function = function
         self.arguments = arguments
-        self._keep(list(things_seen(function, arguments)))
+        seen = list(things_seen(function, arguments))
+        self.free: frozenset[str] = _paths_at(seen, inputs) if inputs else frozenset()
+        self._keep(seen)
 
     def _keep(self, seen: list[Seen]) -> None:
+        self.kept = [FREE if each.path in self.free else _kept(each.value) for each in seen]
         self.seen = seen
-        self.kept = [_kept(each.value) for each in seen]
+        if self.free:
+            seen = [each for each in seen if each.path not in self.free]
+        self._look_up(seen, [kept for kept in self.kept if kept is not FREE])
+
+    def _look_up(self, seen: list[Seen], all_kept: list[Any]) -> None:
+        """Prepare the comparison of what was seen, in order of its cost."""
         self.contents = [
-            (kept, each.value) for kept, each in zip(self.kept, seen)
+            (kept, each.value) for kept, each in zip(all_kept, seen)
             if isinstance(each.value, (np.ndarray, *COUNTED, *KEYED, *COPIED)) and type(kept) is tuple
         ]
         owners: dict[int, tuple[Any, list[Any], list[Any]]] = {}
@@ -171,7 +185,20 @@ def _kept(value: Any) -> Any:
     return value
 
 
+def _paths_at(seen: Sequence[Seen], places: Collection[tuple[int, Any]]) -> frozenset[str]:
+    """Return the paths of what is seen at some places and nowhere else."""
+    found: set[str] = set()
+    others: set[str] = set()
+    for each in seen:
+        key = None if each.how == CELL else each.key
+        is_at = each.how != FIXED and isinstance(each.value, INPUTS) and (id(each.owner), key) in places
+        (found if is_at else others).add(each.path)
+    return frozenset(found - others)
+
+
 def _same(before: Any, now: Any) -> bool:
+    if before is FREE:
+        return isinstance(now, INPUTS)
     if isinstance(now, Tensor):
         return isinstance(before, Tensor)
     if isinstance(now, np.ndarray):

@@ -33,7 +33,7 @@ from .ir import (
 )
 from .kinds import BOOL, INT, Arr, Kind, Num, joined, kind_of, kind_of_operator, sample
 from .library import ALIASES, CREATORS, MATH, PURE, ROWS, VIEWS, row_of
-from .values import Rec, Static, Tup, as_expr, kind_name
+from .values import Rec, Static, Tup, as_expr, is_identity, is_plain, kind_name
 
 __all__ = [
     "Iteration", "arithmetic", "attribute", "comparison", "enumerated", "get", "indexed", "item", "library", "method",
@@ -57,6 +57,10 @@ FOLDED: Final[dict[str, Callable[..., Any]]] = {
 def arithmetic(out: Emitter, name: str, *values: Any) -> Any:
     """The result of one of Python's operators."""
     if all(isinstance(value, Static) for value in values):
+        if not all(is_plain(value.value) for value in values) and not (
+            name in ("equal", "not_equal") and all(is_identity(value.value) for value in values)
+        ):
+            raise out.refused(f"an operator of {', '.join(map(kind_name, values))}")
         try:
             return Static(FOLDED[name](*[value.value for value in values]))
         except Exception as error:
@@ -142,12 +146,13 @@ def comparison(out: Emitter, node: ast.cmpop, left: Any, right: Any, names: dict
 
 def _contains(out: Emitter, item: Any, container: Any) -> bool:
     """Whether a known object is in a known container."""
-    if isinstance(item, Static):
+    if isinstance(item, Static) and is_plain(item.value):
         if isinstance(container, Tup) and all(isinstance(each, Static) for each in container.items):
-            return item.value in [each.value for each in container.items]
+            if all(is_plain(each.value) for each in container.items):
+                return item.value in [each.value for each in container.items]
         if isinstance(container, Rec) and container.cls is dict:
             return item.value in container.fields
-        if isinstance(container, Static):
+        if isinstance(container, Static) and is_plain(container.value):
             return item.value in container.value
     raise out.refused("`in` of values that are not known")
 
@@ -280,6 +285,8 @@ def item(out: Emitter, base: Any, items: Sequence[Any], node: Any) -> Any:
     """What a subscript means."""
     if isinstance(base, Static):
         if len(items) == 1 and isinstance(items[0], Static):
+            if not is_plain(items[0].value) or not (is_plain(base.value) or type(base.value) in (tuple, list, dict)):
+                raise out.refused(f"an item of {kind_name(base)}", node)
             try:
                 return Static(base.value[items[0].value])
             except Exception as error:
@@ -459,7 +466,7 @@ def library(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
 
 def _folded(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     function = getattr(np, short, None)
-    if function is None or keywords:
+    if function is None or keywords or not all(is_plain(arg.value) for arg in args):
         raise out.refused(f"{short} of known numbers")
     with np.errstate(all="ignore"):
         try:
@@ -835,7 +842,9 @@ def _len(out: Emitter, args: list[Any]) -> Any:
 
 def _abs(out: Emitter, args: list[Any]) -> Any:
     (value,) = args
-    return Static(abs(value.value)) if isinstance(value, Static) else arithmetic(out, "abs", value)
+    if isinstance(value, Static):
+        return Static(abs(value.value)) if is_plain(value.value) else None
+    return arithmetic(out, "abs", value)
 
 
 def _extreme(name: str) -> Callable[[Emitter, list[Any]], Any]:
@@ -863,6 +872,8 @@ def _cast(name: str) -> Callable[[Emitter, list[Any]], Any]:
         (value,) = args
         if not isinstance(value, Static):
             return _number_of(out, name, value)
+        if not is_plain(value.value):
+            return None
         try:
             return Static({"int": int, "float": float, "bool": bool}[name](value.value))
         except Exception as error:
@@ -896,7 +907,7 @@ def _every(name: str) -> Callable[[Emitter, list[Any]], Any]:
 
 
 def _round(out: Emitter, args: list[Any]) -> Any:
-    if all(isinstance(arg, Static) for arg in args):
+    if all(isinstance(arg, Static) and is_plain(arg.value) for arg in args):
         return Static(round(*[arg.value for arg in args]))
     return None
 
@@ -933,7 +944,7 @@ def _number_of(out: Emitter, name: str, value: Any) -> Any:
 
 def _extremum(out: Emitter, name: str, values: Sequence[Any]) -> Any:
     """Python's `max` or `min`: one of the values."""
-    if all(isinstance(value, Static) for value in values):
+    if all(isinstance(value, Static) and is_plain(value.value) for value in values):
         return Static({"min": min, "max": max}[name](value.value for value in values))
     exprs = [as_expr(value) for value in values]
     if any(expr is None or not is_number(expr) or expr.kind.dtype not in "?ld" for expr in exprs):
@@ -955,7 +966,7 @@ def _of_math(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any])
     """A function of `math`."""
     if keywords:
         raise out.refused(f"math.{name} with keywords")
-    if all(isinstance(arg, Static) for arg in args):
+    if all(isinstance(arg, Static) and is_plain(arg.value) for arg in args):
         try:
             return Static(getattr(math, name)(*[arg.value for arg in args]))
         except Exception as error:

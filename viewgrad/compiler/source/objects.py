@@ -6,12 +6,14 @@ modules and classes are known, and must stay what they are.
 
 from __future__ import annotations
 
+import functools
 import types
 from typing import Any, Final
 
 import attrs
 import numpy as np
 
+from ..guards.libraries import is_library_class, is_library_module
 from .emitting import Emitter
 from .ir import Var
 from .kinds import INT, Kind, Num, kind_of
@@ -79,6 +81,23 @@ def record_fields(kind: type) -> list[str] | None:
         return [field.name for field in attrs.fields(kind)]
     found = getattr(kind, "__dataclass_fields__", None)
     return None if found is None else list(found)
+
+
+def runs_code(value: Any, name: str) -> bool:
+    """Return whether looking an attribute up runs code of the user, properties aside."""
+    kind = type(value)
+    plain: Any = type.__getattribute__ if isinstance(value, type) else object.__getattribute__
+    if kind.__getattribute__ is not plain and not is_library_class(kind):
+        return True
+    classes = (*value.__mro__, *kind.__mro__) if isinstance(value, type) else kind.__mro__
+    found = [vars(each)[name] for each in classes if name in vars(each)]
+    if not found:
+        return hasattr(kind, "__getattr__") and name not in getattr(value, "__dict__", ())
+    member = found[0]
+    if isinstance(member, functools.cached_property):
+        return name not in getattr(value, "__dict__", ())
+    descriptor = type(member)
+    return hasattr(descriptor, "__get__") and not is_library_class(descriptor)
 
 
 class ObjectReader(Emitter):
@@ -176,8 +195,8 @@ class ObjectReader(Emitter):
         if path is None:
             path = Path(value, False)
         if isinstance(value, types.ModuleType):
-            if name not in vars(value) and not hasattr(value, name):
-                raise self.refused(f"{value.__name__} has no {name}")
+            if name not in vars(value) and not (is_library_module(value) and hasattr(value, name)):
+                raise self.refused(f"{value.__name__} has no {name} of its own")
             return self.object(getattr(value, name), path.to("attr", name), name)
         if isinstance(value, (np.dtype, str, bytes)) or library_name(value) is not None:
             try:
@@ -187,11 +206,15 @@ class ObjectReader(Emitter):
         kind = type(value)
         own = getattr(value, "__dict__", {})
         member = next((vars(each)[name] for each in kind.__mro__ if name in vars(each)), None)
+        if runs_code(value, name):
+            raise self.refused(f"{name} of a {kind.__name__} is computed when it is looked up")
         if isinstance(member, property):
             self.guard(member, Path(kind, False).to("attr", name))
             return Getter(member.fget)
         if isinstance(value, type) and not isinstance(own, dict):
-            return self.object(getattr(value, name, None), path.to("attr", name), name)
+            if not hasattr(value, name):
+                raise self.refused(f"{value.__name__} has no attribute {name}")
+            return self.object(getattr(value, name), path.to("attr", name), name)
         if name not in own and isinstance(member, types.FunctionType):
             self.guard(member, Path(kind, False).to("attr", name))
             return Static(getattr(value, name), path.to("attr", name))

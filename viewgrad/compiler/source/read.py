@@ -43,7 +43,22 @@ from .ir import (
 from .kinds import BOOL, INT, Arr, Kind, Num, joined, kind_of_operator
 from .library import library_name
 from .objects import PLAIN, Getter, Guard, Input, ObjectReader, record_fields
-from .values import CONFLICT, Fn, Maybe, Path, Rec, Refused, Static, Tup, as_expr, joined_values, kind_name
+from .values import (
+    CONFLICT,
+    TEXT,
+    Fn,
+    Maybe,
+    Path,
+    Rec,
+    Refused,
+    Static,
+    Tup,
+    as_expr,
+    is_plain,
+    joined_values,
+    kind_name,
+    leaves_of,
+)  # fmt: skip
 
 __all__ = ["Guard", "Input", "NeedStatic", "Reader", "Source"]
 
@@ -488,7 +503,10 @@ class Reader(ObjectReader):
     def on_Expr(self, scope: Scope, stmt: ast.Expr) -> None:
         """A call for its effect, or a docstring."""
         if not isinstance(stmt.value, ast.Constant):
-            self.value(scope, stmt.value)
+            found = self.value(scope, stmt.value)
+            for leaf in leaves_of(found):
+                if isinstance(leaf, (Call, Get)):  # which may raise
+                    self.temporary(leaf)
 
     def on_Assign(self, scope: Scope, stmt: ast.Assign) -> None:
         """An assignment."""
@@ -870,14 +888,14 @@ class Reader(ObjectReader):
         fields = {}
         for key, value in zip(node.keys, node.values):
             known = None if key is None else self.value(scope, key)
-            if not isinstance(known, Static):
+            if not isinstance(known, Static) or not is_plain(known.value):
                 raise self.refused("a dict whose keys are not known", node)
             fields[known.value] = self.held(self.value(scope, value))
         return Rec(fields)
 
     def of_JoinedStr(self, scope: Scope, node: ast.JoinedStr) -> Any:
         """A text, which is of no use here."""
-        return Static("text")
+        return TEXT
 
     def of_Lambda(self, scope: Scope, node: ast.Lambda) -> Any:
         """A lambda."""
@@ -1257,6 +1275,8 @@ class Reader(ObjectReader):
     def truth(self, value: Any, node: Any) -> Any:
         """The truth of a value: a bool, or an expression."""
         if isinstance(value, Static):
+            if not is_plain(value.value) and not _is_true_by_default(type(value.value)):
+                raise self.refused(f"the truth of {kind_name(value)}", node)
             return bool(value.value)
         if isinstance(value, Tup):
             return bool(value.items)
@@ -1270,6 +1290,12 @@ class Reader(ObjectReader):
         if expr.kind.dtype == "?":
             return expr
         return Op("not_equal", (expr, Const(0, INT)), kind_of_operator("not_equal", (expr.kind, INT)))
+
+
+def _is_true_by_default(kind: type) -> bool:
+    """Whether the objects of a class are true because it does not say when they are."""
+    return not hasattr(kind, "__bool__") and not hasattr(kind, "__len__")
+
 
 def parameter_names(function: Any) -> list[str]:
     """The names of the positional parameters of a function, as far as they are known."""

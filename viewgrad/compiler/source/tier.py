@@ -18,15 +18,17 @@ from ...trace.tracing.error_modes import raises_errors
 from ...views.geometry import overlaps_itself
 from ...views.meta import CreationMeta
 from ..guards.call_signature import share_memory
+from ..guards.closure_guard import ClosureGuard
 from ..guards.closure_walk import user_function
 from .build import Program, build
+from .functions import users_function
 from .ir import Var
 from .kinds import Arr, Num
 from .node import outputs_of
 from .objects import Input, record_fields
 from .read import Reader, Source
 from .runtime import GiveUp
-from .values import Rec, Refused, Static, Tup
+from .values import Path, Rec, Refused, Static, Tup
 
 __all__ = ["MISSED", "SourceTier"]
 
@@ -35,7 +37,10 @@ TAPE: Final = 1 << 12  # entries to begin with
 MOST: Final = 8  # programs for one kind of arguments, for other captured state
 DEFECT: Final = "a defect of the source compiler"
 MOST_KINDS: Final = 64  # of arguments; strings among them are parts of the kind
+WEAK: Final = {"?": bool, "l": int, "d": float}  # the classes of Python's numbers
 PATIENCE: Final = 8  # runs in a row that may be in vain
+LEAVES: Final = frozenset({Tensor, np.ndarray, bool, int, float, str, type(None)})  # whose kinds say all
+BY_VALUE: Final = (slice, range, bytes, complex)
 Array = np.ndarray[Any, Any]
 
 
@@ -45,6 +50,8 @@ class Entry:
 
     Attributes:
         source: what was read.
+        guard: the captured state, without what is an input.
+        objects: the functions and objects among the arguments, which must be the same.
         reason: why there is none.
         programs: by which inputs have gradients, and how they were built.
         wraps: whether indices may be negative.
@@ -58,6 +65,8 @@ class Entry:
 
     source: Source | None
     reason: str = ""
+    guard: ClosureGuard | None = None
+    objects: Sequence[Any] = ()
     programs: dict[Any, Program] = attrs.Factory(dict)
     wraps: bool = False
     lowers: bool = True
@@ -134,7 +143,7 @@ class SourceTier:
         Returns:
             Whether the value is a scalar, its array, and the gradients.
         """
-        found = self._differentiated(args, numbers) if self.is_on else None
+        found = self._differentiated(args, numbers) if self.is_on and not raises_errors() else None
         if found is None:
             return None
         entry, source, arrays, wanted = found
@@ -411,22 +420,34 @@ class SourceTier:
 
     def _read(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Entry:
         try:
-            source = Reader().source(user_function(self.function), args, keywords)
+            function = users_function(user_function(self.function))
+            source = Reader().source(function, args, keywords)
+            given = (*args, *keywords.values())
+            objects = [each for value in given for each in _objects_in(value)]
+            classes = [each for value in given for each in _classes_in(value)]
+            guard = ClosureGuard(function, [*objects, *classes], _places(source.inputs, given))
         except Refused as error:
             where = f"line {error.line}: " if error.line else ""
             return Entry(None, f"{where}{error.reason}")
         except Exception as error:
             return Entry(None, f"{DEFECT}: {type(error).__name__}: {error}")
-        return Entry(source)
+        reason = _why_unguarded(guard)
+        if reason is not None:
+            return Entry(None, reason)
+        return Entry(source, "", guard, objects)
 
     def _holds(self, entry: Entry, given: Sequence[Any]) -> bool:
         """Whether what is captured is as it was."""
-        if entry.source is None:
+        if entry.source is None or entry.guard is None:
             return True
+        if entry.objects:
+            now = [each for value in given for each in _objects_in(value)]
+            if len(now) != len(entry.objects) or not all(map(_is_same, now, entry.objects)):
+                return False
         for guard in entry.source.guards:
             if not guard.holds(given):
                 return False
-        return True
+        return entry.guard.unchanged()
 
     def _program(self, entry: Entry, wanted: tuple[int, ...]) -> Program | None:
         program = entry.programs.get((wanted, entry.wraps, entry.lowers))
@@ -474,6 +495,8 @@ class SourceTier:
                 array = array[()]
             elif kind.weak:
                 if type(array) not in (bool, int, float):
+                    return None
+                if not each.path.is_argument and type(array) is not WEAK[kind.dtype]:
                     return None
                 if type(array) is int and not -(2**62) < array < 2**62:
                     return None
@@ -617,6 +640,63 @@ def _kind_key(value: Any) -> Any:
         items = tuple([_kind_key(getattr(value, field)) for field in fields])
         return None if None in items else (kind, items)
     return "object", kind
+
+
+def _parts(value: Any) -> list[Any] | None:
+    """The parts of a container or record among the arguments; None for others."""
+    kind = type(value)
+    if kind in (tuple, list) or hasattr(kind, "_fields"):
+        return list(value)
+    if kind is dict:
+        return list(value.values())
+    fields = None if isinstance(value, (Tensor, type)) else record_fields(kind)
+    return None if fields is None else [getattr(value, name) for name in fields]
+
+
+def _objects_in(value: Any) -> list[Any]:
+    """The functions, classes and objects in an argument, whose kind does not say what they do."""
+    if type(value) in LEAVES or isinstance(value, np.generic):
+        return []
+    parts = _parts(value)
+    return [value] if parts is None else [each for part in parts for each in _objects_in(part)]
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether an argument is what it was."""
+    return one is other or (type(one) is type(other) and type(one) in BY_VALUE and repr(one) == repr(other))
+
+
+def _classes_in(value: Any) -> list[type]:
+    """The classes of the records and named tuples in an argument."""
+    parts = None if type(value) in LEAVES else _parts(value)
+    if parts is None:
+        return []
+    own = [] if type(value) in (tuple, list, dict) else [type(value)]
+    return own + [each for part in parts for each in _classes_in(part)]
+
+
+def _places(inputs: Sequence[Input], given: Sequence[Any]) -> set[tuple[int, Any]]:
+    """Where inputs are that are no arguments: the address of what holds each, and its key there."""
+    found: set[tuple[int, Any]] = set()
+    for each in inputs:
+        if not each.path.steps:
+            continue
+        *before, (how, key) = each.path.steps
+        owner = Path(each.path.root, each.path.is_argument, tuple(before)).now(given)
+        found.add((id(owner), None if how == "cell" else key))
+        own = getattr(owner, "__dict__", None) if how == "attr" else None
+        if isinstance(own, dict) and key in own:
+            found.add((id(own), key))
+    return found
+
+
+def _why_unguarded(guard: ClosureGuard) -> str | None:
+    """Why a change of captured state would not be noticed; None if it would be."""
+    if guard.has_iterators:
+        return "it captures an iterator, whose values differ from call to call"
+    if guard.hidden is not None:
+        return guard.hidden
+    return "it captures too much state" if guard.too_many else None
 
 
 def _key_text(key: Any) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+import types
 from typing import Any, Final
 
 import attrs
+import numpy as np
 
 from .ir import Const, Var, is_number
 from .kinds import Kind, joined, kind_of
 
 __all__ = [
-    "CONFLICT", "Fn", "Maybe", "Path", "Rec", "Refused", "Static", "Tup", "as_expr", "joined_values", "kind_name",
-    "leaves_of",
+    "CONFLICT", "TEXT", "Fn", "Maybe", "Path", "Rec", "Refused", "Static", "Tup", "as_expr", "is_identity",
+    "is_plain", "joined_values", "kind_name", "leaves_of",
 ]  # fmt: skip
 
 
@@ -113,6 +115,42 @@ class Maybe:
 
 CONFLICT: Final = Static("a variable of several kinds")
 NUMBERS: Final = (bool, int, float, complex)
+
+
+EXACT: Final = frozenset({
+    bool, int, float, complex, str, bytes, type(None), slice, range, type(Ellipsis), types.FunctionType,
+    types.BuiltinFunctionType, types.MethodType, types.ModuleType, type,
+})  # fmt: skip
+CONTAINERS: Final = frozenset({tuple, list, set, frozenset})
+
+
+class _Text:
+    """A text that is put together when the function runs."""
+
+
+TEXT: Final = Static(_Text())
+
+
+def is_plain(value: Any) -> bool:
+    """Return whether operators of an object run no code of the user, so that their results are known.
+
+    Those of containers run the operators of what they contain.
+    """
+    kind = type(value)
+    if kind in EXACT or isinstance(value, (np.generic, np.dtype)):
+        return True
+    if kind in CONTAINERS:
+        return all(map(is_plain, value))
+    if kind is dict or kind is types.MappingProxyType:
+        return all(map(is_plain, value)) and all(map(is_plain, value.values()))
+    equality: Any = kind.__eq__
+    return isinstance(value, type) and equality is type.__eq__
+
+
+def is_identity(value: Any) -> bool:
+    """Return whether an object equals itself alone."""
+    equality: Any = type(value).__eq__
+    return equality is object.__eq__
 
 
 def as_expr(value: Any) -> Any:
