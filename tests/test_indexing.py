@@ -227,3 +227,36 @@ def test_values_of_fewer_dimensions_than_the_index_are_added_to_each_place():
     np.add.at(y, places, x)  # for which NumPy 2.4 reads beyond the array
     assert y.detach().tolist() == [2.0, 2.0, 0.0, 2.0]
     assert grad((y * np.array([1.0, 10.0, 100.0, 1000.0])).sum(), x)[0].tolist() == [2.0, 1010.0]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint16])
+@pytest.mark.parametrize("make", [vg.from_numpy, vg.Tensor, lambda a: vg.Tensor(a) + 0, lambda a: vg.Tensor(a)[:]])
+def test_an_integer_scalar_means_the_same_as_an_int(make, dtype):
+    places = make(np.array([1, 0, 2], dtype))
+    for take in (
+        lambda x, i: x[i], lambda x, i: x[i, 1:], lambda x, i: x[..., i], lambda x, i: x[None, i],
+        lambda x, i: x[i, i:], lambda x, i: x[i, ...], lambda x, i: x[:, i][i:],
+    ):  # fmt: skip
+        for scalar in (places[0], places.max() - 1, vg.argmax(vg.Tensor([0.0, 1.0]))):
+            results = []
+            for i, array in ((scalar, vg.Tensor), (1, vg.Tensor), (np.int64(1), np.array)):
+                x = array(np.arange(12.0).reshape(3, 4))
+                row = take(x, i)
+                row *= 2.0
+                row[...] = row + 1.0
+                results.append(np.asarray(x))
+            np.testing.assert_array_equal(results[0], results[1])
+            np.testing.assert_array_equal(results[0], results[2])
+    leaf = vg.Tensor(np.arange(1.0, 7.0).reshape(2, 3), requires_grad=True)
+    g = leaf * 1.0
+    row = g[places[0]]
+    row[0] = 5.0 * g[0, 1]
+    (gradient,) = vg.autograd.grad((g * g).sum(), [leaf])
+    np.testing.assert_array_equal(gradient.numpy(), [[2.0, 104.0, 6.0], [0.0, 10.0, 12.0]])
+
+
+def test_an_array_without_dimensions_copies_as_in_numpy():
+    for i in (vg.Tensor(1), np.array(1)):
+        g = vg.zeros(2, 3)
+        g[i][0] = 5.0
+        assert not np.asarray(g).any()

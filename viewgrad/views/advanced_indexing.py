@@ -34,9 +34,12 @@ __all__ = [
     "copy_where_",
     "gathered",
     "index_accumulate_",
+    "is_array",
+    "is_window",
     "last_writers",
     "normalised",
     "put",
+    "with_numbers",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -79,6 +82,42 @@ def normalised(index: Any) -> tuple[Any, bool]:
             result.append(array)
             basic = False
     return (tuple(result) if type(index) is tuple or not basic else result[0]), basic
+
+
+def is_array(item: Any) -> bool:
+    """Return whether an item of an index is an array, or a tensor that is no scalar, by which NumPy reads a copy."""
+    return isinstance(item, ndarray) or (isinstance(item, Tensor) and type(item._array) is ndarray)
+
+
+def is_window(given: Any, index: tuple[Any, ...], ndim: int) -> bool:
+    """Return whether all arrays of an index stand for integer scalars, and it reads a view and no single element.
+
+    Arguments:
+        given: the index as the program gives it.
+        index: the same, normalised.
+        ndim: of the tensor that is indexed.
+    """
+    items = given if type(given) is tuple else (given,)
+    numbers = 0
+    for item, taken in zip(items, index, strict=True):
+        if type(taken) is ndarray:
+            if taken.dtype.kind == "b" or not isinstance(item, Tensor) or is_array(item):
+                return False
+            numbers += 1
+        elif type(taken) is int:
+            numbers += 1
+    return numbers < ndim or len(items) > numbers
+
+
+def with_numbers(given: Any) -> Any:
+    """Return an index with integers in the place of scalars, which must be the same whenever a trace is run."""
+    if type(given) is tuple:
+        return tuple([with_numbers(item) for item in given])
+    if type(given) is slice:
+        return plain_slice(given)
+    if isinstance(given, Tensor):
+        return int(array_of(given, "an index"))
+    return int(given) if isinstance(given, np.integer) else given
 
 
 WRONG_INDEX: Final = "tensors are indexed by integers, bools, slices, None and ..., not by {}"

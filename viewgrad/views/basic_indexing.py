@@ -20,7 +20,7 @@ from ..tensor.modes import GRAD, PROFILE, current_mode
 from ..tensor.node import UNFINISHED, AccumulateGrad, OptionalEdge, new, next_sequence_nr
 from ..tensor.storage import Storage, prepare_write, scalar_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, method
-from .advanced_indexing import ReadElement, Write, gathered, normalised, put
+from .advanced_indexing import ReadElement, Write, gathered, is_array, is_window, normalised, put, with_numbers
 from .construct import index_view, make_view, view_of_window
 from .copy_slices import CopyBackwards, CopySlicesOfCopy
 from .detached_views import constant_written
@@ -55,8 +55,10 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
         given = index
         index, basic = normalised(index)
         if not basic:
-            return gathered(self, index)
-        if any(isinstance(item, ndarray | Tensor) for item in (given if type(given) is tuple else (given,))):
+            if not is_window(given, index, self._array.ndim):
+                return gathered(self, index)
+            index = with_numbers(given)
+        elif any(map(is_array, given if type(given) is tuple else (given,))):
             return _copied(self, index)
         kind = type(index)
     array = self._array
@@ -307,7 +309,7 @@ def _preserve(storage: Storage, array: Array, window: Array, index: Any) -> None
 
 
 def _copied(self: Tensor, index: Any) -> Tensor:
-    """A copy of a window, which NumPy gives where an array names a dimension, also one without dimensions."""
+    """A copy of a window, which NumPy gives if an array names a dimension, also one without dimensions."""
     copied: Tensor = index_view(self, index, SliceBackward).clone()
     return copied
 
