@@ -34,7 +34,6 @@ __all__ = [
     "copy_where_",
     "gathered",
     "index_accumulate_",
-    "is_array",
     "is_window",
     "last_writers",
     "normalised",
@@ -84,11 +83,6 @@ def normalised(index: Any) -> tuple[Any, bool]:
     return (tuple(result) if type(index) is tuple or not basic else result[0]), basic
 
 
-def is_array(item: Any) -> bool:
-    """Return whether an item of an index is an array, or a tensor that is no scalar, by which NumPy reads a copy."""
-    return isinstance(item, ndarray) or (isinstance(item, Tensor) and type(item._array) is ndarray)
-
-
 def is_window(given: Any, index: tuple[Any, ...], ndim: int) -> bool:
     """Return whether all arrays of an index stand for integer scalars, and it reads a view and no single element.
 
@@ -101,7 +95,7 @@ def is_window(given: Any, index: tuple[Any, ...], ndim: int) -> bool:
     numbers = 0
     for item, taken in zip(items, index, strict=True):
         if type(taken) is ndarray:
-            if taken.dtype.kind == "b" or not isinstance(item, Tensor) or is_array(item):
+            if taken.dtype.kind == "b" or not isinstance(item, Tensor) or type(item._array) is ndarray:
                 return False
             numbers += 1
         elif type(taken) is int:

@@ -20,7 +20,7 @@ from ..tensor.modes import GRAD, PROFILE, current_mode
 from ..tensor.node import UNFINISHED, AccumulateGrad, OptionalEdge, new, next_sequence_nr
 from ..tensor.storage import Storage, prepare_write, scalar_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, method
-from .advanced_indexing import ReadElement, Write, gathered, is_array, is_window, normalised, put, with_numbers
+from .advanced_indexing import ReadElement, Write, gathered, is_window, normalised, put, with_numbers
 from .construct import index_view, make_view, view_of_window
 from .copy_slices import CopyBackwards, CopySlicesOfCopy
 from .detached_views import constant_written
@@ -58,8 +58,6 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
             if not is_window(given, index, self._array.ndim):
                 return gathered(self, index)
             index = with_numbers(given)
-        elif any(map(is_array, given if type(given) is tuple else (given,))):
-            return _copied(self, index)
         kind = type(index)
     array = self._array
     window: Any = array[index]
@@ -306,12 +304,6 @@ def _write_constant(self: Tensor, storage: Storage, window: Array, value: Any) -
 def _preserve(storage: Storage, array: Array, window: Array, index: Any) -> None:
     """Copy what was saved of `window`, which is `array[index]` and is about to be written."""
     storage.preserve(window, index if array is storage.root else None, "__setitem__")
-
-
-def _copied(self: Tensor, index: Any) -> Tensor:
-    """A copy of a window, which NumPy gives if an array names a dimension, also one without dimensions."""
-    copied: Tensor = index_view(self, index, SliceBackward).clone()
-    return copied
 
 
 def _apart(source: Array, window: Array) -> Array:
