@@ -13,8 +13,8 @@ import viewgrad as vg
 
 # What adopted functions take from NumPy's counterparts, or copy: an error says so for attributes put into NumPy.
 NOT_ADOPTED = (
-    "class of an instance", "attribute of Polynomial", "attribute of numpy", "attribute of math",
-    "function put into numpy", "attribute of a function of numpy", "attribute of builtins", "cached function",
+    "attribute of Polynomial", "attribute of numpy", "attribute of math", "function put into numpy",
+    "attribute of a function of numpy", "cached function",
 )  # fmt: skip
 pytestmark = pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")
 
@@ -55,9 +55,20 @@ def test_a_change_of_captured_state_is_noticed(kind, specialize):
 ADOPTED = [kind for kind in KINDS if kind not in NOT_ADOPTED]
 
 
-@pytest.mark.parametrize("kind", ADOPTED[::6])
-def test_a_change_is_noticed_by_adopted_functions(kind):
-    check(kind, adopt=True)
+QUICK = [*ADOPTED[::6], "class of an instance", "attribute of builtins", "generic function"]
+
+
+@pytest.mark.parametrize("specialize", [True, False], ids=["traces", "source"])
+@pytest.mark.parametrize("kind", dict.fromkeys(QUICK))
+def test_a_change_is_noticed_by_adopted_functions(kind, specialize):
+    check(kind, adopt=True, specialize=specialize)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("specialize", [True, False], ids=["traces", "source"])
+@pytest.mark.parametrize("kind", [kind for kind in ADOPTED if kind not in QUICK])
+def test_more_changes_are_noticed_by_adopted_functions(kind, specialize):
+    check(kind, adopt=True, specialize=specialize)
 
 
 def test_there_are_eighty_kinds():

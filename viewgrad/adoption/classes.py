@@ -181,10 +181,11 @@ class ViewState:
         original: the user's object.
     """
 
-    __slots__ = ("bound", "original", "seen")
+    __slots__ = ("bound", "kind", "original", "seen")
 
     def __init__(self, original: Any) -> None:
         self.original = original
+        self.kind = type(original)
         self.seen: dict[str, Any] = {}  # attributes of the original
         self.bound: dict[str, Any] = {}  # what the view has in their place
 
@@ -305,14 +306,21 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
     return kind
 
 
-def refresh_view(view: Any) -> None:
-    """Forget what the view has of attributes that the original has changed."""
+def refresh_view(view: Any) -> bool:
+    """Forget what the view has of attributes that the original has changed.
+
+    Returns:
+        Whether the original is still of the class that the view was made for.
+    """
     state = _state(view)
+    if type(state.original) is not state.kind:
+        return False
     for name, value in list(state.seen.items()):
         if _own_attribute(state.original, name) is not value:
             del state.seen[name], state.bound[name]
             _discard(view, name)
     _fetch_hidden(view)
+    return True
 
 
 def flush_view(view: Any) -> None:

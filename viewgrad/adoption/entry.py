@@ -33,6 +33,7 @@ class AdoptedFunction:
         self._bind()
 
     def _bind(self) -> None:
+        self._generation = self._world.generation
         with self._world.links() as states:
             self.function = self._world.adopted(self.__wrapped__)
         self._states = states
@@ -59,7 +60,7 @@ class AdoptedFunction:
             state.refresh()
         self._world.refresh()
         self._world.renew(getattr(self.__wrapped__, "__func__", self.__wrapped__))
-        if self._is_outdated():
+        if self._generation != self._world.generation or self._is_outdated():
             self._bind()
 
     def _is_outdated(self) -> bool:

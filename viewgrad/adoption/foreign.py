@@ -71,22 +71,27 @@ def _of_scipy(value: Any) -> Any:
 
 
 def single_dispatch(value: Any, adopted: Adopt) -> Any:
-    """A generic function with adopted implementations; tensors go to the one for arrays.
+    """A generic function with adopted implementations, also of those registered later; tensors go to that for arrays.
 
     Scalars name NumPy's numbers as their class, so that `functools` finds the implementation for them.
     """
     made = functools.singledispatch(adopted(value.registry[object]))
-    for kind, function in value.registry.items():
-        if kind is not object:
-            made.register(kind, adopted(function))
-    of_arrays = made.registry.get(np.ndarray)
-    if of_arrays is None:
-        return made
+    seen: dict[Any, Any] = {object: value.registry[object]}
+
+    def refresh() -> None:
+        for kind, function in value.registry.items():
+            if seen.get(kind) is not function:
+                made.register(kind, adopted(function))
+                seen[kind] = function
+
+    refresh()
 
     @functools.wraps(made)
     def dispatching(*args: Any, **kwargs: Any) -> Any:
+        refresh()
+        of_arrays = made.registry.get(np.ndarray)
         is_array = bool(args) and isinstance(args[0], Tensor) and not is_scalar(args[0])
-        return (of_arrays if is_array else made)(*args, **kwargs)
+        return (of_arrays if is_array and of_arrays is not None else made)(*args, **kwargs)
 
     return dispatching
 

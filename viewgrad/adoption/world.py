@@ -69,6 +69,7 @@ class World:
     def __init__(self, root: str) -> None:
         self.root: Final = root
         self.version = 0  # counts the links among globals
+        self.generation = 0  # counts how often all was adopted again
         self._lock: Final = threading.RLock()
         self._functions: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
         self._modules: Final[weakref.WeakValueDictionary[int, AdoptedModule]] = weakref.WeakValueDictionary()
@@ -105,7 +106,9 @@ class World:
         """Take over what was changed in objects, classes, functions, lists and dicts outside."""
         with self._lock:
             for view in list(self._views.values()) if self._views else ():
-                refresh_view(view)
+                if not refresh_view(view):
+                    self._forget()
+                    return
             for container in list(self._containers.values()) if self._containers else ():
                 container.refresh()
             for made in list(self._classes.values()) if self._classes else ():
@@ -114,6 +117,13 @@ class World:
                 for value in list(vars(vars(made)[ORIGINAL]).values()):
                     self.renew(value)
             self._synchronize_all_cells()
+
+    def _forget(self) -> None:
+        """Let all be adopted again, since an object has another class, which its view cannot have."""
+        self.generation += 1
+        self.version += 1
+        for kept in (self._functions, self._modules, self._classes, self._views, self._containers, self._cells):
+            kept.clear()
 
     def renew(self, function: Any) -> None:
         """Take over the code, the defaults and the names of a function, which may be set at any time."""
