@@ -2,6 +2,8 @@
 
 A program that catches what an operator raises (`LinAlgError` of a Cholesky factorisation, for example) branches on
 values. The branch is guarded as any other: the node `raises:module:Class:operator` gives a bool, and a guard checks it.
+
+See Note [Exceptions as guards] in docs/notes/symbolic.md.
 """
 
 from __future__ import annotations
