@@ -544,6 +544,31 @@ def test_exceptions_of_values_that_are_not_used_are_raised(executor):
     class Settings:
         pass
 
+    def divided(x, n):
+        10 // n
+        return x * 2.0
+
+    def added(x, n):
+        x[n] + 1.0
+        return x * 2.0
+
+    def chosen(x, n):
+        x[n] > 0 and x[0] > 0
+        return x * 2.0
+
+    def rooted(x, n):
+        math.sqrt(n)
+        return x * 2.0
+
+    for f, n, error in ((divided, 0, ZeroDivisionError), (added, 9, IndexError), (chosen, 9, IndexError),
+                        (rooted, -1, ValueError)):  # fmt: skip
+        c = compiled(f, executor=executor)
+        for _ in range(2):
+            assert c(onp.ones(3), 1).tolist() == [2.0] * 3
+        with pytest.raises(error):
+            c(onp.ones(3), n)
+        assert c.tier.takes
+
     c = compiled(indexed, executor=executor)
     for _ in range(2):
         assert c(onp.ones(6)).tolist() == [2.0] * 6

@@ -505,7 +505,7 @@ class Reader(ObjectReader):
         if not isinstance(stmt.value, ast.Constant):
             found = self.value(scope, stmt.value)
             for leaf in leaves_of(found):
-                if isinstance(leaf, (Call, Get)):  # which may raise
+                if isinstance(leaf, (Call, Get, Op, Lazy)):  # which may raise
                     self.temporary(leaf)
 
     def on_Assign(self, scope: Scope, stmt: ast.Assign) -> None:
