@@ -11,9 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-# Cases that the default suite runs of each parametrised test whose name matches: the first pattern counts. Where none
-# matches, all cases run. Listed is what takes more than about a second.
+# Cases that the default suite runs of each parametrised test whose name matches: the first pattern counts.
+ALL = sys.maxsize
 CASES = {
+    "test_rows.py::test_first_derivatives_at_one_sample": ALL,  # each operator
+    "test_docs.py::*": ALL,
+    "test_example_panel.py::*": 0,  # processes of their own
     "test_rows.py::test_values_and_derivatives": 12,  # at all samples; the default suite has all rows at one
     "test_symbolic_rows.py::*": 6,
     "test_compiler.py::test_a_compiled_program_gives_the_values_and_gradients_of_its_function": 40,  # end to end
@@ -21,7 +24,9 @@ CASES = {
     "test_compiler*": 3,
     "test_interruption.py::*": 12,
     "test_memory.py::*": 6,
-    "test_scipy_*": 20,
+    "test_rows.py::*": 20,
+    "test_scipy_*": 6,
+    "*": 16,
 }
 # CPU seconds that the tests of a file may take in the default suite; `cpu_times.py` names the files that take more.
 BUDGET = 4.0
@@ -41,7 +46,7 @@ def function_of(node_id: str) -> str:
 def cases_of(function: str) -> int:
     """Return how many cases of a test the default suite runs."""
     name = function.rpartition("/")[2]
-    return next((count for pattern, count in CASES.items() if fnmatchcase(name, pattern)), sys.maxsize)
+    return next(count for pattern, count in CASES.items() if fnmatchcase(name, pattern))
 
 
 def left_to_the_nightly_run(node_ids: Iterable[str]) -> set[str]:

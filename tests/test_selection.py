@@ -19,9 +19,9 @@ def test_of_each_parametrised_test_few_cases_are_left():
     assert Counter(test.partition("[")[0][-1] for test in kept) == {"a": CASES, "b": CASES}
 
 
-def test_tests_with_few_or_cheap_cases_run_whole():
+def test_tests_with_few_cases_and_the_documentation_run_whole():
     assert left_to_the_nightly_run([*IDS[:CASES], "tests/test_memory.py::test_c"]) == set()
-    assert left_to_the_nightly_run(f"tests/test_views.py::test_a[{case}]" for case in range(50)) == set()
+    assert left_to_the_nightly_run(f"tests/test_docs.py::test_page[{case}]" for case in range(50)) == set()
 
 
 def test_a_new_case_displaces_at_most_one_other():
