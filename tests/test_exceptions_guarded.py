@@ -254,6 +254,8 @@ def test_values_of_an_exception_of_shapes_need_no_guard():
 def test_the_operators_that_raise_by_values_are_known():
     found = set()
     for name, operator in OPERATORS.items():
+        if operator.user_defined:  # by other tests
+            continue
         for sample in samples_of(operator)[:2]:
             for value in (0.0, -1.0, 2.5, float("nan")):
                 for place in (None, 0, 1):
