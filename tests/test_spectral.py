@@ -100,7 +100,7 @@ def test_refusals_name_the_ways_out():
     a = vg.Tensor(np.diag([1.0, 1.0, 2.0]), requires_grad=True)
     with pytest.raises(DifferentiabilityError, match=r"viewgrad\.linalg\.spectral_function"):
         (linalg.eigh(a)[1] ** 2)[0].sum().backward()
-    b = vg.Tensor(np.ones((2, 3)) + np.eye(2, 3), requires_grad=True)
+    b = vg.Tensor(np.ones((2, 4)) + np.eye(2, 4), requires_grad=True)  # two vectors span the null space
     with pytest.raises(DifferentiabilityError, match=r"viewgrad\.linalg\.null_projector"):
         np.linalg.svd(b)[2][2].sum().backward()
 
