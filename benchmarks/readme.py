@@ -26,9 +26,11 @@ ROWS: Final = (
     ("the same, 200 x 200 cells", "soft-dtw", 40_000),
 )
 PLACE: Final = re.compile(r"(<!-- benchmarks -->\n).*?(?=<!-- end -->)", re.DOTALL)
+# What is drawn, with its colours on a light and on a dark page.
 COLORS: Final = {
-    "numpy": "#777", "viewgrad": "#4051b5", "autograd": "#8a6d00", "jax": "#2e9e5b", "torch": "#e8590c",
-    "mygrad": "#a0266e",
+    "paper": ("#fff", "#1e2129"), "grid": ("#ddd", "#3a3f4b"), "ink": ("#333", "#d0d3da"),
+    "numpy": ("#777", "#9a9ea8"), "viewgrad": ("#4051b5", "#8c9eff"), "autograd": ("#8a6d00", "#d9b310"),
+    "jax": ("#2e9e5b", "#4cc380"), "torch": ("#e8590c", "#ff8a4c"), "mygrad": ("#a0266e", "#f06fb0"),
 }  # fmt: skip
 LABELS: Final = {
     "numpy": "plain NumPy, no gradient", "viewgrad": "viewgrad", "autograd": "autograd", "jax": "JAX, jit",
@@ -163,12 +165,13 @@ def picture(results: Results) -> str:
     lines = [
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 680 300" width="680" height="300" '
         f'font-family="sans-serif" font-size="13"><title>{title}</title>',
-        '<rect width="100%" height="100%" rx="6" fill="#fff"/>',
+        f"<style>{_colors(0)} @media (prefers-color-scheme: dark) {{ {_colors(1)} }}</style>",
+        '<rect width="100%" height="100%" rx="6" class="paper"/>',
     ]
     for power in range(low, high + 1):
         height = y(10.0**power)
         label = f"{10**power:g} s" if power >= 0 else f"{10 ** (power + 3):g} ms"
-        lines.append(f'<path d="M70 {height:.0f}H490" stroke="#ddd"/>')
+        lines.append(f'<path d="M70 {height:.0f}H490" class="grid line"/>')
         lines.append(_text(62, height + 4, label, anchor="end"))
     lines += [_text(x(n), 270, str(n), anchor="middle") for n in sizes]
     lines += [_text(280, 290, "rows written, of 1000 numbers each", anchor="middle"), _text(70, 19, title)]
@@ -177,15 +180,21 @@ def picture(results: Results) -> str:
         places = [(x(n), y(time)) for n, time in sorted(times.items())]
         width = 3 if name == "viewgrad" else 1.8
         path = "M" + "L".join(f"{a:.0f} {b:.0f}" for a, b in places)
-        lines.append(f'<path d="{path}" stroke="{COLORS[name]}" stroke-width="{width}" fill="none"/>')
-        lines += [f'<circle cx="{a:.0f}" cy="{b:.0f}" r="3.5" fill="{COLORS[name]}"/>' for a, b in places]
+        lines.append(f'<path d="{path}" class="{name} line" stroke-width="{width}"/>')
+        lines += [f'<circle cx="{a:.0f}" cy="{b:.0f}" r="3.5" class="{name}"/>' for a, b in places]
         bold = ' font-weight="bold"' if name == "viewgrad" else ""
-        lines.append(_text(places[-1][0] + 10, heights[name] + 4, LABELS[name], COLORS[name], more=bold))
+        lines.append(_text(places[-1][0] + 10, heights[name] + 4, LABELS[name], name, more=bold))
     return "\n".join([*lines, "</svg>", ""])
 
 
-def _text(x: float, y: float, text: str, color: str = "#333", anchor: str = "start", more: str = "") -> str:
-    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="{color}"{more}>{text}</text>'
+def _colors(scheme: int) -> str:
+    """Return the style rules of the light (0) or the dark scheme (1)."""
+    rule = ".{0} {{fill:{1}}} .{0}.line {{fill:none;stroke:{1}}}"
+    return " ".join(rule.format(name, colors[scheme]) for name, colors in COLORS.items())
+
+
+def _text(x: float, y: float, text: str, color: str = "ink", anchor: str = "start", more: str = "") -> str:
+    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" class="{color}"{more}>{text}</text>'
 
 
 def _apart(heights: dict[str, float], distance: float) -> dict[str, float]:

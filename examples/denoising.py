@@ -1,8 +1,8 @@
-"""Learn to take the noise out of an image, in place.
+"""Learn the parameters of an image filter that works in place.
 
-Diffusion smooths an image; the diffusion of Perona and Malik goes slower where it sees an edge. How slow, and how far
-each step goes, is learnt from one image of which we have the original: a few numbers, through steps that overwrite
-the image.
+Diffusion smooths an image; the diffusion of Perona and Malik slows down at edges. How much it slows down, and the
+size of each step, are learnt from one image whose original is known: a few parameters, differentiated through steps
+that overwrite the image.
 
     python examples/denoising.py        # writes denoising.png
 

@@ -1,8 +1,8 @@
-"""Choose the load of a string so that it hangs as we want, with a Gauss-Seidel solver inside of the optimisation.
+"""Find the load that gives a string a prescribed shape: an optimisation through a Gauss-Seidel solver.
 
-A string under a load obeys Poisson's equation. Gauss-Seidel solves it by overwriting each unknown with what its
-neighbours say: first the odd ones, then the even ones, which already see the new odd ones. The gradient goes through
-all sweeps. Nothing has to be said about the solver, and no adjoint solver has to be written.
+A string under a load obeys Poisson's equation. Gauss-Seidel solves it by overwriting each unknown with the
+value that its neighbours imply: first the odd ones, then the even ones, which use the new odd ones. The gradient goes
+through all sweeps; the solver needs no annotation, and no adjoint solver has to be written.
 
     python examples/gauss_seidel.py        # writes gauss_seidel.png
 """

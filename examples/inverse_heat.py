@@ -1,8 +1,8 @@
-"""Find what a rod is made of, from the temperature at three places.
+"""Recover the conductivity along a rod from the temperature at three points.
 
-A rod is heated at one end. Its conductivity differs from place to place, and three thermometers are all we have. The
-heat equation is stepped in place, and the gradient of the misfit with respect to the conductivity at every place runs
-all steps backward: the adjoint method, without an adjoint equation on paper.
+A rod is heated at one end. Its conductivity varies along its length and is to be found from three thermometers. The
+heat equation is stepped in place, and the gradient of the misfit with respect to the conductivity at every point is
+computed backward through all steps: the adjoint method, without deriving an adjoint equation.
 
     python examples/inverse_heat.py        # writes inverse_heat.png
 """

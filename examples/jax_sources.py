@@ -1,4 +1,4 @@
-"""Find heat sources from a few thermometers: a JAX program around a sparse solver.
+"""Locate heat sources from a few thermometers: a JAX program around a sparse solver.
 
 The temperatures on a grid solve a sparse linear system, which `viewgrad.scipy.sparse` assembles and solves. JAX sees it
 as one operation, under `jit` and `grad`, and optimizes the places and strengths of the sources.

@@ -1,8 +1,8 @@
-"""Fit a Kalman filter to a series of which a third is missing.
+"""Fit a Kalman filter to a series with a third of its values missing.
 
-A level moves at random, and is measured with noise. How much it moves, and how much noise there is, are the two
-parameters; the likelihood comes from the filter, which fills its tables in place and skips the gaps. The gradient
-runs through the whole filter, `if` included.
+A level follows a random walk and is measured with noise. The variances of the walk and of the noise are the two
+parameters; the likelihood comes from the filter, which fills its tables in place and skips the gaps. The gradient is
+that of the whole filter, `if` included.
 
     python examples/kalman_missing.py        # writes kalman_missing.png
 

@@ -1,7 +1,7 @@
-"""Throw a satellite past a moving planet so that it arrives where it should.
+"""Choose the initial velocity that takes a satellite past a moving planet to its target.
 
-Three bodies attract each other. Which velocity at the start takes the lightest one to a given place at a given time?
-The leapfrog scheme moves positions and velocities in place; forces are added pair by pair, action and reaction.
+Three bodies attract each other. Which initial velocity takes the lightest one to a given point at a given time? The
+leapfrog scheme updates positions and velocities in place; forces are added pair by pair, action and reaction.
 
     python examples/n_body.py        # writes n_body.png
 """

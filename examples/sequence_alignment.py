@@ -1,4 +1,4 @@
-"""Learn the scores of a sequence alignment from examples, and see how sure it is.
+"""Learn the scores of a sequence alignment from examples.
 
 An alignment of two strings pays for mismatches and gaps. Which scores are right? Take pairs whose alignment is known,
 and make the known alignments probable among all. The sum over all alignments is a table that is filled cell by cell

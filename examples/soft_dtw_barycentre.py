@@ -1,8 +1,7 @@
-"""Find the mean of series that run at different speeds.
+"""Average time series that run at different speeds.
 
-The mean by time of three shifted peaks has three low peaks. The *barycentre* is the series that is nearest to all of
-them in soft dynamic time warping, and has one. The table of the warping is filled in place, one diagonal after the
-other.
+The pointwise mean of three shifted peaks has three low peaks. The *barycentre*, the series nearest to all of them in
+soft dynamic time warping, has one. The table of the warping is filled in place, diagonal by diagonal.
 
     python examples/soft_dtw_barycentre.py        # writes soft_dtw_barycentre.png
 

@@ -1,8 +1,9 @@
-"""Fit a solar cell to its measured curve, through a package that knows nothing of gradients.
+"""Fit a solar cell to its measured curve, through a package without derivatives.
 
 The package pvlib computes the current of a solar cell at a voltage from five parameters of an equivalent circuit. The
-equation is implicit; pvlib solves it with Lambert's W function. It is adopted as it is installed, and SciPy's least
-squares get an exact Jacobian. Without it, SciPy calls the model once more for each parameter, and rounds.
+equation is implicit; pvlib solves it with Lambert's W function. `vg.adopt` makes the installed package differentiable,
+and SciPy's least squares use the exact Jacobian. Without it, SciPy calls the model once more for each parameter and
+loses digits to differences.
 
     pip install pvlib
     python examples/solar_cell.py        # writes solar_cell.png

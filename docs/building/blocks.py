@@ -18,7 +18,7 @@ import numpy as np
 
 from viewgrad.drawing import graph_svg, memory_strip
 
-__all__ = ["PICTURE", "drawn", "shown", "with_pictures"]
+__all__ = ["PICTURE", "drawn", "shown", "thumbnail", "with_pictures"]
 
 PYTHON = re.compile(r"^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 PICTURE = re.compile(r"^<!-- picture: (?P<expression>.*?)(?: # (?P<caption>.*?))? -->$", re.MULTILINE | re.DOTALL)
@@ -73,7 +73,16 @@ def drawn(picture: Any) -> str:
     if hasattr(picture, "_repr_svg_"):
         return str(picture._repr_svg_())
     if hasattr(picture, "savefig"):
-        buffer = io.BytesIO()
-        picture.savefig(buffer, format="png", dpi=120, bbox_inches="tight")
-        return f'<img alt="" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+        return _image(picture, dpi=120)
     raise TypeError(f"a picture is an SVG drawing or a figure of Matplotlib, not {type(picture).__name__}")
+
+
+def thumbnail(figure: Any) -> str:
+    """Return a small image of a figure of Matplotlib's, for a card."""
+    return _image(figure, dpi=50)
+
+
+def _image(figure: Any, dpi: int) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=dpi, bbox_inches="tight")
+    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'

@@ -8,6 +8,7 @@ import importlib
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import blocks
 
@@ -16,16 +17,16 @@ __all__ = ["PROGRAMS", "navigation", "pages"]
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 TITLES = {
     "co2_forecast": "A forecast of CO2",
-    "denoising": "Noise out of an image, in place",
-    "gauss_seidel": "Gauss-Seidel in an optimisation",
-    "inverse_heat": "Heat conduction backward",
-    "jax_sources": "Heat sources, found by JAX",
+    "denoising": "Image denoising, in place",
+    "gauss_seidel": "Optimising through Gauss-Seidel",
+    "inverse_heat": "An inverse heat problem",
+    "jax_sources": "Heat sources, located with JAX",
     "kalman_missing": "A Kalman filter with gaps",
-    "n_body": "Throwing a satellite",
-    "pymc_local_level": "A level with gaps, sampled by PyMC",
-    "panel_fit": "A panel of series on a cluster",
-    "sequence_alignment": "Sequence alignment, learnt",
-    "solar_cell": "A solar cell, through an adopted package",
+    "n_body": "The trajectory of a satellite",
+    "pymc_local_level": "A local level model in PyMC",
+    "panel_fit": "Many series, on a cluster",
+    "sequence_alignment": "Learning to align sequences",
+    "solar_cell": "A solar cell, with pvlib",
     "soft_dtw_barycentre": "Soft-DTW barycentre",
     "torch_smoothing": "A loop in a PyTorch network",
 }
@@ -46,10 +47,16 @@ def pages() -> dict[str, str]:
     """The pages: where they are in the site, and their Markdown."""
     made = {f"gallery/{name}.md": _page(name) for name in PROGRAMS}
     lines = ["# Gallery", "", "Programs in `examples/`, run when this site was built.", ""]
-    for name in PROGRAMS:
-        lines.append(f"- [{_title(name)}]({name}.md): {_doc(name).partition(chr(10))[0]}")
+    lines += ['<div class="grid cards" markdown>', "", *map(_card, PROGRAMS), "", "</div>"]
     made["gallery/index.md"] = "\n".join(lines) + "\n"
     return made
+
+
+def _card(name: str) -> str:
+    first = _doc(name).partition("\n")[0]
+    figure = _figure(name)
+    thumbnail = "" if figure is None or isinstance(figure, str) else f"[{blocks.thumbnail(figure)}]({name}.md)\n\n    "
+    return f"-   {thumbnail}**[{_title(name)}]({name}.md)**\n\n    {first}\n"
 
 
 def _doc(name: str) -> str:
@@ -64,17 +71,25 @@ def _page(name: str) -> str:
 
 
 def _picture(name: str) -> str:
+    figure = _figure(name)
+    if figure is None or isinstance(figure, str):
+        return figure or ""
+    return f'<figure class="picture">{blocks.drawn(figure)}</figure>'
+
+
+@functools.cache
+def _figure(name: str) -> Any:
+    """Return the figure that a program draws, None without one, or a sentence that names the package it needs."""
     if "\ndef figure(" not in (EXAMPLES / f"{name}.py").read_text():
-        return ""
+        return None
     sys.path.insert(0, str(EXAMPLES))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            picture = importlib.import_module(name).figure()
+            return importlib.import_module(name).figure()
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("jax", "pvlib", "pymc", "pytensor", "torch"):
             raise
-        return f"*The picture needs {error.name}, which was not there when this page was built.*"
+        return f"*The picture needs {error.name}, which was not installed when this page was built.*"
     finally:
         sys.path.remove(str(EXAMPLES))
-    return f'<figure class="picture">{blocks.drawn(picture)}</figure>'
