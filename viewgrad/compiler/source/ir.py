@@ -15,7 +15,8 @@ from .kinds import INT, Arr, Kind, Num
 
 __all__ = [
     "NEW", "Block", "Call", "Check", "Const", "Dim", "Expr", "For", "Get", "If", "Lazy", "Let", "Op", "Pop", "Pull",
-    "Push", "Set", "Slice", "Stmt", "Var", "While", "bar", "children", "mapped", "nodes", "program_text", "statements",
+    "Push", "Set", "Slice", "Stmt", "Var", "While", "bar", "children", "get", "mapped", "nodes", "program_text",
+    "statements",
 ]  # fmt: skip
 
 
@@ -437,6 +438,11 @@ def place_kind(base: Var, index: Sequence[Any]) -> Kind:
     arrays = [each.kind for each in index if isinstance(getattr(each, "kind", None), Arr)]
     ndim = slices + (max(1 if kind.dtype == "?" else kind.ndim for kind in arrays) if arrays else 0)
     return Arr(base.kind.dtype, ndim) if ndim else Num(base.kind.dtype)
+
+
+def get(base: Var, index: tuple[Any, ...]) -> Get:
+    """A part of an array, from the items of an index for each axis."""
+    return Get(base, index, place_kind(base, index))
 
 
 def bar(name: str) -> str:

@@ -100,7 +100,7 @@ def runs_code(value: Any, name: str) -> bool:
     return hasattr(descriptor, "__get__") and not is_library_class(descriptor)
 
 
-class ObjectReader(Emitter):
+class ObjectReader:
     """Finds out what objects mean.
 
     Arguments:
@@ -108,7 +108,7 @@ class ObjectReader(Emitter):
     """
 
     def __init__(self, static: frozenset[str] = frozenset()) -> None:
-        super().__init__()
+        self.out = Emitter()
         self.static = static
         self.guards: dict[Any, Guard] = {}
         self.captured: dict[Any, Any] = {}
@@ -127,9 +127,9 @@ class ObjectReader(Emitter):
         kind = kind_of(array)
         if kind is not None:
             if kind.dtype not in "?ld":
-                raise self.refused(f"{name} has dtype {np.dtype(kind.dtype)}")
+                raise self.out.refused(f"{name} has dtype {np.dtype(kind.dtype)}")
             if isinstance(array, np.ndarray) and (type(array) is not np.ndarray):
-                raise self.refused(f"{name} is a {type(array).__name__}")
+                raise self.out.refused(f"{name} is a {type(array).__name__}")
             if isinstance(array, np.ndarray) and not array.ndim:
                 kind = Num(kind.dtype, boxed=True)
             return self.input(name, kind, path)
@@ -139,16 +139,16 @@ class ObjectReader(Emitter):
         """What a container means, or an object of which only parts are looked at."""
         if isinstance(value, (tuple, list)):
             if type(value) not in (tuple, list) and not hasattr(value, "_fields"):
-                raise self.refused(f"{name} is a {type(value).__name__}")
+                raise self.out.refused(f"{name} is a {type(value).__name__}")
             if not path.is_argument:
                 self.guard_length(value, path)
             if len(value) > MANY:
-                raise self.refused(f"{name} has {len(value)} items; make an array of it")
+                raise self.out.refused(f"{name} has {len(value)} items; make an array of it")
             items = [self.object(each, path.to("item", i), f"{name}_{i}") for i, each in enumerate(value)]
             return Tup(tuple(items), type(value))
         if type(value) is dict:
             if not all(isinstance(key, (str, int)) for key in value) or len(value) > MANY:
-                raise self.refused(f"{name} has keys that are no strings, or many of them")
+                raise self.out.refused(f"{name} has keys that are no strings, or many of them")
             if not path.is_argument:
                 self.guard_length(value, path)
             return Rec({key: self.object(each, path.to("key", key), f"{name}_{key}") for key, each in value.items()})
@@ -183,9 +183,9 @@ class ObjectReader(Emitter):
         self.paths.append(path.root)
         if key in self.captured:
             return self.captured[key]
-        name = self.fresh("".join(c if c.isalnum() or c == "_" else "_" for c in name))
-        self.inputs[name] = Input(name, kind, path)
-        self.kinds[name] = kind
+        name = self.out.fresh("".join(c if c.isalnum() or c == "_" else "_" for c in name))
+        self.out.inputs[name] = Input(name, kind, path)
+        self.out.kinds[name] = kind
         found = self.captured[key] = Var(name, kind)
         return found
 
@@ -196,24 +196,24 @@ class ObjectReader(Emitter):
             path = Path(value, False)
         if isinstance(value, types.ModuleType):
             if name not in vars(value) and not (is_library_module(value) and hasattr(value, name)):
-                raise self.refused(f"{value.__name__} has no {name} of its own")
+                raise self.out.refused(f"{value.__name__} has no {name} of its own")
             return self.object(getattr(value, name), path.to("attr", name), name)
         if isinstance(value, (np.dtype, str, bytes)) or library_name(value) is not None:
             try:
                 return Static(getattr(value, name))
             except AttributeError as error:
-                raise self.refused(str(error)) from error
+                raise self.out.refused(str(error)) from error
         kind = type(value)
         own = getattr(value, "__dict__", {})
         member = next((vars(each)[name] for each in kind.__mro__ if name in vars(each)), None)
         if runs_code(value, name):
-            raise self.refused(f"{name} of a {kind.__name__} is computed when it is looked up")
+            raise self.out.refused(f"{name} of a {kind.__name__} is computed when it is looked up")
         if isinstance(member, property):
             self.guard(member, Path(kind, False).to("attr", name))
             return Getter(member.fget)
         if isinstance(value, type) and not isinstance(own, dict):
             if not hasattr(value, name):
-                raise self.refused(f"{value.__name__} has no attribute {name}")
+                raise self.out.refused(f"{value.__name__} has no attribute {name}")
             return self.object(getattr(value, name), path.to("attr", name), name)
         if name not in own and isinstance(member, types.FunctionType):
             self.guard(member, Path(kind, False).to("attr", name))
@@ -221,8 +221,8 @@ class ObjectReader(Emitter):
         if name not in own and isinstance(member, staticmethod):
             return Static(member.__func__, path.to("attr", name))
         if name not in own and member is None:
-            raise self.refused(f"{kind.__name__} has no attribute {name} of its own")
+            raise self.out.refused(f"{kind.__name__} has no attribute {name} of its own")
         try:
             return self.object(getattr(value, name), path.to("attr", name), name)
         except AttributeError as error:
-            raise self.refused(str(error)) from error
+            raise self.out.refused(str(error)) from error

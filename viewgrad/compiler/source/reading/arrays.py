@@ -1,0 +1,385 @@
+"""Functions of arrays: those that make new ones, elementwise ones, views, reductions and products."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ....operators.define import OPERATORS
+from ..emitting import Emitter
+from ..ir import FULL, Call, Const, Get, LetMany, Op, Set, Var, get, is_number
+from ..kinds import INT, Arr, Kind, kind_of, sample
+from ..library import CREATORS, PURE
+from ..values import Static, Tup, as_expr, kind_name
+from .attributes import as_variable
+from .operators import arithmetic, operation
+
+__all__ = [
+    "REDUCTIONS", "array_of", "assembled", "converted", "created", "dtype_named", "elementwise", "function_of", "pure",
+    "view",
+]  # fmt: skip
+
+
+def converted(out: Emitter, expr: Any, dtype: Any) -> Any:
+    """An array of another dtype."""
+    char = dtype_named(out, dtype)
+    old = expr.kind.dtype
+    if char == old:
+        return Call("copy", (as_variable(out, expr),), (), expr.kind)
+    if old in "?l" and char in "ld":
+        return Call("astype", (as_variable(out, expr),), (("dtype", np.dtype(char).name),), Arr(char, expr.kind.ndim))
+    raise out.refused(f"a conversion of {np.dtype(old)} to {np.dtype(char)}")
+
+
+def dtype_named(out: Emitter, value: Any) -> str:
+    try:
+        found = str(np.dtype(value.value).char)
+    except Exception:
+        raise out.refused("a dtype that is not known") from None
+    if found not in "?ld":
+        raise out.refused(f"dtype {np.dtype(found)}")
+    return found
+
+
+def elementwise(out: Emitter, row: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """An elementwise function."""
+    target = keywords.pop("out", None)
+    if row == "clip":
+        names = ("self", "min", "max")
+        given = dict(zip(names, args)) | {{"a_min": "min", "a_max": "max"}.get(k, k): v for k, v in keywords.items()}
+        low, high = [given.get(name) for name in ("min", "max")]
+        low, high = [None if each is None or (isinstance(each, Static) and each.value is None) else each
+                     for each in (low, high)]
+        keywords = {}
+        args = [each for each in (given["self"], low, high) if each is not None]
+        row = "clip" if len(args) == 3 else "clip_low" if low is not None else "clip_high"
+    if keywords:
+        raise out.refused(f"{row} with {next(iter(keywords))}=")
+    exprs = [as_expr(arg) for arg in args]
+    if any(expr is None for expr in exprs):
+        raise out.refused(f"{row} of something else than numbers and arrays")
+    exprs = [out.lifted(expr) for expr in exprs]
+    if row.startswith("clip"):
+        found = _clipped(out, row, exprs)
+    else:
+        expected = len(OPERATORS[row].signature.tensors)
+        if len(exprs) != expected:
+            raise out.refused(f"{row} of {len(exprs)} operands")
+        if row == "where" and exprs[0].kind.dtype != "?":
+            raise out.refused("where of no condition")
+        found = operation(out, row, exprs)
+    if is_number(found) and found.kind.weak:
+        found = attrs.evolve(found, kind=attrs.evolve(found.kind, weak=False))
+    if target is None:
+        return found
+    if isinstance(target, Tup) and len(target.items) == 1:
+        target = target.items[0]
+    base = as_expr(target)
+    if isinstance(base, Get) and base.is_view:
+        index = base.index
+        base = base.base
+    elif isinstance(base, Var) and isinstance(base.kind, Arr):
+        index = (FULL,) * base.kind.ndim
+    else:
+        raise out.refused("out= of something else than an array")
+    place = get(base, index)
+    if found.kind.dtype != base.kind.dtype or found.kind.ndim != place.kind.ndim:
+        raise out.refused("out= of another kind")
+    out.emit(Set(base, index, found, "", out.line))
+    return target
+
+
+def _clipped(out: Emitter, row: str, exprs: list[Any]) -> Any:
+    samples = [np.asarray(sample(expr.kind)) if not expr.kind.ndim and not expr.kind.weak else sample(expr.kind)
+               for expr in exprs]
+    low, high = (samples[1], samples[2]) if row == "clip" else (samples[1], None) if row == "clip_low" else (
+        None, samples[1])
+    try:
+        found = kind_of(np.clip(np.asarray(samples[0]), low, high))
+    except Exception as error:
+        raise out.refused(str(error)) from None
+    assert found is not None
+    return Op(row, tuple(exprs), found)
+
+
+def created(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """A new array."""
+    keywords.pop("order", None)
+    if "requires_grad" in keywords or "like" in keywords or "device" in keywords:
+        raise out.refused(f"{name} with {next(iter(keywords))}=")
+    if name.endswith("_like"):
+        base = as_expr(args[0])
+        if base is None or is_number(base):
+            raise out.refused(f"{name} of {kind_name(args[0])}")
+        char = dtype_named(out, keywords.pop("dtype")) if "dtype" in keywords else base.kind.dtype
+        fill = args[1:] if name == "full_like" else []
+        if keywords or len(args) > 1 + len(fill):
+            raise out.refused(f"{name} with more arguments")
+        values = [as_expr(each) for each in fill]
+        if any(value is None or not is_number(value) for value in values):
+            raise out.refused("full_like with something else than a number")
+        options = (("dtype", np.dtype(char).name),)
+        return Call(name, (as_variable(out, base), *values), options, Arr(char, base.kind.ndim))
+    if name in ("zeros", "ones", "empty", "full"):
+        sizes = args[0] if args else keywords.pop("shape", None)
+        rest = args[1:]
+        fill = []
+        if name == "full":
+            fill = [rest.pop(0) if rest else keywords.pop("fill_value", None)]
+        dtype = rest.pop(0) if rest else keywords.pop("dtype", None)
+        if keywords or rest:
+            raise out.refused(f"{name} with more arguments")
+        exprs = [as_expr(each) for each in (sizes.items if isinstance(sizes, Tup) else [sizes])]
+        if not exprs:
+            raise out.refused("an array without dimensions is made")
+        if any(expr is None or not is_number(expr) or expr.kind.dtype != "l" for expr in exprs):
+            raise out.refused("a shape that is not made of integers")
+        values = [as_expr(each) for each in fill]
+        if any(value is None or not is_number(value) for value in values):
+            raise out.refused("full with something else than a number")
+        char = dtype_named(out, dtype) if dtype is not None and not (
+            isinstance(dtype, Static) and dtype.value is None) else values[0].kind.dtype if values else "d"
+        if values and (values[0].kind.dtype in "dD") > (char in "dDfF"):
+            raise out.refused("full of another dtype")
+        values = [value if isinstance(value, (Const, Var)) else out.temporary(value) for value in values]
+        return Call(name, (tuple(exprs), *values), (("dtype", np.dtype(char).name),), Arr(char, len(exprs)))
+    keywords = {key: value for key, value in keywords.items() if value is not None}
+    return pure(out, name, args, keywords)
+
+
+def array_of(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """`array`, `asarray` and `copy`."""
+    dtype = args[1] if len(args) > 1 else keywords.get("dtype")
+    if set(keywords) - {"dtype", "copy"} or len(args) > 2:
+        raise out.refused(f"{name} with more arguments")
+    value = args[0]
+    if isinstance(value, Tup):
+        return assembled(out, value, dtype)
+    if isinstance(value, Static) and isinstance(value.value, (list, tuple)):
+        raise out.refused("an array of known numbers")
+    expr = as_expr(value)
+    if expr is None or is_number(expr):
+        raise out.refused(f"{name} of {kind_name(value)}")
+    plain = dtype is None or (isinstance(dtype, Static) and dtype.value is None)
+    if not plain and dtype_named(out, dtype) != expr.kind.dtype:
+        return converted(out, expr, dtype)
+    if name in ("asarray", "asanyarray"):
+        return expr
+    if name == "ascontiguousarray" or "copy" in keywords:
+        raise out.refused(f"{name}, which may copy or not")
+    return Call("copy", (as_variable(out, expr),), (), expr.kind)
+
+
+def assembled(out: Emitter, value: Tup, dtype: Any) -> Any:
+    """An array of numbers, or of rows."""
+    shape: list[int] = []
+    level: Any = value
+    while isinstance(level, Tup):
+        shape.append(len(level.items))
+        if not level.items:
+            raise out.refused("an array without elements")
+        level = level.items[0]
+
+    def flat(tree: Any, depth: int) -> list[Any]:
+        if depth == len(shape):
+            return [tree]
+        if not isinstance(tree, Tup) or len(tree.items) != shape[depth]:
+            raise out.refused("rows of several lengths")
+        return [leaf for each in tree.items for leaf in flat(each, depth + 1)]
+
+    leaves = flat(value, 0)
+    exprs = [as_expr(leaf) for leaf in leaves]
+    if any(expr is None for expr in exprs):
+        raise out.refused("an array of something else than numbers")
+    if any(not is_number(expr) for expr in exprs):
+        if len(shape) == 1:
+            return pure(out, "stack", [value], {})
+        raise out.refused("an array of arrays")
+    kinds = [expr.kind for expr in exprs]
+    try:
+        char = str(np.result_type(*[np.dtype(kind.dtype) for kind in kinds]).char)
+    except TypeError:
+        raise out.refused("an array of several kinds") from None
+    if dtype is not None and not (isinstance(dtype, Static) and dtype.value is None):
+        if not np.can_cast(char, dtype_named(out, dtype), "safe"):
+            raise out.refused("an array of another dtype")
+        char = dtype_named(out, dtype)
+    sizes = tuple([Const(each, INT) for each in shape])
+    array = out.temporary(Call("empty", (sizes,), (("dtype", np.dtype(char).name),), Arr(char, len(shape))), "array")
+    for place, expr in zip(np.ndindex(*shape), exprs):
+        out.emit(Set(array, tuple([Const(each, INT) for each in place]), expr, "", out.line))
+    return array
+
+
+def view(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """A view, by a function of the array."""
+    base = as_expr(args[0])
+    if base is None or is_number(base):
+        raise out.refused(f"{name} of {kind_name(args[0])}")
+    base = as_variable(out, base)
+    rest: list[Any] = []
+    for each in args[1:]:
+        if isinstance(each, Tup):
+            exprs = [as_expr(item) for item in each.items]
+            if any(expr is None for expr in exprs):
+                raise out.refused(f"{name} with something else than integers")
+            rest.append(tuple(exprs))
+        else:
+            expr = as_expr(each)
+            if expr is None and isinstance(each, Static) and each.value is None:
+                raise out.refused(f"{name} with None")
+            rest.append(expr)
+    if any(each is None for each in rest):
+        raise out.refused(f"{name} with something else than integers")
+    options = _options(out, name, keywords)
+    if name in ("reshape", "ravel"):
+        if options:
+            raise out.refused(f"{name} with {options[0][0]}=")
+        out.reshapes = True
+    samples = [sample(base.kind)]
+    for each in rest:
+        samples.append(tuple([_sample(item, 1) for item in each]) if isinstance(each, tuple) else _sample(each, 1))
+    if name == "reshape":
+        sizes = rest[0] if isinstance(rest[0], tuple) else (rest[0],)
+        kind = Arr(base.kind.dtype, len(sizes))
+        if not sizes:
+            raise out.refused("an array without dimensions is made")
+        return Call(name, (base, sizes), (), kind, is_view=True)
+    try:
+        result = getattr(np, name)(*samples, **dict(options))
+    except Exception as error:
+        raise out.refused(f"{name}: {error}") from None
+    if not result.ndim or name == "squeeze":
+        raise out.refused(f"{name}, whose dimensions depend on lengths")
+    return Call(name, (base, *rest), options, Arr(base.kind.dtype, result.ndim), is_view=True)
+
+
+def _sample(expr: Any, otherwise: Any) -> Any:
+    return expr.value if isinstance(expr, Const) else sample(expr.kind)
+
+
+def _options(out: Emitter, name: str, keywords: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    found = []
+    for key, value in keywords.items():
+        known = _known(value)
+        if known is _UNKNOWN:
+            raise out.refused(f"{name} with {key}= that is not known")
+        found.append((key, known))
+    return tuple(found)
+
+
+_UNKNOWN: Final = object()
+
+
+def _known(value: Any) -> Any:
+    if isinstance(value, Static):
+        return value.value
+    if isinstance(value, Tup):
+        items = [_known(each) for each in value.items]
+        return _UNKNOWN if any(each is _UNKNOWN for each in items) else tuple(items)
+    return _UNKNOWN
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    """NumPy's function of a name."""
+    found: Callable[..., Any] = operator.attrgetter(name)(np)
+    return found
+
+
+def pure(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """A function of arrays that gives new ones."""
+    if name not in PURE and name not in CREATORS:
+        raise out.refused(f"{name} has no rule here")
+    if name in ("dot", "matmul") and len(args) == 2 and any(
+        is_number(each) for each in map(as_expr, args) if each is not None
+    ):
+        if name == "dot":
+            return arithmetic(out, "mul", *args)
+        raise out.refused("matmul of a number")
+    function = function_of(name) if hasattr(np, name.partition(".")[0]) else None
+    if function is None:
+        raise out.refused(f"{name} has no rule here")
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        names = []
+    options = dict(keywords)
+    taken = [each for number, arg in enumerate(args) for each in _taken(out, name, names, options, number, arg)]
+    if any(key in options for key in ("out", "where", "initial", "dtype")):
+        raise out.refused(f"{name} with out=, where=, initial= or dtype=")
+    found = _options(out, name, options)
+    samples = [
+        tuple([_sample(each, 1) for each in arg]) if isinstance(arg, tuple)
+        else arg.value if isinstance(arg, Static) else _sample(arg, 1)
+        for arg in taken
+    ]
+    try:
+        with np.errstate(all="ignore"):
+            result = function(*samples, **dict(found))
+    except Exception as error:
+        raise out.refused(f"{name}: {type(error).__name__}: {error}") from None
+    values = [arg if not isinstance(arg, Static) else Const(arg.value, INT) for arg in taken]
+    if isinstance(result, tuple):
+        kinds = tuple([_result_kind(out, name, each, samples) for each in result])
+        from_call = Call(name, tuple(values), found, kinds)
+        return _many(out, from_call, type(result))
+    kind = _result_kind(out, name, result, samples)
+    return Call(name, tuple(values), found, kind)
+
+
+def _taken(
+    out: Emitter, name: str, names: Sequence[str], options: dict[str, Any], number: int, arg: Any
+) -> Sequence[Any]:
+    """An argument of a function of arrays; nothing if it is an option, which is added to the others."""
+    if isinstance(arg, Static) and (as_expr(arg) is None or (number and name in REDUCTIONS)):
+        if 0 < number < len(names):
+            options[names[number]] = arg
+            return ()
+        if isinstance(arg.value, str):
+            return (arg,)
+        raise out.refused(f"{name} of {kind_name(arg)}")
+    if isinstance(arg, Tup):
+        exprs = [as_expr(each) for each in arg.items]
+        if any(expr is None for expr in exprs) or not exprs:
+            raise out.refused(f"{name} of {kind_name(arg)}")
+        if 0 < number < len(names) and all(isinstance(each, Static) for each in arg.items):
+            options[names[number]] = arg
+            return ()
+        return (tuple([_atom(out, expr) for expr in exprs]),)
+    expr = as_expr(arg)
+    if expr is None:
+        raise out.refused(f"{name} of {kind_name(arg)}")
+    return (_atom(out, expr),)
+
+
+REDUCTIONS: Final = frozenset("sum mean prod max min cumsum cumprod std var argmax argmin any all ptp median".split())
+
+
+def _many(out: Emitter, call: Call, kind: Any) -> Any:
+    names = tuple([out.fresh("part") for _ in call.kind])
+    for name, each in zip(names, call.kind):
+        out.kinds[name] = each
+    out.emit(LetMany(names, call, out.line))
+    return Tup(tuple([Var(name, each) for name, each in zip(names, call.kind)]), kind)
+
+
+def _atom(out: Emitter, expr: Any) -> Any:
+    if isinstance(expr, (Const, Var)) or (isinstance(expr, Get) and expr.is_view):
+        return expr
+    return out.temporary(expr)
+
+
+def _result_kind(out: Emitter, name: str, result: Any, samples: list[Any]) -> Kind:
+    arrays = [each for item in samples for each in (item if isinstance(item, tuple) else (item,))
+              if isinstance(each, np.ndarray)]
+    if isinstance(result, np.ndarray) and any(np.may_share_memory(result, each) for each in arrays):
+        raise out.refused(f"{name}, which may give a view")
+    kind = kind_of(result)
+    if kind is None or kind.dtype not in "?ld":
+        raise out.refused(f"{name} of these kinds")
+    return kind

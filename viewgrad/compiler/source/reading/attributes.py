@@ -1,0 +1,49 @@
+"""Attributes of numbers and arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..emitting import Emitter
+from ..ir import Call, Dim, Op, Var
+from ..kinds import INT
+from ..values import Static, Tup, as_expr, kind_name
+
+__all__ = ["as_variable", "attribute"]
+
+
+def as_variable(out: Emitter, expr: Any) -> Any:
+    """The expression in a variable."""
+    return expr if isinstance(expr, Var) else out.temporary(expr)
+
+
+def attribute(out: Emitter, base: Any, name: str, node: Any) -> Any:
+    """An attribute of a number or an array."""
+    expr = as_expr(base)
+    if expr is None:
+        raise out.refused(f"attribute {name} of {kind_name(base)}", node)
+    ndim = expr.kind.ndim
+    if name == "ndim":
+        return Static(ndim)
+    if name == "dtype":
+        return Static(np.dtype(expr.kind.dtype))
+    if name == "shape":
+        if not ndim:
+            return Tup(())
+        base = as_variable(out, expr)
+        return Tup(tuple([Dim(base, axis) for axis in range(ndim)]))
+    if name == "size":
+        if not ndim:
+            return Static(1)
+        base = as_variable(out, expr)
+        size: Any = Dim(base, 0)
+        for axis in range(1, ndim):
+            size = Op("mul", (size, Dim(base, axis)), INT)
+        return size
+    if name == "T":
+        return expr if ndim < 2 else Call("transpose", (as_variable(out, expr),), (), expr.kind, is_view=True)
+    if name == "real" and expr.kind.dtype not in "DF":
+        return expr
+    raise out.refused(f"attribute {name} of {kind_name(base)}", node)

@@ -1,0 +1,323 @@
+"""Calls: of Python functions, which are read in place, and of library functions."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import types
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ..exits import without_jumps
+from ..functions import stores_of, tree_of, users_function
+from ..ir import Var
+from ..kinds import Num
+from ..library import library_name
+from ..objects import Getter, Guard, record_fields
+from ..values import CONFLICT, Fn, Maybe, Path, Rec, Static, Tup, kind_name
+from .attributes import attribute
+from .comprehensions import ComprehensionReader
+from .library_calls import library
+from .methods import method
+from .scopes import Bound, Given, Scope, identifier, is_updated, unboxed
+
+__all__ = ["ARRAYS_OF_LISTS", "CallReader", "DEEP"]
+
+# Functions that make an array of a list.
+ARRAYS_OF_LISTS: Final = frozenset({"numpy.array", "numpy.asarray", "numpy.stack", "numpy.sum", "numpy.mean"})
+DEEP: Final = 24  # calls within calls
+
+
+class CallReader(ComprehensionReader):
+    """Reads calls."""
+
+    def __init__(self, static: frozenset[str] = frozenset()) -> None:
+        super().__init__(static)
+        self.depth = 0  # of calls within calls
+
+    def block(self, scope: Scope, stmts: Sequence[ast.stmt]) -> None:
+        """Read statements: those of a function that is read in place."""
+        raise NotImplementedError
+
+    def of_Call(self, scope: Scope, node: ast.Call) -> Any:
+        """A call."""
+        base: Any = None
+        if isinstance(node.func, ast.Attribute):
+            base = self.value(scope, node.func.value)
+            if isinstance(base, Static):
+                function = self.attribute_value(base, node.func.attr)
+            elif isinstance(base, Rec):
+                function = self.member(base, node.func.attr, node)
+            else:
+                function = None
+        else:
+            function = self.value(scope, node.func)
+        if isinstance(function, Static) and library_name(function.value) == "builtins.isinstance":
+            return self.is_instance(scope, node)
+        args: list[Any] = []
+        for arg in node.args:
+            if isinstance(arg, ast.Starred):
+                inner = self.value(scope, arg.value)
+                if not isinstance(inner, Tup):
+                    raise self.out.refused("starred arguments whose number is not known", node)
+                args += inner.items
+            else:
+                args.append(self.argument(scope, arg))
+        keywords: dict[str, Any] = {}
+        for keyword in node.keywords:
+            value = self.value(scope, keyword.value)
+            if keyword.arg is not None:
+                keywords[keyword.arg] = value
+            elif isinstance(value, Rec) and value.cls is dict:
+                keywords |= value.fields
+            else:
+                raise self.out.refused("keywords that are not known", node)
+        if function is None:
+            assert isinstance(node.func, ast.Attribute)
+            return method(self.out, base, node.func.attr, args, keywords)
+        return self.called(function, args, keywords, node)
+
+    def argument(self, scope: Scope, node: ast.expr) -> Any:
+        """An argument of a call."""
+        if isinstance(node, ast.GeneratorExp) and len(node.generators) == 1 and not node.generators[0].ifs:
+            sequence = self.sequence(scope, node.generators[0].iter)
+            if not isinstance(sequence, Tup):
+                return Fn(ast.Lambda(ast.arguments([], [], None, [], [], None, []), node), scope)
+        if isinstance(node, ast.ListComp) and len(node.generators) == 1 and not node.generators[0].ifs:
+            sequence = self.sequence(scope, node.generators[0].iter)
+            if not isinstance(sequence, Tup):
+                return Fn(ast.Lambda(ast.arguments([], [], None, [], [], None, []), node), scope)
+        return self.value(scope, node)
+
+    def called(self, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Any:
+        """The result of a call."""
+        if isinstance(function, Given):
+            return function.value
+        if isinstance(function, Bound):
+            path = Path(function.function, False)
+            return self.call_python(function.function, path, [function.owner, *args], keywords)
+        if isinstance(function, Fn):
+            return self.call_nested(function, args, keywords)
+        if not isinstance(function, Static):
+            raise self.out.refused(f"{kind_name(function)} is called", node)
+        value = function.value
+        name = library_name(value)
+        if name is not None:
+            if name == "builtins.sum" and args and isinstance(args[0], Fn):
+                return self.summed(args[0], args[1] if len(args) > 1 else keywords.get("start", Static(0)))
+            if name in ARRAYS_OF_LISTS and args and isinstance(args[0], Fn) and isinstance(
+                args[0].node.body, ast.ListComp
+            ):
+                args = [self.listed(args[0]), *args[1:]]
+                if name == "numpy.stack" and len(args) == 1 and not keywords:
+                    return args[0]
+            if any(isinstance(arg, Fn) for arg in args):
+                raise self.out.refused(f"a generator is given to {name.rpartition('.')[2]}", node)
+            return library(self.out, name, args, keywords)
+        if isinstance(value, type):
+            fields = record_fields(value)
+            if fields is not None and not hasattr(value, "__post_init__") and not hasattr(value, "__attrs_post_init__"):
+                by_keyword = {key: self.held(each) for key, each in keywords.items()}
+                return Rec(dict(zip(fields, map(self.held, args))) | by_keyword, value)
+            if hasattr(value, "_fields"):
+                given = dict(zip(value._fields, args)) | keywords
+                if list(given) == list(value._fields):
+                    return Tup(tuple(map(self.held, given.values())), value)
+            raise self.out.refused(f"an instance of {value.__name__} is made", node)
+        return self.call_python(value, function.path or Path(value, False), args, keywords)
+
+    def member(self, base: Rec, name: str, node: Any) -> Any:
+        """A method of a record, or a function that it holds."""
+        if base.cls is dict:
+            method = {"keys": [Static(key) for key in base.fields], "values": list(base.fields.values()),
+                      "items": [Tup((Static(key), value)) for key, value in base.fields.items()]}.get(name)
+            if method is None:
+                raise self.out.refused(f"dict.{name} is not taken", node)
+            return Given(Tup(tuple(method)))
+        if name in base.fields:
+            return base.fields[name]
+        member = next((vars(each)[name] for each in base.cls.__mro__ if name in vars(each)), None)
+        if not isinstance(member, types.FunctionType):
+            raise self.out.refused(f"{base.cls.__name__} has no method {name}", node)
+        self.guard(member, Path(base.cls, False).to("attr", name))
+        return Bound(member, base)
+
+    def is_instance(self, scope: Scope, node: ast.Call) -> Any:
+        """`isinstance`, of what is known."""
+        value = self.value(scope, node.args[0])
+        kind = self.value(scope, node.args[1])
+        classes = kind.items if isinstance(kind, Tup) else (kind,)
+        if not all(isinstance(each, Static) and isinstance(each.value, type) for each in classes):
+            raise self.out.refused("isinstance of a class that is not known", node)
+        given = tuple([each.value for each in classes])
+        if isinstance(value, Static):
+            return Static(isinstance(value.value, given))
+        if isinstance(value, (Tup, Rec)):
+            return Static(issubclass(value.cls, given))
+        raise self.out.refused("isinstance of a number or an array", node)
+
+    def call_python(
+        self, function: Any, path: Path, args: Sequence[Any], keywords: dict[str, Any], names: bool = False
+    ) -> Any:
+        """Read a function in place.
+
+        Arguments:
+            function: a function, a method, or a partial one.
+            path: how it is reached.
+            args, keywords: what it is called with.
+            names: whether its variables keep their names.
+        """
+        args, keywords = list(args), dict(keywords)
+        while True:
+            if isinstance(function, types.MethodType):
+                owner = function.__self__
+                args.insert(0, self.object(owner, Path(function, False).to("attr", "__self__"), "self")
+                            if not isinstance(owner, type) else Static(owner))
+                function = function.__func__
+            elif isinstance(function, functools.partial):
+                root = Path(function, False)
+                args[:0] = [self.object(arg, root.to("attr", "args").to("item", i), f"given{i}")
+                            for i, arg in enumerate(function.args)]
+                given = {key: self.object(value, root.to("attr", "keywords").to("key", key), key)
+                         for key, value in function.keywords.items()}
+                keywords = given | keywords
+                function = function.func
+            elif type(function).__name__ == "Compiled" and hasattr(function, "function"):
+                function = function.function
+            elif users_function(function) is not function:
+                function = users_function(function)
+            else:
+                break
+        if not isinstance(function, types.FunctionType):
+            raise self.out.refused(f"{getattr(function, '__qualname__', function)} is no Python function")
+        module = str(function.__module__).partition(".")[0]
+        if module in ("viewgrad", "numpy", "scipy"):
+            raise self.out.refused(f"{module}'s {function.__qualname__} has no rule here")
+        if function.__code__.co_flags & 0x2A0:  # generators and coroutines
+            raise self.out.refused(f"{function.__qualname__} is a generator")
+        if hasattr(function, "__wrapped__"):
+            raise self.out.refused(f"{function.__qualname__} is wrapped by a decorator")
+        node = tree_of(function)
+        self.guards.setdefault(("code", id(function)), Guard(
+            Path(function, False).to("attr", "__code__"), function.__code__, "is"))
+        self.paths.append(function)
+        defaults = [self.object(value, Path(function, False).to("attr", "__defaults__").to("item", i), f"default{i}")
+                    for i, value in enumerate(function.__defaults__ or ())]
+        kw_defaults = {key: self.object(value, Path(function, False).to("attr", "__kwdefaults__").to("key", key), key)
+                       for key, value in (function.__kwdefaults__ or {}).items()}
+        cells = {name: i for i, name in enumerate(function.__code__.co_freevars)}
+        prefix = "" if names else self.out.fresh(f"{identifier(function.__name__)}") + "__"
+        scope = Scope(None, stores_of(node), prefix, function.__globals__, Path(function, False), cells,
+                      function.__code__.co_filename)
+        return self.inlined(node, scope, args, keywords, defaults, kw_defaults)
+
+    def call_nested(self, fn: Fn, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        """Read a nested function, or a lambda, in place."""
+        outer = fn.scope
+        name = self.out.fresh(identifier(getattr(fn.node, "name", "lambda_")))
+        scope = Scope(outer, stores_of(fn.node), f"{name}__", outer.variables, None, {}, outer.file)
+        kw_only = [arg.arg for arg in fn.node.args.kwonlyargs]
+        kw_defaults = {key: value for key, value in zip(kw_only, fn.kw_defaults) if value is not None}
+        return self.inlined(fn.node, scope, list(args), dict(keywords), list(fn.defaults), kw_defaults)
+
+    def inlined(
+        self, node: ast.FunctionDef | ast.Lambda, scope: Scope, args: list[Any], keywords: dict[str, Any],
+        defaults: Sequence[Any], kw_defaults: dict[str, Any],
+    ) -> Any:
+        """The result of a function read in place."""
+        if self.depth >= DEEP:
+            raise self.out.refused("calls are nested too deeply, as in a recursion", node)
+        before = self.out.line, self.out.file
+        self.depth += 1
+        self.out.file = scope.file
+        given = self.parameters(node, args, keywords, defaults, kw_defaults)
+        for name, value in given.items():
+            if name in scope.stores:
+                scope.stores[name] += 1
+                if isinstance(value, Var) and isinstance(value.kind, Num) and value.kind.boxed:
+                    if is_updated(node, name):
+                        raise self.out.refused("an array without dimensions is written to", node)
+                    value = unboxed(value)
+                self.bind(scope, name, value)
+            else:
+                scope.env[name] = self.held(value)
+        result = self.value(scope, node.body) if isinstance(node, ast.Lambda) else self.returned(node, scope, given)
+        self.depth -= 1
+        self.out.line, self.out.file = before
+        return result
+
+    def parameters(
+        self, node: ast.FunctionDef | ast.Lambda, args: list[Any], keywords: dict[str, Any], defaults: Sequence[Any],
+        kw_defaults: dict[str, Any],
+    ) -> dict[str, Any]:
+        """The parameters of a function, with what it is called with."""
+        spec = node.args
+        positional = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
+        given = dict(zip(positional, args))
+        if len(args) > len(positional):
+            if spec.vararg is None:
+                raise self.out.refused("too many arguments")
+            given[spec.vararg.arg] = Tup(tuple(args[len(positional) :]))
+        elif spec.vararg is not None:
+            given[spec.vararg.arg] = Tup(())
+        rest = {}
+        for key, value in keywords.items():
+            if key in given:
+                raise self.out.refused(f"{key} is given twice")
+            if key in positional or any(key == arg.arg for arg in spec.kwonlyargs):
+                given[key] = value
+            else:
+                rest[key] = value
+        if spec.kwarg is not None:
+            given[spec.kwarg.arg] = Rec(rest)
+        elif rest:
+            raise self.out.refused(f"it takes no argument {next(iter(rest))}")
+        for name, value in zip(positional[len(positional) - len(defaults) :], defaults):
+            given.setdefault(name, value)
+        for name, value in kw_defaults.items():
+            given.setdefault(name, value)
+        missing = [name for name in (*positional, *(arg.arg for arg in spec.kwonlyargs)) if name not in given]
+        if missing:
+            raise self.out.refused(f"argument {missing[0]} is missing")
+        return given
+
+    def returned(self, node: ast.FunctionDef, scope: Scope, given: dict[str, Any]) -> Any:
+        """What the statements of a function return."""
+        if any(isinstance(each, (ast.Yield, ast.YieldFrom, ast.Await)) for each in ast.walk(node)):
+            raise self.out.refused("generators are not taken", node)
+        try:
+            body = without_jumps(node.body)
+        except NotImplementedError as error:
+            raise self.out.refused(f"{error} is not taken", node) from None
+        scope.stores = stores_of(body)
+        for name in given:
+            if name in scope.stores:
+                scope.stores[name] += 1
+        scope.body = body
+        self.block(scope, body)
+        result = scope.env.get("_result", Static(None))
+        if isinstance(result, Maybe):
+            result = result.value
+        if result is CONFLICT:
+            raise self.out.refused("it returns values of several kinds", node)
+        return result
+
+    def of_Attribute(self, scope: Scope, node: ast.Attribute) -> Any:
+        """An attribute."""
+        base = self.value(scope, node.value)
+        if isinstance(base, Static):
+            return self.attribute_value(base, node.attr)
+        if isinstance(base, Rec):
+            if node.attr in base.fields and base.cls is not dict:
+                return base.fields[node.attr]
+            raise self.out.refused(f"attribute {node.attr} of a {base.cls.__name__}", node)
+        if isinstance(base, Tup) and hasattr(base.cls, "_fields") and node.attr in base.cls._fields:
+            return base.items[base.cls._fields.index(node.attr)]
+        return attribute(self.out, base, node.attr, node)
+
+    def attribute_value(self, base: Static, name: str) -> Any:
+        """An attribute of an object that is known, which may be a property."""
+        found = self.attribute_of(base, name)
+        if type(found) is Getter:
+            return self.call_python(found.function, Path(found.function, False), [base], {})
+        return found

@@ -1,0 +1,151 @@
+"""Indices and slices: parts of arrays, items of tuples and dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..emitting import Emitter
+from ..ir import FULL, NEW, Const, Dim, Get, Op, Slice, Var, get, is_number
+from ..kinds import INT, Arr
+from ..values import Rec, Static, Tup, as_expr, is_plain, kind_name
+from .arrays import assembled
+
+__all__ = ["indexed", "item", "sliced"]
+
+
+def sliced(out: Emitter, parts: Sequence[Any]) -> Slice:
+    """A slice of an index."""
+    found: list[Any] = []
+    for part in parts:
+        if part is None or (isinstance(part, Static) and part.value is None):
+            found.append(None)
+            continue
+        expr = as_expr(part)
+        if expr is None or not is_number(expr) or expr.kind.dtype != "l":
+            raise out.refused("a slice of something else than integers")
+        found.append(expr)
+    return Slice(*found)
+
+
+def indexed(out: Emitter, base: Any, items: Sequence[Any]) -> Any:
+    """A part of an array.
+
+    Arguments:
+        base: an expression that is an array.
+        items: the items of the index: slices, expressions, known objects.
+    """
+    made = [_index_item(out, each) for each in _filled(out, base, items)]
+    if isinstance(base, Get) and base.is_view:
+        composed = _composed(base, made)
+        if composed is not None:
+            return get(base.base, _counted(base.base, composed))
+    if not isinstance(base, Var):
+        base = out.temporary(base, "part")
+    return get(base, _counted(base, made))
+
+
+def _filled(out: Emitter, base: Any, items: Sequence[Any]) -> list[Any]:
+    """The items of an index with full slices for the axes that it leaves out."""
+    taken = 0
+    for each in items:
+        if isinstance(each, Static) and (each.value is None or each.value is Ellipsis):
+            continue
+        expr = None if isinstance(each, Slice) else as_expr(each)
+        is_mask = expr is not None and expr.kind.ndim and expr.kind.dtype == "?"
+        taken += expr.kind.ndim if expr is not None and is_mask else 1
+    if taken > base.kind.ndim:
+        raise out.refused(f"an index of {taken} items for an array of {base.kind.ndim} dimensions")
+    dots = [n for n, each in enumerate(items) if isinstance(each, Static) and each.value is Ellipsis]
+    if len(dots) > 1:
+        raise out.refused("two ellipses in an index")
+    fill = [FULL] * (base.kind.ndim - taken)
+    return [*items[: dots[0]], *fill, *items[dots[0] + 1 :]] if dots else [*items, *fill]
+
+
+def _index_item(out: Emitter, each: Any) -> Any:
+    """An item of an index."""
+    if isinstance(each, Static) and each.value is None:
+        return NEW
+    if isinstance(each, Slice):
+        return each
+    expr = as_expr(each)
+    if expr is None and isinstance(each, Tup) and each.cls is list and all(
+        isinstance(as_expr(item), (Const, Var, Op)) for item in each.items
+    ):
+        expr = assembled(out, each, None)
+    if expr is None:
+        raise out.refused(f"{kind_name(each)} as an index")
+    if isinstance(expr, Const) and type(expr.value) is not int:
+        raise out.refused(f"{expr.value!r} as an index")
+    if expr.kind.dtype not in ("l" if is_number(expr) else "?l"):
+        raise out.refused(f"{kind_name(expr)} as an index")
+    return expr if is_number(expr) or isinstance(expr, Var) else out.temporary(expr, "index")
+
+
+def _counted(base: Var, items: Sequence[Any]) -> tuple[Any, ...]:
+    """The index with known negative numbers counted from the end."""
+    found = []
+    axis = 0
+    for each in items:
+        if isinstance(each, Const) and each.value < 0:
+            each = Op("add", (Dim(base, axis), each), INT)
+        found.append(each)
+        if each is not NEW:
+            kind = getattr(each, "kind", None)
+            axis += kind.ndim if isinstance(kind, Arr) and kind.dtype == "?" else 1
+    return tuple(found)
+
+
+def _composed(view: Get, items: Sequence[Any]) -> list[Any] | None:
+    """The index of a part of a view, in the array itself; None if it is not simple."""
+    if any(each is NEW for each in (*items, *view.index)):
+        return None
+    rest = list(items)
+    found = []
+    for each in view.index:
+        if each == FULL:
+            found.append(rest.pop(0))
+        elif isinstance(each, Slice):
+            nxt = rest.pop(0)
+            if nxt != FULL:
+                return None
+            found.append(each)
+        else:
+            found.append(each)
+    return None if rest or any(isinstance(getattr(each, "kind", None), Arr) for each in found) else found
+
+
+def item(out: Emitter, base: Any, items: Sequence[Any], node: Any) -> Any:
+    """What a subscript means."""
+    if isinstance(base, Static):
+        if len(items) == 1 and isinstance(items[0], Static):
+            if not is_plain(items[0].value) or not (is_plain(base.value) or type(base.value) in (tuple, list, dict)):
+                raise out.refused(f"an item of {kind_name(base)}", node)
+            try:
+                return Static(base.value[items[0].value])
+            except Exception as error:
+                raise out.refused(f"{type(error).__name__}: {error}", node) from None
+        raise out.refused(f"an item of {kind_name(base)}", node)
+    if isinstance(base, Rec):
+        if len(items) == 1 and isinstance(items[0], Static) and items[0].value in base.fields and base.cls is dict:
+            return base.fields[items[0].value]
+        raise out.refused("a key that is not known", node)
+    if isinstance(base, Tup):
+        if len(items) == 1 and isinstance(items[0], Static) and type(items[0].value) is int:
+            try:
+                return base.items[items[0].value]
+            except IndexError:
+                raise out.refused("an index out of range", node) from None
+        if len(items) == 1 and isinstance(items[0], Slice):
+            parts = [items[0].low, items[0].high, items[0].step]
+            if all(part is None or isinstance(part, Const) for part in parts):
+                return Tup(base.items[slice(*[None if part is None else part.value for part in parts])], base.cls)
+        numbers = [as_expr(each) for each in base.items]
+        if len(items) == 1 and all(each is not None and is_number(each) for each in numbers) and numbers:
+            return indexed(out, assembled(out, Tup(base.items), None), items)
+        raise out.refused("an item of a list by an index that is not known", node)
+    expr = as_expr(base)
+    if expr is None or is_number(expr):
+        raise out.refused(f"an item of {kind_name(base)}", node)
+    return indexed(out, expr, items)

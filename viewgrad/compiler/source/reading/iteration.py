@@ -1,0 +1,144 @@
+"""What is iterated over by a counter: ranges, arrays, `zip`, `enumerate` and `reversed`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from ..emitting import Emitter
+from ..ir import Check, Const, Dim, Lazy, Op, Var, is_number
+from ..kinds import BOOL, INT
+from ..values import Rec, Static, Tup, as_expr, kind_name
+from .attributes import as_variable
+from .indexing import indexed
+from .operators import arithmetic
+
+__all__ = ["Iteration", "enumerated", "range_of", "reversed_sequence", "sequence_of", "zipped"]
+
+
+@attrs.frozen(eq=False)
+class Iteration:
+    """What is iterated over, by a counter.
+
+    Attributes:
+        low, high, step: of the counter, as for `range`.
+        item: what there is for a value of the counter.
+        is_range: whether that is the counter.
+        count: how many items there are.
+    """
+
+    low: Any
+    high: Any
+    step: int
+    item: Callable[[Any], Any]
+    count: Any
+    is_range: bool = False
+
+
+def range_of(out: Emitter, args: Sequence[Any]) -> Iteration:
+    """`range`."""
+    exprs = [as_expr(arg) for arg in args]
+    if any(expr is None or not is_number(expr) or expr.kind.dtype != "l" for expr in exprs) or not exprs:
+        raise out.refused("a range of something else than integers")
+    low, high = (Const(0, INT), exprs[0]) if len(exprs) == 1 else exprs[:2]
+    step = exprs[2] if len(exprs) > 2 else Const(1, INT)
+    if not isinstance(step, Const):
+        return _range_by_step(out, low, high, step)
+    if step.value == 0:
+        raise out.refused("a range without a step")
+    size = abs(step.value)
+    span = Op("sub", (high, low) if step.value > 0 else (low, high), INT)
+    if isinstance(low, Const) and low.value == 0 and step.value > 0:
+        span = high
+    up = Op("add", (span, Const(size - 1, INT)), INT)
+    count = span if size == 1 else Op("floor_divide", (up, Const(size, INT)), INT)
+    return Iteration(low, high, step.value, lambda k: k, count, is_range=True)
+
+
+def _range_by_step(out: Emitter, low: Any, high: Any, step: Any) -> Iteration:
+    """A range whose step is computed, and must be positive."""
+    given = (low, high, step)
+    low, high, step = [each if isinstance(each, (Const, Var)) else out.temporary(each, "n") for each in given]
+    out.emit(Check(Op("less", (Const(0, INT), step), BOOL), out.line))
+    span = Op("add", (Op("sub", (high, low), INT), Op("sub", (step, Const(1, INT)), INT)), INT)
+    count = out.temporary(Op("floor_divide", (span, step), INT), "n")
+
+    def item_of(k: Any) -> Any:
+        return Op("add", (low, Op("mul", (k, step), INT)), INT)
+
+    return Iteration(Const(0, INT), count, 1, item_of, count)
+
+
+def sequence_of(out: Emitter, value: Any) -> Any:
+    """The items of an array, or of what is known."""
+    if isinstance(value, Tup):
+        return value
+    if isinstance(value, Rec) and value.cls is dict:
+        return Tup(tuple([Static(key) for key in value.fields]))
+    if isinstance(value, Static) and isinstance(value.value, (tuple, list, str, range)):
+        if len(value.value) > 64:
+            raise out.refused("a loop over many known values")
+        return Tup(tuple([Static(each) for each in value.value]))
+    expr = as_expr(value)
+    if expr is None or is_number(expr):
+        raise out.refused(f"a loop over {kind_name(value)}")
+    base = as_variable(out, expr)
+    length = Dim(base, 0)
+    return Iteration(Const(0, INT), length, 1, lambda k: indexed(out, base, [k]), length)
+
+
+def _counted_item(part: Iteration) -> Callable[[Any], Any]:
+    """The item number k, counted from 0."""
+    if part.step == 1 and part.low == Const(0, INT):
+        return part.item
+
+    def found(k: Any) -> Any:
+        moved = k if part.step == 1 else Op("mul", (k, Const(part.step, INT)), INT)
+        return part.item(moved if part.low == Const(0, INT) else Op("add", (part.low, moved), INT))
+
+    return found
+
+
+def zipped(out: Emitter, parts: Sequence[Any]) -> Any:
+    """`zip`."""
+    if all(isinstance(part, Tup) for part in parts):
+        return Tup(tuple([Tup(items) for items in zip(*[part.items for part in parts])]))
+    if any(isinstance(part, Tup) for part in parts):
+        raise out.refused("zip of a known and an unknown length")
+    count = parts[0].count
+    for part in parts[1:]:
+        if part.count != count:
+            one, other = [each if isinstance(each, (Const, Var)) else out.temporary(each, "n")
+                          for each in (count, part.count)]
+            count = out.temporary(Lazy("if", (Op("less", (one, other), BOOL), one, other), INT), "n")
+    items = [_counted_item(part) for part in parts]
+    return Iteration(Const(0, INT), count, 1, lambda k: Tup(tuple([each(k) for each in items])), count)
+
+
+def enumerated(out: Emitter, part: Any, start: Any) -> Any:
+    """`enumerate`."""
+    if isinstance(part, Tup):
+        return Tup(tuple([Tup((arithmetic(out, "add", start, Static(n)), each)) for n, each in enumerate(part.items)]))
+    each = _counted_item(part)
+
+    def item_of(k: Any) -> Any:
+        number = k if isinstance(start, Static) and start.value == 0 else arithmetic(out, "add", k, start)
+        return Tup((number, each(k)))
+
+    return Iteration(Const(0, INT), part.count, 1, item_of, part.count)
+
+
+def reversed_sequence(out: Emitter, part: Any) -> Any:
+    """`reversed`."""
+    if isinstance(part, Tup):
+        return Tup(part.items[::-1], part.cls)
+    if part.is_range and part.step == 1:
+        one = Const(1, INT)
+        low, high = Op("sub", (part.high, one), INT), Op("sub", (part.low, one), INT)
+        return Iteration(low, high, -1, part.item, part.count, is_range=True)
+    if part.step == 1 and part.low == Const(0, INT):
+        one = Const(1, INT)
+        return Iteration(Op("sub", (part.high, one), INT), Const(-1, INT), -1, part.item, part.count)
+    raise out.refused("reversed of this")

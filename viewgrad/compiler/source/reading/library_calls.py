@@ -1,0 +1,98 @@
+"""The table of library functions: by name, the rule that reads a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ..emitting import Emitter
+from ..library import ALIASES, CREATORS, MATH, PURE, ROWS, VIEWS, row_of
+from ..values import Static, as_expr, is_plain
+from .arrays import array_of, created, elementwise, pure, view
+from .attributes import attribute
+from .python_functions import math_function, python_function
+
+__all__ = ["library"]
+
+Rule = Callable[[Emitter, str, list[Any], dict[str, Any]], Any]
+
+
+def library(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """The result of a library function.
+
+    Arguments:
+        out: where statements go.
+        name: of the function: "numpy.sin", "numpy.linalg.inv", "math.exp", "builtins.abs".
+        args, keywords: what it is called with.
+    """
+    module, _, short = name.rpartition(".")
+    rule = MODULES.get(module)
+    if rule is not None:
+        return rule(out, short, args, keywords)
+    short = ALIASES.get(short, short)
+    if all(isinstance(arg, Static) for arg in args) and args and short in FOLDED:
+        return _folded(out, short, args, keywords)
+    rule = RULES.get(short) or RULES.get(row_of(short))
+    if rule is None:
+        raise out.refused(f"{name} has no rule here")
+    return rule(out, short, args, keywords)
+
+
+def _folded(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """An elementwise function of known numbers."""
+    function = getattr(np, short, None)
+    if function is None or keywords or not all(is_plain(arg.value) for arg in args):
+        raise out.refused(f"{short} of known numbers")
+    with np.errstate(all="ignore"):
+        try:
+            return Static(function(*[arg.value for arg in args]))
+        except Exception as error:
+            raise out.refused(f"{type(error).__name__}: {error}") from None
+
+
+def _row(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    row = row_of(short)
+    if row == "where" and len(args) != 3:
+        raise out.refused("where with one argument")
+    return elementwise(out, row, args, keywords)
+
+
+def _round(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    if len(args) != 1 or keywords:
+        raise out.refused("round to decimals")
+    return elementwise(out, "rint", args, keywords)
+
+
+def _extremum(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    if len(args) > 1 and not isinstance(args[1], Static) and as_expr(args[1]) is not None:
+        raise out.refused(f"{short} of two arrays")
+    return pure(out, short, args, keywords)
+
+
+def _attribute(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    return attribute(out, args[0], short, None)
+
+
+def _float(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    return python_function(out, "float", args, keywords)
+
+
+def _int(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    return python_function(out, "int", args, keywords)
+
+
+FOLDED: Final = frozenset({*ROWS, *MATH, "abs", "power"})
+RULES: Final[dict[str, Rule]] = {
+    **dict.fromkeys(PURE, pure), **dict.fromkeys(VIEWS, view), **dict.fromkeys(ROWS, _row),
+    **dict.fromkeys(CREATORS, created),
+    **dict.fromkeys(("array", "asarray", "copy", "ascontiguousarray", "asanyarray", "Tensor", "tensor"), array_of),
+    **dict.fromkeys(("float64", "float_", "double"), _float), **dict.fromkeys(("int64", "int_", "intp"), _int),
+    **dict.fromkeys(("shape", "size", "ndim"), _attribute), **dict.fromkeys(("max", "min"), _extremum),
+    "round": _round, "rint": _row,
+}  # fmt: skip
+MODULES: Final[dict[str, Rule]] = {
+    "builtins": python_function, "math": math_function,
+    "numpy.linalg": lambda out, short, args, keywords: pure(out, f"linalg.{short}", args, keywords),
+}

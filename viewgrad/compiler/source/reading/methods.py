@@ -1,0 +1,69 @@
+"""Methods of numbers and arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..emitting import Emitter
+from ..ir import FULL, Call, Set, Var, is_number
+from ..kinds import Arr
+from ..library import PURE, ROWS, VIEWS
+from ..values import Static, Tup, as_expr, kind_name
+from .arrays import converted
+from .attributes import as_variable
+from .library_calls import library
+from .operators import operation
+
+__all__ = ["method"]
+
+
+def method(out: Emitter, base: Any, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """The result of a method of a number or an array."""
+    if isinstance(base, Tup):
+        raise out.refused(f"list.{name}" if base.cls is list else f"tuple.{name}")
+    expr = as_expr(base)
+    if expr is None:
+        raise out.refused(f"method {name} of {kind_name(base)}")
+    if is_number(expr):
+        return _number_method(out, base, expr, name, bool(args or keywords))
+    if name in ("copy", "clone", "flatten") and not args and not keywords:
+        flat = name == "flatten"
+        kind = Arr(expr.kind.dtype, 1) if flat else expr.kind
+        return Call("flatten" if flat else "copy", (as_variable(out, expr),), (), kind)
+    if name == "fill" and len(args) == 1:
+        return _filled_with(out, expr, args[0])
+    if name == "reshape" and args and not isinstance(args[0], Tup):
+        args = [Tup(tuple(args))]
+    if name == "transpose" and len(args) > 1:
+        args = [Tup(tuple(args))]
+    if name == "astype" and len(args) == 1 and not keywords:
+        return converted(out, expr, args[0])
+    if name in ("item", "tolist", "numpy", "detach", "backward", "requires_grad_"):
+        raise out.refused(f"method {name} ends the history of a value")
+    if name in VIEWS or name in PURE or name in ROWS or name in ("round",):
+        return library(out, f"numpy.{name}", [expr, *args], keywords)
+    raise out.refused(f"method {name} of an array")
+
+
+def _number_method(out: Emitter, base: Any, expr: Any, name: str, has_arguments: bool) -> Any:
+    """The result of a method of a number."""
+    if name in ("sum", "mean", "max", "min", "copy", "clone", "conj", "squeeze") and not has_arguments:
+        if name in ("copy", "clone") and expr.kind.boxed:
+            raise out.refused("a copy of an array without dimensions")
+        return expr
+    if name in ROWS and not has_arguments and not isinstance(base, Static):
+        return operation(out, name, [out.lifted(expr)])
+    raise out.refused(f"method {name} of {kind_name(base)}")
+
+
+def _filled_with(out: Emitter, expr: Any, given: Any) -> Any:
+    """`fill`."""
+    value = as_expr(given)
+    if value is None or not is_number(value) or not isinstance(expr, Var):
+        raise out.refused("fill")
+    if not np.can_cast(value.kind.dtype, expr.kind.dtype, "same_kind"):
+        raise out.refused("fill with a number of another kind")
+    out.emit(Set(expr, (FULL,) * expr.kind.ndim, value, "", out.line))
+    return Static(None)

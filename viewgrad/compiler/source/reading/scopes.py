@@ -1,0 +1,146 @@
+"""The variables of a function that is read, and what is asked of its syntax tree."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from ..ir import Block, Check, Const, Op, Var, nodes
+from ..kinds import BOOL, Num
+from ..values import CONFLICT, Fn, Maybe, Path, Rec, Static, Tup, joined_values
+
+__all__ = [
+    "Bound", "Given", "Scope", "always_raises", "grows", "has_calls", "identifier", "is_updated", "is_used_outside",
+    "joined_scopes", "keyword_of", "means_the_same", "unboxed", "variables_in",
+]  # fmt: skip
+
+
+@attrs.define(eq=False)
+class Scope:
+    """The variables of a function that is read.
+
+    Attributes:
+        function: the function; None for lambdas and nested ones.
+        outer: the scope around it.
+        stores: how often each of its variables is assigned.
+        prefix: of their names in the program.
+        env: what they mean.
+    """
+
+    outer: Scope | None
+    stores: dict[str, int]
+    prefix: str
+    variables: dict[str, Any]  # the globals of the module
+    path: Path | None  # of the function whose globals and cells are meant
+    cells: dict[str, int]
+    file: str
+    env: dict[str, Any] = attrs.Factory(dict)
+    body: Sequence[Any] = ()
+
+
+@attrs.frozen(eq=False)
+class Bound:
+    """A method of a record."""
+
+    function: types.FunctionType
+    owner: Rec
+
+
+@attrs.frozen(eq=False)
+class Given:
+    """A function whose result is known."""
+
+    value: Any
+
+
+def unboxed(value: Var) -> Var:
+    """A number that is not written to."""
+    kind = value.kind
+    assert isinstance(kind, Num)
+    return Var(value.name, attrs.evolve(kind, boxed=False))
+
+
+def variables_in(value: Any) -> Iterator[Var]:
+    if isinstance(value, Tup):
+        for item in value.items:
+            yield from variables_in(item)
+    elif isinstance(value, Rec):
+        for item in value.fields.values():
+            yield from variables_in(item)
+    elif isinstance(value, Var):
+        yield value
+
+
+def joined_scopes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+    found = {}
+    for name in dict.fromkeys((*a, *b)):
+        if name in a and name in b:
+            found[name] = joined_values(a[name], b[name])
+        else:
+            value = a.get(name, b.get(name))
+            found[name] = value if isinstance(value, (Maybe, Fn)) or value is CONFLICT else Maybe(value)
+    return found
+
+
+def means_the_same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if isinstance(a, Var) and isinstance(b, Var):
+        return a == b
+    if isinstance(a, Tup) and isinstance(b, Tup):
+        return len(a.items) == len(b.items) and all(map(means_the_same, a.items, b.items))
+    if isinstance(a, Rec) and isinstance(b, Rec):
+        return list(a.fields) == list(b.fields) and all(map(means_the_same, a.fields.values(), b.fields.values()))
+    if isinstance(a, Maybe) and isinstance(b, Maybe):
+        return means_the_same(a.value, b.value)
+    return joined_values(a, b) is a if isinstance(a, Static) else a == b
+
+
+def always_raises(block: Block) -> bool:
+    """Whether a block gives up."""
+    return bool(block) and isinstance(block[-1], Check) and block[-1].test == Const(False, BOOL)
+
+
+def has_calls(node: ast.AST) -> bool:
+    return any(isinstance(each, ast.Call) for each in ast.walk(node))
+
+
+def is_used_outside(scope: Scope, loop: ast.For, name: str) -> bool:
+    """Whether a loop variable is read outside of the loops that have it."""
+    inside = set()
+    body = scope.body
+    for stmt in body:
+        for each in ast.walk(stmt):
+            if isinstance(each, ast.For) and isinstance(each.target, ast.Name) and each.target.id == name:
+                inside |= {id(node) for part in each.body for node in ast.walk(part)}
+    stores = {id(node) for part in loop.body for node in ast.walk(part)
+              if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)}
+    return bool(stores) or any(
+        isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Load) and id(each) not in inside
+        for stmt in body for each in ast.walk(stmt)
+    )
+
+
+def is_updated(node: ast.AST, name: str) -> bool:
+    """Whether a variable is assigned in place."""
+    return any(isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name) and each.target.id == name
+               for each in ast.walk(node))
+
+
+def grows(name: str, value: Any) -> bool:
+    """Whether an integer is multiplied into itself."""
+    grows = any(isinstance(each, Op) and each.name in ("mul", "pow", "left_shift") for each in nodes(value))
+    return grows and any(isinstance(each, Var) and each.name == name for each in nodes(value))
+
+
+def keyword_of(stmt: ast.stmt) -> str:
+    return {"With": "with", "Try": "try", "Global": "global", "Nonlocal": "nonlocal", "ClassDef": "class",
+            "Import": "import", "ImportFrom": "import", "Match": "match"}.get(type(stmt).__name__, type(stmt).__name__)
+
+
+def identifier(name: str) -> str:
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in name).strip("_") or "f"

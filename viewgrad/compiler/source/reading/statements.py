@@ -1,0 +1,224 @@
+"""Statements: assignments, branches and loops."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from ..exits import stop_of
+from ..ir import FULL, Call, Check, Const, For, Get, If, Lazy, Let, Op, Var, While
+from ..kinds import BOOL, INT, Arr
+from ..values import CONFLICT, Fn, Rec, Static, Tup, as_expr, kind_name, leaves_of
+from .comprehensions import UNROLLED
+from .expressions import BINARY
+from .function_calls import CallReader
+from .operators import arithmetic
+from .scopes import Scope, always_raises, is_used_outside, joined_scopes, keyword_of
+
+__all__ = ["StatementReader"]
+
+
+class StatementReader(CallReader):
+    """Reads statements."""
+
+    def block(self, scope: Scope, stmts: Sequence[ast.stmt]) -> None:
+        """Read statements."""
+        for stmt in stmts:
+            self.out.line = getattr(stmt, "lineno", self.out.line)
+            method = getattr(self, f"on_{type(stmt).__name__}", None)
+            if method is None:
+                raise self.out.refused(f"`{keyword_of(stmt)}` is not taken", stmt)
+            method(scope, stmt)
+
+    def on_Pass(self, scope: Scope, stmt: ast.Pass) -> None:
+        """Nothing."""
+
+    def on_Expr(self, scope: Scope, stmt: ast.Expr) -> None:
+        """A call for its effect, or a docstring."""
+        if not isinstance(stmt.value, ast.Constant):
+            found = self.value(scope, stmt.value)
+            for leaf in leaves_of(found):
+                if isinstance(leaf, (Call, Get, Op, Lazy)):  # which may raise
+                    self.out.temporary(leaf)
+
+    def on_Assign(self, scope: Scope, stmt: ast.Assign) -> None:
+        """An assignment."""
+        if len(stmt.targets) == 1 and isinstance(stmt.targets[0], ast.Tuple) and isinstance(stmt.value, ast.Tuple):
+            targets, parts = stmt.targets[0].elts, stmt.value.elts
+            if len(targets) == len(parts) and not any(isinstance(each, ast.Starred) for each in (*targets, *parts)):
+                values = [self.kept_value(scope, part) for part in parts]
+                for target, value in zip(targets, values):
+                    self.assign(scope, target, value)
+                return
+        value = self.value(scope, stmt.value)
+        if len(stmt.targets) > 1 and as_expr(value) is not None and not isinstance(value, (Static, Var)):
+            value = self.out.temporary(value)
+        for target in stmt.targets:
+            self.assign(scope, target, value)
+
+    def kept_value(self, scope: Scope, node: ast.expr) -> Any:
+        """A value that does not change by what is assigned before it is used."""
+        value = self.value(scope, node)
+        return self.copied(value)
+
+    def copied(self, value: Any) -> Any:
+        """The value in variables of its own."""
+        if isinstance(value, Tup):
+            return Tup(tuple([self.copied(item) for item in value.items]), value.cls)
+        if isinstance(value, (Static, Fn, Const, Rec)):
+            return value
+        return self.out.temporary(value)
+
+    def on_AnnAssign(self, scope: Scope, stmt: ast.AnnAssign) -> None:
+        """An annotated assignment."""
+        if stmt.value is not None:
+            self.assign(scope, stmt.target, self.value(scope, stmt.value))
+
+    def on_Delete(self, scope: Scope, stmt: ast.Delete) -> None:
+        """A name that is not used any more."""
+        for target in stmt.targets:
+            if not isinstance(target, ast.Name):
+                raise self.out.refused("`del` of an item is not taken", stmt)
+            scope.env[target.id] = CONFLICT
+
+    def on_Assert(self, scope: Scope, stmt: ast.Assert) -> None:
+        """A check."""
+        test = self.truth(self.value(scope, stmt.test), stmt)
+        if test is False:
+            raise self.out.refused("an assertion fails", stmt)
+        if test is not True:
+            self.out.emit(Check(test, self.out.line))
+
+    def on_Raise(self, scope: Scope, stmt: ast.Raise) -> None:
+        """An error: the function runs eagerly, and raises it."""
+        if not self.unsure:
+            raise self.out.refused("it always raises", stmt)
+        self.out.emit(Check(Const(False, BOOL), self.out.line))
+
+    def on_FunctionDef(self, scope: Scope, stmt: ast.FunctionDef) -> None:
+        """A nested function."""
+        if stmt.decorator_list:
+            raise self.out.refused("a nested function with a decorator is not taken", stmt)
+        if any(isinstance(each, (ast.Nonlocal, ast.Global)) for each in ast.walk(stmt)):
+            raise self.out.refused("`nonlocal` is not taken", stmt)
+        scope.env[stmt.name] = self.nested(scope, stmt)
+
+    def on_AugAssign(self, scope: Scope, stmt: ast.AugAssign) -> None:
+        """An assignment in place."""
+        target, name = stmt.target, BINARY.get(type(stmt.op))
+        if isinstance(target, ast.Name):
+            before = self.lookup(scope, ast.copy_location(ast.Name(target.id, ast.Load()), target))
+            value = self.value(scope, stmt.value)
+            if isinstance(before, Tup):
+                raise self.out.refused("a list is extended", stmt)
+            current = as_expr(before)
+            if current is None:
+                raise self.out.refused(f"{kind_name(before)} in place", stmt)
+            if isinstance(current.kind, Arr):
+                index = (FULL,) * current.kind.ndim
+                self.update(current, index, name, value, stmt)
+                return
+            if current.kind.boxed:
+                raise self.out.refused("an array without dimensions is written to", stmt)
+            self.bind(scope, target.id, arithmetic(self.out, name, before, value) if name is not None
+                      else self.matmul(before, value))
+            return
+        if isinstance(target, ast.Subscript):
+            base, index = self.place(scope, target)
+            self.update(base, index, name, self.value(scope, stmt.value), stmt)
+            return
+        raise self.out.refused("an attribute is assigned", stmt)
+
+    def on_If(self, scope: Scope, stmt: ast.If) -> None:
+        """A branch; one of both sides where the condition is known."""
+        test = self.truth(self.value(scope, stmt.test), stmt)
+        if test is True or test is False:
+            self.block(scope, stmt.body if test else stmt.orelse)
+            return
+        line = self.out.line
+        entry = dict(scope.env)
+        then = self.within(lambda: self.block(scope, stmt.body))
+        after_then, scope.env = scope.env, dict(entry)
+        other = self.within(lambda: self.block(scope, stmt.orelse))
+        if always_raises(then):
+            pass
+        elif always_raises(other):
+            scope.env = after_then
+        else:
+            scope.env = joined_scopes(after_then, scope.env)
+        self.out.emit(If(test, then, other, line))
+
+    def on_While(self, scope: Scope, stmt: ast.While) -> None:
+        """A loop while a condition holds."""
+        line = self.out.line
+        stop = stop_of(stmt)
+        flag = None if stop is None else scope.prefix + stop
+        state: dict[str, Any] = {}
+
+        def read() -> None:
+            test = self.truth(self.value(scope, stmt.test), stmt)
+            if self.out.buffer:  # what the condition needs is computed in the body
+                if flag is None:
+                    raise self.out.refused("a condition that needs statements", stmt)
+                pre, self.out.buffer = self.out.buffer, []
+                entry = dict(scope.env)
+                self.block(scope, stmt.body)
+                body, self.out.buffer = self.out.buffer, pre
+                scope.env = joined_scopes(scope.env, entry)
+                end = Let(flag, Const(True, BOOL), line)
+                self.out.emit(If(test, body, [end], line))
+                state["test"] = Const(True, BOOL)
+                return
+            if test is False:
+                state["test"] = Const(False, BOOL)
+                return
+            state["test"] = Const(True, BOOL) if test is True else test
+            self.block(scope, stmt.body)
+
+        if flag is None:
+            probe = self.within(lambda: self.truth(self.value(scope, stmt.test), stmt))
+            if probe:
+                flag = self.out.fresh("_stop_")
+                self.out.kinds[flag] = BOOL
+                self.out.emit(Let(flag, Const(False, BOOL), line))
+        body = self.looped(scope, read)
+        if isinstance(state["test"], Const) and state["test"].value is False:
+            return
+        self.out.emit(While(state["test"], body, None, flag, line=line))
+
+    def on_For(self, scope: Scope, stmt: ast.For) -> None:
+        """A loop over a range, an array, or what is made of them; over known values, its iterations one by one."""
+        line = self.out.line
+        stop = stop_of(stmt)
+        sequence = self.sequence(scope, stmt.iter)
+        if isinstance(sequence, Tup):
+            if stop is not None or len(sequence.items) > UNROLLED:
+                raise self.out.refused(f"a loop over {len(sequence.items)} known values", stmt)
+            for item in sequence.items:
+                self.assign(scope, stmt.target, item)
+                self.block(scope, stmt.body)
+            return
+        plain = sequence.is_range and isinstance(stmt.target, ast.Name)
+        hint = stmt.target.id if plain else "k"  # type: ignore[attr-defined]
+        kept = plain and is_used_outside(scope, stmt, hint)
+        low, high = sequence.low, sequence.high
+        low, high = [each if isinstance(each, Const) else self.fixed(each) for each in (low, high)]
+        numbers = dict(self.out.numbers)
+        self.out.numbers = numbers
+        name = self.out.fresh(scope.prefix + (hint if plain and not kept else "k"))
+        self.out.kinds[name] = INT
+        counter = Var(name, INT)
+
+        def read() -> None:
+            if plain and not kept:
+                scope.env[hint] = counter
+            else:
+                self.assign(scope, stmt.target, sequence.item(counter))
+            self.block(scope, stmt.body)
+
+        if plain and not kept:
+            scope.env.pop(hint, None)
+        body = self.looped(scope, read)
+        flag = None if stop is None else scope.prefix + stop
+        self.out.emit(For(name, low, high, sequence.step, body, None, flag, line=line))

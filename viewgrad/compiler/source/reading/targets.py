@@ -1,0 +1,115 @@
+"""What is assigned: names, places in arrays, and tuples of them."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from ..ir import Check, Const, Dim, Get, Op, Set, Var, get, is_number
+from ..kinds import BOOL, INT, Arr, Num
+from ..values import Rec, Static, Tup, as_expr, kind_name
+from .expressions import ExpressionReader
+from .indexing import indexed
+from .operators import arithmetic
+from .scopes import Scope, has_calls
+
+__all__ = ["TargetReader"]
+
+
+class TargetReader(ExpressionReader):
+    """Reads assignments."""
+
+    def assign(self, scope: Scope, target: ast.expr, value: Any) -> None:
+        """Assign to a target."""
+        if isinstance(target, ast.Name):
+            self.bind(scope, target.id, value)
+        elif isinstance(target, ast.Subscript):
+            expr = as_expr(value)
+            if expr is not None and not isinstance(expr, (Const, Var)) and has_calls(target):
+                value = self.out.temporary(expr)
+            base, index = self.place(scope, target)
+            self.store(base, index, value, target)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            items = self.unpacked(value, len(target.elts), target)
+            if any(isinstance(each, ast.Starred) for each in target.elts):
+                raise self.out.refused("a starred target is not taken", target)
+            if not isinstance(value, (Tup, Static)):
+                items = [self.out.temporary(item) if not isinstance(item, (Static, Var)) else item for item in items]
+            for each, item in zip(target.elts, items):
+                self.assign(scope, each, item)
+        else:
+            raise self.out.refused("an attribute is assigned", target)
+
+    def unpacked(self, value: Any, count: int, node: Any) -> list[Any]:
+        """The items of what is unpacked."""
+        if isinstance(value, Rec) and value.cls is dict:
+            return [Static(key) for key in value.fields]
+        if isinstance(value, Static) and isinstance(value.value, (tuple, list, str)):
+            value = Tup(tuple([Static(each) for each in value.value]))
+        if isinstance(value, Tup):
+            if len(value.items) != count:
+                raise self.out.refused(f"{len(value.items)} values are unpacked to {count}", node)
+            return list(value.items)
+        expr = as_expr(value)
+        if expr is None or not isinstance(expr.kind, Arr):
+            raise self.out.refused(f"{kind_name(value)} is unpacked", node)
+        base = expr if isinstance(expr, Var) else self.out.temporary(expr)
+        self.out.emit(Check(Op("equal", (Dim(base, 0), Const(count, INT)), BOOL), self.out.line))
+        return [indexed(self.out, base, [Static(number)]) for number in range(count)]
+
+    def place(self, scope: Scope, target: ast.Subscript) -> tuple[Any, tuple[Any, ...]]:
+        """The array and the index that a subscript writes to."""
+        base = self.value(scope, target.value)
+        expr = as_expr(base)
+        if expr is None or not isinstance(expr.kind, Arr):
+            if isinstance(expr, Var) and isinstance(expr.kind, Num) and expr.kind.boxed:
+                raise self.out.refused("an array without dimensions is written to", target)
+            raise self.out.refused(f"an item of {kind_name(base)} is assigned", target)
+        items = self.index_items(scope, target.slice)
+        if isinstance(expr, Get) and expr.is_view:
+            inner = indexed(self.out, expr, items)
+            if isinstance(inner, Get) and inner.base == expr.base:
+                return inner.base, inner.index
+        if not isinstance(expr, Var):
+            expr = self.out.temporary(expr)
+        found = indexed(self.out, expr, items)
+        assert isinstance(found, Get)
+        return found.base, found.index
+
+    def store(self, base: Any, index: tuple[Any, ...], value: Any, stmt: Any, op: str = "") -> None:
+        """Write to a place."""
+        expr = as_expr(value)
+        if expr is None:
+            raise self.out.refused(f"{kind_name(value)} is written to an array", stmt)
+        target = get(base, index)
+        if not np.can_cast(expr.kind.dtype, base.kind.dtype, "same_kind") or (
+            expr.kind.dtype in "dfDF" and base.kind.dtype in "?l"
+        ):
+            given, held = np.dtype(expr.kind.dtype), np.dtype(base.kind.dtype)
+            raise self.out.refused(f"{given} is written to an array of {held}", stmt)
+        if expr.kind.ndim > target.kind.ndim:
+            raise self.out.refused("an array is written to a place of fewer dimensions", stmt)
+        if expr.kind.dtype != base.kind.dtype and expr.kind.dtype in "dDF" and base.kind.dtype in "fF" \
+                and not expr.kind.weak if is_number(expr) else False:
+            raise self.out.refused("a number is rounded when it is written", stmt)
+        self.out.emit(Set(base, index, self.out.lifted(expr), op, self.out.line))
+
+    def update(self, base: Any, index: tuple[Any, ...], name: str | None, value: Any, stmt: Any) -> None:
+        """Write `place op value` to a place."""
+        expr = as_expr(value)
+        if expr is None or name is None:
+            raise self.out.refused(f"{kind_name(value)} in place", stmt)
+        old = get(base, index)
+        new = arithmetic(self.out, name, old, expr)
+        simple = name in ("add", "sub") and isinstance(new, Op) and new.kind.dtype == base.kind.dtype
+        if simple and new.kind.dtype in "dfDF":
+            self.store(base, index, expr, stmt, name)
+        else:
+            self.store(base, index, new, stmt)
+
+    def of_NamedExpr(self, scope: Scope, node: ast.NamedExpr) -> Any:
+        """An assignment inside an expression."""
+        self.assign(scope, node.target, self.value(scope, node.value))
+        return self.lookup(scope, ast.copy_location(ast.Name(node.target.id, ast.Load()), node))
