@@ -30,7 +30,7 @@ QUESTIONS: Mapping[str, str] = {
     "output with several elements": "guides/faq.md#how-do-i-differentiate-an-output-with-several-elements",
     "convert a tensor to a numpy array": "guides/faq.md#how-do-i-get-a-number-or-an-array-out-of-a-tensor",
     "gradients add up, set to zero": "guides/faq.md#why-do-my-gradients-add-up",
-    "Hessian vector product": "guides/faq.md#how-do-i-get-a-hessian-and-which-api-do-i-take",
+    "Hessian vector product": "guides/faq.md#how-do-i-compute-a-hessian-and-which-api-should-i-use",
     "where does the NaN come from": "guides/faq.md#where-did-the-nan-come-from",
     "memory grows in a training loop": "guides/faq.md#how-much-memory-does-a-graph-keep-and-why",
     "scipy minimize with gradients": "guides/faq.md#how-do-i-use-scipyoptimize",
@@ -38,7 +38,7 @@ QUESTIONS: Mapping[str, str] = {
     "at[].set in a scan": "guides/coming-from-jax.md#a-scan-is-a-loop",
     "update a parameter in place": "guides/faq.md#how-do-i-update-a-parameter",
     "which NumPy functions work": "guides/faq.md#which-numpy-functions-work",
-    "slow loop, make it faster": "guides/faq.md#my-gradients-are-right-and-slow-what-can-i-do",
+    "slow loop, make it faster": "guides/faq.md#my-loop-is-slow-how-do-i-make-it-faster",
 }
 
 
