@@ -38,6 +38,9 @@ QUESTIONS: Mapping[str, str] = {
     "at[].set in a scan": "guides/coming-from-jax.md#a-scan-is-a-loop",
     "update a parameter in place": "guides/faq.md#how-do-i-update-a-parameter",
     "which NumPy functions work": "guides/faq.md#which-numpy-functions-work",
+    "install": "getting-started.md#install",
+    "curve fit": "getting-started.md#fit-a-curve-to-your-own-data",
+    "ODE": "guides/differentiating-solvers.md#ordinary-differential-equations-ode",
     "slow loop, make it faster": "guides/faq.md#my-loop-is-slow-how-do-i-make-it-faster",
 }
 
