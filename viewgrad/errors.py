@@ -1,4 +1,4 @@
-"""The errors that viewgrad raises: one named class for each thing that is refused."""
+"""Errors and warnings of viewgrad, one class for each kind."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ SITE: Final = "https://viewgrad.readthedocs.io"  # where the documentation is
 
 
 class Documented:
-    """An error or warning with a section in the documentation: how it arises, and the ways out. Its text ends with
-    the address.
-    """
+    """An error or warning with a section in the documentation. Its text ends with the address of that section."""
 
     section: ClassVar[str]
     page: ClassVar[str]
@@ -73,13 +71,12 @@ class Documented:
 
 
 class AutogradError(Documented, RuntimeError):
-    """The base class of viewgrad's errors.
+    """The base class of all errors of viewgrad.
 
-    The class that all errors above belong to; itself a `RuntimeError`. Some of them are a `TypeError` or a
-    `ValueError` too.
+    It derives from `RuntimeError`; some of its subclasses also derive from `TypeError` or `ValueError`.
 
-    - `except vg.errors.AutogradError` catches whatever viewgrad refuses.
-    - To save a tensor that was computed, `detach()` it: see saving to disk.
+    - `except vg.errors.AutogradError` catches every error that viewgrad raises.
+    - To save a computed tensor, `detach()` it: see saving to disk.
 
     Attributes:
         message: what happened, and what to do instead.
@@ -99,12 +96,11 @@ class AutogradError(Documented, RuntimeError):
 
 
 class LeafInPlaceError(AutogradError):
-    """A leaf that requires grad, or a view of one, was written to while grad mode was on.
+    """A leaf that requires grad was modified in place.
 
-    A leaf that requires grad was used in an in-place operation. After the write no tensor would stand for the value
-    that you differentiate with respect to.
+    After the write, no tensor would represent the value you differentiate with respect to.
 
-    - To *compute* with it, write to a copy: `y = x.clone()`.
+    - To use the leaf in a *computation*, write to a copy: `y = x.clone()`.
     - To *update* it, as an optimiser does, write under `with vg.no_grad():`.
 
     Example:
@@ -118,12 +114,12 @@ class LeafInPlaceError(AutogradError):
 
 
 class ViewInPlaceError(AutogradError):
-    """A view stands in a write that hides from its base's history what it holds, or was meant to hold.
+    """A write through a view cannot be added to the history of its base.
 
-    The view was made where nothing is recorded, so nobody can say whether the write is meant to be.
+    For example, the view was made under `no_grad`, so it is unclear whether to record the write.
 
-    - Take the view outside of `no_grad`, or write inside of it.
-    - Of a view that a custom `Function` returned: `clone()` it, or return a copy from `forward`.
+    - Take the view outside `no_grad`, or write inside it.
+    - If a custom `Function` returned the view, `clone()` it, or return a copy from `forward`.
 
     Example:
         >>> import viewgrad as vg
@@ -139,9 +135,9 @@ class ViewInPlaceError(AutogradError):
 
 
 class OverlappingWriteError(AutogradError):
-    """A window was written to in which several elements share one place in memory.
+    """A tensor whose elements share memory with each other was modified in place.
 
-    Several elements lie in one place, and a write would have to store several values there.
+    The write would have to store several values in one place.
 
     - Write to a copy: `wide = wide.clone()`.
     - Write to a part that does not overlap itself, such as one row.
@@ -157,13 +153,12 @@ class OverlappingWriteError(AutogradError):
 
 
 class NotCompiledError(AutogradError):
-    """A program does something that is not compiled; the message says what, and where.
+    """A program does something that the compiler does not support.
 
-    The compiler raises it where a program does something that it has no code for, and catches it itself. The
-    function then runs eagerly, with the same results.
+    The compiler catches this error itself, and the function runs eagerly with the same results.
 
-    - `explain()` has the message, with the line. Move that line out of the function, or compile a smaller function.
-    - Pass a number that sizes depend on as an argument.
+    - `explain()` shows the message with the line. Move that line out of the function, or compile a smaller function.
+    - Pass numbers that determine sizes as arguments.
 
     Example:
         >>> import numpy as np
@@ -183,13 +178,12 @@ class NotCompiledError(AutogradError):
 
 
 class CompiledMismatchError(AutogradError):
-    """A compiled program gave another result than the function that it was compiled from.
+    """A compiled program gave a different result than the original function.
 
-    A compiled program gave another result than its function. Here the function depends on something that the
-    compiler cannot see.
+    In this example, the function depends on state that the compiler cannot detect.
 
-    - Pass what changes as an argument.
-    - If the function is a function of its arguments alone, this is a defect of the library; please report it.
+    - Pass values that change as arguments.
+    - If the function depends on its arguments only, this is a bug in viewgrad; please report it.
 
     Example:
         >>> import viewgrad as vg
@@ -207,13 +201,12 @@ class CompiledMismatchError(AutogradError):
 
 
 class TraceTooLongError(NotCompiledError):
-    """A program was too long, and too irregular, to be compiled.
+    """A trace is too long and too irregular to be compiled.
 
-    A program is too long and too irregular to be compiled. The compiler catches this error too, and the function
-    runs eagerly.
+    The compiler catches this error itself, and the function runs eagerly.
 
-    - Compile the inner function that is called again and again, instead of the whole.
-    - Work on rows and matrices instead of single numbers: then there are fewer operations.
+    - Compile the inner function that is called repeatedly instead of the whole program.
+    - Operate on rows and matrices instead of scalars, so that there are fewer operations.
 
     Example:
         >>> import numpy as np
@@ -234,13 +227,11 @@ class TraceTooLongError(NotCompiledError):
 
 
 class FreedGraphError(AutogradError):
-    """A node was run whose saved values an earlier backward pass has released.
-
-    A backward pass went through the graph a second time, and the first one has released the saved values.
+    """A backward pass used a graph whose saved values an earlier pass had released.
 
     - `loss.backward(retain_graph=True)` keeps them for another pass.
-    - For several gradients at once, ask once: `grad(loss, [x, y])`.
-    - In a training loop, compute the loss anew, or `detach()` what you carry over from the last step.
+    - If you need several gradients, compute them in one call: `grad(loss, [x, y])`.
+    - In a training loop, recompute the loss, and `detach()` values carried over from the previous step.
 
     Example:
         >>> import viewgrad as vg
@@ -255,14 +246,13 @@ class FreedGraphError(AutogradError):
 
 
 class CheckpointError(AutogradError):
-    """A checkpointed function cannot be run again for its gradient, or computed something else when it was.
+    """A checkpointed function could not be rerun, or gave a different result when rerun.
 
-    A checkpointed function runs a second time in the backward pass. It cannot be run twice, or the second run
-    differs from the first.
+    A checkpointed function runs a second time in the backward pass.
 
-    - Pass whatever changes between the two runs as an argument: arguments keep the values that they had.
-    - If the function writes to an argument or to a captured tensor, let it write to a `clone()` and return that.
-    - Random number generators are set back if the function captures them or takes them as arguments.
+    - Pass everything that changes between the two runs as an argument: arguments keep their values.
+    - If the function writes to an argument or to a captured tensor, write to a `clone()` instead and return it.
+    - Random number generators are reset if the function captures them or takes them as arguments.
 
     Example:
         >>> import viewgrad as vg
@@ -278,14 +268,14 @@ class CheckpointError(AutogradError):
 
 
 class DifferentiabilityError(AutogradError):
-    """A gradient was asked of something that has none: an integer tensor, or one without history.
+    """A gradient was requested for a tensor that cannot have one.
 
-    Integers have no derivative, and nor has a tensor that nothing leads to. The derivative of an output of several
-    elements needs a gradient to start from.
+    Integer tensors and tensors without history have no gradient, and an output with several elements needs an initial
+    gradient.
 
-    - Make the numbers floating-point: `vg.Tensor([1.0, 2.0])`, or `astype(float)`.
-    - Make the output a number: `loss.sum().backward()`, or pass `backward(gradient)`.
-    - Where an output has no history, see why is my grad None.
+    - Use floating-point numbers: `vg.Tensor([1.0, 2.0])`, or `astype(float)`.
+    - Reduce the output to a scalar, `loss.sum().backward()`, or pass `backward(gradient)`.
+    - If an output has no history, see why is my grad None.
 
     Example:
         >>> import viewgrad as vg
@@ -297,11 +287,9 @@ class DifferentiabilityError(AutogradError):
 
 
 class GradientMismatchError(AutogradError):
-    """A gradient was supplied whose shape or dtype is not that of the tensor it belongs to.
+    """The supplied gradient does not have the shape or dtype of its tensor.
 
-    The gradient that you supply must be shaped like the tensor that it belongs to, and of its dtype.
-
-    - `reshape` it, `broadcast_to` it, or `astype` it.
+    - Use `reshape`, `broadcast_to` or `astype` to convert it.
 
     Example:
         >>> import viewgrad as vg
@@ -314,14 +302,13 @@ class GradientMismatchError(AutogradError):
 
 
 class InteropError(AutogradError):
-    """A function cannot cross the border between viewgrad and another library without losing a gradient.
+    """A function shared between viewgrad and another library would lose a gradient.
 
-    A function that is used from PyTorch, JAX or PyTensor, or one of theirs that is used here, would lose a gradient
-    at the border.
+    This concerns functions used from PyTorch, JAX or PyTensor, and functions of PyTorch and JAX used in viewgrad.
 
     - Write to a copy of the argument: `x = x * 1.0`.
     - Pass captured tensors that require grad as arguments, or `detach()` them.
-    - Move PyTorch tensors to the CPU, and let JAX compute in double precision where viewgrad does:
+    - Move PyTorch tensors to the CPU. If viewgrad computes in double precision, enable it in JAX:
       `jax.config.update("jax_enable_x64", True)`.
 
     Example:
@@ -340,11 +327,11 @@ class InteropError(AutogradError):
 
 
 class InterruptedWriteError(AutogradError):
-    """A gradient came to a value that an error has left half written.
+    """A gradient reached a value that a failed write left incomplete.
 
-    An error has ended a write half way. What it left is neither the old value nor the new one.
+    The memory holds neither the old value nor the new one.
 
-    - Compute the tensor anew, or overwrite what was written by values that are well defined.
+    - Recompute the tensor, or overwrite the affected elements with well-defined values.
 
     Example:
         >>> import numpy as np
@@ -365,11 +352,10 @@ class InterruptedWriteError(AutogradError):
 class ConcurrentWriteError(AutogradError):
     """Two threads wrote to one tensor at the same time.
 
-    Two threads wrote to one tensor at the same moment. In a program with threads this is rare, and depends on the
-    schedule.
+    This is rare and depends on the scheduling of the threads.
 
-    - Put a lock around the writes.
-    - Or let each thread write to a tensor of its own, and add the tensors afterwards.
+    - Protect the writes with a lock.
+    - Alternatively, let each thread write to its own tensor and add the tensors afterwards.
 
     Example:
         >>> import viewgrad as vg
@@ -389,11 +375,11 @@ class ConcurrentWriteError(AutogradError):
 
 
 class SavedValueError(AutogradError):
-    """A value saved for backward was overwritten behind the library's back.
+    """A value saved for backward was overwritten by code outside viewgrad.
 
-    Somebody wrote to the memory unseen, said so afterwards, and the old value is lost.
+    The write was reported with `increment_version`, but the old value is lost.
 
-    - `clone()` the tensor before it is used in the computation, or write to it through viewgrad.
+    - `clone()` the tensor before using it in the computation, or write to it through viewgrad.
 
     Example:
         >>> import viewgrad as vg
@@ -410,13 +396,13 @@ class SavedValueError(AutogradError):
 
 
 class ScalarWriteError(AutogradError, TypeError):
-    """A scalar was written to, which is a value and no memory.
+    """A scalar was modified in place.
 
-    As in NumPy, a reduction or an index by integers alone gives a value, and no memory.
+    As in NumPy, reductions and indexing by integers return values, not views of memory.
 
-    - Bind a new one: `s = s * 2`, or `s *= 2`, which does that.
-    - Write to the element of the array: `a[i] *= 2`; or take a window of it, `a[i, ...]`.
-    - `clone()` gives an array without dimensions, which can be written to.
+    - Compute a new value: `s = s * 2`, or equivalently `s *= 2`.
+    - Write to the element of the array, `a[i] *= 2`, or to a view of it, `a[i, ...]`.
+    - `clone()` returns a 0-d array that can be written to.
 
     Example:
         >>> import viewgrad as vg
@@ -429,11 +415,11 @@ class ScalarWriteError(AutogradError, TypeError):
 
 
 class StrictMutationError(AutogradError):
-    """A write touched a value saved for backward while that is forbidden.
+    """A write would overwrite a saved value inside `forbid_mutation_on_saved_tensors()`.
 
-    You asked for this error: in strict mode a write raises instead of copying what it would destroy.
+    In this strict mode, such a write raises an error instead of copying the saved value.
 
-    - Write to a `clone()`, use the operator that makes a new tensor, or leave the strict mode.
+    - Write to a `clone()`, use the out-of-place operator, or leave the strict mode.
 
     Example:
         >>> import viewgrad as vg
@@ -449,12 +435,12 @@ class StrictMutationError(AutogradError):
 
 
 class GradcheckError(AutogradError):
-    """A gradient did not stand up to `gradcheck`.
+    """A gradient does not agree with finite differences.
 
-    A gradient and finite differences do not agree. The message names input, output, element and both numbers.
+    The message names the input, the output, the element and both values.
 
-    - Mend the formula. Check away from kinks, and in double precision.
-    - For a function that is steep, choose `eps` and the tolerances, or use `viewgrad.testing.check_operator`.
+    - Fix the formula. Check in double precision, and away from kinks.
+    - If the function is steep, adjust `eps` and the tolerances, or use `viewgrad.testing.check_operator`.
 
     Attributes, where the check is one of single numbers (None elsewhere):
         input, output: which argument and which output, counted from 0.
@@ -496,11 +482,11 @@ class GradcheckError(AutogradError):
 
 
 class InferenceError(AutogradError):
-    """A tensor made in inference mode was used where autograd would have to record it.
+    """A tensor made in inference mode was used in a recorded computation.
 
-    A tensor from inference mode has no history and no saved windows, and takes no part in what is recorded.
+    Such tensors have no history and cannot be saved for backward.
 
-    - `clone()` it outside of the mode, or use `no_grad` instead.
+    - `clone()` the tensor outside inference mode, or use `no_grad` instead.
 
     Example:
         >>> import viewgrad as vg
@@ -515,9 +501,10 @@ class InferenceError(AutogradError):
 
 
 class FunctionError(AutogradError):
-    """A custom `Function` broke the contract between its forward, its backward and the engine.
+    """A custom `Function` violated its contract.
 
-    A custom `Function` broke its contract. The message says how: numbers, shapes, what was marked and not returned.
+    The message says how: for example, the number or shape of the gradients is wrong, or a tensor was marked but not
+    returned.
 
     - Custom functions shows each case.
 
@@ -539,13 +526,11 @@ class FunctionError(AutogradError):
 
 
 class UnusedInputError(AutogradError):
-    """A gradient was asked with respect to a tensor that the outputs do not depend on.
+    """A gradient was requested with respect to a tensor that the outputs do not depend on.
 
-    The output was not computed from this input.
-
-    - `allow_unused=True` gives None for it, `materialize_grads=True` zeros.
-    - Was the input written to since, or is it a view that was taken apart? `grad` means the *present value*: see a
-      value before and after a write.
+    - `allow_unused=True` returns None for it, and `materialize_grads=True` returns zeros.
+    - Check whether the input was written to afterwards. `grad` differentiates with respect to the *present value*: see
+      a value before and after a write.
 
     Example:
         >>> import viewgrad as vg
@@ -560,12 +545,12 @@ class UnusedInputError(AutogradError):
 
 
 class UnsupportedFunctionError(AutogradError, TypeError):
-    """A NumPy function was called on tensors for which viewgrad has no operator.
+    """A function without a derivative was called on a tensor that requires grad.
 
-    There is no derivative for this function, and it is not run on plain arrays behind your back.
+    viewgrad does not silently fall back to plain NumPy.
 
-    - Where no gradient is to flow, `detach()` the tensor.
-    - `define_op` adds an operator: see your own operator.
+    - If no gradient is needed, `detach()` the tensor.
+    - To add an operator, use `define_op`: see your own operator.
 
     Example:
         >>> import numpy as np
@@ -580,11 +565,11 @@ class UnsupportedFunctionError(AutogradError, TypeError):
 
 
 class UnsupportedTypeError(AutogradError, TypeError):
-    """A value was given for a tensor that cannot be made one, or would lose what it means.
+    """An object cannot be converted to a tensor without losing information.
 
-    Something was given for a tensor that cannot be made one, or would lose what it means, such as a masked array.
+    A masked array, for example, would lose its mask.
 
-    - Convert it first, with what you know of it: `np.asarray(...)`, `filled()`, `to_numpy()`.
+    - Convert it explicitly: `np.asarray(...)`, `filled()`, `to_numpy()`.
 
     Example:
         >>> import numpy as np
@@ -597,11 +582,9 @@ class UnsupportedTypeError(AutogradError, TypeError):
 
 
 class UnsupportedDtypeError(AutogradError, TypeError):
-    """An operator was called with numbers of a kind that it has no derivative for: complex ones, for example.
+    """The operator has no derivative for this dtype.
 
-    The operator has no derivative for this kind of numbers.
-
-    - Take the real part, or write the function for complex numbers of other operators.
+    - Take the real part of a complex tensor, or compose the function from operators that support its dtype.
 
     Example:
         >>> import viewgrad as vg
@@ -613,11 +596,9 @@ class UnsupportedDtypeError(AutogradError, TypeError):
 
 
 class HookError(AutogradError, TypeError):
-    """A hook was registered where none can be, or gave back what cannot take the place of what it was given.
+    """A hook cannot be registered here, or returned an invalid value.
 
-    A hook was registered where none can be, or returned something that cannot take the place of a gradient.
-
-    - Return a tensor of the same shape, or None to leave the gradient as it is.
+    - Return a tensor of the same shape, or None to leave the gradient unchanged.
 
     Example:
         >>> import viewgrad as vg
@@ -632,9 +613,9 @@ class HookError(AutogradError, TypeError):
 
 
 class AnomalyError(AutogradError):
-    """Anomaly detection found a gradient that is not a number.
+    """A gradient was NaN inside `detect_anomaly`.
 
-    Under `detect_anomaly` a gradient was not a number. The message names the node, and the line that made it.
+    The message names the node and the line that created it.
 
     - See where the NaN came from.
 
@@ -651,12 +632,12 @@ class AnomalyError(AutogradError):
 
 
 class DeclarationError(AutogradError, ValueError):
-    """A declaration that cannot be right, found when the operator is defined.
+    """The declaration of an operator is invalid.
 
-    A declaration cannot be right: an unknown name, a missing formula, a gradient that nobody reads. The message
-    marks the place.
+    For example, it uses an unknown name, lacks a formula, or computes a gradient that is never used. The message marks
+    the place.
 
-    - Your own operator has the names that a formula may use.
+    - Your own operator lists the names that a formula may use.
 
     Arguments:
         message: what is wrong, and where.
@@ -683,12 +664,10 @@ class DeclarationError(AutogradError, ValueError):
 
 
 class GradientNotImplementedError(AutogradError, NotImplementedError):
-    """A gradient or a tangent was needed that the operator's declaration says is not implemented.
+    """The operator declares this gradient, or its forward mode, as not implemented.
 
-    The operator says that one of its gradients, or its forward mode, is not implemented.
-
-    - `detach()` the input that needs none.
-    - Write the formula, if the operator is yours, or compose the function of other operators.
+    - `detach()` the input if it needs no gradient.
+    - If the operator is yours, add the formula. Otherwise compose the function from other operators.
 
     Example:
         >>> import numpy as np
@@ -706,11 +685,9 @@ class GradientNotImplementedError(AutogradError, NotImplementedError):
 
 
 class ForwardModeError(AutogradError):
-    """Forward mode was used in a way that it is not made for.
+    """Forward mode was used outside a level, or with a tangent that does not match its tensor.
 
-    Tangents live in a level, and are shaped like their tensors.
-
-    - Put the computation into `with forward_ad.dual_level():`, or use `func.jvp`, which does.
+    - Use `with forward_ad.dual_level():`, or `func.jvp`, which opens a level for you.
 
     Example:
         >>> import viewgrad as vg
@@ -723,11 +700,11 @@ class ForwardModeError(AutogradError):
 
 
 class GraphError(AutogradError):
-    """A graph is not what it should be: it cannot be parsed, verified, run or differentiated.
+    """A graph cannot be parsed, verified, run or differentiated.
 
-    A graph cannot be parsed, verified, run or differentiated. The message names the node or the place in the text.
+    The message names the node or the place in the text.
 
-    - Run `vg.symbolic.verify(graph)` after each change of your own.
+    - Run `vg.symbolic.verify(graph)` after each transformation of your own.
 
     Example:
         >>> import viewgrad as vg
@@ -739,12 +716,12 @@ class GraphError(AutogradError):
 
 
 class TraceError(AutogradError):
-    """A program did something, while it was traced, that a graph cannot hold.
+    """A traced program did something that a graph cannot represent.
 
-    A program did something, while it was traced, that a graph cannot hold.
+    The message names the line.
 
-    - The most frequent kind is the ConcretizationError below.
-    - The message names the line. Keep what is no computation on tensors outside of the traced function.
+    - Move everything that is not a computation on tensors out of the traced function.
+    - The most common case has a class of its own, ConcretizationError.
 
     Example:
         >>> import viewgrad as vg
@@ -757,12 +734,10 @@ class TraceError(AutogradError):
 
 
 class ConcretizationError(TraceError):
-    """A value left the library while a program was traced, so that the graph would have held it fixed.
-
-    A value left the library while a program was traced, and the graph would have held it fixed.
+    """A traced program converted a tensor to a plain value, which would become a constant of the graph.
 
     - Compute with tensors instead of numbers.
-    - `trace(..., escapes="guard")` checks in each run that the value is the same.
+    - `trace(..., escapes="guard")` checks in each run that the value is unchanged.
 
     Example:
         >>> import viewgrad as vg
@@ -775,12 +750,10 @@ class ConcretizationError(TraceError):
 
 
 class GuardError(AutogradError):
-    """A value that steered the program when it was traced is another in this run of its graph.
+    """A value that control flow depends on differs from its value during tracing.
 
-    A value that steered the program when it was traced is another one in this run.
-
-    - Trace again for these inputs, write the choice as `vg.where`, or use `vg.compile`, which records anew by
-      itself.
+    - Trace again for these inputs, use `vg.where` instead of a branch, or use `vg.compile`, which retraces
+      automatically.
 
     Arguments:
         message: what it was, and is, and where.
@@ -803,11 +776,9 @@ class GuardError(AutogradError):
 
 
 class TreeError(AutogradError, TypeError):
-    """A nested structure of tensors was given whose shape is not that of the one it belongs to.
+    """A nested structure of tensors does not match the structure it belongs to.
 
-    A nested structure of tensors is not shaped like the one that it belongs to.
-
-    - Give the same nesting of dictionaries, lists and tuples as the argument or the result has.
+    - Use the same nesting of dictionaries, lists and tuples as the argument or the result.
 
     Example:
         >>> import viewgrad as vg
@@ -821,24 +792,22 @@ class TreeError(AutogradError, TypeError):
 
 
 class DetachedConversionError(AutogradError):
-    """A tensor with a history becomes a plain array or number, from which the result goes on without a gradient.
+    """A tensor with history would be converted to a plain array or number, which loses the gradient.
 
-    A tensor with a history would have become a plain array or number, and no gradient flows through that. NumPy and
-    Python's own modules ask for numbers without the program saying so: `plain[i] = x`, `plain.fill(x)`,
-    `np.array([x], float)`, `math.sin(x)`. NumPy reports an assignment to one element as `ValueError: setting an
-    array element with a sequence`; this error is its cause, printed above it.
+    NumPy and Python's modules convert implicitly: `plain[i] = x`, `plain.fill(x)`, `np.array([x], float)`,
+    `math.sin(x)`. NumPy reports an assignment to one element as `ValueError: setting an array element with a sequence`;
+    this error is its cause, printed above it.
 
-    Inside `viewgrad.func` and `vg.compile`, `float(x)` is an error too, since the number could be a part of the
-    result. In `viewgrad.func`, `x.item()` and `x.tolist()` give differentiable scalars; in a compiled function they
-    are refused as `float(x)` is.
+    Inside `viewgrad.func` and `vg.compile`, `float(x)` is an error too, because the result could depend on the number.
+    In `viewgrad.func`, `x.item()` and `x.tolist()` return differentiable scalars; in a compiled function they raise
+    this error, like `float(x)`.
 
-    - Make the array that is written to a tensor: `zeros()`, `empty()` and `array()` of `viewgrad.numpy` instead of
-      `numpy`.
+    - Write to a tensor instead: create it with `zeros()`, `empty()` or `array()` of `viewgrad.numpy`.
     - Use the function of `viewgrad.numpy`, `viewgrad.math` or `viewgrad.scipy`, or compute with the tensor itself.
-    - If no gradient is wanted, say so: `float(x.detach())`.
+    - If no gradient is needed, detach explicitly: `float(x.detach())`.
 
-    Comparisons, conditions, assertions, formatted text and log calls lose nothing and are allowed: `while
-    float(error) > tolerance:`, `logger.info("%f", loss)`.
+    Comparisons, conditions, assertions, formatted text and log calls lose nothing and are allowed: `while float(error)
+    > tolerance:`, `logger.info("%f", loss)`.
 
     Example:
         >>> import viewgrad as vg
@@ -852,12 +821,11 @@ class DetachedConversionError(AutogradError):
 
 
 class DetachedConversionWarning(Documented, UserWarning):
-    """A tensor that requires grad was made a plain number, through which no gradient flows.
+    """A tensor with history was converted to a plain number outside a transform, which loses the gradient.
 
-    A tensor with a history was made a plain number, outside of any transform, and no gradient flows through that.
-    Statements of their own are silent: `losses.append(float(loss))`.
+    A conversion in a statement of its own, such as `losses.append(float(loss))`, does not warn.
 
-    - Compute with the tensor itself; or `detach()` first, which says that no gradient is wanted.
+    - Compute with the tensor itself, or `detach()` it first to show that no gradient is needed.
 
     Example:
         >>> import viewgrad as vg
@@ -872,13 +840,12 @@ class DetachedConversionWarning(Documented, UserWarning):
 
 
 class NonLeafGradWarning(Documented, UserWarning):
-    """The `grad` of a tensor was read that no backward pass will fill in.
-
-    You have read the `grad` of a tensor that was computed. No backward pass fills it in.
+    """The `grad` of a computed tensor was read, but backward passes fill in only the `grad` of leaves.
 
     - Call `retain_grad()` on the tensor before the backward pass.
-    - If it retains its gradient and was written to since, compute with a `clone()` that retains its own.
-    - Or ask for the gradient: `grad(result, tensor)`. See why is my grad None.
+    - If the tensor retains its gradient but was written to since, `clone()` it after the write and let the clone retain
+      its gradient.
+    - Alternatively, request the gradient: `grad(result, tensor)`. See why is my grad None.
 
     Example:
         >>> import viewgrad as vg
@@ -893,9 +860,9 @@ class NonLeafGradWarning(Documented, UserWarning):
 
 
 class NotCompiledWarning(Documented, UserWarning):
-    """A function that was to be compiled runs eagerly.
+    """A function passed to `vg.compile` runs eagerly, for a while or permanently.
 
-    A function that was to be compiled runs eagerly from now on, or for a while. The message names the line.
+    The message names the line.
 
     - Use `vg.where` for choices by value, and pass settings as arguments: see compiled programs.
 
