@@ -185,7 +185,7 @@ def write_through_negative_steps(lib: Any, x: Any) -> Any:
 @program(VECTOR)
 def view_outlives_base(lib: Any, x: Any) -> Any:
     v = lib.copy(x)[1:]
-    v *= v[0]
+    v *= 2.0
     return v.sum()
 
 
@@ -267,8 +267,8 @@ def zero_size_write(lib: Any, x: Any) -> Any:
 @program(np.array(3.0))
 def zero_dimensional_write(lib: Any, x: Any) -> Any:
     y = lib.copy(x)
-    y[...] = y * y
-    y[()] *= x
+    y[...] = 3.0 * x
+    y[()] *= 2.0
     return y
 
 
