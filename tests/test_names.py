@@ -65,3 +65,10 @@ def test_the_module_names_what_to_use_instead(name):
     with pytest.raises(AttributeError, match=f"no attribute '{name}': ") as caught:
         getattr(vg, name)
     assert MODULE_HINTS[name] in str(caught.value)
+
+
+def test_a_misspelt_name_leads_python_to_suggest_the_right_one():
+    for module, name in ((vg, "concatenat"), (vg.func, "hesian")):
+        with pytest.raises(AttributeError) as caught:
+            getattr(module, name)
+        assert caught.value.name == name and caught.value.obj is module  # what the suggestion is made from

@@ -113,7 +113,8 @@ if not TYPE_CHECKING:  # a checker takes every name for one of a module that has
             found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
             return found
         hint = f": {MODULE_HINTS[name]}" if name in MODULE_HINTS else ""
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+        message = f"module {__name__!r} has no attribute {name!r}{hint}"
+        raise AttributeError(message, name=name, obj=sys.modules[__name__])  # Python suggests similar names
 
 
 def __dir__() -> list[str]:

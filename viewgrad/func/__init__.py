@@ -1,6 +1,7 @@
 """Functional transforms: derivatives of functions, as functions."""
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from .api import grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, value_and_grad, vhp, vjp
@@ -32,4 +33,4 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name == "sparse_jacobian":  # which needs SciPy
         return importlib.import_module("viewgrad.scipy.sparse.jacobian").sparse_jacobian
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
