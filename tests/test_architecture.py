@@ -167,6 +167,17 @@ def test_three_hops_lead_to_the_line_that_rebases_the_history_of_a_base():
     assert function.count("    base._edge = slices\n") == 1
 
 
+def test_the_write_protocol_has_one_home():
+    """Nothing else begins a write and rolls it back; a Function's `mark_dirty` records one that is already made."""
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                called = node.func.id
+                assert called != "abandon_write", f"{name}:{node.lineno}"
+                if called in ("begin_write", "begin_copy", "finish_write"):
+                    assert name == "viewgrad.views.rebase_history", f"{name}:{node.lineno}"
+
+
 def test_no_helper_of_the_compiler_receives_a_compiled_function_or_changes_a_specialization():
     owners = {"viewgrad.compiler.api", "viewgrad.compiler.cache"}
     slots = {"state", "cooldown", "fallback_reason", "near_singular_lines", "usage", "failures"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import re
 import subprocess
 import sys
 import traceback
@@ -15,7 +16,10 @@ from leaves import leaf
 
 import viewgrad as vg
 from viewgrad.errors import DifferentiabilityError
+from viewgrad.operators.codegen.function_writer import FunctionWriter
 from viewgrad.operators.define import OPERATORS, define_op
+from viewgrad.views.basic_indexing import _write_array, _write_number
+from viewgrad.views.inplace import PROTOCOL, write_in_place
 
 
 class Doubled(vg.autograd.Function):
@@ -338,3 +342,24 @@ def test_the_absolute_value_of_complex_numbers_in_place_passes_on_the_real_part_
     (t[...] if as_view else t).abs_()
     (t * t * (1 + 2j)).real.sum().backward()
     assert abs(z.grad - 2 * z.detach()).max().item() < 1e-15
+
+
+def following_the_protocol(source):
+    """Whether the source of a write has all lines of the protocol, in its order."""
+    lines = iter(source.splitlines())
+    fixed = [line for line in PROTOCOL.splitlines() if not line.strip().startswith("<")]
+    return all(
+        any(re.fullmatch(" {4}" + re.sub(r"<\w+>", ".+", re.escape(wanted)), line) for line in lines)
+        for wanted in fixed
+    )
+
+
+def test_every_write_in_place_follows_the_protocol():
+    for function in (_write_array, _write_number, write_in_place):
+        assert following_the_protocol(inspect.getsource(function)), function
+    several = [OPERATORS[name] for name in ("mul", "add", "exp", "clip", "maximum", "logit")]
+    for operator in several:
+        assert operator.has_inplace
+        source = FunctionWriter(operator).inplace()
+        assert following_the_protocol(source), operator.name
+        assert not following_the_protocol(source.replace("abandon_write(", "print("))

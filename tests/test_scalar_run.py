@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import viewgrad as vg
 import viewgrad.autograd.scalar_engine
-import viewgrad.views.basic_indexing
 from viewgrad.errors import FreedGraphError
 from viewgrad.tensor.refcounts import TRUSTED
+from viewgrad.views.basic_indexing import _write_number
 from viewgrad.views.scalar_nodes import ScalarOfOne, ScalarOfTwo
 
 NUMBERS = [0.0, -0.0, 1.0, -2.5, 3.0, 1e-320, 1e200, np.inf, -np.inf, np.nan]
@@ -33,7 +33,7 @@ OF_ONE = {"neg": lambda a: -a, "exp": vg.exp, "log": vg.log}
 def take_in_at_every_write():
     """As it is done in large graphs; and make lists of gradients at once, as where many elements are written."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(viewgrad.views.basic_indexing, "MANY_WRITES", -1)
+        patch.setitem(_write_number.__globals__, "MANY_WRITES", -1)
         patch.setattr(viewgrad.autograd.scalar_engine, "EARNED", 10**6)
         yield
 
@@ -325,7 +325,7 @@ def cell(r, cost):
 
 @pytest.mark.parametrize("many", [pytest.param(-1, marks=pytest.mark.slow), 20])
 def test_nodes_that_nobody_holds_are_taken_in(many, monkeypatch):
-    monkeypatch.setattr(viewgrad.views.basic_indexing, "MANY_WRITES", many)
+    monkeypatch.setitem(_write_number.__globals__, "MANY_WRITES", many)
 
     def kept(steps):
         gc.collect()

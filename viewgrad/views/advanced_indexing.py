@@ -6,6 +6,7 @@ what is indexed.
 
 from __future__ import annotations
 
+from operator import setitem
 from typing import Any, Final
 
 import attrs
@@ -16,15 +17,13 @@ from ..tensor.indices import BASIC, add_at, plain_slice
 from ..tensor.interceptors import Call, run_with_features
 from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.node import new, node_of, numbered
-from ..tensor.storage import prepare_write
 from ..tensor.tensor import Tensor, current_edge, from_array, method, root_of
 from ..tensor.trace_hooks import array_of, array_of_index, copied_index, index_raised, keeps_indices
 from .advanced_nodes import IndexAccumulateBackward, IndexBackward, IndexPutBackward
 from .copy_slices import CopySlices
-from .detached_views import constant_written
-from .rebase_history import abandon_write, begin_write, finish_write, refuse_written
+from .inplace import is_recorded, write_in_place
+from .rebase_history import refuse_written
 from .view_nodes import ElementBackward, layout_for, node_of_view
-from .write_checks import check_write
 
 __all__ = [
     "Accumulate",
@@ -286,34 +285,21 @@ def _put(self: Tensor, index: tuple[Any, ...], value: Tensor, last: Array | None
     source = value._array
     edge = current_edge(value)
     own = current_edge(self)
-    recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
-    behind = check_write(self, recorded, overwritten=True)
     if last is not None:
         # NumPy does not promise which value stays: give every mention of a place the one that we say stays.
         source = np.broadcast_to(source.reshape(source.shape[-last.ndim :]), last.shape).ravel()[last]
     if np.may_share_memory(array, source):  # NumPy looks after that, but not where it assigns by one mask
         source = source.copy()
-    if not recorded:
-        prepare_write(self, "__setitem__")
-        array[index] = source
-        if behind:
-            constant_written(self, index=index)
-        return
-    node: IndexPutBackward = new(IndexPutBackward)
-    node.edge0 = own
-    node.edge1 = edge
-    node.index = index
-    node.layout = layout_for(self)
-    node.winners = None if last is None else last == np.arange(last.size).reshape(last.shape)
-    node.like = (value._array.shape, value._array.dtype)
-    head, old = begin_write(self, node, own)
-    try:
-        prepare_write(self, "__setitem__")
-        array[index] = source
-        finish_write(self, head, old)
-    except BaseException as error:
-        abandon_write(self, head, old, error, "__setitem__")
-        raise
+    node: IndexPutBackward | None = None
+    if is_recorded(self, edge, own):
+        node = new(IndexPutBackward)
+        node.edge0 = own
+        node.edge1 = edge
+        node.index = index
+        node.layout = layout_for(self)
+        node.winners = None if last is None else last == np.arange(last.size).reshape(last.shape)
+        node.like = (value._array.shape, value._array.dtype)
+    write_in_place(self, node, own, setitem, index, source, "__setitem__", overwritten=True)
 
 
 def last_writers(array: Array, index: tuple[Any, ...]) -> Array | None:
@@ -357,28 +343,14 @@ def index_accumulate_(self: Tensor, index: Any, values: Any) -> Tensor:
 
 
 def _accumulate(self: Tensor, index: Any, values: Tensor) -> None:
-    array = self._array
     source = values._array
     edge = current_edge(values)
     own = current_edge(self)
-    recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
-    behind = check_write(self, recorded)
-    if not recorded:
-        prepare_write(self, "index_accumulate_")
-        add_at(array, index, source)
-        if behind:
-            constant_written(self, index=index)
-        return
-    node: IndexAccumulateBackward = new(IndexAccumulateBackward)
-    node.edge0 = own
-    node.edge1 = edge
-    node.index = index
-    node.like = (source.shape, source.dtype)
-    head, old = begin_write(self, node, own)
-    try:
-        prepare_write(self, "index_accumulate_")
-        add_at(array, index, source)
-        finish_write(self, head, old)
-    except BaseException as error:
-        abandon_write(self, head, old, error, "index_accumulate_")
-        raise
+    node: IndexAccumulateBackward | None = None
+    if is_recorded(self, edge, own):
+        node = new(IndexAccumulateBackward)
+        node.edge0 = own
+        node.edge1 = edge
+        node.index = index
+        node.like = (source.shape, source.dtype)
+    write_in_place(self, node, own, add_at, index, source, "index_accumulate_", overwritten=False)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dis
 import sys
+from operator import setitem
 from typing import Any, Final
 
 import attrs
@@ -17,15 +18,14 @@ from ..tensor.creation import as_assigned
 from ..tensor.indices import composed, is_plain, settled_slice, window_at
 from ..tensor.interceptors import run_with_features
 from ..tensor.modes import GRAD, PROFILE, current_mode
-from ..tensor.node import UNFINISHED, AccumulateGrad, OptionalEdge, new, next_sequence_nr
-from ..tensor.storage import Storage, prepare_write, scalar_write, storage_of
+from ..tensor.node import AccumulateGrad, OptionalEdge, new, next_sequence_nr
+from ..tensor.storage import scalar_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, method
 from .advanced_indexing import ReadElement, Write, gathered, is_window, normalised, put, with_numbers
 from .construct import index_view, make_view, view_of_window
 from .copy_slices import CopyBackwards, CopySlicesOfCopy
-from .detached_views import constant_written
+from .inplace import Steps, is_recorded, write_function, write_in_place, write_source
 from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta
-from .rebase_history import abandon_write, begin_copy, begin_write, finish_write
 from .scalar_nodes import take_in
 from .view_functions import Chain, Index, chained
 from .view_nodes import ElementBackward, layout_for
@@ -144,68 +144,6 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     _write_array(self, index, window, value, mode)
 
 
-def _write_array(self: Tensor, index: Any, window: Any, value: Any, mode: int) -> None:
-    """`self[index] = value` for a tensor that is no view, in plain grad mode or under `no_grad`.
-
-    Arguments:
-        self: the tensor.
-        index: a basic index.
-        window: what it reads, an array or a number of NumPy's.
-        value: what is assigned.
-        mode: the mode.
-    """
-    storage = self._storage
-    if storage is None:
-        storage = storage_of(self)  # refuses scalars
-    array = self._array
-    if type(window) is not ndarray:
-        window = window_at(array, index)
-    edge = None
-    if type(value) is Tensor:
-        view = value._view
-        if view is None:
-            edge = value._edge
-        else:
-            if view.base is self and _is_row_of_its_own(self, index, value):
-                return  # the last step of `x[index] += ...`
-            edge = view.edge_of(value)
-        shared = value._storage is not None
-        value = value._array
-        if shared and window.ndim == 1:
-            value = _apart(value, window)
-    elif type(value) is not float:
-        value = as_assigned(value, array.dtype)
-        edge = current_edge(value)  # of a list with tensors in it
-        value = _apart(value._array, window)
-    old = self._edge
-    recorded = (edge is not None or old is not None) and mode and array.dtype.kind in "fc"
-    if storage.shared or array.base is not None or (recorded and type(old) is AccumulateGrad):
-        if check_write(self, bool(recorded), window):
-            _write_constant(self, storage, window, value)
-            return
-    if not recorded:
-        if storage.whole is not None or storage.windows is not None:
-            _preserve(storage, array, window, index)
-        storage.version += 1
-        window[...] = value
-        return
-    same = edge is None or (window.shape == value.shape and window.dtype is value.dtype)
-    node = begin_copy(self, index, edge, None if same else (value.shape, value.dtype))
-    old = node.edge0
-    try:
-        if storage.whole is not None or storage.windows is not None:
-            _preserve(storage, array, window, index)
-        storage.version += 1
-        window[...] = value
-        if old is None or old.hooks is None:
-            node.hooks = None
-        else:
-            finish_write(self, node, old)
-    except BaseException as error:
-        abandon_write(self, node, old, error, "__setitem__")
-        raise
-
-
 def _is_row_of_its_own(self: Tensor, index: Any, value: Tensor) -> bool:
     """Return whether a view of `self` is the very window `self[index]`; raise if compiled code swaps rows."""
     if _is_same_window(self, index, value):
@@ -235,77 +173,6 @@ def _refuse_swapped_rows() -> None:
         )
 
 
-def _write_number(self: Tensor, index: Any, value: Any, edge: Any, mode: int) -> None:
-    """`self[index] = value` for one element of a tensor that is no view, and a number, with an edge to its history.
-
-    It is what `_write_array` does, without all that arrays need: a number shares no memory and is never broadcast. Both
-    end alike. A function for that end would make the write of a number 3 to 5 % slower, and that of a slice 1 to 2 %.
-    """
-    array = self._array
-    old = self._edge
-    recorded = mode and (edge is not None or old is not None)
-    storage = self._storage
-    if storage is None:
-        storage = storage_of(self)
-    if storage.shared or (recorded and type(old) is AccumulateGrad):
-        window = window_at(array, index)
-        if check_write(self, bool(recorded), window if storage.shared else None):
-            _write_constant(self, storage, window, value)
-            return
-    if not recorded:
-        if storage.whole is not None or storage.windows is not None:
-            _preserve(storage, array, window_at(array, index), index)
-        storage.version += 1
-        array[index] = value
-        return
-    if storage.version > MANY_WRITES and edge is not None:
-        take_in(edge, 0 if old is None else old.sequence_nr)
-    layout = storage.layout
-    if layout is None or array is not storage.root or (old is not None and old.hooks is not None):
-        node = begin_copy(self, index, edge, None)
-        old = node.edge0
-    else:  # what that does for the usual case
-        node = CopySlicesOfCopy()
-        node.edge0 = old
-        node.edge1 = edge
-        node.index = index
-        node.like = None
-        node.layout = layout
-        node.hooks = UNFINISHED
-        node.sequence_nr = next_sequence_nr()
-        if self._edge is old:  # no call from here on
-            self._edge = node
-        else:
-            node = begin_copy(self, index, edge, None)
-            old = node.edge0
-    try:
-        if storage.whole is not None or storage.windows is not None:
-            _preserve(storage, array, window_at(array, index), index)
-        storage.version += 1
-        array[index] = value
-        if old is None or old.hooks is None:
-            node.hooks = None
-        else:
-            finish_write(self, node, old)
-    except BaseException as error:
-        abandon_write(self, node, old, error, "__setitem__")
-        raise
-
-
-def _write_constant(self: Tensor, storage: Storage, window: Array, value: Any) -> None:
-    """Write what has no history to a window of a tensor whose history has ended, as `check_write` says."""
-    if storage.whole is not None or storage.windows is not None:
-        storage.preserve(window, None, "__setitem__")
-    storage.version += 1
-    window[...] = value
-    constant_written(self, window)
-
-
-def _preserve(storage: Storage, array: Array, window: Array, index: Any) -> None:
-    """Copy what was saved of `window`, which is `array[index]` and is about to be written."""
-    storage.preserve(window, index if array is storage.root else None, "__setitem__")
-
-
 def _apart(source: Array, window: Array) -> Array:
     """Return the value to assign to a window, copied if NumPy would read what it has just written there.
 
@@ -314,6 +181,125 @@ def _apart(source: Array, window: Array) -> Array:
     if window.ndim != 1 or (source.strides == window.strides and source.dtype == window.dtype):
         return source
     return source.copy() if np.may_share_memory(source, window) else source
+
+
+# `self[index] = value` for a tensor that is no view, in plain grad mode or under `no_grad`. `window` is what the index,
+# a basic one, reads: an array or a number of NumPy's.
+_ARRAY_HEAD: Final = """\
+def _write_array(self, index, window, value, mode):
+    storage = self._storage
+    if storage is None:
+        storage = storage_of(self)  # refuses scalars
+    array = self._array
+    if type(window) is not ndarray:
+        window = window_at(array, index)
+    edge = None
+    if type(value) is Tensor:
+        view = value._view
+        if view is None:
+            edge = value._edge
+        else:
+            if view.base is self and is_row_of_its_own(self, index, value):
+                return  # the last step of `x[index] += ...`
+            edge = view.edge_of(value)
+        shared = value._storage is not None
+        value = value._array
+        if shared and window.ndim == 1:
+            value = apart(value, window)
+    elif type(value) is not float:
+        value = as_assigned(value, array.dtype)
+        edge = current_edge(value)  # of a list with tensors in it
+        value = apart(value._array, window)
+    old = self._edge
+"""
+
+_ARRAY_STEPS: Final = Steps(
+    writer="'__setitem__'",
+    check="""\
+recorded = (edge is not None or old is not None) and mode and array.dtype.kind in "fc"
+detached = False
+if storage.shared or array.base is not None or (recorded and type(old) is AccumulateGrad):
+    detached = check_write(self, bool(recorded), window)
+""",
+    node="same = edge is None or (window.shape == value.shape and window.dtype is value.dtype)",
+    begin="""\
+node = head = begin_copy(self, index, edge, None if same else (value.shape, value.dtype))
+old = node.edge0
+""",
+    prepare="""\
+if storage.whole is not None or storage.windows is not None:
+    storage.preserve(window, index if array is storage.root else None, "__setitem__")
+storage.version += 1
+""",
+    write="window[...] = value",
+    note="constant_written(self, window)",
+)
+
+# The same for one element and a number, with an edge to its history: a number shares no memory and is never broadcast.
+_NUMBER_HEAD: Final = """\
+def _write_number(self, index, value, edge, mode):
+    array = self._array
+    old = self._edge
+    storage = self._storage
+    if storage is None:
+        storage = storage_of(self)
+"""
+
+_NUMBER_STEPS: Final = Steps(
+    writer="'__setitem__'",
+    check="""\
+recorded = mode and (edge is not None or old is not None)
+detached = False
+if storage.shared or (recorded and type(old) is AccumulateGrad):
+    window = window_at(array, index)
+    detached = check_write(self, bool(recorded), window if storage.shared else None)
+""",
+    node="""\
+if storage.version > MANY_WRITES and edge is not None:
+    take_in(edge, 0 if old is None else old.sequence_nr)
+""",
+    begin="""\
+layout = storage.layout
+if layout is None or array is not storage.root or (old is not None and old.hooks is not None):
+    node = head = begin_copy(self, index, edge, None)
+    old = node.edge0
+else:  # what that does for the usual case
+    node = head = CopySlicesOfCopy()
+    node.edge0 = old
+    node.edge1 = edge
+    node.index = index
+    node.like = None
+    node.layout = layout
+    node.hooks = UNFINISHED
+    node.sequence_nr = next_sequence_nr()
+    if self._edge is old:  # no call from here on
+        self._edge = node
+    else:
+        node = head = begin_copy(self, index, edge, None)
+        old = node.edge0
+""",
+    prepare="""\
+if storage.whole is not None or storage.windows is not None:
+    storage.preserve(window_at(array, index), index if array is storage.root else None, "__setitem__")
+storage.version += 1
+""",
+    write="array[index] = value",
+    note="constant_written(self, window)",
+)
+
+_ENVIRONMENT: Final[dict[str, Any]] = {
+    "CopySlicesOfCopy": CopySlicesOfCopy,
+    "MANY_WRITES": MANY_WRITES,
+    "Tensor": Tensor,
+    "apart": _apart,
+    "as_assigned": as_assigned,
+    "current_edge": current_edge,
+    "is_row_of_its_own": _is_row_of_its_own,
+    "take_in": take_in,
+    "window_at": window_at,
+}
+_write_array = write_function("_write_array", write_source(_ARRAY_HEAD, _ARRAY_STEPS), _ENVIRONMENT)
+_write_number = write_function("_write_number", write_source(_NUMBER_HEAD, _NUMBER_STEPS), _ENVIRONMENT)
 
 
 def _assign(self: Tensor, index: Any, value: Any) -> None:
@@ -405,30 +391,18 @@ def _copy(self: Tensor, src: Tensor, writer: str) -> None:
         own = view.base._edge
     else:
         own = current_edge(self)
-    recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
-    behind = check_write(self, recorded, overwritten=True)
     if src is self:
+        check_write(self, is_recorded(self, edge, own), overwritten=True)
         return
     source = _apart(src._array, array)
-    if not recorded:
-        prepare_write(self, writer)
-        array[...] = source
-        if behind:
-            constant_written(self)
-        return
-    node: CopyBackwards = new(CopyBackwards)
-    node.edge0 = None
-    node.edge1 = edge
-    same = source.shape == array.shape and source.dtype is array.dtype
-    node.like = None if edge is None or same else (source.shape, source.dtype)
-    head, old = begin_write(self, node, own)
-    try:
-        prepare_write(self, writer)
-        array[...] = source
-        finish_write(self, head, old)
-    except BaseException as error:
-        abandon_write(self, head, old, error, writer)
-        raise
+    node: CopyBackwards | None = None
+    if is_recorded(self, edge, own):
+        node = new(CopyBackwards)
+        node.edge0 = None
+        node.edge1 = edge
+        same = source.shape == array.shape and source.dtype is array.dtype
+        node.like = None if edge is None or same else (source.shape, source.dtype)
+    write_in_place(self, node, own, setitem, ..., source, writer, overwritten=True)
 
 
 @method

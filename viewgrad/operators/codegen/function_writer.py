@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...views.inplace import BEGIN, Steps, write_source
 from ..language.spec import Argument, Formula, Operator
 from .dtype_checks import guarded_forward, kind_check
 from .node_writer import backward_name, edge_slots, grads_are_several, keeps_precision, needs_input_specs
@@ -101,13 +102,13 @@ class FunctionWriter:
         numbers = sorted({0, *self._differentiable()})  # a target whose old value doesn't matter has its history cut
         lines += self._edges(numbers)
         some = " or ".join(f"e{i} is not None" for i in numbers)
-        lines += [
-            f"    recorded = mode_bits and ({some}) and a0.dtype.kind in 'fc'",
-            f"    if recorded or {target}._view is not None or a0.base is not None:",
-            f"        behind = check_write({target}, recorded)",
-            "    else:",
-            f"        storage = {target}._storage",
-            f"        behind = storage is not None and storage.cuts is not None and check_write({target}, False)",
+        check = [
+            f"recorded = mode_bits and ({some}) and a0.dtype.kind in 'fc'",
+            f"if recorded or {target}._view is not None or a0.base is not None:",
+            f"    detached = check_write({target}, recorded)",
+            "else:",
+            f"    storage = {target}._storage",
+            f"    detached = storage is not None and storage.cuts is not None and check_write({target}, False)",
         ]
         arguments = self.signature.call(self._array_name)
         if isinstance(declared.forward, np.ufunc):
@@ -116,46 +117,33 @@ class FunctionWriter:
             write = f"{forward}({arguments}, {name_of_out}a0)"
             real = "a0.dtype.kind == 'c'" if may_write_reals(declared) else ""
         else:
-            lines += [f"    r0 = {forward}({arguments})", "    real = writes_reals(a0, r0)"]
+            check += [f"r0 = {forward}({arguments})", "real = writes_reals(a0, r0)"]
             write = "copyto(a0, r0, 'same_kind')"
             real = "real"
-        prepare = f"prepare_write({target}, {name + '_'!r})"
-        lines += ["    if not recorded:", f"        {prepare}", f"        {write}"]
-        lines += ["        if behind:", f"            constant_written({target})", f"        return {target}"]
-        # From here on the history refuses to be differentiated, until all of this is done: see views/rebase_history.py.
         if declared.formulas:
-            lines += [f"    node = {class_name}InPlace()", *self._fill_edges("    ")]
+            node = [f"node = {class_name}InPlace()", *self._fill_edges("")]
+            save_inputs = [*self._save_inputs(""), *self._save_input_specs("", inplace=True)]
         else:
-            lines += ["    node = new(CopyBackwards)", "    node.edge0 = node.edge1 = None", "    node.like = None"]
-        lines += [
-            "    node.hooks = UNFINISHED",
-            "    node.sequence_nr = next_sequence_nr()",
-            f"    if {target}._view is None and (e0 is None or e0.hooks is None) and {target}._edge is e0:",
-            f"        {target}._edge = head = node",  # what begin_write does for the usual case
-            "        old = e0",
-            "    else:",
-            f"        head, old = begin_write({target}, node, e0)",
-            "    try:",
-        ]
-        if declared.formulas:
-            lines += [*self._save_inputs("        "), *self._save_input_specs("        ", inplace=True)]
-        lines += [f"        {prepare}", f"        {write}"]
-        if real and declared.formulas:
-            lines.append(f"        node.wrote_real = {real}")
+            node = ["node = new(CopyBackwards)", "node.edge0 = node.edge1 = None", "node.like = None"]
+            save_inputs = []
+        save_results = [f"node.wrote_real = {real}"] if real and declared.formulas else []
         for result in sorted({result for formula in self.formulas for result in formula.results}):
             readers = [formula for formula in self.formulas if result in formula.results]
-            lines += self._when_needed("        ", readers, [f"node.saved_{result} = {self._save(target)}"])
-        lines += [
-            "        if old is None or old.hooks is None:",
-            "            head.hooks = None",
-            "        else:",
-            f"            finish_write({target}, head, old)",
-            "    except BaseException as error:",
-            f"        abandon_write({target}, head, old, error, {name + '_'!r})",
-            "        raise",
-            f"    return {target}",
-        ]
-        return "\n".join(lines) + "\n"
+            save_results += self._when_needed("", readers, [f"node.saved_{result} = {self._save(target)}"])
+        steps = Steps(
+            target=target,
+            writer=repr(f"{name}_"),
+            check="\n".join(check),
+            node="\n".join(node),
+            begin=BEGIN.format(target=target, own="e0"),
+            prepare=f"prepare_write({target}, {name + '_'!r})",
+            write=write,
+            save_inputs="\n".join(save_inputs),
+            save_results="\n".join(save_results),
+            note=f"constant_written({target})",
+            result=target,
+        )
+        return write_source("\n".join(lines) + "\n", steps)
 
     # -- the parts -----------------------------------------------------------------------------------------------------
 

@@ -23,17 +23,15 @@ import numpy as np
 
 from ...errors import UnsupportedTypeError
 from ...tensor.modes import GRAD, TRACE, current_mode
-from ...tensor.node import ONE_EDGE, TWO_EDGES, UNFINISHED, Edge, Node, new, next_sequence_nr
+from ...tensor.node import ONE_EDGE, TWO_EDGES, Edge, Node, new
 from ...tensor.refcounts import ALONE_IN_NODE, getrefcount
 from ...tensor.saved import RELEASED, SavedTensor
-from ...tensor.storage import prepare_write, save, save_scalar
+from ...tensor.storage import save, save_scalar
 from ...tensor.tensor import Tensor, current_edge, tensor_like
 from ...views.copy_slices import CopyBackwards
-from ...views.detached_views import constant_written
-from ...views.rebase_history import abandon_write, begin_write, finish_write
+from ...views.inplace import ENVIRONMENT
 from ...views.scalar_nodes import ScalarOfOne, ScalarOfTwo, ScalarRule
 from ...views.unbroadcast import match_spec
-from ...views.write_checks import check_write
 from ..dtype_kinds import confirm_kinds, refuse_kinds
 from ..interception import run_special, run_special_inplace
 from ..language.namespace import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function, is_formula_function, set_meaning
@@ -84,7 +82,7 @@ __all__ = [
 ]
 
 # What generated code calls for its own purposes.
-INTERNAL: Final[dict[str, Any]] = {
+INTERNAL: Final[dict[str, Any]] = ENVIRONMENT | {
     "ALONE_IN_NODE": ALONE_IN_NODE,
     "CopyBackwards": CopyBackwards,
     "Edge": Edge,
@@ -104,26 +102,20 @@ INTERNAL: Final[dict[str, Any]] = {
     "TRACE": TRACE,
     "TWO_EDGES": TWO_EDGES,
     "UNDECIDED": UNDECIDED,
-    "UNFINISHED": UNFINISHED,
     "UNSUITABLE": sys.maxsize,
     "Tensor": Tensor,
-    "abandon_write": abandon_write,
     "forward_array": forward_array,
     "as_operand": as_operand,
     "asarray": np.asarray,
     "all_nonzero": np.logical_and.reduce,
     "nonzeros": count_nonzero,
     "errstate": np.errstate,
-    "begin_write": begin_write,
-    "check_write": check_write,
-    "constant_written": constant_written,
     "copyto": np.copyto,
     "checked_gradient": checked_gradient,
     "confirm_kinds": confirm_kinds,
     "match_spec": match_spec,
     "current_edge": current_edge,
     "current_mode": current_mode,
-    "finish_write": finish_write,
     "float64": np.float64,
     "flowing_elements": flowing_elements,
     "foreign_operand": foreign_operand,
@@ -131,9 +123,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "geometry_of": geometry_of,
     "getrefcount": getrefcount,
     "save_scalar": save_scalar,
-    "ndarray": np.ndarray,
     "new": new,
-    "next_sequence_nr": next_sequence_nr,
     "number_beside_scalar": number_beside_scalar,
     "np_add": np.add,
     "np_divide": np.true_divide,
@@ -142,7 +132,6 @@ INTERNAL: Final[dict[str, Any]] = {
     "operands": operands,
     "optional_operands": optional_operands,
     "plain_option": plain_option,
-    "prepare_write": prepare_write,
     "refuse_kinds": refuse_kinds,
     "refuse_tensors": refuse_tensors,
     "run_special": run_special,
