@@ -1,6 +1,6 @@
 """Functions and packages that know nothing of viewgrad, with its objects in the place of NumPy's."""
 
 from .api import adopt
-from .entry import AdoptedFunction, adopted_callable, original_callable
+from .entry import AdoptedFunction, adopted_arguments, adopted_callable, adopting, original_callable
 
-__all__ = ["AdoptedFunction", "adopt", "adopted_callable", "original_callable"]
+__all__ = ["AdoptedFunction", "adopt", "adopted_arguments", "adopted_callable", "adopting", "original_callable"]

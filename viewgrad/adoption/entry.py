@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import sys
 import types
 from collections.abc import Callable, Generator
@@ -12,7 +13,7 @@ from typing import Any, Final
 from .counterparts import MISSING, counterpart
 from .world import World, given_back, is_adopted, original_of, world_of
 
-__all__ = ["AdoptedFunction", "adopted_callable", "original_callable"]
+__all__ = ["AdoptedFunction", "adopted_arguments", "adopted_callable", "adopting", "original_callable"]
 
 
 class AdoptedFunction:
@@ -142,6 +143,44 @@ def adopted_callable(f: Any) -> Any:
     with world.links():
         made = world.adopted(f)
     return made if made is f or isinstance(made, type) else AdoptedFunction(f, world)
+
+
+# What users write and hand to others; classes and objects are left to whoever calls them.
+FUNCTIONS: Final = (types.FunctionType, types.MethodType, functools.partial)
+
+
+def adopted_arguments(value: Any) -> Any:
+    """An argument with the adopted versions of the functions in it, also in lists, tuples and dicts.
+
+    Arguments:
+        value: what a function is given that calls functions of the user's.
+    """
+    kind = type(value)
+    if kind in FUNCTIONS:
+        return adopted_callable(value)
+    if kind in (list, tuple):
+        items = list(map(adopted_arguments, value))
+        return value if all(map(operator.is_, items, value)) else kind(items)
+    if kind is dict:
+        found = {key: adopted_arguments(item) for key, item in value.items()}
+        return value if all(map(operator.is_, found.values(), value.values())) else found
+    return value
+
+
+def adopting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that calls functions of the user's, and adopts them first.
+
+    Arguments:
+        function: the function, such as `scipy.optimize.brentq` for tensors.
+    """
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {key: adopted_arguments(value) for key, value in kwargs.items()}
+        return function(*map(adopted_arguments, args), **kwargs)
+
+    return call
 
 
 def original_callable(f: Any) -> Any:

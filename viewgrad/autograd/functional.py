@@ -7,7 +7,8 @@ may write to.
 What they share: `inputs` is one tensor or a tuple of tensors, and the results are shaped after it. `func` takes as many
 arguments and returns a tensor or a tuple of tensors. With `create_graph=True` the results can be differentiated again
 with respect to the inputs, otherwise they have no history. Where a derivative is zero because something does not depend
-on something else, `strict=True` has an `UnusedInputError` raised instead of returning zeros.
+on something else, `strict=True` has an `UnusedInputError` raised instead of returning zeros. The function is adopted
+(see `viewgrad.adopt`) unless `adopt=False` is given.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..adoption import adopted_callable
 from ..errors import DifferentiabilityError, UnusedInputError
 from ..tensor.async_safety import in_own_context
 from ..tensor.creation import ones_like, zeros_like
@@ -33,14 +35,16 @@ ADVICE: Final = "see jacobian, vjp and jvp for others"
 
 
 @in_own_context
-def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def vjp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False, *, adopt: bool = True
+) -> Any:
     """A vector times the Jacobian of a function.
 
     Arguments:
         func: the function.
         inputs: its arguments.
         v: the vector, shaped like the output; may be left out for an output of one element.
-        create_graph, strict: see the module.
+        create_graph, strict, adopt: see the module.
 
     Returns:
         `(output, product)`, the product shaped like `inputs`.
@@ -56,20 +60,22 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
         (Tensor([1., 4.]), Tensor([2., 4.]))
     """
     with _recording(create_graph):
-        run = Run(func, inputs, strict, create_graph)
+        run = Run(_function(func, adopt), inputs, strict, create_graph)
         vectors = _vectors(v, run.outputs, "the output", "v")
         return run.output(), run.like_inputs(run.products(run.outputs, vectors, "the output"))
 
 
 @in_own_context
-def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def jvp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False, *, adopt: bool = True
+) -> Any:
     """The Jacobian of a function times a vector.
 
     Arguments:
         func: the function.
         inputs: its arguments.
         v: the vector, shaped like `inputs`; may be left out for an input of one element.
-        create_graph, strict: see the module.
+        create_graph, strict, adopt: see the module.
 
     Returns:
         `(output, product)`, the product shaped like the output.
@@ -87,7 +93,10 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     with _recording(create_graph):
         vectors = _vectors(v, _as_tuple(inputs, "inputs"), "the input", "v")
         with dual_level() as level:
-            run = Run(func, inputs, strict, create_graph, lambda i, copied: set_tangent(copied, vectors[i], level))
+            run = Run(
+                _function(func, adopt), inputs, strict, create_graph,
+                lambda i, copied: set_tangent(copied, vectors[i], level),
+            )  # fmt: skip
             pushed = [tangent_of(output, level) for output in run.outputs]
             if strict:
                 run.require_all_reached(run.outputs, "the output")
@@ -101,13 +110,15 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 @in_own_context
-def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bool = False) -> Any:
+def jacobian(
+    func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, *, adopt: bool = True
+) -> Any:
     """The Jacobian of a function, a row at a time.
 
     Arguments:
         func: the function.
         inputs: its arguments.
-        create_graph, strict: see the module.
+        create_graph, strict, adopt: see the module.
 
     Returns:
         For each output and each input a tensor of shape `(*output.shape, *input.shape)`. They come in a tuple, over the
@@ -126,7 +137,7 @@ def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bo
                 [2.]]))
     """
     with _recording(create_graph):
-        run = Run(func, inputs, strict, create_graph)
+        run = Run(_function(func, adopt), inputs, strict, create_graph)
         rows = []
         for i, output in enumerate(run.outputs):
             if strict:
@@ -140,13 +151,15 @@ def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bo
 
 
 @in_own_context
-def hessian(func: Function, inputs: Any, create_graph: bool = False, strict: bool = False) -> Any:
+def hessian(
+    func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, *, adopt: bool = True
+) -> Any:
     """The second derivatives of a function of which the output is one real number.
 
     Arguments:
         func: the function.
         inputs: its arguments.
-        create_graph, strict: see the module.
+        create_graph, strict, adopt: see the module.
 
     Returns:
         For each pair of inputs a tensor of shape `(*first.shape, *second.shape)`: a tuple of tuples, or a tensor where
@@ -164,7 +177,7 @@ def hessian(func: Function, inputs: Any, create_graph: bool = False, strict: boo
     """
 
     def gradient(*given: Tensor) -> Any:
-        run = Run(func, given, strict, True)
+        run = Run(_function(func, adopt), given, strict, True)
         number = the_real_number(run.outputs, "hessian", ADVICE)
         found = run.products([number], [ones_like(number)], "the output")
         return tuple(found) if isinstance(inputs, tuple) else found[0]
@@ -173,14 +186,16 @@ def hessian(func: Function, inputs: Any, create_graph: bool = False, strict: boo
 
 
 @in_own_context
-def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def vhp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False, *, adopt: bool = True
+) -> Any:
     """A vector times the matrix of second derivatives of a function of which the output is one real number.
 
     Arguments:
         func: the function.
         inputs: its arguments.
         v: the vector, shaped like `inputs`; may be left out for an input of one element.
-        create_graph, strict: see the module.
+        create_graph, strict, adopt: see the module.
 
     Returns:
         `(output, product)`, the product shaped like `inputs`.
@@ -197,14 +212,16 @@ def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
         (Tensor(2.), Tensor([4., 2.]))
     """
     with _recording(create_graph):
-        run = Run(func, inputs, strict, create_graph)
+        run = Run(_function(func, adopt), inputs, strict, create_graph)
         vectors = _vectors(v, _as_tuple(inputs, "inputs"), "the input", "v")
         first = run.gradient()
         return run.output(), run.like_inputs(run.products(first, vectors, "the gradient"))
 
 
 @in_own_context
-def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def hvp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False, *, adopt: bool = True
+) -> Any:
     """The matrix of second derivatives of a function of which the output is one real number, times a vector.
 
     It is computed forward over reverse, and costs less than `vhp`.
@@ -213,7 +230,7 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
         func: the function.
         inputs: its arguments.
         v: the vector, shaped like `inputs`; may be left out for an input of one element.
-        create_graph, strict: see the module.
+        create_graph, strict, adopt: see the module.
 
     Returns:
         `(output, product)`, the product shaped like `inputs`.
@@ -229,7 +246,10 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     with _recording(create_graph):
         vectors = _vectors(v, _as_tuple(inputs, "inputs"), "the input", "v")
         with dual_level() as level:
-            run = Run(func, inputs, strict, create_graph, lambda i, copied: set_tangent(copied, vectors[i], level))
+            run = Run(
+                _function(func, adopt), inputs, strict, create_graph,
+                lambda i, copied: set_tangent(copied, vectors[i], level),
+            )  # fmt: skip
             first = run.gradient()
             pushed = [tangent_of(grad, level) for grad in first]
             if strict:
@@ -244,6 +264,11 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 # -- one run ----------------------------------------------------------------------------------------------------------
+
+
+def _function(func: Function, adopt: bool) -> Function:
+    found: Function = adopted_callable(func) if adopt else func
+    return found
 
 
 class Run:

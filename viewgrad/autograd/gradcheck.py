@@ -17,6 +17,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from ..adoption import adopted_callable
 from ..errors import GradcheckError
 from ..tensor.async_safety import in_own_context
 from ..tensor.modes import enable_grad
@@ -44,6 +45,7 @@ def gradcheck(
     check_undefined_grad: bool = True,
     check_forward_ad: bool = False,
     check_backward_ad: bool = True,
+    adopt: bool = True,
 ) -> bool:
     """Check the gradients of `fn` at `inputs` against central differences.
 
@@ -62,6 +64,7 @@ def gradcheck(
         check_undefined_grad: whether to check that an output without gradient counts as one whose gradient is zero.
         check_forward_ad: whether to check forward mode as well.
         check_backward_ad: whether to check the backward pass; False is for what has a forward mode only.
+        adopt: whether `fn` is adopted; see `viewgrad.adopt`.
 
     Returns:
         True.
@@ -81,7 +84,7 @@ def gradcheck(
     """
     if not (check_backward_ad or check_forward_ad):
         raise ValueError("gradcheck has nothing to check with check_backward_ad=False and check_forward_ad=False")
-    program = Program.of(fn, inputs, eps)
+    program = Program.of(adopted_callable(fn) if adopt else fn, inputs, eps)
     try:
         leaves, outputs = program.run()
         if not outputs:
@@ -125,13 +128,14 @@ def gradgradcheck(
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
     check_forward_ad: bool = False,
+    adopt: bool = True,
 ) -> bool:
     """Check the second derivatives of `fn`: the gradients of its gradients, against central differences of these.
 
     Arguments:
         fn, inputs: as for `gradcheck`.
         grad_outputs: at which gradients of the outputs; drawn at random (always the same) where left out.
-        eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad: as for `gradcheck`.
+        eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, adopt: as for `gradcheck`.
         check_forward_ad: whether to check forward mode over the backward pass as well.
 
     Returns:
@@ -147,6 +151,7 @@ def gradgradcheck(
         >>> vg.autograd.gradgradcheck(lambda x: x * x * x, vg.Tensor([0.5, 2.0], requires_grad=True))
         True
     """
+    fn = adopted_callable(fn) if adopt else fn
     program = Program.of(fn, inputs, eps)
     leaves, outputs = program.run()
     if grad_outputs is None:

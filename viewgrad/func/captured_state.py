@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..adoption import AdoptedFunction
 from ..tensor.tensor import Tensor
 
 __all__ = ["RandomState", "reachable"]
@@ -46,6 +47,8 @@ def _children(value: Any) -> list[Any]:
         return [value.func, value.args, value.keywords]
     if isinstance(value, (types.MethodType, types.BuiltinMethodType)):
         return [getattr(value, "__func__", None), value.__self__]
+    if isinstance(value, AdoptedFunction):
+        return [value.function, value.__wrapped__]
     if isinstance(value, types.FunctionType):
         return _of_function(value)
     if type(value).__module__.partition(".")[0] in LIBRARIES:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 import attrs
 import numpy as np
 
+from ..adoption import adopted_callable
 from ..autograd.execute import run_backward
 from ..autograd.graph.describe import saved_entries
 from ..autograd.modes.saved_hooks import packed
@@ -34,7 +35,7 @@ Function = Callable[..., Any]
 WHOLE: Final = FORWARD | TRACE | FUNCTIONAL | INFERENCE  # modes in which the function itself runs
 
 
-def checkpoint(f: Function) -> Function:
+def checkpoint(f: Function, *, adopt: bool = True) -> Function:
     """Recompute `f` in the backward pass instead of keeping what its gradient needs.
 
     A call of `f` becomes one step of the graph. It keeps the tensors among the arguments, and `f` runs a second time
@@ -46,6 +47,7 @@ def checkpoint(f: Function) -> Function:
             it makes, but not to its arguments or to captured tensors. It may draw random numbers, from the global
             generators of NumPy and Python or from generators that it captures or is given: they are set back for the
             second run. Other side effects happen twice.
+        adopt: whether `f` is adopted; see `viewgrad.adopt`.
 
     Returns:
         A function with the same arguments and results.
@@ -66,6 +68,9 @@ def checkpoint(f: Function) -> Function:
         >>> vg.autograd.graph.memory(y).total.saved
         32
     """
+
+    if adopt:
+        f = adopted_callable(f)
 
     @functools.wraps(f, updated=())
     @in_own_context

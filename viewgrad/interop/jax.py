@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..adoption import adopted_callable
 from ..autograd.function import Function
 from ..errors import InteropError
 from ..func.tree import flatten, unflatten
@@ -22,7 +23,7 @@ __all__ = ["from_jax", "jax_function"]
 Shape = Any  # a jax.ShapeDtypeStruct
 
 
-def jax_function(f: Callable[..., Any], result_shape: Any = None) -> Callable[..., Any]:
+def jax_function(f: Callable[..., Any], result_shape: Any = None, *, adopt: bool = True) -> Callable[..., Any]:
     """Make a viewgrad function, eager or compiled, a differentiable operation of JAX.
 
     It works under `jit`, `vmap` and `grad`, to any order of reverse mode, through `jax.pure_callback`: the function
@@ -33,6 +34,7 @@ def jax_function(f: Callable[..., Any], result_shape: Any = None) -> Callable[..
             functions, and may not capture viewgrad tensors that require grad.
         result_shape: a tree of `jax.ShapeDtypeStruct` like the result, or a function of the arguments' shape structs
             that returns one. By default `f` is run once for each combination of shapes, on arrays of ones.
+        adopt: whether `f` is adopted; see `viewgrad.adopt`.
 
     Returns:
         A function of the same arguments with JAX's arrays in the place of tensors, in any nesting. Numbers and NumPy
@@ -56,6 +58,8 @@ def jax_function(f: Callable[..., Any], result_shape: Any = None) -> Callable[..
         Array([6., 3., 2.], dtype=float32)
     """
     shapes: dict[Any, Any] = {}
+    if adopt:
+        f = adopted_callable(f)
 
     @functools.wraps(f, updated=())
     def operation(*args: Any, **kwargs: Any) -> Any:

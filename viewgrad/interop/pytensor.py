@@ -11,13 +11,14 @@ from pytensor.gradient import DisconnectedType, grad_undefined
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 
+from ..adoption import adopted_callable
 from ..errors import InteropError
 from .operation import Operation
 
 __all__ = ["ViewgradOp", "pytensor_op"]
 
 
-def pytensor_op(f: Callable[..., Any], outputs: Any = None) -> ViewgradOp:
+def pytensor_op(f: Callable[..., Any], outputs: Any = None, *, adopt: bool = True) -> ViewgradOp:
     """Make a viewgrad function, eager or compiled, a differentiable operation of PyTensor.
 
     A likelihood that is a NumPy loop can be sampled by NUTS in PyMC: `pm.Potential("likelihood", op(parameters))`.
@@ -27,6 +28,7 @@ def pytensor_op(f: Callable[..., Any], outputs: Any = None) -> ViewgradOp:
             arguments, or capture viewgrad tensors that require grad.
         outputs: the type of the result, or a tuple of types, as in `(pt.dvector, pt.dscalar)`; by default one float64
             number, `pt.dscalar`.
+        adopt: whether `f` is adopted; see `viewgrad.adopt`.
 
     Returns:
         An `Op`: call it with PyTensor variables, or numbers and arrays. Gradients of all orders are computed by
@@ -49,7 +51,7 @@ def pytensor_op(f: Callable[..., Any], outputs: Any = None) -> ViewgradOp:
         array([6., 3., 2.])
     """
     types = [pt.dscalar] if outputs is None else list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
-    return ViewgradOp(Operation(f, getattr(f, "__name__", repr(f))), types)
+    return ViewgradOp(Operation(adopted_callable(f) if adopt else f, getattr(f, "__name__", repr(f))), types)
 
 
 class ViewgradOp(Op):  # type: ignore[misc]

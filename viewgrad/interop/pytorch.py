@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..adoption import adopted_callable
 from ..autograd.function import Function
 from ..errors import InteropError
 from ..func.tree import flatten, unflatten
@@ -21,7 +22,7 @@ __all__ = ["from_torch", "torch_function"]
 TORCH_LEAVES = (torch.Tensor,)
 
 
-def torch_function(f: Callable[..., Any]) -> Callable[..., Any]:
+def torch_function(f: Callable[..., Any], *, adopt: bool = True) -> Callable[..., Any]:
     """Make a viewgrad function, eager or compiled, a differentiable operation of PyTorch.
 
     The function works on the memory of contiguous CPU tensors, without a copy, in their dtypes. Gradients of all orders
@@ -30,6 +31,7 @@ def torch_function(f: Callable[..., Any]) -> Callable[..., Any]:
     Arguments:
         f: takes viewgrad tensors, and returns tensors, or a tree of them. It may write to tensors that it makes, but
             not to its arguments. It may not capture viewgrad tensors that require grad.
+        adopt: whether `f` is adopted; see `viewgrad.adopt`.
 
     Returns:
         A function of the same arguments with PyTorch's tensors in the place of viewgrad's, in any nesting. Anything
@@ -53,6 +55,9 @@ def torch_function(f: Callable[..., Any]) -> Callable[..., Any]:
         >>> x.grad
         tensor([6., 3., 2.])
     """
+
+    if adopt:
+        f = adopted_callable(f)
 
     @functools.wraps(f, updated=())
     def operation(*args: Any, **kwargs: Any) -> Any:

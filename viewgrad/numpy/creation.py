@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..adoption import adopted_arguments
 from ..operators.numpy_api import spaced
 from ..tensor.creation import as_its_array, as_operand, holds_tensor, joined
 from ..tensor.tensor import Tensor, is_scalar
@@ -266,7 +267,7 @@ def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any
 ) -> Any:
     """Return the values of a function at the coordinates of an array of the given shape."""
-    return function(*as_tensors(np.indices(_shape(shape), dtype=dtype)), **kwargs)
+    return adopted_arguments(function)(*as_tensors(np.indices(_shape(shape), dtype=dtype)), **kwargs)
 
 
 @creator

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..adoption import adopted_arguments
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.tensor import Tensor
 from .array_types import is_scalar
@@ -40,7 +41,8 @@ class vectorize:
         cache: bool = False,
         signature: str | None = None,
     ) -> None:
-        self.pyfunc, self.otypes, self.excluded, self.signature = pyfunc, otypes, set(excluded or ()), signature
+        self.pyfunc, self.otypes, self.signature = adopted_arguments(pyfunc), otypes, signature
+        self.excluded = set(excluded or ())
         self.__doc__ = doc or (pyfunc.__doc__ if pyfunc is not None else None)
         self.__name__ = getattr(pyfunc, "__name__", "vectorize")
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import scipy.integrate  # type: ignore[import-untyped]
 
+from ..adoption import adopted_arguments
 from ..autograd.api import grad
 from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
@@ -271,7 +272,7 @@ class ode:
     """A differential equation that is solved from call to call, as `scipy.integrate.ode`."""
 
     def __init__(self, f: Callable[..., Any], jac: Any = None) -> None:
-        self.f, self.jac = f, jac
+        self.f, self.jac = f, jac = adopted_arguments((f, jac))
         self.f_params: tuple[Any, ...] = ()
         self.jac_params: tuple[Any, ...] = ()
         self.stiff = False

@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 
-MADE: dict[str, Any] = dict(OLDER)
+MADE: dict[str, Any] = {}
 registered: Final = registrar(MADE)
-registered(linprog)
+for _function in (linprog, *OLDER.values()):
+    registered(_function)
 
 
 def _place(x0: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..adoption import adopting
 from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
 from ..tensor.creation import as_operand
@@ -97,14 +98,14 @@ def _parameters(function: Callable[..., Any]) -> set[str]:
 
 
 def registrar(made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator for counterparts that take functions, whose history shows only when they are called.
+    """A decorator for counterparts that take functions, which they adopt, as a history shows only in their calls.
 
     Arguments:
-        made: where they are put, by name, as they are.
+        made: where they are put, by name.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        made[function.__name__] = function
+        made[function.__name__] = function if isinstance(function, type) else adopting(function)
         return function
 
     return register

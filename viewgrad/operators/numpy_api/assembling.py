@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...adoption import adopted_arguments
 from ...tensor.creation import as_assigned, as_operand, holds_tensor
 from ...tensor.storage import scalar_write
 from ...tensor.tensor import FUNCTIONS, Tensor, from_array, is_scalar
@@ -170,7 +171,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwar
     elif len(funclist) != len(conditions):
         raise ValueError(f"piecewise got {len(conditions)} conditions for {len(funclist)} functions")
     result = as_operand(np.zeros(x.shape, x.dtype))
-    for condition, function in zip(conditions, funclist):
+    for condition, function in zip(conditions, adopted_arguments(list(funclist))):
         if not callable(function):
             result = where(condition, function, result).astype(x.dtype)
         elif condition.any():
@@ -184,7 +185,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwar
 @composite(np.apply_along_axis, method=False)
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
     """Apply a function of vectors to each vector along an axis."""
-    arr = as_operand(arr)
+    arr, func1d = as_operand(arr), adopted_arguments(func1d)
     rows = arr.moveaxis(axis, -1)
     outer = rows.shape[:-1]
     results = [as_operand(func1d(rows[place], *args, **kwargs)) for place in np.ndindex(outer)]
@@ -199,7 +200,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 @composite(np.apply_over_axes, method=False)
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
     """A function of a tensor and an axis, applied over several axes one after the other."""
-    value = as_operand(a)
+    value, func = as_operand(a), adopted_arguments(func)
     ndim = value.ndim
     for axis in (axes,) if np.ndim(axes) == 0 else axes:
         result = as_operand(func(value, axis))
