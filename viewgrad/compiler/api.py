@@ -66,7 +66,7 @@ class Compiled:
 
     def __init__(
         self, f: Function, executor: str | None, static: Sequence[Any], check: bool, specialize: bool | None = None,
-        returns_arrays: bool = False,
+        returns_arrays: bool = False, tape_limit: float | None = None,
     ) -> None:
         functools.update_wrapper(self, f)
         self.returns_arrays = returns_arrays  # if no argument is a tensor; otherwise all results are tensors
@@ -78,7 +78,8 @@ class Compiled:
         self.arguments = Arguments(f, static)
         self.check = check
         self.specialize = SPECIALIZE if specialize is None else specialize
-        self.tier = SourceTier(f, self.executor.name, static, check, is_on=not self.specialize)
+        self.tier = SourceTier(f, self.executor.name, static, check, not self.specialize, tape_limit)
+        self.tape_limit = tape_limit
         self.cache = Cache()
         self.pickled_traces: list[PickledTrace] = []
         self.jvp: Compiled | None = None  # the function in forward mode
@@ -218,7 +219,8 @@ class Compiled:
                 found = packed(self.function, each.key, trace, opaque_arguments(each.key[0]))
                 traces += [] if found is None else [found]
         given = (
-            self.function, self.executor_name, self.static, self.check, self.specialize, self.returns_arrays
+            self.function, self.executor_name, self.static, self.check, self.specialize, self.returns_arrays,
+            self.tape_limit,
         )
         return (Compiled, given, traces) if traces else (Compiled, given)
 
@@ -410,27 +412,28 @@ class CompiledFunction(Protocol[P, R]):
 def compile(
     f: Callable[P, R], *,
     executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: None = None,
-    specialize: bool | None = None, adopt: bool = True,
+    specialize: bool | None = None, adopt: bool = True, tape_limit: float | None = None,
 ) -> CompiledFunction[P, R]: ...
 @overload
 def compile(
     f: Callable[P, R], *,
     executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: Batch,
-    specialize: bool | None = None, adopt: bool = True,
+    specialize: bool | None = None, adopt: bool = True, tape_limit: float | None = None,
 ) -> CompiledFunction[P, Any]: ...
 @overload
 def compile(
     f: None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: None = None,
-    specialize: bool | None = None, adopt: bool = True,
+    specialize: bool | None = None, adopt: bool = True, tape_limit: float | None = None,
 ) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 @overload
 def compile(
     f: None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: Batch,
-    specialize: bool | None = None, adopt: bool = True,
+    specialize: bool | None = None, adopt: bool = True, tape_limit: float | None = None,
 ) -> Callable[[Callable[P, R]], CompiledFunction[P, Any]]: ...
 def compile(
     f: Function | None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True,
     batch: Batch | None = None, specialize: bool | None = None, adopt: bool = True,
+    tape_limit: float | None = None,
 ) -> Any:
     """Compile `f` and its gradient.
 
@@ -448,6 +451,9 @@ def compile(
         batch: which arguments have a leading axis of independent examples: names or positions, or True for all tensors
             and arrays. The function is that of one example, and the results have the leading axis too.
         adopt: whether `f` is adopted, so that NumPy's names in it mean viewgrad's; see `viewgrad.adopt`.
+        tape_limit: the most bytes that programs made from source may keep for a gradient; half of the machine's memory
+            if it is left out. Where a tape would be longer, the outermost loop is run in segments, and some iterations
+            are run again (`explain()` tells how many).
 
     Returns:
         The compiled function, with methods `explain()` and `source()`; without `f`, a decorator. It returns tensors if
@@ -471,9 +477,10 @@ def compile(
     """
     if f is None:
         return functools.partial(
-            compile, executor=executor, static=static, check=check, batch=batch, specialize=specialize, adopt=adopt
+            compile, executor=executor, static=static, check=check, batch=batch, specialize=specialize, adopt=adopt,
+            tape_limit=tape_limit,
         )
     f = over_arrays(adopted_callable(f) if adopt else f)
     specialize = True if batch is not None else specialize
-    compiled = Compiled(f, executor, static, check, specialize, returns_arrays=True)
+    compiled = Compiled(f, executor, static, check, specialize, returns_arrays=True, tape_limit=tape_limit)
     return compiled if batch is None else Batched(compiled, batch)

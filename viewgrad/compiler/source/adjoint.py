@@ -30,6 +30,7 @@ from .ir import (
     Pop,
     PullCall,
     Push,
+    SegmentedBack,
     Set,
     Var,
     While,
@@ -45,6 +46,7 @@ from .ir import (
 )
 from .kinds import BOOL, FLOAT, INT, Arr, Num
 from .reversing import Reverser
+from .snapshots import Changes, in_segments, reversed_segment
 
 __all__ = ["Adjoint", "adjoint"]
 
@@ -78,7 +80,7 @@ class Adjoint:
 
 def adjoint(
     block: Block, kinds: dict[str, Any], wanted: Collection[str], results: Collection[str],
-    fresh: Callable[[str], str], definitions: Definitions, wraps: bool = False,
+    fresh: Callable[[str], str], definitions: Definitions, wraps: bool = False, is_segmented: bool = False,
 ) -> Adjoint:
     """The reverse of a program.
 
@@ -90,13 +92,18 @@ def adjoint(
         fresh: gives a name that is not used yet.
         definitions: what its variables are defined as.
         wraps: whether indices may be negative, so that equal cells may have different indices.
+        is_segmented: whether the outermost loops are run in segments, so that their tapes are bounded.
     """
     roots = roots_of(block)
     active = active_names(block, roots, wanted, results)
     analysis = Analysis(block, kinds, roots, active, fresh, definitions, wraps)
+    if is_segmented:
+        analysis.repeated = {id(stmt) for stmt in block if isinstance(stmt, (For, While))}
     analysis.run()
-    forward = analysis.forward(block)
-    backward = analysis.backward(block)
+    if is_segmented:
+        forward, backward = analysis.segmented()
+    else:
+        forward, backward = analysis.forward(block), analysis.backward(block)
     numbers = [bar(name) for name in sorted(active) if isinstance(kinds[name], Num)]
     for name in active:
         kinds[bar(name)] = FLOAT if isinstance(kinds[name], Num) else kinds[name]
@@ -139,6 +146,7 @@ class Analysis:
         self.counted: dict[int, int] = {}  # counters: what is added to them
         self.lasts: dict[int, str] = {}  # of loops: the variables that say how far they came
         self.is_decided = False  # whether it is decided which parts of arrays are kept
+        self.repeated: set[int] = set()  # loops that are run again before their reverse
 
     # -- analysis ------------------------------------------------------------------------------------------------------
 
@@ -329,6 +337,11 @@ class Analysis:
             elif isinstance(stmt, For):
                 arrays = self._reads_of(iter([stmt.low, stmt.high]))[1]
             self._note_reads(arrays, loops, at)
+            if id(stmt) in self.repeated:  # it reads what it has read again, after what comes behind it was undone
+                again = [expr for each in statements([stmt]) for expr in expressions_of(each)]
+                names = {node.name for expr in again for node in nodes(expr)
+                         if isinstance(node, Var) and isinstance(node.kind, Arr)}
+                self._note_reads([Var(name, self.kinds[name]) for name in sorted(names)], (), self.ends[id(stmt.body)])
             for inner in blocks_of(stmt):
                 self._collect_reads(inner)
         for stmt in self.recomputed.get(id(block), ()):
@@ -378,6 +391,9 @@ class Analysis:
                     if inside <= needed:
                         break
                     needed |= inside
+                if id(stmt) in self.repeated:
+                    again = (expr for each in statements([stmt]) for expr in expressions_of(each))
+                    needed |= self._reads_of(again)[0]
         for stmt in self.recomputed.get(id(block), ()):
             needed |= self._reads_of(iter([stmt.value]))[0]
 
@@ -484,6 +500,59 @@ class Analysis:
                 shadow = attrs.evolve(value, args=(Var(bar(base.name), base.kind), *value.args[1:]))
             found.append(Let(bar(name), shadow, stmt.line))
         return found
+
+    def segmented(self) -> tuple[Block, Block]:
+        """The program and its reverse, with the outermost loops in segments."""
+        forward: Block = []
+        backward: list[Block] = []
+        bound: set[str] = set()
+        for stmt in self.block:
+            ahead, back = self.forward([stmt]), self.backward([stmt])
+            if id(stmt) in self.repeated and any(isinstance(each, Push) for each in statements(ahead)):
+                known = {name for name in self.kinds if name in bound or name not in self.lets}
+                changes = Changes(stmt, ahead, self.kinds, self.roots, self.active, known.__contains__,
+                                  self._is_kept_as_it_is)
+                loop = in_segments(stmt, ahead, self._plain([stmt]), self._last(stmt), changes.state(), self.fresh,
+                                   self.kinds)
+                ahead, back = [loop], [SegmentedBack(loop, reversed_segment(loop, back), stmt.line)]
+            forward += ahead
+            backward.append(back)
+            bound.update(name for each in statements([stmt]) for name in assigned(each))
+        return forward, [stmt for block in reversed(backward) for stmt in block]
+
+    def _plain(self, block: Block) -> Block:
+        """Statements without what they keep, but with the adjoints of the arrays that they make."""
+        found: Block = []
+        for stmt in block:
+            if isinstance(stmt, (For, While)):
+                found.append(attrs.evolve(stmt, body=self._plain(stmt.body)))
+            elif isinstance(stmt, If):
+                found.append(If(stmt.test, self._plain(stmt.then), self._plain(stmt.other), stmt.line))
+            else:
+                found.append(stmt)
+                if isinstance(stmt, (Let, LetMany)):
+                    found += self._shadows(stmt)
+        return found
+
+    def _is_kept_as_it_is(self, name: str, loop: Any) -> bool:
+        """Whether a loop reads the same from an array if it is run again from some iteration on."""
+        if name not in self.fixed or any(other != name and root == self._root(name)
+                                         for other, root in self.roots.items()):
+            return False
+        writes = [stmt for stmt in statements([loop]) if isinstance(stmt, Set) and stmt.base.name == name]
+        if any(id(stmt) in self.pushes or stmt.op for stmt in writes):
+            return False
+        for stmt in statements([loop]):
+            for each in self._reads_of(expressions_of(stmt))[1]:
+                if (each.base.name if isinstance(each, Get) else each.name) != name:
+                    continue
+                read = Access(name, each.index if isinstance(each, Get) else None, self.loops[id(stmt)],
+                              self.positions[id(stmt)])
+                for write in writes:
+                    access = Access(name, write.index, self.loops[id(write)], self.positions[id(write)])
+                    if self._hits(access, read):
+                        return False
+        return True
 
     # -- the program backwards -----------------------------------------------------------------------------------------
 

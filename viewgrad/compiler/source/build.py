@@ -26,7 +26,7 @@ from .adjoint import adjoint
 from .aliases import base_of, roots_of, written_inputs
 from .bounds import with_bounds
 from .definitions import Definitions
-from .ir import Let, Var, program_text, statements
+from .ir import Block, For, Let, Push, Var, While, program_text, statements
 from .kinds import Arr
 from .objects import Input
 from .read import Source
@@ -56,6 +56,12 @@ class Program:
         mutated: the inputs that it writes to, by number.
         active: the variables that have an adjoint.
         notes: what is kept on the tape, as lines and names.
+        text: the program and its reverse, as text.
+        limit: the most bytes on the tape.
+        bounded: gives the same program with its outermost loops in segments; None if they are, or if there is none.
+        reports: what was last run of each loop in segments.
+        is_segmented: whether outermost loops are run in segments.
+        exceeds_limit: whether the tape has grown beyond its limit.
     """
 
     source: Source
@@ -69,9 +75,24 @@ class Program:
     active: set[str]
     notes: list[tuple[int, str]]
     text: str
+    limit: float = math.inf
+    bounded: Any = None
+    reports: dict[str, str] = attrs.Factory(dict)
+    is_segmented: bool = False
+    exceeds_limit: bool = False
+
+    def lift_limit(self) -> None:
+        """Let the tape grow beyond its limit."""
+        self.limit, self.exceeds_limit = math.inf, True
+        for each in (self.run, self.careful):
+            if each is not None:
+                each.__globals__["tape_limit"] = math.inf
 
 
-def build(source: Source, wanted: Sequence[int], executor: str, wraps: bool, lowers: bool = True) -> Program:
+def build(
+    source: Source, wanted: Sequence[int], executor: str, wraps: bool, lowers: bool = True, limit: float = math.inf,
+    is_segmented: bool = False,
+) -> Program:
     """The program of what was read.
 
     Arguments:
@@ -80,6 +101,8 @@ def build(source: Source, wanted: Sequence[int], executor: str, wraps: bool, low
         executor: "numba" or "python".
         wraps: whether indices may be negative.
         lowers: whether operations on arrays in loops become loops over elements, for Numba.
+        limit: the most bytes on the tape.
+        is_segmented: whether outermost loops are run in segments, so that their tapes stay within the limit.
 
     Raises:
         Refused: if it cannot be made.
@@ -108,20 +131,32 @@ def build(source: Source, wanted: Sequence[int], executor: str, wraps: bool, low
     definitions = Definitions(body, names)
     body = body if wraps else with_bounds(body, definitions)
     verified(body, kinds, names)
-    writer = Writer(kinds, source.file, executor == "numba", wraps)
+    writer = Writer(kinds, source.file, executor == "numba", wraps, limit < math.inf)
+    bounded: Any = None
+    reports: dict[str, str] = {}
     ends = [names[number] for number in mutated]
     if wanted:
-        made = adjoint(body, kinds, [names[n] for n in wanted], [*results, *ends], fresh, definitions, wraps)
+        made = adjoint(body, kinds, [names[n] for n in wanted], [*results, *ends], fresh, definitions, wraps,
+                       is_segmented)
         asked = [names[n] for n in wanted if names[n] in made.active]
         written = writer.program(names, made.forward, results, made.backward, made.active, made.numbers, asked, ends)
         active, notes = made.active, made.notes
         text = program_text(made.forward) + "\n-- backwards\n" + program_text(made.backward)
         numbers = [n for n in wanted if names[n] in made.active]
+        if not is_segmented and _has_taped_loops(made.forward):
+            bounded = functools.cache(functools.partial(build, source, wanted, executor, wraps, lowers, limit, True))
     else:
         written = writer.program(names, body, results, written=ends)
         active, notes, numbers, text = set(), [], [], program_text(body)
-    run, careful = loaded(written, executor)
-    return Program(source, written, run, careful, inputs, numbers, results, mutated, active, notes, text)
+    run, careful = loaded(written, executor, {"tape_limit": limit, "reports": reports})
+    return Program(source, written, run, careful, inputs, numbers, results, mutated, active, notes, text, limit,
+                   bounded, reports, is_segmented)
+
+
+def _has_taped_loops(forward: Block) -> bool:
+    """Whether loops that are in no other loop put something on the tape."""
+    return any(isinstance(stmt, (For, While)) and any(isinstance(each, Push) for each in statements([stmt]))
+               for stmt in forward)
 
 
 def _check_results(source: Source, results: Collection[str], roots: dict[str, str]) -> None:
@@ -168,18 +203,26 @@ def not_negative(index: int) -> int:
     return index
 
 
-def loaded(written: Written, executor: str) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-    """The function `program` of a source, and for Python one in which numbers are NumPy's."""
+def loaded(
+    written: Written, executor: str, given: dict[str, Any]
+) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """The function `program` of a source, and for Python one in which numbers are NumPy's.
+
+    Arguments:
+        written: the source.
+        executor: "numba" or "python".
+        given: names that it uses besides those of the library.
+    """
     if executor == "numba":
-        space = _host_space()
+        space = _host_space() | given
         for kernel in written.kernels:
             space[kernel.name] = compiled_kernel(kernel)
         return _executed(written.host, space, "program"), None
     whole = written.source()
-    quick = _host_space() | _python_space() | {
+    quick = _host_space() | _python_space() | given | {
         "as_list": as_list, "take_list": take_list, "as_number": as_number, "not_negative": not_negative}
     run = _executed(whole, quick, "program")
-    careful = _host_space() | _python_space() | CAREFUL | {
+    careful = _host_space() | _python_space() | CAREFUL | given | {
         "as_list": lambda array: array, "take_list": lambda array, elements: None, "not_negative": not_negative,
         "as_number": lambda value: np.float64(value) if isinstance(value, float) else value}
     return run, _executed(whole, careful, "program")

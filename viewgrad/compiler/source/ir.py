@@ -15,8 +15,8 @@ from .kinds import INT, Arr, Kind, Num
 
 __all__ = [
     "NEW", "Block", "Call", "Check", "Const", "Dim", "Expr", "For", "Get", "If", "Lazy", "Let", "Op", "Pop", "Pull",
-    "Push", "Set", "Slice", "Stmt", "Var", "While", "bar", "children", "get", "mapped", "nodes", "program_text",
-    "statements",
+    "Push", "Segmented", "SegmentedBack", "Set", "Slice", "Stmt", "Var", "While", "bar", "children", "get", "mapped",
+    "nodes", "program_text", "statements",
 ]  # fmt: skip
 
 
@@ -373,14 +373,60 @@ class LetMany:
     line: int = 0
 
 
-Stmt = Let | LetMany | Set | Check | For | While | If | Push | Pop | Add | PullCall
+@attrs.define(eq=False)
+class Segmented:
+    """A loop that is run in segments, so that its tape stays within a limit.
+
+    Attributes:
+        name: of what runs it.
+        low, high: the bounds of a `For`; None for a `While`.
+        step: of a `For`.
+        plain: some iterations without the tape.
+        taped: the same with the tape.
+        first, until: the variables for the bounds of a segment; for a `While` the second is a number of iterations.
+        ran: the variable that says how far a segment came; None if it always comes to its end.
+        stop: the variable that ends the loop early.
+        state: what must be restored before iterations are run again.
+    """
+
+    name: str
+    low: Any
+    high: Any
+    step: int
+    plain: list[Any]
+    taped: list[Any]
+    first: str
+    until: str
+    ran: str | None
+    stop: str | None
+    state: Any
+    line: int = 0
+
+
+@attrs.define(eq=False)
+class SegmentedBack:
+    """The reverse of a loop that is run in segments.
+
+    Attributes:
+        loop: the loop.
+        body: the reverse of a segment.
+    """
+
+    loop: Segmented
+    body: list[Any]
+    line: int = 0
+
+
+Stmt = Let | LetMany | Set | Check | For | While | If | Push | Pop | Add | PullCall | Segmented | SegmentedBack
 Block = list[Any]
 
 
 def blocks_of(stmt: Any) -> Sequence[Block]:
     """The blocks inside a statement."""
-    if isinstance(stmt, (For, While)):
+    if isinstance(stmt, (For, While, SegmentedBack)):
         return (stmt.body,)
+    if isinstance(stmt, Segmented):
+        return (stmt.plain, stmt.taped)
     return (stmt.then, stmt.other) if isinstance(stmt, If) else ()
 
 
@@ -402,7 +448,7 @@ def expressions_of(stmt: Any) -> Iterator[Any]:
         yield stmt.value
     elif isinstance(stmt, (Check, While, If)):
         yield stmt.test
-    elif isinstance(stmt, For):
+    elif isinstance(stmt, For) or (isinstance(stmt, Segmented) and stmt.low is not None):
         yield from (stmt.low, stmt.high)
     elif isinstance(stmt, Pop):
         if isinstance(stmt.target, Get):
@@ -497,6 +543,14 @@ def _lines(stmt: Any, indent: str) -> Iterator[str]:
         yield f"{indent}{text_of(stmt.target)} += {text_of(stmt.value)}"
     elif isinstance(stmt, PullCall):
         yield f"{indent}pull {text_of(stmt.call)}"
+    elif isinstance(stmt, Segmented):
+        yield f"{indent}{stmt.name} in segments, restoring {stmt.state}:"
+        yield program_text(stmt.plain, inner)
+        yield f"{indent}with the tape:"
+        yield program_text(stmt.taped, inner)
+    elif isinstance(stmt, SegmentedBack):
+        yield f"{indent}{stmt.loop.name} backwards:"
+        yield program_text(stmt.body, inner)
 
 
 def text_of(expr: Any) -> str:

@@ -16,6 +16,7 @@ from ...operators.language.namespace import ARRAY_FUNCTIONS
 from ...tensor.indices import add_at
 from ...tensor.modes import enable_grad
 from ...tensor.tensor import Tensor, from_array
+from .segments import Segments, Tape, copied, put_back
 
 __all__ = ["HOST", "KERNEL", "GiveUp"]
 
@@ -210,7 +211,7 @@ class _Rows:
 
 HOST: Final[dict[str, Any]] = {
     "np": np, "add_to": add_to, "add_at_index": add_at_index, "last_written": last_written, "viewed": viewed,
-    "writable": writable,
+    "writable": writable, "Segments": Segments, "Tape": Tape, "copied": copied, "put_back": put_back,
     "gradients_of": gradients_of, "GiveUp": GiveUp, "rows": _Rows(), "formulas": ARRAY_FUNCTIONS,
     "asarray": np.asarray, "math": math, "NONE": SimpleNamespace(),
 }  # fmt: skip

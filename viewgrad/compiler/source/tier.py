@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
+import os
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -88,10 +91,13 @@ class SourceTier:
         executor: "numba" or "python".
         static: the names or positions of arguments that are part of the program.
         check: whether the first call of each kind is compared with the function.
+        is_on: whether it takes calls.
+        tape_limit: the most bytes on a tape; None for half of the machine's memory.
     """
 
     def __init__(
-        self, function: Callable[..., Any], executor: str, static: Sequence[Any], check: bool, is_on: bool = True
+        self, function: Callable[..., Any], executor: str, static: Sequence[Any], check: bool, is_on: bool = True,
+        tape_limit: float | None = None,
     ) -> None:
         self.function = function
         self.executor = executor
@@ -100,6 +106,7 @@ class SourceTier:
         self.entries: dict[Any, list[Entry]] = {}
         self.lock = threading.RLock()
         self.tapes = _Tapes()
+        self.limit = _limit_for(executor) if tape_limit is None else float(tape_limit)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
@@ -454,7 +461,7 @@ class SourceTier:
         if program is None and entry.source is not None:
             with self.lock:
                 try:
-                    program = build(entry.source, wanted, self.executor, entry.wraps, entry.lowers)
+                    program = build(entry.source, wanted, self.executor, entry.wraps, entry.lowers, self.limit)
                 except Refused as error:
                     entry.source, entry.reason = None, str(error)
                     return None
@@ -551,7 +558,7 @@ class _Tapes:
         Raises:
             GiveUp: if a result shares memory with an argument.
         """
-        outputs, pullback = self._run(program, arrays)
+        outputs, pullback = self._within_limit(program, arrays)
         for value in outputs[: len(program.results)]:
             if isinstance(value, np.ndarray) and any(
                 isinstance(each, np.ndarray) and np.may_share_memory(value, each) for each in arrays
@@ -559,10 +566,26 @@ class _Tapes:
                 raise GiveUp
         return outputs, pullback
 
+    def _within_limit(self, program: Program, arrays: Sequence[Any]) -> Any:
+        """Run a program; if its tape needs more than the limit, with its outermost loops in segments."""
+        try:
+            return self._run(program, arrays)
+        except BufferError:
+            if program.bounded is not None:
+                try:
+                    return self._run(program.bounded(), arrays)
+                except BufferError:
+                    pass
+        program.lift_limit()
+        return self._run(program, arrays)
+
     def _run(self, program: Program, arrays: Sequence[Any]) -> Any:
         if not program.written.uses_tape:
             return self._quick(program, arrays)
-        size = self.sizes.get(id(program), TAPE)
+        most = int(program.limit / 8) if program.limit < math.inf else sys.maxsize
+        size = min(self.sizes.get(id(program), TAPE), most)
+        if program.is_segmented:
+            size = most
         mutated = program.mutated
         while True:
             given = arrays
@@ -571,7 +594,9 @@ class _Tapes:
             try:
                 found = program.run(*given, np.empty(size), np.empty(size, np.int64))
             except BufferError:
-                size *= 8
+                if size >= most:
+                    raise
+                size = min(8 * size, most)
                 self.sizes[id(program)] = size
                 continue
             return found
@@ -596,6 +621,16 @@ class _Tapes:
                 return again(*seeds)
 
         return outputs, pull
+
+
+def _limit_for(executor: str) -> float:
+    """The most bytes on a tape if nothing else is said: half of the machine's memory, for kernels."""
+    if executor != "numba" or not hasattr(os, "sysconf"):
+        return math.inf
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
+    except (OSError, ValueError):
+        return math.inf
 
 
 def _is_writable(value: Any, is_recording: bool) -> bool:
@@ -722,6 +757,11 @@ def _program_lines(program: Program) -> list[str]:
             lines += [f"    line {line}: {name}" for line, name in dict.fromkeys(program.notes)]
         else:
             lines.append("  tape: nothing")
+    if program.bounded is not None and program.bounded.cache_info().currsize:
+        reports = program.bounded().reports
+        lines += [f"  {name}, beyond the limit of {program.limit:.0f} bytes: {text}" for name, text in reports.items()]
+    if program.exceeds_limit:
+        lines.append("  the tape needs more than its limit; there is no outermost loop to run in segments")
     return lines
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import attrs
@@ -35,6 +35,8 @@ from .ir import (
     Pull,
     PullCall,
     Push,
+    Segmented,
+    SegmentedBack,
     Set,
     Slice,
     Var,
@@ -46,6 +48,8 @@ from .ir import (
     statements,
 )
 from .kinds import Arr, Num
+from .liveness import is_read_first, reads_of
+from .segment_text import backwards_text, segments_text
 
 __all__ = ["Kernel", "Written", "Writer"]
 
@@ -110,13 +114,19 @@ class Writer:
         file: of the user's function.
         native: whether kernels are for Numba, and not for Python over lists.
         wraps: whether indices that are not known to be in range may be negative.
+        is_limited: whether there is a limit for the bytes on the tape.
     """
 
-    def __init__(self, kinds: dict[str, Any], file: str, native: bool, wraps: bool) -> None:
+    def __init__(
+        self, kinds: dict[str, Any], file: str, native: bool, wraps: bool, is_limited: bool = False
+    ) -> None:
         self.kinds = kinds
         self.file = file
         self.native = native
         self.wraps = wraps
+        self.is_limited = is_limited
+        self.adjoints: set[str] = set()  # of numbers
+        self.has_stacks = False  # whether numbers are kept in arrays that kernels write to
         self.kernels: list[Kernel] = []
         self.in_kernel = False
         self.lines: list[str] = []
@@ -145,16 +155,24 @@ class Writer:
         """
         self.outside = {f"{name}_bar" for name in wanted} | set(results) | set(written)
         self.everything = [forward] if backward is None else [forward, backward]
-        forward_lines = self.top(forward)
-        backward_lines = [] if backward is None else self.top(backward)
-        tape = self.native and any(
+        self.adjoints = set(numbers)
+        self.has_stacks = self.native and any(
             isinstance(stmt, Push) and isinstance(stmt.value.kind, Num) for stmt in statements(forward)
         )
+        for stmt in forward:
+            if isinstance(stmt, Segmented):
+                self.outside |= {*stmt.state.numbers, *[name for name in (stmt.ran, stmt.stop) if name is not None]}
+        forward_lines = self.top(forward)
+        backward_lines = [] if backward is None else self.top(backward)
+        tape = self.has_stacks
         bound = {name for block in self.everything for stmt in statements(block) for name in assigned(stmt)}
         head = [f"def program({', '.join([*inputs, *(['floats', 'integers'] if tape else [])])}):"]
         if tape:
             head.append("    nf = ni = 0")
-        head.append("    tape = []")
+        counts = self.is_limited and any(
+            isinstance(stmt, Push) and (not self.native or isinstance(stmt.value.kind, Arr))
+            for stmt in statements(forward))
+        head.append(f"    tape = {'Tape(tape_limit)' if counts else '[]'}")
         arrays = sorted(name for name in bound if isinstance(self.kinds.get(name), Arr) and not _is_first(name, forward)
                         and name in _bound_in(forward))
         if arrays:
@@ -231,7 +249,7 @@ class Writer:
                     return False
                 if isinstance(self.kinds.get(each.name), Arr) or self.kinds[each.name].dtype not in REAL:
                     return False
-            elif isinstance(each, (LetMany, Add, PullCall)):
+            elif isinstance(each, (LetMany, Add, PullCall, Segmented, SegmentedBack)):
                 return False
             elif isinstance(each, Set):
                 if not _is_element(each.index) or each.base.kind.dtype not in REAL or isinstance(each.value.kind, Arr):
@@ -269,7 +287,7 @@ class Writer:
         inside = {id(stmt) for stmt in statements(stmts)}
         elsewhere = self.outside | {
             name for block in self.everything for stmt in statements(block) if id(stmt) not in inside
-            for name in _reads(stmt)
+            for name in reads_of(stmt)
         }
         counters = {stmt.name for stmt in statements(stmts) if isinstance(stmt, For)}
         line = next((stmt.line for stmt in stmts if isinstance(stmt, (For, While))), 0)
@@ -290,7 +308,7 @@ class Writer:
                 arrays.add(stmt.target.base.name)
         read = _read_by(stmts)
         free = sorted(name for name in read | arrays)
-        first = {each for each in bound if each not in counters and _read_first(stmts, each)}
+        first = {each for each in bound if each not in counters and is_read_first(stmts, each)}
         results = [each for each in bound if each not in counters and (each in elsewhere or each in first)]
         first |= {each for each in results if not _is_bound_at_top(stmts, each)}
         parameters = sorted({each for each in free if each in self.kinds and each not in bound} | first)
@@ -457,6 +475,34 @@ class Writer:
         self.block(self.inner(stmt.body), inner)
         if stmt.stop is not None:
             self.lines += [f"{inner}if {stmt.stop}:", f"{inner}    break"]
+
+    def on_Segmented(self, stmt: Segmented, indent: str) -> None:
+        low, high = [None if each is None else self.text(each) for each in (stmt.low, stmt.high)]
+        plain, taped = self.nested(stmt.plain, indent), self.nested(stmt.taped, indent)
+        self.lines += segments_text(
+            stmt, indent, low, high, plain, taped, self.bound_in(stmt.plain), self.bound_in(stmt.taped), self.has_stacks
+        )
+
+    def on_SegmentedBack(self, stmt: SegmentedBack, indent: str) -> None:
+        low = None if stmt.loop.low is None else self.text(stmt.loop.low)
+        body = self.nested(stmt.body, indent)
+        known = self.adjoints | _bound_in(self.everything[0])
+        names = [name for name in self.bound_in(stmt.body) if name in known]
+        self.lines += backwards_text(stmt.loop, indent, low, body, names, self.has_stacks)
+
+    def nested(self, block: Block, indent: str) -> list[str]:
+        """The lines of a block in a function inside the program."""
+        before = self.lines, self.noted
+        self.lines, self.noted = [], 0
+        for each in self.regions(block):
+            self.statement(each, indent + "    ")
+        found, (self.lines, self.noted) = self.lines, before
+        return found
+
+    def bound_in(self, block: Block) -> list[str]:
+        """The variables that a block binds, those of loops aside."""
+        counters = {stmt.name for stmt in statements(block) if isinstance(stmt, For)}
+        return sorted(_bound_in(block) - counters)
 
     def on_If(self, stmt: If, indent: str) -> None:
         inner = indent + "    "
@@ -689,56 +735,12 @@ def _is_element(index: Sequence[Any]) -> bool:
     return all(each is not NEW and not isinstance(each, Slice) and isinstance(each.kind, Num) for each in index)
 
 
-def _reads(stmt: Any) -> Iterator[str]:
-    for expr in expressions_of(stmt):
-        for node in nodes(expr):
-            if isinstance(node, Var):
-                yield node.name
-    if isinstance(stmt, Set):
-        yield stmt.base.name
-    if isinstance(stmt, (For, While)):
-        if stmt.stop is not None:
-            yield stmt.stop
-        if isinstance(stmt, For) and stmt.down and stmt.last is not None:
-            yield stmt.last
-        if isinstance(stmt, While) and stmt.down and stmt.count is not None:
-            yield stmt.count
-    if isinstance(stmt, Pop) and isinstance(stmt.target, Get):
-        yield stmt.target.base.name
-
-
 def _read_by(items: Sequence[Any]) -> set[str]:
     found: set[str] = set()
     for item in items:
         for stmt in statements(item.stmts if isinstance(item, _Region) else [item]):
-            found.update(_reads(stmt))
+            found.update(reads_of(stmt))
     return found
-
-
-def _read_first(stmts: Block, name: str) -> bool:
-    """Whether a variable may be read as it was before some statements."""
-    return _use_of(stmts, name)[0]
-
-
-def _use_of(stmts: Block, name: str) -> tuple[bool, bool]:
-    """Whether a variable may be read before some statements bind it, and whether they bind it whatever happens."""
-    for stmt in stmts:
-        if name in _reads(stmt):
-            return True, False
-        if isinstance(stmt, If):
-            then, other = _use_of(stmt.then, name), _use_of(stmt.other, name)
-            if then[0] or other[0]:
-                return True, False
-            if then[1] and other[1]:
-                return False, True
-        elif isinstance(stmt, (For, While)):
-            if name in assigned(stmt) and not (isinstance(stmt, For) and stmt.name == name) and not stmt.down:
-                return False, True
-            if _use_of(stmt.body, name)[0]:
-                return True, False
-        elif name in assigned(stmt):
-            return False, True
-    return False, False
 
 
 def _is_bound_at_top(stmts: Block, name: str) -> bool:

@@ -1,0 +1,55 @@
+"""Which variables statements read before they bind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .ir import Block, For, Get, If, Pop, Set, Var, While, assigned, expressions_of, nodes
+
+__all__ = ["is_read_first", "reads_of", "use_of"]
+
+
+def reads_of(stmt: Any) -> Iterator[str]:
+    """The variables that a statement reads itself, and not in its blocks."""
+    for expr in expressions_of(stmt):
+        for node in nodes(expr):
+            if isinstance(node, Var):
+                yield node.name
+    if isinstance(stmt, Set):
+        yield stmt.base.name
+    if isinstance(stmt, (For, While)):
+        if stmt.stop is not None:
+            yield stmt.stop
+        if isinstance(stmt, For) and stmt.down and stmt.last is not None:
+            yield stmt.last
+        if isinstance(stmt, While) and stmt.down and stmt.count is not None:
+            yield stmt.count
+    if isinstance(stmt, Pop) and isinstance(stmt.target, Get):
+        yield stmt.target.base.name
+
+
+def is_read_first(stmts: Block, name: str) -> bool:
+    """Whether a variable may be read as it was before some statements."""
+    return use_of(stmts, name)[0]
+
+
+def use_of(stmts: Block, name: str) -> tuple[bool, bool]:
+    """Whether a variable may be read before some statements bind it, and whether they bind it whatever happens."""
+    for stmt in stmts:
+        if name in reads_of(stmt):
+            return True, False
+        if isinstance(stmt, If):
+            then, other = use_of(stmt.then, name), use_of(stmt.other, name)
+            if then[0] or other[0]:
+                return True, False
+            if then[1] and other[1]:
+                return False, True
+        elif isinstance(stmt, (For, While)):
+            if name in assigned(stmt) and not (isinstance(stmt, For) and stmt.name == name) and not stmt.down:
+                return False, True
+            if use_of(stmt.body, name)[0]:
+                return True, False
+        elif name in assigned(stmt):
+            return False, True
+    return False, False
