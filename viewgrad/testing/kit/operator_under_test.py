@@ -73,6 +73,7 @@ class OperatorUnderTest:
         given: what the user gave, which the others stand for.
         keeps_float32: whether results of single precision are insisted on for such arguments.
         notices: what is no fault, but worth knowing.
+        undefined: the smallest call of finite numbers so far that has NaN among its results.
         source: Python that defines it as `operator`, as it was before it was called; "" where none is known.
     """
 
@@ -96,6 +97,16 @@ class OperatorUnderTest:
     given: Any = None
     keeps_float32: bool = False
     notices: list[str] = attrs.Factory(list)
+    undefined: Example | None = None
+
+    def is_undefined_at(self, example: Example, values: Sequence[Array]) -> bool:
+        """Return whether results are NaN though all arguments are finite, and keep the smallest such call."""
+        finite = all(array.size and np.isfinite(array).all() for array in example.arrays)
+        if not finite or not any(np.isnan(value).any() for value in values if value.dtype.kind in "fc"):
+            return False
+        if self.undefined is None or _numbers_of(example) < _numbers_of(self.undefined):
+            self.undefined = example
+        return True
 
     def note(self, text: str) -> None:
         """Keep what is no fault, but worth knowing, once."""
@@ -404,3 +415,7 @@ def _source_of(thing: Any) -> str:
 def _place_of(function: Any) -> str:
     code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(function)
+
+
+def _numbers_of(example: Example) -> int:
+    return sum(array.size for array in example.arrays)

@@ -277,10 +277,15 @@ class SourceWriter:
         own = name or f"value{len(self.lines)}"
         self._names[id(thing)] = own
         self._kept.append(thing)
-        state = [f"{key!r}: {self.value(item)}" for key, item in getattr(thing, "__dict__", {}).items()]
-        if not hasattr(thing, "__dict__"):
+        slots = _slots_of(thing)
+        if not hasattr(thing, "__dict__") and not slots:
             raise NoLiteral(f"{type(thing).__name__} has no source")
-        self.lines.append(f"{own} = {cls}.__new__({cls})\n{own}.__dict__.update({{{', '.join(state)}}})")
+        state = [f"{key!r}: {self.value(item)}" for key, item in getattr(thing, "__dict__", {}).items()]
+        values = [(key, self.value(item)) for key, item in slots.items()]
+        self.lines.append(f"{own} = {cls}.__new__({cls})")
+        if state:
+            self.lines.append(f"{own}.__dict__.update({{{', '.join(state)}}})")
+        self.lines += [f"object.__setattr__({own}, {key!r}, {value})" for key, value in values]
         return own
 
     def _need(self, names: Iterator[str] | list[str], namespace: dict[str, Any]) -> None:
@@ -446,3 +451,16 @@ def _lambda_text(function: types.FunctionType) -> str:
         raise NoLiteral("a lambda whose text could not be found")
     text = ast.get_source_segment("".join(lines), best)
     return f"({text})"[1:-1] if text is not None and "\n" not in text else ast.unparse(best)
+
+
+def _slots_of(thing: Any) -> dict[str, Any]:
+    """The values in the slots of an object, by the names under which they can be set."""
+    found: dict[str, Any] = {}
+    for cls in type(thing).__mro__:
+        given = cls.__dict__.get("__slots__", ())
+        for name in [given] if isinstance(given, str) else given:
+            private = name.startswith("__") and not name.endswith("__")
+            name = f"_{cls.__name__.lstrip('_')}{name}" if private else name
+            if name not in ("__dict__", "__weakref__") and hasattr(thing, name):
+                found[name] = getattr(thing, name)
+    return found

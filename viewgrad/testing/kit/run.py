@@ -35,7 +35,7 @@ from .report import Report
 from .script import Script
 from .session import record
 from .shapes import of_long_shapes, of_other_shapes, with_other_lists
-from .shrinking import shrunk
+from .shrinking import shrunk, smallest
 from .special_values import at_special_points, in_double_precision, with_complex_numbers, with_other_indices
 
 __all__ = ["Check"]
@@ -195,7 +195,19 @@ class Check:
                 f"its backward raises errors in {len(self.refusals)} calls that you did not make, as for "
                 f"{self.refusals[0]}"
             )
+        self._note_undefined()
         self.report.seconds = self.budget.seconds - self.budget.left
+
+    def _note_undefined(self) -> None:
+        """Note the smallest call of finite numbers that has NaN among its results."""
+        subject = self.subject
+        if subject.undefined is None:
+            return
+        small = smallest(subject.undefined, lambda other: subject.is_undefined_at(other, subject.values(other)))
+        numbers = [np.array2string(array, threshold=6, separator=", ") for array in small.arrays]
+        told = ", ".join(f"{small.named(k)} = {text}" for k, text in enumerate(numbers))
+        why = f" ({small.label})" if small.label else ""
+        self.report.notices.append(f"its result is NaN for finite arguments: {subject.name}({small}){why}, with {told}")
 
     def _found(self, failure: Failure) -> None:
         """Note a failure, one of each property; stop where nothing can be said after it."""

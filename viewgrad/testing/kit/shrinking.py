@@ -12,7 +12,7 @@ from .arguments import Example
 from .failure import Failure
 from .operator_under_test import patience
 
-__all__ = ["shrunk"]
+__all__ = ["shrunk", "smallest"]
 
 PATIENCE: Final = 2.0  # CPU seconds
 
@@ -43,6 +43,26 @@ def shrunk(failure: Failure, again: Callable[[Example], Any]) -> Failure:
             except Exception:  # refused, or beyond the property
                 continue
     return failure
+
+
+def smallest(example: Example, still: Callable[[Example], bool]) -> Example:
+    """Return the smallest call that is found of which something still holds."""
+    start = time.process_time()
+    progress = True
+    while progress:
+        progress = False
+        for other in _smaller(example):
+            if time.process_time() - start > PATIENCE / 4:
+                return example
+            try:
+                with patience(PATIENCE):
+                    found = still(other)
+            except Exception:  # refused
+                continue
+            if found:
+                example, progress = other, True
+                break
+    return example
 
 
 def _kind(failure: Failure) -> tuple[bool, type[BaseException] | None]:

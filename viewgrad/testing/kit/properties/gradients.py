@@ -45,6 +45,7 @@ def check_gradients(subject: OperatorUnderTest, example: Example, title: str, co
         Refused: where the operator refuses the call.
     """
     values = subject.values(example)
+    subject.is_undefined_at(example, values)
     if not compared or sum(value.size for value in values) == 0 or not example.wanted:
         _just_run(subject, example, title)
         return True

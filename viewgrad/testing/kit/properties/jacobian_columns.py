@@ -136,7 +136,9 @@ class Columns:
         places = direction != 0
         scale = float((self.scales[places] / np.abs(direction[places])).min())
         mine = self.jacobian[:, places] @ direction[places]
-        return scale, mine, 1e-10 * (np.abs(self.rows) @ np.abs(self.start)) / scale + 1e-13
+        terms = np.abs(self.jacobian[:, places]) @ np.abs(direction[places])  # which may cancel
+        rounding = 16 * DOUBLE * np.nan_to_num(terms, nan=0.0, posinf=0.0)
+        return scale, mine, 1e-10 * (np.abs(self.rows) @ np.abs(self.start)) / scale + rounding + 1e-13
 
     def _coarse(self) -> Array:
         return np.abs(self.rows) @ (self.noise > DOUBLE) > 0

@@ -1,0 +1,123 @@
+"""Operators from applications and in two versions: right ones pass, faults are named, programs pass once mended."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import itertools
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy")
+
+import gallery.applied
+from gallery.applied_faults import EDITS
+from gallery.two_versions import VERSIONS, source
+from test_operator_gallery import in_fresh_interpreter, operators_as_before, some
+
+from viewgrad.testing import Failure, check_operator
+
+__all__ = ["operators_as_before"]
+
+CALLS = gallery.applied.CALLS
+# Right at the call given, wrong at others that they accept: scalars beside masks, batches, a negative width.
+REALLY_WRONG_ELSEWHERE = {
+    "CosineSimilarity": "shapes",
+    "DiceLoss": "shapes",
+    "FocalLoss": "shapes",
+    "MatrixExponential": "shapes",
+    "OnePole": "shapes",
+    "PowerSpectrum": "shapes",
+    "SmoothedCrossEntropy": "shapes",
+    "TukeyBiweight": "options",
+}
+NUMBERS = itertools.count()
+
+
+def load(text, folder):
+    """A module of its own, importable by the programs of failures."""
+    name = f"operators_{next(NUMBERS)}"
+    path = folder / f"{name}.py"
+    path.write_text(text.replace('"arrhenius', f'"arrhenius_{name}'))
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module, path
+
+
+def check(operator, args, kwargs, means):
+    return check_operator(operator, arguments=copy.deepcopy(args), keywords=kwargs, **{"seconds": 20.0, **means})
+
+
+def require_programs(failure, path, mended):
+    """The programs of a failure fail in a fresh interpreter; the one with imports passes with the mended module."""
+    expected = type(failure.__cause__ or AssertionError()).__name__
+    programs = {"program": failure.program, "standalone": failure.standalone()}
+    assert in_fresh_interpreter(programs) == dict.fromkeys(programs, expected)
+    path.write_text(mended.replace('"arrhenius', f'"arrhenius_{path.stem}'))
+    if failure.__cause__ is None:
+        assert in_fresh_interpreter({"program": failure.program}) == {"program": "passed"}, failure.program
+
+
+def test_the_galleries_are_large():
+    assert len(CALLS) >= 60 and len(EDITS) >= 60 and len(VERSIONS) >= 60
+    assert len(REALLY_WRONG_ELSEWHERE) <= 8
+
+
+@pytest.mark.parametrize("name", some(CALLS, 30))
+def test_an_operator_from_an_application_passes(name):
+    args, kwargs, means = CALLS[name]
+    operator = getattr(gallery.applied, name)
+    if name in REALLY_WRONG_ELSEWHERE:
+        with pytest.raises(Failure) as found:
+            check(operator, args, kwargs, means)
+        assert found.value.property == REALLY_WRONG_ELSEWHERE[name]
+        assert "You did not make this call" in str(found.value)
+    else:
+        report = check(operator, args, kwargs, means)
+        assert not any("could not be checked" in notice for notice in report.notices)
+
+
+@pytest.mark.parametrize("name", some(EDITS, 60))
+def test_an_edit_is_named_and_its_program_passes_once_it_is_mended(name, tmp_path):
+    edit = EDITS[name]
+    module, path = load(edit.source(wrong=True), tmp_path)
+    args, kwargs, means = module.CALLS[edit.called]
+    with pytest.raises(Failure) as found:
+        check(getattr(module, edit.called), args, kwargs, means)
+    assert found.value.property.startswith(edit.properties), str(found.value)[:300]
+    require_programs(found.value, path, edit.source(wrong=False))
+
+
+@pytest.mark.parametrize("name", some(VERSIONS, 40))
+def test_the_right_version_passes_and_the_wrong_one_is_named(name, tmp_path):
+    _, args, kwargs, properties, means = VERSIONS[name]
+    for wrong in (False, True):
+        module, path = load(source(name, wrong), tmp_path)
+        given = {**means, "inplace": module.operator_} if hasattr(module, "operator_") else means
+        if not wrong or properties == ("NaN",):
+            report = check(module.operator, args, kwargs, given)
+            undefined = [notice for notice in report.notices if "NaN for finite arguments" in notice]
+            assert bool(undefined) == wrong, report
+            continue
+        with pytest.raises(Failure) as found:
+            check(module.operator, args, kwargs, given)
+        assert found.value.property.startswith(properties), str(found.value)[:300]
+        require_programs(found.value, path, source(name, False))
+
+
+def test_a_standalone_program_has_objects_with_slots(tmp_path):
+    module, _ = load(EDITS["spline_second"].source(wrong=True), tmp_path)
+    with pytest.raises(Failure) as found:
+        check(module.SplineTable, *module.CALLS["SplineTable"])
+    assert in_fresh_interpreter({"standalone": found.value.standalone()}) == {"standalone": "AssertionError"}
+
+
+def test_nan_from_finite_arguments_is_noted_at_a_small_call():
+    report = check_operator(lambda x: x / x.sum(), np.array([0.5, -0.25, 0.3]))
+    assert any("NaN for finite arguments" in notice and "float64[1]" in notice for notice in report.notices), report
+    report = check_operator(lambda x: x / (1.0 + x * x), np.array([0.5, -0.25, 0.3]))
+    assert not any("NaN" in notice for notice in report.notices)
