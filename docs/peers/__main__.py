@@ -106,7 +106,7 @@ def feature_outcome(feature: dict[str, Any], library: Library) -> str:
     """What came back from a feature's own program for the library, or why there is none."""
     entry = feature.get(library.name)
     if entry is None:
-        return "has nothing of the kind"
+        return "no such feature"
     if isinstance(entry, str):
         return entry
     try:

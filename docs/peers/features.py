@@ -37,9 +37,9 @@ def listed(array: Any) -> str:
     return str(np.round(np.asarray(array, float), 4).tolist())
 
 
-NO_WRITES = "has nothing of the kind: arrays cannot be written to"
-NO_GRAPH = "has nothing of the kind: there is no graph that a user holds"
-NO_TENSORS = "has nothing of the kind: gradients are of functions, not of tensors"
+NO_WRITES = "no such feature: arrays cannot be written to"
+NO_GRAPH = "no such feature: there is no graph that a user holds"
+NO_TENSORS = "no such feature: gradients are of functions, not of tensors"
 
 
 # -- what is refused -------------------------------------------------------------------------------------------------
@@ -446,7 +446,7 @@ def _(lib: Any) -> str:
     return f"gradients of several backward passes do not add up: {shared.grad[0]:g} instead of 160"
 
 
-@feature("inference_mode", "PyTorch", MyGrad="has nothing of the kind", autograd=NO_TENSORS, JAX=NO_TENSORS)
+@feature("inference_mode", "PyTorch", MyGrad="no such feature", autograd=NO_TENSORS, JAX=NO_TENSORS)
 def _(lib: Any) -> str:
     torch = lib.module
     x = torch.ones(4, requires_grad=True)
@@ -746,8 +746,8 @@ def _(lib: Any) -> str:
     "function_once_differentiable",
     "PyTorch",
     MyGrad="has no higher order",
-    autograd="has nothing of the kind",
-    JAX="has nothing of the kind",
+    autograd="no such feature",
+    JAX="no such feature",
 )
 def _(lib: Any) -> str:
     torch = lib.module
@@ -907,7 +907,7 @@ FEATURES.setdefault("hessian", {})["MyGrad"] = "has no higher order"
 @feature(
     "functionalize",
     "PyTorch",
-    MyGrad="has nothing of the kind",
+    MyGrad="no such feature",
     autograd=NO_WRITES,
     JAX=NO_WRITES,
 )
@@ -942,7 +942,7 @@ def _(lib: Any) -> str:
     return f"has make_jaxpr, which prints a function as a program of {len(jaxpr.eqns)} equations here"
 
 
-@feature("anomaly", "PyTorch", MyGrad="has nothing of the kind", autograd="has nothing of the kind")
+@feature("anomaly", "PyTorch", MyGrad="no such feature", autograd="no such feature")
 def _(lib: Any) -> str:
     torch = lib.module
     x = torch.zeros(2, requires_grad=True)
