@@ -15,10 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from . import ctypeslib, emath, fft, lib, linalg, ma, polynomial, random, testing
+from ._io import IO_FUNCTIONS
+from ._poly import poly1d as poly1d
+from ._vectorize import frompyfunc as frompyfunc
+from ._vectorize import vectorize as vectorize
 from .array_types import SCALAR_TYPES
 from .array_types import ndarray as ndarray  # `x as x` tells a type checker that x is public
 from .creation import CREATORS
-from .evaluating import EVALUATORS
+from .functions import adapted
 from .grids import c_ as c_
 from .grids import mgrid as mgrid
 from .grids import ndenumerate as ndenumerate
@@ -37,14 +41,18 @@ if TYPE_CHECKING:
 MADE: dict[str, Any] = {
     **CREATORS,
     **SCALAR_TYPES,
-    **EVALUATORS,
+    **IO_FUNCTIONS,
     "c_": c_,
     "mgrid": mgrid,
     "ndarray": ndarray,
     "ndenumerate": ndenumerate,
     "nditer": nditer,
+    "frompyfunc": frompyfunc,
     "ogrid": ogrid,
+    "poly1d": poly1d,
     "r_": r_,
+    "row_stack": adapted(numpy.vstack, "numpy.vstack"),
+    "vectorize": vectorize,
     "ctypeslib": ctypeslib,
     "emath": emath,
     "fft": fft,

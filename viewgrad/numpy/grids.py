@@ -12,7 +12,7 @@ from ..tensor.tensor import Tensor
 from .convert import as_tensors
 from .creation import arange, array, linspace
 
-__all__ = ["c_", "flat_places", "mgrid", "ndenumerate", "nditer", "ogrid", "r_"]
+__all__ = ["c_", "mgrid", "ndenumerate", "nditer", "ogrid", "r_"]
 
 
 class Grid:
@@ -204,8 +204,3 @@ class nditer:
 
 def _as_list(op: Any) -> Any:
     return op if isinstance(op, (list, tuple)) else [op]
-
-
-def flat_places(shape: tuple[int, ...], key: Any) -> tuple[Any, ...]:
-    """The indices, along each dimension, of elements that are counted in row order."""
-    return np.unravel_index(np.arange(int(np.prod(shape)))[key], shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pkgutil
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +13,7 @@ from ..tensor.tensor import FUNCTIONS, UFUNCS
 from .functions import adapted
 from .ufuncs import ufunc
 
-__all__ = ["Unbound", "classified", "filled", "public_names", "unbound"]
-
-OPERATOR: Final = "operator"  # differentiable, or a function whose answer has no derivative
-ADAPTED: Final = "made here"  # creators, types, and what needs code of its own
-OWN: Final = "NumPy's own"  # nothing that could carry a history goes through it
-REFUSED: Final = "an error with a way out"  # NumPy's own on tensors without history
+__all__ = ["Unbound", "filled", "has_operator", "public_names", "unbound"]
 
 
 class Unbound(staticmethod):  # type: ignore[type-arg]
@@ -79,26 +74,8 @@ def _counterpart(
     return adapted(value, f"{module.__name__}.{name}", ways_out.get(name, ""))
 
 
-def classified(
-    module: types.ModuleType, made: Mapping[str, Any], own: Iterable[str], ways_out: Mapping[str, str]
-) -> dict[str, str]:
-    """Return the class of each public name of a module, out of four; names of no class are left out."""
-    classes: dict[str, str] = {}
-    own = frozenset(own)
-    for name in public_names(module):
-        value = getattr(module, name)
-        if name in made:
-            classes[name] = ADAPTED
-        elif name in own:
-            classes[name] = OWN
-        elif _has_operator(value):
-            classes[name] = OPERATOR
-        elif name in ways_out:
-            classes[name] = REFUSED
-    return classes
-
-
-def _has_operator(value: Callable[..., Any]) -> bool:
+def has_operator(value: Callable[..., Any]) -> bool:
+    """Return whether calls of one of NumPy's callables go to an operator."""
     return (value, "__call__") in UFUNCS if isinstance(value, np.ufunc) else _hashable(value) and value in FUNCTIONS
 
 

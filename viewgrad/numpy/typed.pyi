@@ -24,9 +24,6 @@ from numpy import record as record
 from numpy import str_ as str_
 from numpy import ufunc as ufunc
 from numpy import void as void
-from viewgrad.numpy.evaluating import frompyfunc as frompyfunc
-from viewgrad.numpy.evaluating import poly1d as poly1d
-from viewgrad.numpy.evaluating import vectorize as vectorize
 from viewgrad.numpy.namespace import Unbound
 from viewgrad.tensor.tensor import Tensor
 

@@ -365,14 +365,6 @@ class Block:
         """A new node at the end."""
         return Node(kind, inputs, attributes, types, location).insert_before(self.returns)
 
-    def append_block_node(
-        self, kind: str, inputs: Iterable[Value | None], attributes: Any, types: Iterable[Type], location: int = -1
-    ) -> BlockNode:
-        """A new node at the end that has a block inside."""
-        node = BlockNode(kind, inputs, attributes, types, location)
-        node.insert_before(self.returns)
-        return node
-
     def clear(self) -> None:
         """Remove all nodes."""
         self.returns.set_inputs(())

@@ -1,0 +1,124 @@
+"""Functions that describe, format, save and load arrays: no gradient flows through them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ..tensor.tensor import Tensor
+from .array_types import is_scalar
+from .convert import as_argument, as_tensors, carries_history, plain_values
+from .functions import lost
+from .testing import on_values
+
+__all__ = ["IO_FUNCTIONS"]
+
+
+def isscalar(element: Any) -> bool:
+    """Return whether a value is a number, or a tensor that stands for one."""
+    return is_scalar(element) or np.isscalar(element)
+
+
+def iterable(y: Any) -> bool:
+    """Return whether a value can be iterated over."""
+    return bool(y.ndim) if isinstance(y, Tensor) else np.iterable(y)
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """The lengths of the dimensions of a tensor, or of what nested lists are joined to."""
+    return a.shape if isinstance(a, Tensor) else np.shape(plain_values(a))
+
+
+def ndim(a: Any) -> int:
+    """The number of dimensions."""
+    return len(shape(a))
+
+
+def size(a: Any, axis: Any = None) -> int:
+    """The number of elements, or the length along an axis."""
+    return np.size(np.empty(shape(a), bool), axis)
+
+
+def finfo(dtype: Any) -> Any:
+    """The limits of a floating-point dtype, or of that of a tensor."""
+    return np.finfo(dtype.dtype if isinstance(dtype, Tensor) else dtype)
+
+
+# Functions that describe, format or save values.
+DESCRIBING: Final = (
+    "array2string",
+    "array_repr",
+    "array_str",
+    "base_repr",
+    "binary_repr",
+    "einsum_path",
+    "format_float_positional",
+    "format_float_scientific",
+    "isfortran",
+    "save",
+    "savetxt",
+    "savez",
+    "savez_compressed",
+    "result_type",
+    "can_cast",
+    "common_type",
+    "min_scalar_type",
+    "may_share_memory",
+    "shares_memory",
+    "array_equiv",
+    "iscomplexobj",
+    "isrealobj",
+)
+
+# Functions that make arrays from files, text and memory, or from lengths alone.
+READING: Final = (
+    "bartlett",
+    "blackman",
+    "frombuffer",
+    "fromfile",
+    "fromstring",
+    "genfromtxt",
+    "hamming",
+    "hanning",
+    "kaiser",
+    "loadtxt",
+    "tri",
+)
+
+
+def _reading(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+
+    @functools.wraps(function, updated=())
+    def read(*args: Any, **kwargs: Any) -> Any:
+        if carries_history(args) or carries_history(kwargs):
+            raise lost(f"numpy.{name}", "it takes numbers and memory without history; pass detach()")
+        return as_tensors(function(*map(plain_values, map(as_argument, args)), **plain_values(kwargs)))
+
+    return read
+
+
+class Archive(np.lib.npyio.NpzFile):
+    """The arrays of a file of `savez`, as tensors."""
+
+    def __getitem__(self, key: str) -> Any:
+        return as_tensors(super().__getitem__(key))
+
+
+def load(*args: Any, **kwargs: Any) -> Any:
+    """Load the contents of a file written by `save`, `savez` or pickle; arrays become tensors."""
+    found = _reading("load")(*args, **kwargs)
+    if type(found) is np.lib.npyio.NpzFile:
+        found.__class__ = Archive
+    return found
+
+
+IO_FUNCTIONS: Final[dict[str, Any]] = {
+    **{each.__name__: each for each in (isscalar, iterable, finfo, shape, ndim, size)},
+    **{name: on_values(getattr(np, name)) for name in DESCRIBING},
+    **{name: _reading(name) for name in READING},
+    "load": load,
+}

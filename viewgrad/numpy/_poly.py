@@ -1,0 +1,117 @@
+"""`poly1d`: polynomials as objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .convert import as_argument, as_tensors, plain_values
+from .creation import array
+
+__all__ = ["poly1d"]
+
+
+class poly1d:
+    """A polynomial, whose coefficients go from the highest power down; see `numpy.poly1d`.
+
+    Arguments:
+        c_or_r: the coefficients, or the zeros.
+        r: whether they are the zeros.
+        variable: what the variable is called in print.
+    """
+
+    def __init__(self, c_or_r: Any, r: bool = False, variable: str | None = None) -> None:
+        if isinstance(c_or_r, poly1d):
+            c_or_r, variable = c_or_r.c, variable or c_or_r.variable  # type: ignore[has-type]
+        given = array(c_or_r, copy=None, ndmin=1)
+        given = np.poly(given) if r else given
+        places = np.flatnonzero(plain_values(given))
+        self.c = self.coef = self.coefficients = self.coeffs = (
+            given[int(places[0]) :] if places.size else as_tensors(np.zeros(1, given.dtype))
+        )
+        self.variable = variable or "x"
+
+    @property
+    def o(self) -> int:
+        """The degree."""
+        return len(self.c) - 1
+
+    order = o
+
+    @property
+    def r(self) -> Any:
+        """The zeros."""
+        return np.roots(self.c)
+
+    roots = r
+
+    def __call__(self, val: Any) -> Any:
+        if isinstance(val, poly1d):
+            result = poly1d([0.0])
+            for coefficient in self.c:
+                result = result * val + coefficient
+            return result
+        return np.polyval(self.c, as_argument(val))
+
+    def deriv(self, m: int = 1) -> poly1d:
+        """The `m`-th derivative."""
+        return poly1d(np.polyder(self.c, m))
+
+    def integ(self, m: int = 1, k: Any = 0) -> poly1d:
+        """The `m`-th integral."""
+        return poly1d(np.polyint(self.c, m, k))
+
+    def __getitem__(self, power: int) -> Any:
+        return self.c[self.o - power] if 0 <= power <= self.o else 0
+
+    def __len__(self) -> int:
+        return self.o
+
+    def __iter__(self) -> Any:
+        return iter(self.c)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.c.__array__(dtype, copy)  # type: ignore[call-overload]
+
+    def __neg__(self) -> poly1d:
+        return poly1d(-self.c)
+
+    def __add__(self, other: Any) -> poly1d:
+        return poly1d(np.polyadd(self.c, poly1d(other).c))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> poly1d:
+        return poly1d(np.polysub(self.c, poly1d(other).c))
+
+    def __rsub__(self, other: Any) -> poly1d:
+        return poly1d(np.polysub(poly1d(other).c, self.c))
+
+    def __mul__(self, other: Any) -> poly1d:
+        return poly1d(np.polymul(self.c, poly1d(other).c))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        if np.ndim(plain_values(other)) == 0 and not isinstance(other, poly1d):
+            return poly1d(self.c / other)
+        quotient, rest = np.polydiv(self.c, poly1d(other).c)
+        return poly1d(quotient), poly1d(rest)
+
+    def __pow__(self, power: int) -> poly1d:
+        result = poly1d([1.0])
+        for _ in range(int(power)):
+            result = result * self
+        return result
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, poly1d) and np.array_equal(plain_values(self.c), plain_values(other.c))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(np.poly1d(plain_values(self.c), variable=self.variable))
+
+    def __str__(self) -> str:
+        return str(np.poly1d(plain_values(self.c), variable=self.variable))

@@ -1,0 +1,118 @@
+"""`vectorize` and `frompyfunc`: functions of numbers, applied to each element of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..adoption import adopted_arguments
+from ..tensor.creation import as_operand, holds_tensor
+from ..tensor.tensor import Tensor
+from .convert import as_tensors
+from .creation import array
+
+__all__ = ["frompyfunc", "vectorize"]
+
+
+class vectorize:
+    """A function of numbers as one of tensors, element by element; see `numpy.vectorize`.
+
+    Arguments:
+        pyfunc: the function.
+        otypes: the dtypes of its outputs; found out by calling it, where left out.
+        doc: its docstring.
+        excluded: the names and places of the arguments that are passed as they are.
+        cache: without influence.
+        signature: the core dimensions, as `numpy.vectorize` takes them.
+    """
+
+    def __init__(
+        self,
+        pyfunc: Callable[..., Any] | None = None,
+        otypes: Any = None,
+        doc: str | None = None,
+        excluded: Any = None,
+        cache: bool = False,
+        signature: str | None = None,
+    ) -> None:
+        self.pyfunc, self.otypes, self.signature = adopted_arguments(pyfunc), otypes, signature
+        self.excluded = set(excluded or ())
+        self.__doc__ = doc or (pyfunc.__doc__ if pyfunc is not None else None)
+        self.__name__ = getattr(pyfunc, "__name__", "vectorize")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.pyfunc is None:  # it decorates, with options
+            return vectorize(args[0], self.otypes, None, self.excluded, False, self.signature)
+        if self.signature is not None:
+            if holds_tensor(args):
+                return self._with_core_dimensions(args, kwargs)
+            return as_tensors(
+                np.vectorize(self.pyfunc, self.otypes, None, self.excluded, signature=self.signature)(*args, **kwargs)
+            )
+        places = [place for place in range(len(args)) if place not in self.excluded]
+        names = [name for name in kwargs if name not in self.excluded]
+        given = [array(args[place], copy=None) for place in places] + [array(kwargs[name], copy=None) for name in names]
+        shape = np.broadcast_shapes(*(np.shape(each) for each in given))
+        given = [
+            each.broadcast_to(shape) if isinstance(each, Tensor) else np.broadcast_to(each, shape) for each in given
+        ]
+        results = []
+        for index in np.ndindex(shape):
+            elements = [each[index] for each in given]
+            now, named = list(args), dict(kwargs)
+            for place, element in zip(places, elements):
+                now[place] = element
+            named.update(zip(names, elements[len(places) :]))
+            results.append(self.pyfunc(*now, **named))
+        if not results and self.otypes is None:
+            raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+        several = bool(results) and isinstance(results[0], tuple)
+        columns = list(zip(*results)) if several else [results]
+        types = list(self.otypes) if self.otypes is not None else [None] * len(columns)
+        made = tuple(_collected(list(column), shape, dtype) for column, dtype in zip(columns, types))
+        return made if several else made[0]
+
+    def _with_core_dimensions(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        inputs = str(self.signature).replace(" ", "").split("->")[0]
+        cores = [len([name for name in part.split(",") if name]) for part in inputs.strip("()").split("),(")]
+        given = [as_operand(arg) for arg in args]
+        outer = [each.shape[: each.ndim - core] for each, core in zip(given, cores)]
+        shape = np.broadcast_shapes(*outer)
+        given = [each.broadcast_to(shape + each.shape[each.ndim - core :]) for each, core in zip(given, cores)]
+        assert self.pyfunc is not None
+        results = [self.pyfunc(*(each[index] for each in given), **kwargs) for index in np.ndindex(shape)]
+        several = isinstance(results[0], tuple)
+        columns = list(zip(*results)) if several else [results]
+        made = tuple(_collected(list(column), shape, None) for column in columns)
+        return made if several else made[0]
+
+
+def _collected(values: list[Any], shape: tuple[int, ...], dtype: Any) -> Any:
+    if not values:
+        return as_tensors(np.empty(shape, dtype))
+    collected = array(values, dtype)
+    return collected.reshape(shape + collected.shape[1:])
+
+
+class frompyfunc:
+    """A function of numbers as one of tensors, element by element.
+
+    Arguments:
+        func: the function.
+        nin, nout: the numbers of its arguments and of its results.
+    """
+
+    def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, **others: Any) -> None:
+        self.nin, self.nout = nin, nout
+        self._numpy = np.frompyfunc(func, nin, nout, **others)
+        self._tensors = vectorize(func)
+
+    def __call__(self, *args: Any) -> Any:
+        return self._tensors(*args) if holds_tensor(args) else self._numpy(*args)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # what copies ask for, before there is anything inside
+            raise AttributeError(name)
+        return getattr(self._numpy, name)
