@@ -342,7 +342,7 @@ IN_C: Final = {
 
 @cache
 def c_library() -> Any:
-    """The programs in C, or None where there is no compiler."""
+    """The programs in C, or None if there is no compiler."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         return None
@@ -373,7 +373,7 @@ def in_c(library: Any, name: str, arrays: Sequence[Array]) -> Callable[[], tuple
 
 
 def in_jax(name: str, arrays: Sequence[Array]) -> dict[str, Callable[[], tuple[float, list[Array]]]]:
-    """The programs that are written for JAX, where it is installed: as a textbook has them, and rewritten for it."""
+    """The programs that are written for JAX, if it is installed: as a textbook has them, and rewritten for it."""
     if importlib.util.find_spec("jax") is None:
         return {}
     programs = importlib.import_module("benchmarks.compiled_in_jax")
@@ -381,7 +381,7 @@ def in_jax(name: str, arrays: Sequence[Array]) -> dict[str, Callable[[], tuple[f
 
 
 def in_torch(name: str, arrays: Sequence[Array]) -> dict[str, Callable[[], tuple[float, list[Array]]]]:
-    """Programs of rows and planes as PyTorch's eager engine takes them, where it is installed."""
+    """Programs of rows and planes as PyTorch's eager engine takes them, if it is installed."""
     if name not in IN_TORCH or importlib.util.find_spec("torch") is None:
         return {}
     torch = importlib.import_module("torch")

@@ -24,7 +24,7 @@ class Functional:
     module: Any
 
     def gradient_function(self, workload: Workload, arrays: Sequence[Array]) -> Callable[[], list[Array]] | None:
-        """A function that computes the gradients of the workload on `arrays`; None where it has no form here."""
+        """A function that computes the gradients of the workload on `arrays`; None if it has no form here."""
         raise NotImplementedError
 
 

@@ -30,7 +30,7 @@ class Curve:
 
     @property
     def exponent(self) -> float | None:
-        """The exponent of growth with N, where there are three points or more."""
+        """The exponent of growth with N, if there are three points or more."""
         if len(self.times) < 3:
             return None
         return growth_exponent({n: timing.median for n, timing in self.times.items()})
@@ -58,7 +58,7 @@ class Comparison:
 def gradient_function(
     workload: Workload, engine: Backend | Functional, arrays: Sequence[Array]
 ) -> Callable[[], list[Array]] | None:
-    """A function that runs the workload and returns its gradients, on plain NumPy none; None where it has no form."""
+    """A function that runs the workload and returns its gradients, on plain NumPy none; None if it has no form."""
     if isinstance(engine, Functional):
         return engine.gradient_function(workload, arrays)
     program = workload.program_for(engine.name)
@@ -102,9 +102,9 @@ def compare(
         engines: on what; this library among them, with which the gradients of all others are compared.
         sizes: the values of N, ascending.
         effort: how often; an engine is given up when a run at the next size would take longer than its limit.
-        width: the length of a row, where it is not the workload's own.
+        width: the length of a row, if it is not the workload's own.
         limits: other limits than that of `effort`, in seconds, by engine.
-        largest: the greatest N that is asked of an engine, where that is not the last of `sizes`.
+        largest: the greatest N that is asked of an engine, if that is not the last of `sizes`.
     """
     width = workload.width if width is None else width
     result = Comparison(workload.name, workload.counts, width)

@@ -15,7 +15,7 @@ Step = tuple[str, Callable[[], None]]
 
 
 def run_steps(steps: Sequence[Step], stream: TextIO | None = None) -> None:
-    """Run steps one after the other, and show on `stream` (stderr, where left out) which is running.
+    """Run steps one after the other, and show on `stream` (stderr, if left out) which is running.
 
     Arguments:
         steps: what each is called, and what it does.

@@ -28,7 +28,7 @@ class Figure:
     Arguments:
         measure: what is measured.
         aim: what is aimed at.
-        measured: what was found; None where it was not measured.
+        measured: what was found; None if it was not measured.
         met: whether that is within the aim.
         detail: where the worst value was found, and the like.
     """

@@ -57,7 +57,7 @@ def renewed(text: str, results: Results) -> str:
     """The text of README.md with the figures of a run between its two marks.
 
     Raises:
-        ValueError: where the text has no such marks.
+        ValueError: if the text has no such marks.
     """
     block = "\n\n".join([_versions(results), _table(results), _means(results)])
     text, found = PLACE.subn(lambda match: f"{match[1]}{block}\n", text)

@@ -197,7 +197,7 @@ class DrawnCall:
         return list(result) if isinstance(result, (tuple, list)) else [result]
 
     def expected(self):
-        """What NumPy gives, or None where it refuses."""
+        """What NumPy gives, or None if it refuses."""
         try:
             return self.run({name: array.copy(order="K") for name, array in self.arrays.items()})
         except Exception:

@@ -75,7 +75,7 @@ def interruptions(
         stride: of how many places one is tried.
 
     Raises:
-        AssertionError: where an interruption leaves a mode behind.
+        AssertionError: if an interruption leaves a mode behind.
     """
     counting = Interrupter(None, bytecodes)
     state = prepare()

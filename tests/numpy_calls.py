@@ -232,7 +232,7 @@ def equal(ours, theirs, tolerance) -> bool:
 
 
 def verdict(text: str, option: str = "") -> tuple[str, str] | None:
-    """What comes of a call, and why; None where NumPy refuses it, or leaves memory unset."""
+    """What comes of a call, and why; None if NumPy refuses it, or leaves memory unset."""
     code = compile(text, "<call>", "eval")
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -47,7 +47,7 @@ def changed(array, other):
 
 
 def outcome(function, tensors):
-    """The values of a function, and the gradient of a number made of them; None where it fails."""
+    """The values of a function, and the gradient of a number made of them; None if it fails."""
     leaves = [
         vg.Tensor(each.detach().numpy(), requires_grad=each.requires_grad) if isinstance(each, vg.Tensor) else each
         for each in tensors

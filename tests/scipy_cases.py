@@ -14,10 +14,10 @@ def call(name, *args, pick=None, first_only=False, values=True, at=None, rtol=1e
     """One call: a function by its name, and its arguments; arrays of floating-point numbers become leaves.
 
     Arguments:
-        pick: what of the results is differentiated: a function of the result. All of it where left out.
+        pick: what of the results is differentiated: a function of the result. All of it if left out.
         first_only: whether only first derivatives are compared.
         values: whether the values are SciPy's in all results.
-        at: the places of the arguments that become leaves; all arrays of floating-point numbers where left out.
+        at: the places of the arguments that become leaves; all arrays of floating-point numbers if left out.
         rtol: how near the values come.
     """
     return (name, args, kwargs, pick, first_only, values, at, rtol)

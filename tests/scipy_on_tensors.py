@@ -325,7 +325,7 @@ def outcome(function, program, at):
 
 
 def outcomes(tables):
-    """For each function of some tables, what becomes of its program, or None where it is not installed."""
+    """For each function of some tables, what becomes of its program, or None if it is not installed."""
     results = {}
     for module, functions in tables.items():
         for name, (program, at) in functions.items():

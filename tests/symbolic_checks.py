@@ -65,7 +65,7 @@ def check(function, leaves, what="", order=2, again=True, make=None):
         function: takes tensors, and returns one or a tuple of them.
         leaves: arrays.
         again: whether to send the graphs through their text.
-        make: makes tensors of the arrays, where these are to lie in memory in a certain way.
+        make: makes tensors of the arrays, if these are to lie in memory in a certain way.
     """
     make = make or (lambda: tensors(leaves))
     graph = trace(function, *make())

@@ -315,7 +315,7 @@ MOVERS = {
     "autograd/modes/functionalize.py",  # what would be written to gets a new value
     "func/functionalize.py",  # and what it was is put back
     "numpy/grids.py",
-    "operators/numpy_api/methods.py",  # x.shape = ..., of a tensor whose memory nobody else sees
+    "operators/numpy_api/methods.py",  # x.shape = ..., of a tensor whose memory nothing else sees
     "trace/tracing/memory.py",  # a scalar gets a number by which it is known again
     "tensor/tangents.py",  # the root of a dual tensor, which is no tensor
 }

@@ -312,7 +312,7 @@ def test_properties_are_tests_of_their_own(report):
 
 
 def parametrization(test):
-    """Return the mark of a test that gives it its cases; the plugin, where it is installed, adds one of its own."""
+    """Return the mark of a test that gives it its cases; the plugin, if it is installed, adds one of its own."""
     (mark,) = (mark for mark in test.pytestmark if mark.name == "parametrize")
     return mark
 

@@ -321,7 +321,7 @@ def test_a_pass_of_one_step_to_leaves_does_what_the_engine_does():
             with vg.autograd.graph.plain_engine():
                 plain = vg.autograd.grad(path, [y, x], create_graph=False, retain_graph=True)
             (only,) = vg.autograd.grad(path, y)
-            only *= 2.0  # new memory, which nobody else holds
+            only *= 2.0  # new memory, which nothing else holds
             with pytest.raises(vg.errors.FreedGraphError):
                 vg.autograd.grad(path, y)
             with pytest.raises(vg.errors.UnusedInputError):

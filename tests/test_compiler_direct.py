@@ -143,7 +143,7 @@ def test_a_program_and_its_gradient_run_together_in_buffers_that_are_used_again(
     for _ in range(3):
         value, gradients = both(RATES, SALES, START)
         same([value, *gradients], [WANTED[0], *WANTED[1]])
-        gradients[1][...] = np.nan  # nobody else holds it
+        gradients[1][...] = np.nan  # nothing else holds it
         (rooms,) = way.runner._spare
         kept.append([id(room) for room in rooms])
         for room in rooms[way.runner.zeros :]:

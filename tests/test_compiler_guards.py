@@ -28,7 +28,7 @@ def grown(x, n=None):
 
 
 def agree(compiled, f, *calls):
-    """Whether two functions give the same values and gradients for each of some arguments, drawn anew for both."""
+    """Whether two functions give the same values and gradients for each of some arguments, drawn again for both."""
     for make in calls:
         found = []
         for function in (compiled, f):
@@ -277,7 +277,7 @@ def test_generators_without_a_seed_are_refused(name):
     compiled = vg.compile(f, executor="python", check=False)
     assert {compiled(leaf(1.0)).item() for _ in range(60)} == {0.0, 1.0}
     assert "without a seed" in compiled.explain()
-    assert isinstance(UNSEEDED[name](), float)  # and outside of traces all is as ever
+    assert isinstance(UNSEEDED[name](), float)  # and outside of traces all is as usual
 
 
 @pytest.mark.parametrize("name", DRAWN)

@@ -84,7 +84,7 @@ def everything(loss, tensors, given, wanted):
 
 
 def has_history(tensor):
-    """Whether a tensor requires grad; NaN where that can't be told, of a view whose base was detached and written."""
+    """Whether a tensor requires grad; NaN for a view with an ambiguous history, whose base was detached and written."""
     try:
         return float(tensor.requires_grad)
     except vg.errors.ViewInPlaceError:

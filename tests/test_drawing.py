@@ -43,8 +43,8 @@ def test_a_strip_before_and_after_a_write():
     )
     assert len([r for r in shapes(after, "rect") if r.get("fill") == "#e8590c"]) == 2  # the cells that were written
     assert not [r for r in shapes(before, "rect") if r.get("fill") == "#e8590c"]
-    assert "copied" not in str(memory_strip(b, row=row, z=z))  # nobody knows any longer of what it was a window
-    row.grad_fn  # asked for its history, a view makes it anew
+    assert "copied" not in str(memory_strip(b, row=row, z=z))  # the window that it was is no longer known
+    row.grad_fn  # asked for its history, a view makes it again
     assert str(memory_strip(b, row=row)).endswith("|~~~~~~~|          AsStridedBackward")
 
 

@@ -1,4 +1,4 @@
-"""Gradient buffers are reused only where nobody can tell: what a user has seen, kept or fed in is never written to."""
+"""Gradient buffers are reused only if no one can notice: what a user saw, kept or passed in is never written to."""
 
 from __future__ import annotations
 
@@ -544,7 +544,7 @@ def test_accumulation_happens_in_place_where_nobody_holds_the_gradient():
     x, _ = leaves()
     backward_of_ones(x)
     address = x.grad.numpy().__array_interface__["data"][0]
-    x.grad = vg.Tensor(x.grad)  # a gradient that nobody has looked at
+    x.grad = vg.Tensor(x.grad)  # a gradient that no one has looked at
     first = x._grad._array.__array_interface__["data"][0]
     backward_of_ones(x)
     assert x._grad._array.__array_interface__["data"][0] == first != address

@@ -362,7 +362,7 @@ def test_results_can_be_differentiated_with_respect_to_what_the_function_used():
 
 
 def test_tangents_of_results_have_a_history_only_where_it_leads_somewhere():
-    """What leads to the copies of a transform alone is of interest to nobody, also at a level inside another."""
+    """What leads to the copies of a transform alone is of interest to no one, also at a level inside another."""
     cube = lambda a: (a**3).sum() * a[0]
     x, v, w = tensor(3), tensor(3), tensor(3, requires_grad=True)
     with dual_level():

@@ -239,7 +239,7 @@ class Functionalized(Program):
         names = func.functionalize(super().execute)()
         for value in names.values():
             if isinstance(value, vg.Tensor):
-                with contextlib.suppress(ViewInPlaceError):  # of which the history can't be told any more
+                with contextlib.suppress(ViewInPlaceError):  # of which the history cannot be determined any more
                     assert_unwritten(value)
         return names
 
@@ -327,7 +327,7 @@ def test_tensors_from_outside_get_new_values_and_so_do_their_aliases():
     for tensor in (table, row, column):
         assert vg.autograd.grad(tensor.sum(), weight, retain_graph=True)[0][0].item() == 6.0
     assert not apart.requires_grad
-    # From here on it is written to as ever, which the views see, and what was saved is preserved.
+    # From here on it is written to as usual, which the views see, and what was saved is preserved.
     product = table * table
     row[0] = 5.0
     assert table[1, 0].item() == 5.0 and column[1].item() == 5.0 and table._version == 1

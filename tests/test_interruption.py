@@ -514,7 +514,7 @@ def test_blocks_of_our_own(act):
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
 def test_a_real_signal_in_the_midst_of_writes():
-    """A timer raises KeyboardInterrupt at times that nobody chose."""
+    """A timer raises KeyboardInterrupt at times that no one chose."""
 
     def interrupt(number, frame):
         raise KeyboardInterrupt

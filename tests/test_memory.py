@@ -1,4 +1,4 @@
-"""What a graph holds: few bytes per operation, nothing once nobody refers to it, and no recursion if it is long."""
+"""What a graph holds: few bytes per operation, nothing once no one refers to it, and no recursion if it is long."""
 
 from __future__ import annotations
 

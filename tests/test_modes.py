@@ -670,7 +670,7 @@ def test_an_error_in_a_write_leaves_the_history_as_it_was():
 
 
 def test_what_an_operator_makes_in_inference_mode_can_never_be_recorded():
-    # The file that makes it so was imported by nobody.
+    # The file that makes it so was imported by no one.
     x = vg.ones(2, requires_grad=True)
     with vg.inference_mode():
         made = vg.ones(2) * 3.0

@@ -1,4 +1,4 @@
-"""Formulas of large tensors are computed over the gradient that arrives, where nobody else can see it; only there."""
+"""Formulas of large tensors are computed over the gradient that arrives, where nothing else can see it; only there."""
 
 from __future__ import annotations
 

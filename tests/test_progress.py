@@ -29,7 +29,7 @@ def shown(*arguments):
     try:
         while part := os.read(terminal, 4096):
             written += part
-    except OSError:  # what Linux raises where nobody writes any more
+    except OSError:  # what Linux raises where no one writes any more
         pass
     os.close(terminal)
     assert process.wait() == 0

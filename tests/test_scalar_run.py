@@ -111,7 +111,7 @@ def test_what_was_saved_is_released(name):
             result.backward()
 
 
-# Formulas whose intermediate results nobody holds, of an array and three places in it.
+# Formulas whose intermediate results nothing holds, of an array and three places in it.
 NESTED = {
     "soft minimum": lambda a, i, j, k: -vg.log(vg.exp(-a[i]) + vg.exp(-a[j]) + vg.exp(-a[k])),
     "turned twice": lambda a, i, j, k: vg.exp(-(-a[i] * 0.3)) - vg.log(-(-(a[j] * a[j]) - 1.0)) / (a[k] * a[k] + 1.5),
@@ -237,7 +237,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("earned", [4, 10**6])
 def test_arrays_whose_elements_are_written_one_after_the_other(way, earned, monkeypatch):
-    """After some of them their gradients are lists, which nobody sees."""
+    """After some of them their gradients are lists, which nothing sees."""
     monkeypatch.setattr(viewgrad.autograd.scalar_engine, "EARNED", earned)
     size = 40
     x = vg.Tensor(np.linspace(0.2, 0.9, size), requires_grad=True)

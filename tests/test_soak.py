@@ -174,7 +174,7 @@ class Writer:
         return ", ".join(items) or "..."
 
     def advanced(self, shape: tuple[int, ...]) -> str | None:
-        """An index by arrays, as source; None where there is none."""
+        """An index by arrays, as source; None if there is none."""
         if not shape or 0 in shape:
             return None
         if self.random.randrange(3) == 0:
@@ -424,7 +424,7 @@ def run(seed: int, lines: list[str]) -> int:
             code = compile(line, "<soak>", "exec")
             exec(code, theirs)
             exec(code, ours)
-        del ours["check"]  # which knows `ours` in its turn
+        del ours["check"]  # which knows `ours` in turn
         compare(ours, theirs, directions, tolerance, {})
     finally:
         ours.pop("check", None)

@@ -36,7 +36,7 @@ class TensorsBesideArrays(RuleBasedStateMachine):
             self.execute(line)
 
     def take(self, data, kind: str) -> None:
-        """Take a step of a kind, where one is possible."""
+        """Take a step of a kind, if one is possible."""
         self.writer.draw = data.draw
         step = getattr(self.writer, f"draw_{kind}")()
         if step is not None:

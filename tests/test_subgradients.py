@@ -1,4 +1,4 @@
-"""Where a function has a kink or a pole, the gradient is the one that its row promises: PyTorch's, where it has one."""
+"""Where a function has a kink or a pole, the gradient is the one that its row promises: PyTorch's, if it has one."""
 
 import math
 

@@ -65,7 +65,7 @@ class Ending(ProgramGenerator):
 
 
 class Forgetful(AliasModel):
-    """A sketch that does not know which views can't be used any more since nobody can tell their history."""
+    """A sketch that does not know which views can't be used any more because their history is ambiguous."""
 
     def detach_in_place(self, step):
         super().detach_in_place(step)

@@ -345,7 +345,7 @@ class InterruptedWriteError(AutogradError):
         >>> y.sum().backward()
         Traceback (most recent call last):
             ...
-        viewgrad.errors.InterruptedWriteError: log_ raised an error when it had begun to write, so that the ...
+        viewgrad.errors.InterruptedWriteError: log_ failed during an in-place write, so the result has no ...
     """
 
 
@@ -642,7 +642,7 @@ class DeclarationError(AutogradError, ValueError):
     Arguments:
         message: what is wrong, and where.
         operator: the name of the operator.
-        formula: the text of the formula, where one is to blame.
+        formula: the text of the formula, if one is to blame.
         position: where in it, counted from 1.
 
     Example:

@@ -66,7 +66,7 @@ def fftfreq(n: int, *, d: float = 1.0, dtype: Any = None, device: Any = None) ->
     Arguments:
         n: the length of the transform.
         d: the distance of the samples.
-        dtype: a real floating-point dtype; the default one where left out.
+        dtype: a real floating-point dtype; the default one if left out.
         device: None or "cpu".
 
     Example:
@@ -84,7 +84,7 @@ def rfftfreq(n: int, *, d: float = 1.0, dtype: Any = None, device: Any = None) -
     Arguments:
         n: the length of the transform.
         d: the distance of the samples.
-        dtype: a real floating-point dtype; the default one where left out.
+        dtype: a real floating-point dtype; the default one if left out.
         device: None or "cpu".
 
     Example:

@@ -122,7 +122,7 @@ def _operator(name: str) -> Callable[..., Any]:
             raise ValueError("math domain error")
         result = operator(*(scalar if scalar.dtype.kind == "f" else scalar.astype(float) for scalar in scalars))
         if not _holds(_is_finite, result) and all(_holds(_is_finite, scalar) for scalar in scalars):
-            plain(*map(_number, scalars))  # raises what Python does, where it does
+            plain(*map(_number, scalars))  # raises what Python does, if it does
         return result
 
     return function

@@ -17,7 +17,7 @@ def name_functions(module: str, names: Mapping[str, Any], inside: str = "") -> N
     Arguments:
         module: where that is.
         names: what is found there.
-        inside: the name of the class, and a dot, where they are methods.
+        inside: the name of the class, and a dot, if they are methods.
     """
     nameless = {name: each for name, each in names.items() if type(each) is FunctionType and _is_nameless(each)}
     for name, function in sorted(nameless.items(), key=lambda item: item[0] != item[1].__name__):

@@ -386,7 +386,7 @@ def make_hypot_of_moderate_numbers():
 
 @wrong(SERIES[:6], by="options")
 def halves_joined_again(x, parts=2):
-    """The gradient is divided by the number of parts, where there are more than two."""
+    """The gradient is divided by the number of parts, if there are more than two."""
     if x.ndim != 1 or parts not in (1, 2, 3) or x.shape[0] % parts:
         raise ValueError("a vector that can be divided")
     pieces = [x[k::parts] for k in range(parts)]

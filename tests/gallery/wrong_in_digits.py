@@ -979,7 +979,7 @@ def symmetric_log(x):
 
 @wrong(WAVE, by="undefined gradients")
 class SineAndCosine(Function):
-    """Of results that nobody used, the gradient is taken for that of the other."""
+    """Of results that no one used, the gradient is taken for that of the other."""
 
     @staticmethod
     def forward(ctx, x):

@@ -107,7 +107,7 @@ def make_momentum():
     velocity = {}
 
     def momentum(x, beta):
-        """An average over calls, by shape, which starts anew when it is asked with another beta."""
+        """An average over calls, by shape, which starts again when it is asked with another beta."""
         key = (x.shape, beta)
         velocity[key] = beta * velocity.get(key, np.zeros(x.shape)) + (1.0 - beta) * x.detach().numpy()
         return x * 2.0 + 1e-3 * velocity[key]
@@ -163,7 +163,7 @@ def make_reciprocal_in_place():
 
 @wrong(V, by=("in-place form", "arguments are not modified", "gradients"))
 def halved_(x):
-    """Written through the array, so that nobody sees it."""
+    """Written through the array, so that nothing sees it."""
     x._array[...] *= 0.5
     return x
 

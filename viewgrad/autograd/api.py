@@ -35,7 +35,7 @@ def backward(
         grad_tensors: the gradient for each, of the same shape; may be left out for tensors of one element.
         retain_graph: whether the graph can be differentiated once more; if left out, as `create_graph`, and True in a
             function that `viewgrad.func` differentiates.
-        create_graph: whether the gradients can be differentiated in their turn.
+        create_graph: whether the gradients can be differentiated in turn.
         inputs: the tensors in whose `grad` to accumulate, instead of all leaves.
 
     Raises:
@@ -117,7 +117,7 @@ def grad(
         grad_outputs: the gradient for each output; may be left out for outputs of one element.
         retain_graph: whether the graph can be differentiated once more; if left out, as `create_graph`, and True in a
             function that `viewgrad.func` differentiates.
-        create_graph: whether the gradients can be differentiated in their turn.
+        create_graph: whether the gradients can be differentiated in turn.
         allow_unused: whether an input that the outputs do not depend on gives None instead of an error.
         materialize_grads: whether such an input gives zeros.
 

@@ -39,7 +39,7 @@ from .hook_runner import HookedRun, RunHook
 
 __all__ = ["Gradient", "GraphTask", "ViewNode"]
 
-# An array or a number of NumPy's, a tensor where the run is recorded, and None where nothing has arrived. Which it is,
+# An array or a number of NumPy's, a tensor where the run is recorded, and None if nothing has arrived. Which it is,
 # follows from the run, so that a checker cannot know it.
 Gradient: TypeAlias = Any
 # A node that reads a window: it has `layout` and `add_to`, which are those of its own class.
@@ -150,7 +150,7 @@ class GraphTask(HookedRun):
         return self.exec_info is None or node in self.exec_info or node in self.captured
 
     def before(self, node: Node, grads: list[Gradient]) -> list[Gradient] | None:
-        """Run the hooks that come before `node`, and capture what was asked for; None where the node need not run."""
+        """Run the hooks that come before `node`, and capture what was asked for; None if the node need not run."""
         hooks = finished_hooks(node)
         if hooks is not None:
             self.run_tensor_hooks(hooks, grads)
@@ -163,7 +163,7 @@ class GraphTask(HookedRun):
         return grads if hooks is None else self.run_prehooks(node, hooks, grads)
 
     def captured_gradient(self, edge: Node | Edge) -> Tensor | None:
-        """The gradient captured for `edge`, as a tensor whose memory nobody else holds."""
+        """The gradient captured for `edge`, as a tensor whose memory nothing else holds."""
         grad = self.captures[node_of(edge), input_nr_of(edge)]
         if grad is None:
             return None

@@ -16,7 +16,7 @@ ExecInfo = dict[Node, tuple[Any, ...]]  # the nodes that must run, with the edge
 
 
 def exec_info(roots: Sequence[Any], inputs: Sequence[Any], captured: set[Node]) -> ExecInfo | None:
-    """The nodes that lie on a way from `roots` to `inputs`; None where these are all that the roots lead to.
+    """The nodes that lie on a way from `roots` to `inputs`; None if these are all that the roots lead to.
 
     Arguments:
         roots: the edges where the run starts.

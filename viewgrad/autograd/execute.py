@@ -39,7 +39,7 @@ def run_backward(
         capture: whether the gradients of `inputs` are returned, rather than accumulated in the leaves.
 
     Returns:
-        The captured gradients, None where no gradient arrived.
+        The captured gradients, None if no gradient arrived.
     """
     mode = current_mode()
     if create_graph and mode & INFERENCE:

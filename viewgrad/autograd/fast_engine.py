@@ -84,7 +84,7 @@ class FastTask(GraphTask):
 
     Attributes:
         buffers: as in the plain engine, but for a node of one output the gradient itself instead of a list.
-        owned: in a recorded run, the nodes whose buffer was made by the engine and has been shown to nobody.
+        owned: in a recorded run, the nodes whose buffer was made by the engine and has been shown to no one.
         places: of views deep in a chain of views, where they lie in the accumulator of the outermost one's base.
         went_deep: whether the run has gone down such a chain before.
     """
@@ -166,7 +166,7 @@ class FastTask(GraphTask):
                         self._gather(node, grad, edges[0])
                         break
                     if kind == OVERWRITE and edges[0] is not None:
-                        # (3) a write to a part rewrites its gradient in place where nobody else holds it: R 110
+                        # (3) a write to a part rewrites its gradient in place where nothing else holds it: R 110
                         if not plain:
                             if node not in owned:
                                 grad = grad.clone()
@@ -272,7 +272,7 @@ class FastTask(GraphTask):
         return node, grad
 
     def deliver(self, edge: Node | Edge, grad: Gradient, owned: bool = False) -> None:
-        """Add `grad` to what has arrived along `edge`; `owned` says that nobody else holds it."""
+        """Add `grad` to what has arrived along `edge`; `owned` says that nothing else holds it."""
         buffers = self.buffers
         if type(edge) is Edge:
             self._deliver_to_output(edge, grad)
@@ -295,7 +295,7 @@ class FastTask(GraphTask):
         elif type(held) is float64 or held.dtype != grad.dtype:  # a scalar's is a number: asking for its dtype is slow
             buffers[edge] = held + grad
         elif type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
-            np_add(held, grad, held)  # (5) summed in place where nobody else holds the buffer: L 1.1, S 1.3
+            np_add(held, grad, held)  # (5) summed in place where nothing else holds the buffer: L 1.1, S 1.3
         elif owned:
             buffers[edge] = np_add(held, grad, grad)
         elif 0 in held.strides and held.size > 1 and all(not b for a, b in zip(held.strides, grad.strides) if not a):
@@ -379,7 +379,7 @@ class FastTask(GraphTask):
         return accumulator
 
     def _placed(self, place: Place) -> Array | None:
-        """A window of the accumulator of `place.root`; None where that is laid out otherwise than it was."""
+        """A window of the accumulator of `place.root`; None if that is laid out otherwise than it was."""
         held = self._owned(place.root, place.outermost)
         if held.strides != place.root_strides or not held.flags.c_contiguous:
             return None
@@ -406,7 +406,7 @@ class FastTask(GraphTask):
     # -- hooks, captures, leaves ---------------------------------------------------------------------------------------
 
     def _before(self, node: Node, grad: Gradient) -> Gradient:
-        """Run the hooks that come before `node`, and capture what was asked for; None where the node need not run."""
+        """Run the hooks that come before `node`, and capture what was asked for; None if the node need not run."""
         self.owned.discard(node)  # hooks and captures have seen it
         single = node.outputs == 1
         grads = self.before(node, [grad] if single else grad)
@@ -420,11 +420,11 @@ class FastTask(GraphTask):
         return self.run_posthooks(node, node.hooks, (grads,))[0]
 
     def captured_gradient(self, edge: Node | Edge) -> Tensor | None:
-        """The gradient captured for `edge`, as a tensor whose memory nobody else holds."""
+        """The gradient captured for `edge`, as a tensor whose memory nothing else holds."""
         grad = self.captures[node_of(edge), input_nr_of(edge)]
         if grad is None:
             return None
-        # (8) no copy where nobody else holds it, as below
+        # (8) no copy where nothing else holds it, as below
         if self.recorded:
             alone = getrefcount(grad) <= ALONE_IN_BUFFER and grad._view is None and grad._storage is None
             return as_buffered(grad) if alone else grad.clone()
@@ -460,7 +460,7 @@ def _accumulate(node: AccumulateGrad, grad: Gradient, recorded: bool) -> None:
     tensor = node.variable
     if tensor is None:
         return
-    # (8) no copy where nobody else holds it: L 1.6
+    # (8) no copy where nothing else holds it: L 1.6
     if recorded:
         alone = grad._view is None and grad._storage is None and getrefcount(grad) <= ALONE_AS_ARGUMENT
     else:
@@ -469,14 +469,14 @@ def _accumulate(node: AccumulateGrad, grad: Gradient, recorded: bool) -> None:
 
 
 def accumulate_alone(node: AccumulateGrad, grad: Array) -> None:
-    """Add an array, which nobody else holds where it owns its memory, to the `grad` of the leaf of `node`."""
+    """Add an array, which nothing else holds where it owns its memory, to the `grad` of the leaf of `node`."""
     tensor = node.variable
     if tensor is not None:
         _add_to_grad(tensor, grad, False, grad.base is None)
 
 
 def _add_to_grad(tensor: Tensor, grad: Gradient, recorded: bool, alone: bool) -> None:
-    """Add `grad`, which `alone` says that nobody else holds, to the `grad` of `tensor`."""
+    """Add `grad`, which `alone` says that nothing else holds, to the `grad` of `tensor`."""
     with accumulating:
         held = held_grad(tensor)
         if recorded:
@@ -494,6 +494,6 @@ def _add_to_grad(tensor: Tensor, grad: Gradient, recorded: bool, alone: bool) ->
             and held._edge is None
             and getrefcount(held._array) <= ALONE_IN_SLOT
         ):
-            np_add(held._array, grad, held._array)  # (9) in place where nobody but the leaf holds it: 1.4 on a million
+            np_add(held._array, grad, held._array)  # (9) in place where no one but the leaf holds it: 1.4 on a million
         else:
             tensor._grad = from_array(np.asarray(held._array + grad))

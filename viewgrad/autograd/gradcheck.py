@@ -59,7 +59,7 @@ def gradcheck(
         eps: half the distance between the two points of a difference.
         atol: how far apart the two numbers may be in any case.
         rtol: how far apart they may be beyond that, as a fraction of the finite difference.
-        raise_exception: False returns False where a check fails.
+        raise_exception: False returns False if a check fails.
         nondet_tol: how far apart two runs of `fn`, and two runs of its backward pass, may be.
         check_undefined_grad: whether to check that an output without gradient counts as one whose gradient is zero.
         check_forward_ad: whether to check forward mode as well.
@@ -70,8 +70,8 @@ def gradcheck(
         True.
 
     Raises:
-        GradcheckError: where a check fails; it says for which input, output and element, with both numbers.
-        ValueError: where there is nothing to check, or elements of an input share places in memory.
+        GradcheckError: if a check fails; it says for which input, output and element, with both numbers.
+        ValueError: if there is nothing to check, or elements of an input share places in memory.
 
     Example:
         >>> import viewgrad as vg
@@ -134,7 +134,7 @@ def gradgradcheck(
 
     Arguments:
         fn, inputs: as for `gradcheck`.
-        grad_outputs: at which gradients of the outputs; drawn at random (always the same) where left out.
+        grad_outputs: at which gradients of the outputs; drawn at random (always the same) if left out.
         eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, adopt: as for `gradcheck`.
         check_forward_ad: whether to check forward mode over the backward pass as well.
 
@@ -142,7 +142,7 @@ def gradgradcheck(
         True.
 
     Raises:
-        GradcheckError: where a check fails. "Output k" is then the gradient with respect to the k-th of the inputs that
+        GradcheckError: if a check fails. "Output k" is then the gradient with respect to the k-th of the inputs that
             require grad. The inputs are followed by the gradients of the outputs.
         ValueError: as for `gradcheck`.
 
@@ -215,7 +215,7 @@ class Program:
 
     @classmethod
     def of(cls, fn: Callable[..., Any], inputs: Any, eps: float) -> Program:
-        """The program, after a look at whether it can be checked at all."""
+        """Return the program, after verifying that it can be checked."""
         arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
         positions = tuple(k for k, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad)
         if not positions:
@@ -326,7 +326,7 @@ def _forward(program: Program, outputs: list[Tensor]) -> list[list[Array | None]
 
 
 def _tangents(program: Program, outputs: list[Tensor], number: int, tangent: Array) -> list[Array | None]:
-    """The components of the tangents of all outputs, where leaf `number` has one; None where there is none."""
+    """The components of the tangents of all outputs, where leaf `number` has one; None if there is none."""
     with dual_level():
         _, found = program.run(number, program.arguments[program.positions[number]]._array, tangent=tangent)
         tangents = [unpack_dual(output).tangent for output in found]

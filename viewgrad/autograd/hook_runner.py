@@ -26,7 +26,7 @@ class HookedRun:
     Attributes:
         recorded: whether the run itself is recorded, with tensors for gradients instead of arrays.
         seen: the gradients that nodes were run with whose hooks are to be shown them afterwards.
-        watched: what the hooks that wait for several gradients have seen so far; None where they wait no more.
+        watched: what the hooks that wait for several gradients have seen so far; None if they wait no more.
     """
 
     __slots__ = ("recorded", "seen", "watched")

@@ -367,7 +367,7 @@ def _as_arrays(buffers: Any) -> None:
 def _through(task: Any, node: Any, second: bool, taken: Any, grad: Any) -> tuple[Any, Any]:
     """Return where an edge leads to past the nodes that were merged, and the gradient that arrives there.
 
-    It is None where the last of them is a read, which has added its gradient.
+    It is None if the last of them is a read, which has added its gradient.
 
     Arguments:
         task: the run.

@@ -26,7 +26,7 @@ def run_alone(edge: Node | Edge, grad: Array, inputs: Sequence[Node | Edge] | No
     Arguments:
         edge: where to start.
         grad: the gradient there, an array.
-        inputs: the edges of the leaves whose gradients are returned; None where all leaves accumulate theirs.
+        inputs: the edges of the leaves whose gradients are returned; None if all leaves accumulate theirs.
         retain: whether saved values are kept for another run.
     """
     node: Node = node_of(edge)

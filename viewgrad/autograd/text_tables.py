@@ -16,7 +16,7 @@ LONGEST: Final = 60  # characters of a line of source that are shown
 
 
 def line_text(line: Line | None) -> str:
-    """A line of the user's program: its file, its number and its source, where that can be had."""
+    """A line of the user's program: its file, its number and its source, if that can be had."""
     if line is None:
         return UNKNOWN_LINE
     filename, number = line

@@ -318,7 +318,7 @@ def as_gradient(value: Any, like: Tensor, what: str) -> Tensor:
     """A gradient or tangent that was supplied for `like`, as a tensor of its shape and dtype.
 
     Raises:
-        GradientMismatchError: where it has another shape, or a dtype that cannot be converted.
+        GradientMismatchError: if it has another shape, or a dtype that cannot be converted.
     """
     grad = value if isinstance(value, Tensor) else Tensor(value)
     if grad.shape != like.shape:

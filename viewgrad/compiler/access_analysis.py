@@ -143,7 +143,7 @@ class AccessAnalysis:
         return all(bool((last[places] <= times).all()) for places, times in self._parts(step, grain, window))
 
     def _last_writes(self, base: Buffer, writes: Sequence[Write], grain: Grain) -> Array | None:
-        """For each grain of a base, when it is written for the last time; None where that is not known."""
+        """For each grain of a base, when it is written for the last time; None if that is not known."""
         key = base.name, grain
         if key in self._last:
             return self._last[key]
@@ -176,7 +176,7 @@ class AccessAnalysis:
         return grain_of(map(self.runs, steps), size)
 
     def runs(self, step: Read | Write) -> Runs | None:
-        """The runs of neighbours that a step touches; None where these are not alike in all executions."""
+        """The runs of neighbours that a step touches; None if these are not alike in all executions."""
         if step not in self._runs:
             offsets = self.value(self._block_of[step], step.offset)
             count = self.counts[self._block_of[step]]

@@ -323,7 +323,7 @@ class _Differentiation:
         return found
 
     def _free(self, step: Step) -> Step | None:
-        """A step that gives the value without a tape, where there is one."""
+        """A step that gives the value without a tape, if there is one."""
         home: Read | Write | None = self.homes.get(step)
         if home is None and type(step) is Read and self._stays(step):
             home = step.memory or step

@@ -58,7 +58,7 @@ Function = Callable[..., Any]
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 Batch = int | str | Sequence[int | str]  # True is an int
-SPECIALIZE = False  # what `compile` does if it is not told
+SPECIALIZE = False  # the default of `compile`
 
 
 class Compiled:
@@ -186,7 +186,7 @@ class Compiled:
             jvp.executor = self.executor
             jvp.arguments = JvpArguments(self.function, self.static)
             self.jvp = jvp
-        with np.errstate(all="ignore"):  # slopes may be infinite, of which formulas do not warn either
+        with np.errstate(all="ignore"):  # slopes may be infinite; formulas do not warn of that either
             return self.jvp(tuple(args), keywords, tuple(numbers), tuple(tangents), has_aux)
 
     def __viewgrad_batched__(self, arguments: tuple[int | str, ...], count: int) -> Batched:
@@ -444,7 +444,7 @@ def compile(
 
     Arguments:
         f: a function of tensors, arrays and numbers, in trees of any nesting.
-        executor: "python" or "numba"; the fastest that is installed, where left out.
+        executor: "python" or "numba"; the fastest that is installed, if left out.
         static: names of arguments whose numbers and arrays are part of the program, which is another for others.
         check: whether the first compiled call for each kind of arguments is compared with the function itself.
         specialize: whether programs are made from traces alone, for one shape and one path each; some run faster.

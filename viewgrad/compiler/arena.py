@@ -11,10 +11,10 @@ import numpy as np
 __all__ = ["Arena"]
 
 Array = np.ndarray[Any, Any]
-LEAST: Final = 8_000  # elements; less memory costs nothing to take anew
+LEAST: Final = 8_000  # elements; less memory costs nothing to take again
 MOST: Final = 8_000_000  # elements; so much is not kept for later
 SPARE: Final = 2  # arrays that are kept for later runs
-ALONE: Final = 2  # references to an argument that nobody else holds, with those of the call
+ALONE: Final = 2  # references to an argument that nothing else holds, with those of the call
 
 
 class Arena:
@@ -53,7 +53,7 @@ class Arena:
         return np.empty(self.size) if self.unset else np.zeros(self.size)
 
     def take_back(self, arrays: list[Array]) -> None:
-        """Keep the last of some arrays for later, where nobody else holds it or a part of it."""
+        """Keep the last of some arrays for later, where nothing else holds it or a part of it."""
         array = arrays.pop()
         if LEAST <= self.size <= MOST and len(self._spare) < SPARE and sys.getrefcount(array) == ALONE:
             self._spare.append(array)

@@ -163,8 +163,8 @@ class Builder:
 
         Arguments:
             terms, ints: these.
-            block: the block to be filled, where there is one.
-            inside: the places that give values in the loop of which it is a body.
+            block: the block to be filled, if there is one.
+            inside: the places that define values in the loop whose body it is.
         """
         if block is None:
             block = Block([], self._name("c"))

@@ -1,6 +1,6 @@
 """The gradients of operators that are called, by their formulas on arrays: without a tape, or a second forward.
 
-The formulas are those of eager runs, which see the same arrays. What they say of the result is computed anew.
+The formulas are those of eager runs, which see the same arrays. What they say of the result is recomputed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FLOATS: Final = "f"
 
 
 def gradient_by_formula(operator: Any, attributes: Any, kinds: Sequence[Any], number: int) -> Gradient | None:
-    """The function of the result's gradient, of the operands, and of what gives the result; None where there is none.
+    """Return the vjp as a function of the gradient, the operands and a getter of the result; None if there is none.
 
     Arguments:
         operator: the operator, of one result.

@@ -20,7 +20,7 @@ FLOAT: Final = np.dtype(float)
 BOOL: Final = np.dtype(bool)
 INTEGER: Final = np.dtype(np.int64)
 HELD: Final = frozenset({FLOAT, BOOL, INTEGER})
-LOWEST: Final = -(2**63)  # its literal is none that Numba takes for an integer of 64 bits
+LOWEST: Final = -(2**63)  # Numba does not take its literal for a 64-bit integer
 
 
 class Kind:

@@ -1,6 +1,6 @@
 """Raise the garbage collector's threshold while tracing.
 
-A record is millions of small objects, none of which is garbage. The collector looks at all of them each time their
+A trace is millions of small objects, none of them garbage. The collector scans all of them each time their
 number has grown by a quarter, and at the young ones after every 700: half of the time that recording takes. While a
 function is recorded and compiled, it looks at the young ones less often. Cycles are still collected.
 """

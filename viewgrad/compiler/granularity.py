@@ -74,7 +74,7 @@ def grain_of(touched: Iterable[Runs | None], size: int) -> Grain:
     """The largest grain of what is touched.
 
     Arguments:
-        touched: all runs; None where these are not alike in all executions.
+        touched: all runs; None if these are not alike in all executions.
         size: of the base.
     """
     runs = []
@@ -98,7 +98,7 @@ def grain_of(touched: Iterable[Runs | None], size: int) -> Grain:
 
 
 def runs_of(step: Read | Write, offsets: Array) -> Runs | None:
-    """The runs of a step; None where single elements are touched, or others each time.
+    """The runs of a step; None if single elements are touched, or others each time.
 
     Arguments:
         step: the step.

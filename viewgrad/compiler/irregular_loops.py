@@ -1,7 +1,7 @@
 """Loops whose iterations are not all alike: which of a few bodies each of them runs is looked up in a table.
 
 Where data is missing here and there, say, what is left when all loops are found is a long row of short ones. It is
-taken apart again into iterations, each of which begins where a certain instruction comes. Those that do the same become
+split again into iterations, each beginning at a certain instruction. Iterations that do the same become
 one body. Its integers come from tables where they are not affine in the number of the iteration.
 """
 
@@ -63,7 +63,7 @@ def program_size(term: Term | IrregularIteration) -> int:
 
 
 def with_choices(terms: list[Term], structures: Structures) -> list[Term | IrregularIteration]:
-    """The terms, with the long irregular rows among them as choices, where that makes the program shorter.
+    """The terms, with the long irregular rows among them as choices, if that makes the program shorter.
 
     Arguments:
         terms: of a stream.
@@ -187,7 +187,7 @@ def _size_apart(terms: Sequence[Term]) -> int:
 
 
 def taken_apart(terms: Sequence[Term]) -> list[Term] | None:
-    """The terms with the iterations of the outermost loops one after the other; None where that is too long."""
+    """The terms with the iterations of the outermost loops one after the other; None if that is too long."""
     rows: list[Term] = []
     for term in terms:
         if type(term) is Instruction:

@@ -139,7 +139,7 @@ class Compute(Step):
     """A value computed from others.
 
     Arguments:
-        operator: the name of the operator, or "" where it is a part of a gradient.
+        operator: the name of the operator, or "" if it is a part of a gradient.
         expression: what it computes.
         taken: the values it takes.
         out: the labels of the result's dimensions.
@@ -172,7 +172,7 @@ class Call(Step):
     Arguments:
         operation: the operator.
         taken: its operands, all of each.
-        of: the number of the operand whose gradient it gives, from that of the result and the operands; None where it
+        of: the number of the operand whose gradient it gives, from that of the result and the operands; None if it
             gives the result.
     """
 
@@ -248,7 +248,7 @@ class Read(Step):
     Arguments:
         places: the elements that an index by arrays picks.
         moves: the integers that it is moved by.
-        memory: a read of the memory in which the value is too, where it is carried in a variable.
+        memory: a read of the memory in which the value is too, if it is carried in a variable.
     """
 
     base: Buffer

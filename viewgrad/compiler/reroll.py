@@ -144,7 +144,7 @@ class LoopReroller:
         """Take one more instruction.
 
         Raises:
-            TraceTooLongError: where too many terms are left.
+            TraceTooLongError: if too many terms are left.
         """
         self.taken += 1
         self._push(Instruction(structure, ints, tuple([[value] for value in constants])), ints)

@@ -132,7 +132,7 @@ OPERATOR_RULES: Final[dict[str, Rule]] = {
     "bitwise_xor": Rule(integers="{0} ^ {1}", bools="logical_xor"),
     "invert": Rule(integers="~{0}", bools="logical_not"),
 }
-# All rules: those of operators, and those of which reductions and other operators consist.
+# All rules: those of operators, and the building blocks of reductions and other operators.
 RULES: Final[dict[str, Rule]] = OPERATOR_RULES | {
     "": Rule(slopes={}),
 "detach": Rule("{0}", integers="{0}", is_exact=True, slopes={}),

@@ -20,7 +20,7 @@ from .reroll import Ints, LoopReroller
 __all__ = ["Moved", "TracedValue", "Result", "Stream"]
 
 Shape = tuple[int, ...]
-FEW: Final = 8  # arrays at one line, of which each is kept once
+FEW: Final = 8  # arrays at one line that are kept once each
 ROLLED: Final = 200_000  # terms that may be left before loops of iterations that are not all alike are found
 
 
@@ -232,7 +232,7 @@ class Stream:
         self, base: int, places: Any, offset: int, value: TracedValue | float, labels: Shape, location: int,
         unrecorded: bool = False,
     ) -> None:
-        """A value written to places of a base, none of which is there twice."""
+        """A value written to distinct positions of a base."""
         table, start = self._table(_key_of("scatter", location, base, places.shape), places)
         value = self._fetched(value, location)
         if type(value) is TracedValue:
@@ -256,7 +256,7 @@ class Stream:
     def _table(self, key: Any, places: Any) -> tuple[int, int]:
         """The number of the table that an array of places is a part of, and where it begins there.
 
-        Where there are few arrays, each is there once. Otherwise they follow each other as the program takes them, so
+        If there are few arrays, each is there once. Otherwise they follow each other as the program takes them, so
         that where they begin changes by constant steps.
         """
         number = self._tables.get(key)

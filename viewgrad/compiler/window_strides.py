@@ -14,7 +14,7 @@ from ..trace.types import Window
 
 __all__ = ["completed_windows"]
 
-PERIODS: Final = 6  # so many windows of one base are told apart on one line
+PERIODS: Final = 6  # so many windows of one base are distinguished on one line
 KINDS: Final = frozenset({"read", "write", "overwrite"})
 
 
@@ -54,7 +54,7 @@ def completed_windows(graph: Graph) -> dict[Node, Window]:
 
 
 def _strides(lane: Sequence[Node]) -> list[int] | None:
-    """The strides that all windows have where they are known; None where they are not the same."""
+    """The strides that all windows have where they are known; None if they are not the same."""
     known: list[int | None] = [None] * len(lane[0].attributes.sizes) if lane else []
     for node in lane:
         window = node.attributes

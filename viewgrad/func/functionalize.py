@@ -31,14 +31,14 @@ def functionalize(f: Callable[..., Any], *, adopt: bool = True) -> Callable[...,
 
     Arguments:
         f: any function of the library's tensors, given as arguments of any nesting, or found elsewhere. Threads that it
-            starts write as ever.
+            starts write as usual.
 
         adopt: whether `f` is adopted, so that NumPy's names in it mean viewgrad's; see `viewgrad.adopt`.
 
     Returns:
         A function of the same arguments. It hands copies of the tensors among them to `f`; tensors that share memory
         have copies that do. So what `f` writes to its arguments is seen in what it returns only. Tensors that `f` found
-        elsewhere have their new values afterwards, as ever. Memory of NumPy's that a tensor was made on by
+        elsewhere have their new values afterwards, as usual. Memory of NumPy's that a tensor was made on by
         `from_numpy`, and arrays that `numpy()` has handed out, keep the values that they had.
 
     Raises:

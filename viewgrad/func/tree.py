@@ -110,7 +110,7 @@ def leaves_like(structure: Structure, tree: Any, what: str) -> list[Any]:
         what: what it is, for the message.
 
     Raises:
-        TreeError: where the tree has another structure.
+        TreeError: if the tree has another structure.
     """
     found: list[Any] = []
     _match_into(found, structure, tree, "", what)

@@ -100,7 +100,7 @@ class Evaluation:
     structure: Structure
 
     def arrays(self) -> list[Array]:
-        """The outputs as arrays that nobody else holds."""
+        """The outputs as arrays that nothing else holds."""
         return arrays_of(self.outputs)
 
     def tree(self, leaves: Sequence[Any]) -> Any:

@@ -21,7 +21,7 @@ class vectorize:
 
     Arguments:
         pyfunc: the function.
-        otypes: the dtypes of its outputs; found out by calling it, where left out.
+        otypes: the dtypes of its outputs; found out by calling it, if left out.
         doc: its docstring.
         excluded: the names and places of the arguments that are passed as they are.
         cache: without influence.

@@ -129,7 +129,7 @@ class ndarray(metaclass=ArrayType):
     Arguments:
         shape: the lengths of the dimensions.
         dtype: the type of the elements.
-        buffer: memory to look at, as of `numpy.ndarray`; fresh memory, uninitialised, where left out.
+        buffer: memory to look at, as of `numpy.ndarray`; fresh memory, uninitialised, if left out.
         offset, strides, order: as of `numpy.ndarray`.
     """
 

@@ -77,7 +77,7 @@ def row(
             where they differ.
         mask_zero_grad: of an elementwise operator, whether its slope is infinite or no number somewhere: what flows
             there is 0 where the incoming gradient is. See Note [Where nothing flows] in docs/notes/declarations.md.
-        returns_0d_arrays: whether the outputs are arrays, and no scalars, where they have no dimensions.
+        returns_0d_arrays: whether the outputs are arrays, and no scalars, if they have no dimensions.
 
     Returns:
         The operator, callable.
@@ -273,11 +273,11 @@ def define_op(
     """Define an operator of one's own, which then behaves as a built-in one.
 
     See `row` for the arguments that are not said here. What `dtype_kinds` claims is checked on samples against finite
-    differences. Where it is left out, the formulas are tried on the first complex number that comes, which is refused
+    differences. If it is left out, the formulas are tried on the first complex number that comes, which is refused
     where they are wrong.
 
     Arguments:
-        elementwise: inferred from an in-place variant where left out.
+        elementwise: inferred from an in-place variant if left out.
         domain: of an elementwise operator, the interval from which the tests draw its arguments.
         samples: calls for the tests: a list of `(args, kwargs)` with arrays for tensors, or a function that draws one,
             `samples(rng)`. Needed unless the operator is elementwise.

@@ -31,7 +31,7 @@ def refuse_kinds(operator: Operator, *arrays: Any) -> None:
     """Refuse complex arguments of an operator that is for real numbers.
 
     Raises:
-        UnsupportedDtypeError: where an argument is complex that may not be.
+        UnsupportedDtypeError: if an argument is complex that may not be.
     """
     for argument, value in zip(operator.signature.tensors, arrays):
         for array in value if isinstance(value, list) else (value,):
@@ -53,7 +53,7 @@ def confirm_kinds(operator: Operator, *arguments: Any) -> None:
         arguments: what it was called with, in the order of the signature, with tensors in the place of arrays.
 
     Raises:
-        UnsupportedDtypeError: where the formula gives another gradient than finite differences.
+        UnsupportedDtypeError: if the formula gives another gradient than finite differences.
     """
     operator.dtype_kinds = "fc"
     named = dict(zip((argument.name for argument in operator.signature.arguments), arguments, strict=True))
@@ -71,7 +71,7 @@ def check_samples(operator: Operator, samples: Sequence[Mapping[str, Any]]) -> N
         samples: its arguments by name, for some calls.
 
     Raises:
-        DeclarationError: where a formula gives another gradient than finite differences.
+        DeclarationError: if a formula gives another gradient than finite differences.
     """
     for sample in samples:
         wrong = is_wrong(operator, sample)
@@ -92,7 +92,7 @@ def _message(operator: Operator, formula: Formula, is_complex: bool) -> str:
 
 
 def is_wrong(operator: Operator, arguments: Mapping[str, Any]) -> Formula | None:
-    """A formula that gives another gradient than finite differences near these arguments, as far as can be told.
+    """A formula that gives another gradient than finite differences near these arguments, as far as can be determined.
 
     Arguments:
         operator: the operator.
@@ -133,7 +133,7 @@ def _verdict(operator: Operator, arguments: dict[str, Any], name: str, rng: np.r
             if any(weight is not None and weight.dtype.kind not in "fc" for weight in weights):
                 return None
             grads = node.apply(weights if node.outputs > 1 else weights[_first(results)], node.edges)
-        except Exception:  # what raises here raises for the user too, where it matters
+        except Exception:  # what raises here raises for the user too, if it matters
             return None
         place = [argument.name for argument in operator.signature.tensors].index(name)
         found = grads if isinstance(arguments[name], list) else (grads[place] if isinstance(grads, tuple) else grads)

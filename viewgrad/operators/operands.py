@@ -189,7 +189,7 @@ def writes_reals(target: Array, result: Any) -> bool:
     """Return whether the result of a forward is real and the `target` that it is about to overwrite is complex.
 
     Raises:
-        ValueError: where it has another shape.
+        ValueError: if it has another shape.
     """
     if np.shape(result) != target.shape:
         raise ValueError(
@@ -269,7 +269,7 @@ def checked_gradient(grad: Any, like: Like | None, operator: str, argument: str)
     """Return the result of a user's formula in the shape and dtype of its input.
 
     Raises:
-        GradientMismatchError: where it is not shaped like the input, nor like what the input can be broadcast to.
+        GradientMismatchError: if it is not shaped like the input, nor like what the input can be broadcast to.
     """
     if grad is None or like is None:
         return grad

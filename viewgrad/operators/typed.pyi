@@ -935,8 +935,8 @@ def average(self: _TensorLike, axis: _Axis = None, weights: Any = None, returned
     """The weighted mean.
 
     Arguments:
-        axis: the dimensions to take it over; all of them where left out.
-        weights: of the shape of the tensor, or of the dimensions in `axis`; all equal where left out.
+        axis: the dimensions to take it over; all of them if left out.
+        weights: of the shape of the tensor, or of the dimensions in `axis`; all equal if left out.
         returned: whether to return the sums of the weights as well.
         keepdims: whether the dimensions that are reduced stay, with length 1.
     """
@@ -970,7 +970,7 @@ def compress(condition: _TensorLike, self: Any, axis: int | None = None) -> Tens
     """The slices along `axis` where the condition, which has one dimension, is true."""
 
 def cond(self: _TensorLike, p: Any = None) -> Tensor:
-    """The condition numbers of matrices, by the norm of order `p`; by singular values where left out."""
+    """The condition numbers of matrices, by the norm of order `p`; by singular values if left out."""
 
 def contiguous(self: _TensorLike) -> Tensor:
     """The tensor itself where it is laid out in row order, and a copy that is otherwise."""
@@ -1052,7 +1052,7 @@ def diag(v: _TensorLike, k: int = 0) -> Tensor:
         k: which diagonal; those above the main one have positive numbers.
 
     Raises:
-        ValueError: where `v` is neither.
+        ValueError: if `v` is neither.
 
     Example:
         >>> import viewgrad as vg
@@ -1111,7 +1111,7 @@ def flatnonzero(self: _TensorLike) -> Tensor:
     """The indices, in row order, of the elements that are not 0."""
 
 def flip(self: _TensorLike, axis: int | tuple[int, ...] | None = None) -> Tensor:
-    """A view with the elements along `axis` (along every dimension, where left out) in reverse order."""
+    """A view with the elements along `axis` (along every dimension, if left out) in reverse order."""
 
 def fliplr(self: _TensorLike) -> Tensor:
     """A view with the second dimension in reverse order."""
@@ -1128,7 +1128,7 @@ def gradient(f: _TensorLike, *varargs: Any, axis: _Axis = None, edge_order: int 
     Arguments:
         f: the samples.
         varargs: how far they are apart, or where they are: nothing, one for all dimensions, or one for each.
-        axis: the dimensions; all of them where left out.
+        axis: the dimensions; all of them if left out.
         edge_order: 1 or 2, the order of the differences at both ends.
 
     Returns:
@@ -1476,7 +1476,7 @@ def select(condlist: _TensorLike, choicelist: Any, default: Any = 0) -> Tensor:
     """
 
 def setdiff1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor:
-    """The elements of the first that are not in the second, ascending; as they are, where they are distinct."""
+    """The elements of the first that are not in the second, ascending; as they are, if they are distinct."""
 
 def setxor1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor:
     """The elements that are in exactly one of the two, ascending."""

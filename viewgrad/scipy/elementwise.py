@@ -63,7 +63,7 @@ def _moved(function: Callable[..., Any], place: Any) -> Any:
     """The place where a function vanishes, with its history.
 
     Raises:
-        DifferentiabilityError: where the function does not change with its argument.
+        DifferentiabilityError: if the function does not change with its argument.
     """
     moved = root_by_elements(function, place)
     lost = np.isfinite(plain_values(place)) & ~np.isfinite(plain_values(moved.detach()))

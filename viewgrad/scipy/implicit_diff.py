@@ -107,7 +107,7 @@ def least_place(function: Function, place: Any, free: Any = None) -> Any:
     Arguments:
         function: gives one number; it may refer to tensors that have a history.
         place: where it is least.
-        free: which elements of the place may move; the others are held by their bounds. All where left out.
+        free: which elements of the place may move; the others are held by their bounds. All if left out.
     """
     found = np.asarray(plain_values(place), float)
     places = np.flatnonzero(np.ones(found.shape, bool) if free is None else free)

@@ -127,7 +127,7 @@ def _plain_event(event: Callable[..., Any], given: tuple[Any, ...]) -> Any:
 
 
 def _clock(t_span: Any, ends: tuple[float, float]) -> Callable[[float], Any]:
-    """The times of steps as functions of the ends, where these have a history."""
+    """The times of steps as functions of the ends, if these have a history."""
     if not carries_history(tuple(t_span)):
         return float
     first, last = t_span

@@ -96,7 +96,7 @@ def _free(place: Any, bounds: Any) -> Any:
     return (x - low > least) & (high - x > least)
 
 
-# Those whose function gives its gradient beside its value, where that is not given by itself.
+# Those whose function gives its gradient beside its value, if that is not given by itself.
 WITH_SLOPES: Final = frozenset({"fmin_l_bfgs_b", "fmin_tnc"})
 SLOPES: Final = ("fprime", "fhess", "jac")
 

@@ -192,7 +192,7 @@ class Trajectory:
 def solved(
     fun: Slope, ends: tuple[float, float], start: Any, method: str, clock: Callable[[float], Any], options: Any
 ) -> Trajectory | None:
-    """The steps that a method takes from a start to an end, on tensors; None where it fails."""
+    """The steps that a method takes from a start to an end, on tensors; None if it fails."""
     with no_grad():
         found = scipy.integrate.solve_ivp(
             plain_slope(fun), ends, np.array(plain_values(start.detach())), method, dense_output=True, **options

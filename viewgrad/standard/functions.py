@@ -307,7 +307,7 @@ def cumulative_sum(
     Arguments:
         x: a tensor.
         axis: the axis; may be left out for a vector.
-        dtype: the dtype of the sums; by default that of `x`, where it is an integer at least the default one.
+        dtype: the dtype of the sums; by default that of `x`, if it is an integer at least the default one.
         include_initial: whether the sums begin with 0.
 
     Example:
@@ -326,7 +326,7 @@ def cumulative_prod(
     Arguments:
         x: a tensor.
         axis: the axis; may be left out for a vector.
-        dtype: the dtype of the products; by default that of `x`, where it is an integer at least the default one.
+        dtype: the dtype of the products; by default that of `x`, if it is an integer at least the default one.
         include_initial: whether the products begin with 1.
 
     Example:
@@ -405,7 +405,7 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
         x1: the vector.
         x2: the values.
         side: whether before ("left") or behind ("right") equal elements.
-        sorter: the indices that sort `x1`, where it is not sorted.
+        sorter: the indices that sort `x1`, if it is not sorted.
 
     Example:
         >>> import viewgrad as vg

@@ -140,7 +140,7 @@ def solve(x1: Any, x2: Any, /) -> Any:
 
     Arguments:
         x1: square matrices, in the last two dimensions.
-        x2: a vector, where it has one dimension, or matrices of right sides.
+        x2: a vector, if it has one dimension, or matrices of right sides.
 
     Example:
         >>> import viewgrad as vg
@@ -223,7 +223,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
     Arguments:
         x: a tensor.
-        axis: the dimensions over which each norm is taken; all of them where left out.
+        axis: the dimensions over which each norm is taken; all of them if left out.
         keepdims: whether these are kept, with length one.
         ord: the order of the norm, a number or an infinity.
 
@@ -241,7 +241,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     Arguments:
         x: matrices, in the last two dimensions.
         offset: which diagonal; positive ones lie above the main one.
-        dtype: the dtype of the sums; integers smaller than the default one are widened where left out.
+        dtype: the dtype of the sums; integers smaller than the default one are widened if left out.
 
     Example:
         >>> import viewgrad as vg

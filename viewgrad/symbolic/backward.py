@@ -40,13 +40,13 @@ def backward_of(
         block: where to; the values of the node's own graph are used there as they are.
         node: the node.
         grads: for each output its gradient; None for one that is known to be zero.
-        wanted: for each input, whether its gradient is asked for; those that require grad, where left out.
+        wanted: for each input, whether its gradient is asked for; those that require grad, if left out.
         totals: for each input, what has been added up for its gradient so far. Given that, the gradients that a node
             adds to windows of are those sums with the addition made, and `added` of the result says so.
-        before: the node in front of which to write; the end of the block, where left out.
+        before: the node in front of which to write; the end of the block, if left out.
 
     Returns:
-        For each input its gradient; None where it is zero, or not asked for. For the inputs whose numbers are in
+        For each input its gradient; None if it is zero, or not asked for. For the inputs whose numbers are in
         `BackwardWriter.includes_total(node)`, it includes what was given in `totals`.
 
     Raises:
@@ -60,8 +60,8 @@ class BackwardWriter:
 
     Arguments:
         block: where to.
-        before: the node in front of which to write; the end of the block, where left out.
-        outside: what stands there for a value of the graph that is differentiated; that itself, where left out.
+        before: the node in front of which to write; the end of the block, if left out.
+        outside: what stands there for a value of the graph that is differentiated; that itself, if left out.
         constants: zeros that are there already, by their dtype; those that are made go to the start of the outermost
             block, and are added. Where left out, zeros are made where they are used.
     """

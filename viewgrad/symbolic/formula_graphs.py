@@ -218,7 +218,7 @@ class Maker:
 
     @property
     def output_specs(self) -> tuple[Any, ...] | None:
-        """Shapes and dtypes of the outputs, where there are several gradients."""
+        """Shapes and dtypes of the outputs, if there are several gradients."""
         if not self.several:
             return None
         return tuple([(value.type.shape, value.type.dtype) for value in self.node.outputs])  # type: ignore[attr-defined]

@@ -44,7 +44,7 @@ class Gradient:
         Arguments:
             inputs: of `f`.
             outputs: of `f`, temporaries included.
-            grads: a gradient for each output of `f`, or for the first of them; None where it is undefined.
+            grads: a gradient for each output of `f`, or for the first of them; None if it is undefined.
         """
         arriving = [*grads, *[None] * (len(outputs) - len(grads))]
         return [

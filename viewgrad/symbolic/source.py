@@ -49,8 +49,8 @@ class Program:
         graph: the graph.
         function: takes a list of arrays and gives a tuple of arrays: new ones, inputs, constants and windows of these.
         parts: the source of each of its functions; empty for a great program.
-        constants: the ids of the arrays that are constants, which nobody may write to.
-        linear: the graph with its linear blocks; None where it has none.
+        constants: the ids of the arrays that are constants, which no one may write to.
+        linear: the graph with its linear blocks; None if it has none.
     """
 
     graph: Graph

@@ -47,7 +47,7 @@ class Site:
         is_discarded: whether the statement is an expression whose value is not used: `losses.append(float(loss))`.
         is_stored: whether a module's own code assigns the value itself to a name: `last = float(loss)`.
         is_flat: whether the assignment is to `plain.flat[i]`.
-        callee: of a call, what is called; None if it cannot be told.
+        callee: of a call, what is called; None if it cannot be determined.
         around: what is called with the value among its arguments, the innermost first.
         formats: the left operands of `%` around it.
         names: without a source, the names that the code uses; otherwise None.

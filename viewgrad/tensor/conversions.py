@@ -232,7 +232,7 @@ def _is_allowed(site: Site, called: Any, frame: FrameType) -> bool:
 
 
 def _is_end(function: Any, frame: FrameType) -> bool:
-    """Return whether a function, of which a plain value is an argument, makes a choice or a text of it."""
+    """Return whether a function that takes a plain value only branches on it or formats it."""
     found = resolved(function, frame)
     if _is_one_of(found, STEPPING) or _is_one_of(found, TEXTS):
         return True

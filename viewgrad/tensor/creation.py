@@ -86,7 +86,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 def checked_device(device: object) -> None:
-    """Raise where `device` is another one than the only one there is.
+    """Raise if `device` is another one than the only one there is.
 
     Raises:
         ValueError: for anything but "cpu" and None.
@@ -143,7 +143,7 @@ def as_operand(value: Any) -> Tensor:
 
 
 def of_objects(array: np.ndarray[Any, Any]) -> Tensor:
-    """Convert an array of objects, some of which are tensors without dimensions, to the tensor that they make up.
+    """Convert an array of objects, among them 0-d tensors, to one tensor.
 
     Raises:
         TypeError: for objects that are not tensors and numbers.
@@ -251,7 +251,7 @@ def zeros(
 
     Arguments:
         shape: a tuple, or the lengths one by one; after a tuple or a single length, a dtype may follow.
-        dtype: the dtype; float64 where left out.
+        dtype: the dtype; float64 if left out.
         device: None or "cpu".
         requires_grad: whether gradients with respect to the tensor are wanted.
 
@@ -270,7 +270,7 @@ def ones(
 
     Arguments:
         shape: a tuple, or the lengths one by one; after a tuple or a single length, a dtype may follow.
-        dtype: the dtype; float64 where left out.
+        dtype: the dtype; float64 if left out.
         device: None or "cpu".
         requires_grad: whether gradients with respect to the tensor are wanted.
 
@@ -289,7 +289,7 @@ def empty(
 
     Arguments:
         shape: a tuple, or the lengths one by one; after a tuple or a single length, a dtype may follow.
-        dtype: the dtype; float64 where left out.
+        dtype: the dtype; float64 if left out.
         device: None or "cpu".
         requires_grad: whether gradients with respect to the tensor are wanted.
 
@@ -309,7 +309,7 @@ def full(
     Arguments:
         shape: a tuple, or a single length.
         fill_value: the number, or a tensor that can be broadcast to the shape; its gradient is the sum of that.
-        dtype: the dtype; that of the number where left out.
+        dtype: the dtype; that of the number if left out.
         device: None or "cpu".
         requires_grad: whether gradients with respect to the tensor are wanted.
 
@@ -333,7 +333,7 @@ def arange(
         start: the first number; or, given alone, the end, with 0 as the first.
         stop: the end.
         step: the distance between neighbours.
-        dtype: the dtype; that of the numbers where left out.
+        dtype: the dtype; that of the numbers if left out.
         device: None or "cpu".
         requires_grad: whether gradients with respect to the tensor are wanted.
 
@@ -362,10 +362,10 @@ def linspace(
 
     Arguments:
         start: the first number.
-        stop: the last one, where it is included.
+        stop: the last one, if it is included.
         num: how many.
         endpoint: whether `stop` is included.
-        dtype: the dtype; a floating-point one where left out.
+        dtype: the dtype; a floating-point one if left out.
         device: None or "cpu".
         requires_grad: whether gradients with respect to the tensor are wanted.
 
@@ -391,9 +391,9 @@ def eye(
 
     Arguments:
         n_rows: the number of rows.
-        n_cols: the number of columns; as many where left out.
+        n_cols: the number of columns; as many if left out.
         k: which diagonal; positive ones lie above the main one.
-        dtype: the dtype; float64 where left out.
+        dtype: the dtype; float64 if left out.
         device: None or "cpu".
         requires_grad: whether gradients with respect to the tensor are wanted.
 

@@ -55,7 +55,7 @@ def __dlpack__(
         copy: True for a copy, False to refuse one, None for a copy only where one is needed.
 
     Raises:
-        AutogradError: where the tensor requires grad, or has a tangent, since the capsule would carry neither.
+        AutogradError: if the tensor requires grad, or has a tangent, since the capsule would carry neither.
     """
     if self.requires_grad:
         raise AutogradError(
@@ -85,7 +85,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     Arguments:
         x: an object with `__dlpack__` and `__dlpack_device__`.
         device: None or "cpu".
-        copy: True for a copy; False to refuse one; None to share memory where that is possible.
+        copy: True for a copy; False to refuse one; None to share memory if that is possible.
 
     Returns:
         A tensor without history. Where memory is shared, each side sees the writes of the other.

@@ -38,7 +38,7 @@ __all__ = [
 
 # What a trace does about a door, beside nothing: the shapes, dtypes and identities of a graph are fixed.
 GUARDED: Final = "guarded"  # `Observer.left`: the elements must be the same in each run
-TOLD: Final = "told"  # `Observer.asked`: what the program is told is another in each run
+TOLD: Final = "told"  # `Observer.asked`: the answer differs in each run
 RECORDED: Final = "recorded"  # the result is a tensor, which the trace knows
 FIXED: Final = "fixed"  # it is the same in each run of a graph
 UNSEEN: Final = "unseen"  # nothing passes for a tensor that a trace has made

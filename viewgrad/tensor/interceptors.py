@@ -30,7 +30,7 @@ class Call:
 
     Arguments:
         inplace: whether it writes to a tensor and makes none.
-        node: once it has run: its own node, or None where nothing was recorded.
+        node: once it has run: its own node, or None if nothing was recorded.
         history: once it has run: the node at the end of that history, which for a write through a view is a
             `CopySlices` around `node`.
     """

@@ -237,8 +237,8 @@ class OperatorMethods:
         """The weighted mean.
 
         Arguments:
-            axis: the dimensions to take it over; all of them where left out.
-            weights: of the shape of the tensor, or of the dimensions in `axis`; all equal where left out.
+            axis: the dimensions to take it over; all of them if left out.
+            weights: of the shape of the tensor, or of the dimensions in `axis`; all equal if left out.
             returned: whether to return the sums of the weights as well.
             keepdims: whether the dimensions that are reduced stay, with length 1.
         """
@@ -628,7 +628,7 @@ class OperatorMethods:
         """The elements in one dimension, or the dimensions from `start_dim` to `end_dim` made one."""
 
     def flip(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
-        """A view with the elements along `axis` (along every dimension, where left out) in reverse order."""
+        """A view with the elements along `axis` (along every dimension, if left out) in reverse order."""
 
     def fliplr(self) -> Tensor:
         """A view with the second dimension in reverse order."""

@@ -189,7 +189,7 @@ ENTERED: Final[ContextVar[Stack | None]] = ContextVar("viewgrad_entered", defaul
 
 
 def without(stack: Stack | None, owner: object) -> tuple[Stack | None, Stack | None]:
-    """A stack without the innermost entry of `owner`, and that entry; None for that where there is none."""
+    """Return a stack without the innermost entry of `owner`, and that entry or None."""
     if stack is None:
         return None, None
     if stack[0] is owner:
@@ -304,7 +304,7 @@ def inference_mode(enabled: Any = True) -> Any:
     """Record nothing, and make tensors that autograd can never record.
 
     What is made inside may be written to inside only, and cannot be saved for backward; a `clone()` taken outside can.
-    Tensors from outside may be written to as ever, but views of them taken inside are not written to in grad mode.
+    Tensors from outside may be written to as usual, but views of them taken inside are not written to in grad mode.
 
     Arguments:
         enabled: False leaves an enclosing inference mode for the block; as a bare decorator, the function.

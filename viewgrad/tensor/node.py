@@ -57,7 +57,7 @@ class Node:
     outputs: ClassVar[int] = 1
     inplace: ClassVar[bool] = False  # whether the step wrote over its first input
     saved_names: ClassVar[tuple[str, ...]] = ()
-    whole: ClassVar[bool] = False  # whether the step is a whole program, and makes new arrays that nobody else holds
+    whole: ClassVar[bool] = False  # whether the step is a whole program, and makes new arrays that nothing else holds
     is_transform_input: ClassVar[bool] = False  # whether a transform takes a gradient here
 
     edges: tuple[OptionalEdge, ...]
@@ -204,7 +204,7 @@ class AccumulateGrad(Node):
 
     @property
     def variable(self) -> Tensor | None:
-        """The leaf, or None where nobody holds it any longer."""
+        """The leaf, or None if nothing holds it any longer."""
         return self._variable()
 
 
@@ -253,7 +253,7 @@ class _Unfinished(NodeHooks):
 UNFINISHED: Final = _Unfinished()
 UNFINISHED_WRITE: Final = (
     "a write {} was interrupted before it was finished, or another thread is in the middle of it, so that what it "
-    "wrote to has no derivative; compute the tensor anew"
+    "wrote to has no derivative; recompute the tensor"
 )
 
 
@@ -261,7 +261,7 @@ def finished_hooks(edge: Node | Edge) -> NodeHooks | None:
     """The hooks of the node that an edge leads to, of a write in place that another thread is making once it is made.
 
     Raises:
-        InterruptedWriteError: where it is never finished.
+        InterruptedWriteError: if it is never finished.
     """
     node = node_of(edge)
     if node.hooks is not UNFINISHED:

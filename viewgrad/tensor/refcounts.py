@@ -1,11 +1,11 @@
 """Reference counts that the library relies on, and the probes that measure them.
 
-Several shortcuts are right only where nobody else can see an object. A gradient may be written over then, and a saved
+Several shortcuts are right only where nothing else can see an object. A gradient may be written over then, and a saved
 window that no node holds any longer need not be preserved. Each such place compares the reference count of what it has
 found with one of the constants below. See Note [Reference counts] in docs/notes/reference_counts.md for what each
 proves, and why that is sound.
 
-With the environment variable VIEWGRAD_REFERENCE_COUNTS=0 no object ever counts as held by nobody else. So it is, too,
+With the environment variable VIEWGRAD_REFERENCE_COUNTS=0 no object counts as held exclusively. So it is, too,
 where the interpreter does not count as the probes expect, and where it runs without its global lock.
 """
 
@@ -250,7 +250,7 @@ def _are_trusted() -> bool:
 # What each probe counts where nothing else holds the object, from the run in which it was checked; None if it failed.
 # A later run could differ, while a debugger or a profiler holds on to objects.
 COUNTS: Final[dict[str, int | None]] = {name: checked_count(probe) for name, probe in PROBES.items()}
-TRUSTED: Final = _are_trusted()  # whether the shortcuts are taken at all
+TRUSTED: Final = _are_trusted()  # whether the shortcuts are enabled
 
 
 def _count(name: str) -> int:

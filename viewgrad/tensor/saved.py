@@ -63,7 +63,7 @@ class LostTensor(SavedTensor):
 
     @property
     def array(self) -> Array:  # type: ignore[override]
-        """Never to be had again."""
+        """Raise: the value was released."""
         raise SavedValueError(
             "a value saved for backward was overwritten by code outside viewgrad (announced by increment_version); "
             "clone() the tensor before it is used in the differentiated computation, or write to it through viewgrad"
@@ -75,7 +75,7 @@ class Released:
 
     @property
     def array(self) -> Array:
-        """Never to be had again."""
+        """Raise: the value was released."""
         raise FreedGraphError(
             "this graph was already differentiated, and the values saved for it have been released; "
             "pass retain_graph=True to the first backward() or grad() to run it again"

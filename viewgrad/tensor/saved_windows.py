@@ -94,7 +94,7 @@ class SavedWindows:
 
         Arguments:
             array: the window, taken as `root[index]`.
-            index: None where it was taken in some other way.
+            index: None if it was taken in some other way.
         """
         rows = self._rows
         if type(index) is int:
@@ -251,7 +251,7 @@ class SavedWindows:
     def _reach_of(self, window: Array) -> tuple[int, int, int] | None:
         """The numbers in the root of the first and last element of a window taken in any way, and a step between all.
 
-        None where it is empty, or the root is not laid out in row order.
+        None if it is empty, or the root is not laid out in row order.
         """
         root = self._root
         if not window.size or not root.flags.c_contiguous:
@@ -379,7 +379,7 @@ def _cell_of(box: Box, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[i
 
 
 def box_of(window: Array | None, index: Any, root: Array) -> Box | None:
-    """The bounding box of a window in the index space of `root`, or None where the window is empty."""
+    """The bounding box of a window in the index space of `root`, or None if the window is empty."""
     shape = root.shape
     if index is None:
         assert window is not None

@@ -1,6 +1,6 @@
 """Storage: one buffer, and everything that all tensors over it share.
 
-A tensor whose memory nobody else can see has no `Storage` until one is needed. It is when a view of it is taken, when
+A tensor whose memory nothing else can see has no `Storage` until one is needed. It is when a view of it is taken, when
 it is written to, or when its version is asked for. Until then what was saved from it is known to the tensor itself
 (`Tensor._saved`). See Note [Saved values keep their value] in docs/notes/saved_values.md.
 """
@@ -191,8 +191,8 @@ class Storage(VersionCounter):
         """Copy every live saved window that a write is about to touch.
 
         Arguments:
-            window: the window to be written; None where it is `root[index]`.
-            index: how the window is taken from `root`, or None where it is not known as an index.
+            window: the window to be written; None if it is `root[index]`.
+            index: how the window is taken from `root`, or None if it is not known as an index.
         """
         whole = self.whole
         if whole is not None:
@@ -282,7 +282,7 @@ def _savers(saved: SavedTensor) -> list[str]:
 
 
 def storage_of(tensor: Tensor) -> Storage:
-    """The storage of a tensor, made where there is none yet.
+    """Return the storage of a tensor, made if there is none yet.
 
     Raises:
         ScalarWriteError: for a scalar, which has none.
@@ -296,7 +296,7 @@ def storage_of(tensor: Tensor) -> Storage:
     # No call from here to the end: another thread that reads the same tensor does not get in between.
     found = tensor._storage
     if found is None:
-        storage.whole = tensor._saved  # first, so that nobody sees a storage that does not know of it
+        storage.whole = tensor._saved  # first, so that nothing sees a storage that does not know of it
         tensor._storage = found = storage
         tensor._saved = None
     return found
@@ -305,8 +305,8 @@ def storage_of(tensor: Tensor) -> Storage:
 def scalar_write(writer: str = "") -> ScalarWriteError:
     """The error for a write in place to a scalar, by what the user has called."""
     return ScalarWriteError(
-        f"{writer or 'an in-place write'}: a scalar is a value, as in NumPy, and cannot be written to; that is what an "
-        "operator, a reduction or an index by integers alone gives without dimensions. Bind a new value (s = s * 2, or "
+        f"{writer or 'an in-place write'}: a scalar is a value, as in NumPy, and cannot be written to (operators, "
+        "reductions and integer indexing return scalars for 0-d results). Bind a new value (s = s * 2, or "
         "s *= 2), write to the element (a[i] *= 2), take a window of one element (a[i, ...]), or use clone(), which "
         "gives an array without dimensions"
     )
@@ -338,7 +338,7 @@ def save_scalar(tensor: Tensor) -> SavedTensor | np.float64:
     """Return what a node keeps of a tensor without dimensions: the number if it is real, since no write can change it.
 
     Copying a number costs less than registering its window, and arithmetic on numbers less than on arrays without
-    dimensions. Not for the strict mode, which is to hear of writes to all that was saved in it.
+    dimensions. Not for the strict mode, which reports writes to everything that was saved in it.
     """
     number: Any = tensor._array
     if type(number) is not ndarray:
@@ -351,7 +351,7 @@ def save_scalar(tensor: Tensor) -> SavedTensor | np.float64:
 
 
 def root_index(tensor: Tensor, storage: Storage) -> Any:
-    """The index that takes the tensor from the storage's root, or None where it is not known to be one."""
+    """The index that takes the tensor from the storage's root, or None if it is not known to be one."""
     view = tensor._view
     return view.index if view is not None and view.base._array is storage.root else None
 

@@ -1,11 +1,11 @@
 """Tangents: what forward mode knows of a tensor beside its value.
 
 A tangent is kept at the *root* of a tensor: the base of a view, or the tensor itself where it is none. The tangent of a
-view is that window of the root's tangent which the view is of the base, taken when somebody asks. So the two share
+view is the same window of the root's tangent, taken on access. So the two share
 memory, whichever of them was given a tangent first, and a write to either is seen by both.
 
 A dual tensor, as `make_dual` makes it, looks at the memory of its primal but has a tangent of its own. Its root, and
-that of its views, is a `TangentRoot`. A write to memory that has several roots is told to all of them. See Note
+that of its views, is a `TangentRoot`. A write to memory that has several roots updates all of them. See Note
 [Tangents live at roots] in docs/notes/forward_mode.md.
 """
 
@@ -56,7 +56,7 @@ class Tangent:
 
     Attributes:
         value: a tensor laid out in memory as the root is.
-        owned: whether nobody else has seen it, so that it may be written to in place.
+        owned: whether nothing else has seen it, so that it may be written to in place.
     """
 
     __slots__ = ("owned", "value")
@@ -72,7 +72,7 @@ class Tangent:
         if name == "value":
             raise InterruptedWriteError(
                 "a write in place was interrupted before it was finished, so that what it wrote to has no tangent; "
-                "compute the tensor anew"
+                "recompute the tensor"
             )
         raise AttributeError(name)
 
@@ -112,11 +112,11 @@ class TangentRoot:
 
 
 def tangent_of(tensor: Tensor, level: DualLevel | None = None) -> Tensor | None:
-    """The tangent of `tensor`; None where it has none, which is the same as zero.
+    """The tangent of `tensor`; None if it has none, which is the same as zero.
 
     Arguments:
         tensor: any tensor.
-        level: the level asked for; the innermost that is open where left out.
+        level: the level asked for; the innermost that is open if left out.
     """
     view = tensor._view
     tangents = getattr(tensor if view is None else view.tangent_root, "_tangent", None)
@@ -143,7 +143,7 @@ def write_tangents(tensor: Tensor, source: Tensor, index: Any = None, last: Any 
     Arguments:
         tensor: what was written to.
         source: what was written.
-        index: the part that was written, where it was not the whole.
+        index: the part that was written, if it was not the whole.
         last: where a place is named more than once, the number of the value that stays for each value.
     """
     if tensor._array.dtype.kind not in "fc":
@@ -167,8 +167,8 @@ def set_tangent(tensor: Tensor, tangent: Tensor | None, level: DualLevel | None 
 
     Arguments:
         tensor: any tensor, of floating-point or complex dtype.
-        tangent: how it changes, or None for not at all.
-        level: the level meant; the innermost that is open where left out.
+        tangent: the tangent, or None for zero.
+        level: the level meant; the innermost that is open if left out.
 
     Raises:
         GradientMismatchError: for a tangent of another shape.
@@ -207,7 +207,7 @@ def make_dual_root(dual: Tensor, source: Tensor, tangent: Tensor | None, level: 
 
 
 def new_tangent(tensor: Tensor, tangent: Tensor, level: DualLevel) -> None:
-    """Give a tensor that an operator has just made its tangent, which nobody else holds.
+    """Give a tensor that an operator has just made its tangent, which nothing else holds.
 
     To be called at the level around `level`.
     """
@@ -220,7 +220,7 @@ def overwrite_tangent(
     """After a write to `tensor`, or to `tensor[index]`, let `tangent` (None: zero) be the tangent of what was written.
 
     To be called at the level around `level`. `tangent` is broadcast and cast, as the value was; `owned` says that
-    nobody else holds it.
+    nothing else holds it.
     """
     view = tensor._view
     root = tensor if view is None else view.tangent_root
@@ -229,7 +229,7 @@ def overwrite_tangent(
         if tangent is not None:
             if record is None or tangent is not record.value:
                 _attach(root, tangent, level, owned)
-                writable_tangent(tensor, level)  # a copy, unless nobody else holds it
+                writable_tangent(tensor, level)  # a copy, unless nothing else holds it
         elif record is not None:
             del root._tangent.records[level]
     elif record is not None or tangent is not None:
@@ -244,7 +244,7 @@ def overwrite_tangent(
 
 
 def writable_tangent(tensor: Tensor, level: DualLevel) -> Tensor:
-    """The tangent of `tensor` at `level`, made where there is none, to be written to in place.
+    """Return the tangent of `tensor` at `level`, made if there is none, to be written to in place.
 
     To be called at the level around `level`.
     """
@@ -427,6 +427,6 @@ def saved_tangents(tensor: Tensor) -> dict[DualLevel, Any]:
 
 
 def with_tangents(saved: SavedTensor, tensor: Tensor) -> SavedTensor:
-    """Return what a node keeps of `tensor`, of which it keeps `saved`, so that the tangents are kept as well."""
+    """Return what a node keeps of `tensor`, given the `saved` value: the tangents are kept as well."""
     tangents = saved_tangents(tensor)
     return DualSaved(saved, tangents) if tangents else saved

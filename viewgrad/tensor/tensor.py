@@ -76,7 +76,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     Arguments:
         data: anything that `numpy.array` takes, or a tensor without history; it is copied.
-        dtype: a bool, integer, float or complex NumPy dtype; inferred from `data` where left out.
+        dtype: a bool, integer, float or complex NumPy dtype; inferred from `data` if left out.
         requires_grad: whether gradients with respect to this tensor are wanted.
 
     Raises:
@@ -93,14 +93,14 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     """
 
     # One rule for these slots. All of the library may read them; `_edge` of a view by `current_edge`, which makes it
-    # anew where its base has moved on. `_array` is written only where a tensor is made, and by the few that let one
+    # again where its base has moved on. `_array` is written only where a tensor is made, and by the few that let one
     # have another memory; tests/test_architecture.py knows them by name.
     __slots__ = ("__weakref__", "_array", "_edge", "_grad", "_saved", "_storage", "_tangent", "_view")
 
     _array: Array  # a number of NumPy's own, np.float64 for instance, where the tensor is a scalar
     _edge: OptionalEdge  # to what made this value; an AccumulateGrad for a leaf that requires grad
     _grad: Tensor | None
-    _saved: SavedTensor | None  # what was saved of this value, while nobody else can see the memory
+    _saved: SavedTensor | None  # what was saved of this value, while nothing else can see the memory
     _storage: Storage | None
     _tangent: Any  # what forward mode knows of it; see tensor/tangents.py
     _view: ViewMeta | None
@@ -379,7 +379,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         """A read-only window on the memory, without copying; of a scalar, an array without dimensions.
 
         Raises:
-            AutogradError: where the tensor requires grad, or has a tangent, since the array would carry neither.
+            AutogradError: if the tensor requires grad, or has a tangent, since the array would carry neither.
         """
         if self.requires_grad:
             raise AutogradError("numpy() on a tensor that requires grad would lose its history; use detach().numpy()")
@@ -638,7 +638,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
 
 def current_edge(tensor: Tensor) -> OptionalEdge:
-    """The edge to the step that made the tensor's present value; None where it needs no gradient."""
+    """The edge to the step that made the tensor's present value; None if it needs no gradient."""
     view = tensor._view
     return tensor._edge if view is None else view.edge_of(tensor)
 
@@ -657,14 +657,14 @@ def is_scalar(tensor: Tensor) -> bool:
     """Return whether a tensor is a scalar: a value without dimensions that cannot be written to, as NumPy's scalars
     are.
 
-    That is what an operator, a reduction or an index by integers alone gives without dimensions. See
+    Operators, reductions and integer indexing return scalars for results without dimensions. See
     Note [Scalars are values] in docs/notes/scalars.md.
     """
     return type(tensor._array) is not ndarray
 
 
 def as_scalar(tensor: Tensor) -> Tensor:
-    """A tensor without dimensions that nobody else holds, as the scalar that it is to be from now on."""
+    """A tensor without dimensions that nothing else holds, as the scalar that it is to be from now on."""
     array = tensor._array
     tensor._array = array[()]
     tensor._storage = None
@@ -680,7 +680,7 @@ def as_buffered(tensor: Tensor) -> Tensor:
 
 
 def from_array(array: Array, edge: OptionalEdge = None) -> Tensor:
-    """A tensor over `array` itself, which must be nobody else's; a scalar where it is one of NumPy's numbers."""
+    """A tensor over `array` itself, which nothing else may hold; a scalar where it is one of NumPy's numbers."""
     out: Tensor = new(Tensor)
     out._array = array
     out._edge = edge
@@ -695,7 +695,7 @@ def notify_created(tensor: Tensor, data: Any = None, garbage: bool = False) -> N
 
     Arguments:
         tensor: it.
-        data: what it was made of, where that is of interest.
+        data: what it was made of, if that is of interest.
         garbage: whether its elements are whatever the memory held.
     """
     mode = current_mode()
@@ -706,7 +706,7 @@ def notify_created(tensor: Tensor, data: Any = None, garbage: bool = False) -> N
 
 
 def from_new_array(array: Array) -> Tensor:
-    """A tensor without history over an array that was just made of numbers; what watches the program is told."""
+    """Return a tensor without history over an array just made of numbers; observers are notified."""
     out = from_array(array)
     if current_mode() & TRACE:
         OBSERVER.get().made(out)

@@ -1,6 +1,6 @@
 """Events that a tracer and a profile subscribe to, besides intercepted calls; see `trace/trace.py`.
 
-Where the mode has the bit TRACE, there is an observer. It is told of tensors that are made of numbers and arrays, of
+If the mode has the bit TRACE, there is an observer. It is notified of tensors made of numbers and arrays, of
 tensors that come to share memory, and of values that leave the library: all that no operator, read or write shows.
 """
 
@@ -39,12 +39,12 @@ class Observer(Protocol):
 
         Arguments:
             tensor: it.
-            data: what it was made of, where that is a tensor.
+            data: what it was made of, if that is a tensor.
             garbage: whether its elements are whatever the memory held.
         """
 
     def number(self, tensor: Tensor) -> None:
-        """`tensor` was made of a number, or of something else of the library's own, which nobody changes."""
+        """`tensor` was made of a number, or of something else of the library's own, which nothing changes."""
 
     def detached(self, tensor: Tensor, other: Tensor) -> None:
         """`other` looks at the memory of `tensor` now, with another history."""
@@ -68,7 +68,7 @@ class Observer(Protocol):
         """An array, or something that may hold arrays, is an option of an operator, which a graph holds fixed."""
 
     def asked(self, tensor: Tensor, what: str) -> None:
-        """The program asks `tensor` for something that it may be told besides its elements: its text, its gradient."""
+        """The program asks `tensor` for something other than its elements: its text, its gradient."""
 
     def varies(self, tensor: Tensor) -> bool:
         """Return whether the elements of `tensor` may differ in another run, so that they must not be looked at."""
@@ -120,7 +120,7 @@ def keeps_indices() -> bool:
 
 
 def array_of(tensor: Tensor, how: str) -> Array:
-    """The elements of a tensor, for a use that no operator shows: the observer is told."""
+    """Return the elements of a tensor for a use that no operator records; the observer is notified."""
     array: Array = tensor._array
     observer = observed()
     if observer is not None:

@@ -1,4 +1,4 @@
-"""Storages of which all tensors are known, so that another storage can take their place.
+"""Storages that know all their tensors, so that another storage can take their place.
 
 That happens under `func.functionalize`. What would be written to a storage is written to a copy of it. That is then the
 storage of all tensors that looked at the old one. See `autograd/out_of_place.py`.
@@ -61,7 +61,7 @@ class KnownStorage(Storage):
 
 
 def share(tensor: Tensor, other: Tensor, alone: bool) -> None:
-    """Note that `other` looks at the memory of `tensor`, and that nobody else did before if that was `alone`."""
+    """Note that `other` looks at the memory of `tensor`, and that nothing else did before if that was `alone`."""
     storage = tensor._storage
     assert storage is not None
     if alone:
@@ -77,7 +77,7 @@ def share(tensor: Tensor, other: Tensor, alone: bool) -> None:
 
 
 def move(array: Array, root: Array, moved: Array) -> Array:
-    """The window on `moved` that `array` is on `root`, of which `moved` has the memory layout."""
+    """Return the window on `moved` that `array` is on `root`; both have the same memory layout."""
     if array is root:
         return moved
     if not array.size:

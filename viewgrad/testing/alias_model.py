@@ -58,7 +58,7 @@ class Facts:
         unrecorded: whether it was taken under `no_grad`.
         old: whether its base was detached in place since, so that it has another history than that.
         unsure: whether some of it may have been written since, so that it is not told here whether it requires grad.
-        lost: whether it cannot be used any more, since it cannot be told which history it has.
+        lost: whether it cannot be used any more, since it cannot be determined which history it has.
     """
 
     base: str | None
@@ -90,7 +90,7 @@ class AliasModel:
         arrays, facts: what each tensor holds, and what else is known of it, by its name.
         recording: whether the steps are in grad mode.
         to_itself: bases of which elements were perhaps assigned to themselves. This is no write where both windows are
-            taken in the same way, so nobody tells here which history a view has.
+            taken in the same way, so no one tells here which history a view has.
     """
 
     def __init__(self) -> None:

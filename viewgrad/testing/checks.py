@@ -180,7 +180,7 @@ def _differentiated_again(
 
 
 def array_of(gradient: Tensor | None) -> Array | None:
-    """A gradient as an array of its own; None where there is none."""
+    """A gradient as an array of its own; None if there is none."""
     return None if gradient is None else gradient._array.copy()
 
 

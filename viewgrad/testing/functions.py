@@ -34,8 +34,8 @@ class ProgramFunction:
         numpy: what it is for arrays.
         operator: what it is for tensors.
         arity: how many operands it takes.
-        symbol: its infix or prefix operator, where it has one.
-        ufunc: the name of the ufunc that means it, where there is one.
+        symbol: its infix or prefix operator, if it has one.
+        ufunc: the name of the ufunc that means it, if there is one.
         domain: the interval in which it is drawn.
         complex: whether it takes complex operands.
         inplace: whether there is an in-place form.
@@ -157,7 +157,7 @@ def function_of_tensors(function: Any, arity: int | None = None) -> ProgramFunct
 
     Arguments:
         function: an operator, a class of `Function`, or a function that gives a tensor, or a tuple or list of some.
-        arity: how many tensors it takes; as many as it has arguments without default where left out.
+        arity: how many tensors it takes; as many as it has arguments without default if left out.
     """
     called = function.apply if isinstance(function, type) and issubclass(function, Function) else function
     inner = function.func if isinstance(function, functools.partial) else function

@@ -58,7 +58,7 @@ class ProgramGenerator:
         return self.array(name).dtype.kind in "fc"
 
     def choose(self, options: Sequence[Any]) -> Any:
-        """One of them; None where there are none."""
+        """One of them; None if there are none."""
         return self.draw(st.sampled_from(options)) if options else None
 
     def new_name(self, prefix: str = "t") -> str:
@@ -293,7 +293,7 @@ class ProgramGenerator:
         return tuple(self.draw(st.integers(-extent, extent - 1)) for extent in shape)
 
     def draw_array_index(self, shape: tuple[int, ...]) -> Index | None:
-        """An index with an array in it; None where there is nothing to index."""
+        """An index with an array in it; None if there is nothing to index."""
         if 0 in shape or not shape:
             return None
         numbers = [Named(name) for name in self.names(lambda name: is_index(self.array(name), shape[0]))]

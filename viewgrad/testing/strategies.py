@@ -40,10 +40,10 @@ def tensors(
     """Tensors, which lie in memory in one of several ways.
 
     Arguments:
-        shape: their shape, or a strategy of shapes; of up to three short dimensions where left out.
+        shape: their shape, or a strategy of shapes; of up to three short dimensions if left out.
         dtype: their dtype.
         layouts: some of "C", "F", "reversed", "with gaps", "with an offset".
-        elements: a strategy of their elements; numbers between -2 and 2, or what fits the dtype, where left out.
+        elements: a strategy of their elements; numbers between -2 and 2, or what fits the dtype, if left out.
         requires_grad: whether they are leaves that require grad.
 
     Example:

@@ -81,7 +81,7 @@ PLAIN: Final = frozenset({int, bool, str, type(None)})
 
 
 def interned(known: dict[Any, Any], attributes: Any) -> Any:
-    """One object for attributes that are the same, where that can be told quickly."""
+    """One object for attributes that are the same, if that can be determined quickly."""
     if type(attributes) is Window:
         return known.setdefault(attributes, attributes)
     if type(attributes) is tuple and attributes:
@@ -92,7 +92,7 @@ def interned(known: dict[Any, Any], attributes: Any) -> Any:
 
 
 def typed(attributes: Any) -> Any:
-    """Attributes of which two are equal only where they are the same: 1 is not 1.0, and 0.0 is not -0.0."""
+    """Attributes that are equal only if they are identical: 1 is not 1.0, and 0.0 is not -0.0."""
     if type(attributes) is tuple:
         return tuple([typed(option) for option in attributes])
     if type(attributes) is list:

@@ -130,10 +130,10 @@ def put(window: Array, index: tuple[Any, ...], value: Any) -> None:
 
 
 def check_guard(how: str, expected: Any, value: Any, where: str) -> None:
-    """Raise unless a value that steered the program is what it was.
+    """Raise unless a value that control flow depended on is unchanged.
 
     Raises:
-        GuardError: where it is not.
+        GuardError: if it has changed.
     """
     if how == RAN:
         return

@@ -2,7 +2,7 @@
 
 A node takes values and gives values; each value is given by one node, once. There are no side effects in a graph, apart
 from guards, which raise: a write is a node that gives a new version of its base. A graph of a million nodes fits into a
-few hundred megabytes, which is why nodes and values are what they are: slots, tuples, and one object where there is one
+few hundred megabytes; therefore nodes and values have slots and tuples, and one object where there is one
 output. See Note [What graphs take] in docs/notes/symbolic.md.
 
 It is long because values, nodes, blocks and graphs hold links to each other, which one file keeps right.
@@ -127,7 +127,7 @@ class Node:
         kind: what it does: the name of an operator, or one of the kinds of `primitives.py`.
         inputs: the values it takes; None for an optional operand that is not given.
         attributes: its options, known beforehand; their names are those of the kind.
-        location: the number of its source line in `Graph.locations`; -1 where it is not known.
+        location: the number of its source line in `Graph.locations`; -1 if it is not known.
         block: the block in which it stands; None while it stands in none.
         prev, next: its neighbours there.
     """
@@ -207,7 +207,7 @@ class Node:
         return values
 
     def drop_output(self, number: int) -> None:
-        """Remove an output that nobody uses."""
+        """Remove an output that nothing uses."""
         outputs = list(self.outputs)
         assert not outputs[number].is_used
         del outputs[number]
@@ -242,7 +242,7 @@ class Node:
         return self
 
     def destroy(self) -> None:
-        """Take it out of its block for good; nobody may use its outputs."""
+        """Take it out of its block for good; nothing may use its outputs."""
         for value in self.outputs:
             assert not value.is_used, f"{self.kind} is still used by {value.users}"
         for block in self.blocks:
@@ -273,7 +273,7 @@ class Block:
     """Nodes one after the other, with inputs and outputs.
 
     Attributes:
-        owner: the node inside of which it stands; None for that of a graph.
+        owner: the node that contains it; None for the block of a graph.
         returns: the node, of kind "return", that takes its outputs; the last of its nodes.
         first: the first of its nodes.
     """
@@ -281,7 +281,7 @@ class Block:
     __slots__ = ("_params", "first", "owner", "returns")
 
     owner: Node | None
-    _params: Node | None  # made when somebody asks: most blocks have no inputs
+    _params: Node | None  # made on first access: most blocks have no inputs
     returns: Node
     first: Node
 
@@ -384,8 +384,8 @@ class Block:
         Arguments:
             target: where to.
             values: for each of its inputs, what stands for it there; what stands for the values inside is added.
-            outside: what stands for values from outside; these themselves, where left out.
-            before: the node before which the copies go; the end of the block, where left out.
+            outside: what stands for values from outside; these themselves, if left out.
+            before: the node before which the copies go; the end of the block, if left out.
             location: from the locations of the nodes to those of the copies.
 
         Returns:
@@ -420,7 +420,7 @@ class Graph:
         block: its nodes.
         locations: the source lines that nodes come from, each a file and a line.
         names: of inputs, for printing.
-        signature: what the inputs and outputs are to a caller; None where nobody said so.
+        signature: what the inputs and outputs are to a caller; None if none is given.
     """
 
     __slots__ = ("block", "locations", "names", "signature")

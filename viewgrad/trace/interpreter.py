@@ -28,7 +28,7 @@ def run(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
         The outputs: arrays, which may share memory with inputs and with each other; None for undefined gradients.
 
     Raises:
-        GuardError: where a value that steered the program is another than when it was traced.
+        GuardError: if a value that steered the program is another than when it was traced.
         GraphError: for inputs of other shapes or dtypes.
 
     Example:

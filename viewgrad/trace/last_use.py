@@ -1,6 +1,6 @@
 """Last uses: which writes may happen in place, and which windows are to be copied before they are overwritten.
 
-A value that is a window of another lies in its buffer. A write may happen in place where nobody takes the old version
+A value that is a window of another lies in its buffer. A write may happen in place where nothing takes the old version
 any more. Windows of it that are taken later are copied when they are read. That is what copy-on-write does when a
 program runs eagerly, decided beforehand. See Note [Writes in place, decided beforehand] in docs/notes/symbolic.md.
 """
@@ -40,7 +40,7 @@ class LastUse:
     """The result of the analysis.
 
     Attributes: last: of each value, the number of the node that takes it last. It is the length of the block for its
-        outputs, and -1 for one that nobody takes.
+        outputs, and -1 for one that nothing takes.
         in_place: the writes that may happen in place.
         copied: the reads whose window is copied, since it is overwritten before it is used last.
     """
@@ -164,7 +164,7 @@ def shares(window: Window, other: Window, base: TensorType) -> bool:
     """Return whether two windows of a base have a place in common."""
     if 0 in window.sizes or 0 in other.sizes:
         return False
-    memory: np.ndarray[Any, Any] = as_strided(np.empty(1, np.int8), (base.size,), (1,))  # nobody looks inside
+    memory: np.ndarray[Any, Any] = as_strided(np.empty(1, np.int8), (base.size,), (1,))  # nothing looks inside
     one, two = (as_strided(memory[each.offset :], each.sizes, each.strides) for each in (window, other))
     try:
         return np.shares_memory(one, two, max_work=100_000)  # type: ignore[arg-type]

@@ -99,7 +99,7 @@ def run_formula(
         operator, formula: which.
         given: by name, what it reads; "grad" or "grads[i]" are gradients.
         specs: shape and dtype of the inputs that it is for; for a list of tensors one entry, a list.
-        grads: shapes and dtypes of the outputs, where there are several.
+        grads: shapes and dtypes of the outputs, if there are several.
         recorded: whether from tensors.
     """
     values = {name: value for name, value in given.items() if not name.startswith("grads[")}
@@ -173,7 +173,7 @@ class VjpStep(Step):
     Arguments:
         step: that step.
         count: how many inputs it has.
-        arriving: the numbers of the outputs of which gradients are given.
+        arriving: the numbers of the outputs whose gradients are given.
         wanted: the numbers of the inputs whose gradients are computed.
     """
 

@@ -172,7 +172,7 @@ def parse(text: str, objects: list[Any] | None = None) -> Graph:
         The graph; it has no signature.
 
     Raises:
-        GraphError: for a text that is none of a graph, with the line.
+        GraphError: if the text is not that of a graph; the message has the line.
 
     Example:
         >>> import viewgrad as vg

@@ -51,7 +51,7 @@ def is_static(error: BaseException, inplace: bool) -> bool:
 
 
 def raising_kind(error: BaseException, operator: Operator) -> str | None:
-    """Return the kind of the node that tells whether an operator raises such an exception; None if there is none.
+    """Return the kind of the node that checks whether an operator raises such an exception; None if there is none.
 
     Floating-point errors and warnings have none: `numpy.errstate` and the filters of warnings decide on them, too.
     """

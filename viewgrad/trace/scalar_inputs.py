@@ -48,7 +48,7 @@ def check_numbers(graph: Graph, given: Sequence[Value]) -> None:
         given: the inputs that are Python's numbers.
 
     Raises:
-        TraceError: where one meets a narrower dtype than its own.
+        TraceError: if one meets a narrower dtype than its own.
     """
     if not given:
         return
@@ -73,7 +73,7 @@ def lower_numbers(graph: Graph) -> None:
     """Convert inputs that are numbers to tensors without dimensions.
 
     Raises:
-        TraceError: where one meets a narrower dtype than its own, which it would take.
+        TraceError: if one meets a narrower dtype than its own, which it would take.
     """
     given = [value for value in graph.inputs if isinstance(value.type, ScalarType)]
     check_numbers(graph, given)

@@ -62,7 +62,7 @@ class ResultSpec:
     Arguments:
         output: the number of the output that is its value.
         type: what it is.
-        input: the number of the input whose memory it shares, being that or a view of it; None where there is none.
+        input: the number of the input whose memory it shares, being that or a view of it; None if there is none.
         base: the number of the output that is the value of the tensor of which it is a view, where other results share
             its memory; None otherwise.
         steps: the view functions that take it from that input or base; none where it is itself.
@@ -83,7 +83,7 @@ class Signature:
 
     Arguments:
         arguments: the structure of the arguments `(args, kwargs)`, a tree of `func.tree`.
-        inputs: of each input, where it comes from.
+        inputs: for each input, where it comes from.
         result: the structure of the result.
         results: of each of its leaves, what it is.
         mutations: the inputs that are written to.

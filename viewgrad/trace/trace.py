@@ -40,7 +40,7 @@ class Record:
 
     Arguments:
         graph: what was done.
-        result: what the function has returned, with its history, as ever.
+        result: what the function has returned, with its history, as usual.
     """
 
     graph: Graph
@@ -52,7 +52,7 @@ def trace(
 ) -> Graph:
     """The graph of a function, from one run of it.
 
-    The function runs as ever: what it writes to is written to. The graph is that of this run. It holds for arguments of
+    The function runs as usual: what it writes to is written to. The graph is valid for arguments of
     the same shapes and dtypes, of which the same require grad and share memory. Python's control flow is unrolled; the
     values that steered it are guards, which each run of the graph checks. Tensors that the function finds elsewhere are
     inputs, after those for its arguments. NumPy arrays and numbers found elsewhere are constants, as they were. What
@@ -105,7 +105,7 @@ def record(
     numbers: str = "fixed",
     limit: int | None = None,
 ) -> Record:
-    """Run a function as ever, and record what it does; see `trace`.
+    """Run a function as usual, and record what it does; see `trace`.
 
     Arguments:
         f: the function.
@@ -304,7 +304,7 @@ class Binder:
         return results
 
     def _is_from_outside(self, root: Tensor) -> bool:
-        """Return whether a tensor, of which views are arguments, is none."""
+        """Return whether a tensor is not an argument although views of it are."""
         memory = self.tracer.memories.find(root._array)
         return memory is not None and memory.root is not None
 

@@ -293,7 +293,7 @@ def _of_operator(node: Node) -> str | None:
 
 
 def _inferred(node: Node) -> Any:
-    """Dtype and shape of each output, or what is wrong; None where that is not known beforehand."""
+    """Dtype and shape of each output, or what is wrong; None if that is not known beforehand."""
     kinds = [None if value is None else _kind(value) for value in node.inputs]
     if sum(kind.size for kind in kinds if kind is not None) > MOST:
         return None

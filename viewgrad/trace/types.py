@@ -36,7 +36,7 @@ class Type:
     requires_grad: bool = False
 
     def with_grad(self, requires_grad: bool) -> Type:
-        """This type with or without a gradient, where that makes a difference."""
+        """This type with or without a gradient, if that makes a difference."""
         return self
 
 
@@ -58,7 +58,7 @@ class TensorType(Type):
 
     @classmethod
     def of(cls, dtype: np.dtype[Any], shape: tuple[int, ...], requires_grad: bool = False) -> TensorType:
-        """The type, of which there is one object only: a graph of a million nodes has few types."""
+        """Return the type; equal types are one object, since a graph of a million nodes has few types."""
         key = (dtype, shape, requires_grad)
         found = cls.made.get(key)
         if found is None:
@@ -140,7 +140,7 @@ class Window(NamedTuple):
         sizes: the lengths of its dimensions.
         strides: the steps between neighbours, in elements; 0 in dimensions of length 1.
         offset: where it starts, in elements from the start of the base.
-        dtype: of its elements, where it is not that of the base (the real parts of complex numbers, say). Strides and
+        dtype: of its elements, if it is not that of the base (the real parts of complex numbers, say). Strides and
             offset then count in the smaller of the two.
     """
 

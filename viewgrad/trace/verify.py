@@ -20,7 +20,7 @@ def verify(graph: Graph) -> None:
         graph: the graph.
 
     Raises:
-        GraphError: where it is none; the message says which node is wrong, and how.
+        GraphError: if it is not well formed; the message names the node and the violation.
     """
     uses: dict[Value, int] = {}
     known = set(graph.inputs)

@@ -305,7 +305,7 @@ def _put(self: Tensor, index: tuple[Any, ...], value: Tensor, last: Array | None
 def last_writers(array: Array, index: tuple[Any, ...]) -> Array | None:
     """For each value assigned to `array[index]`, the number of the value that stays in its place.
 
-    None where no place is named twice, so that every value stays.
+    None if no place is named twice, so that every value stays.
     """
     if _reads_once(index):
         return None

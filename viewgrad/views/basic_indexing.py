@@ -155,7 +155,7 @@ def _is_row_of_its_own(self: Tensor, index: Any, value: Tensor) -> bool:
 
 
 def _refuse_swapped_rows() -> None:
-    """Raise where compiled code swaps rows of a tensor with a history, as NumPy's generators do in `shuffle`.
+    """Raise if compiled code swaps rows of a tensor with a history, as NumPy's generators do in `shuffle`.
 
     Rows are views, so that `x[i], x[j] = x[j], x[i]` repeats one, as it does in NumPy; for its own arrays `shuffle`
     goes another way. Here a row is about to be assigned that was overwritten since it was read. Where a program does

@@ -43,12 +43,12 @@ def index_view(self: Tensor, index: Any, node_class: type[IndexViewBackward]) ->
 
 
 def view_of_window(self: Tensor, array: Array, index: Any, node_class: type[IndexViewBackward]) -> Tensor:
-    """The view by a basic index of which `array` is the window."""
+    """Return the view by a basic index whose window is `array`."""
     source = self._array
     parent = self._view
     if current_mode() != GRAD or (parent is not None and type(parent) is not DifferentiableViewMeta):
         return make_view(self, array, index, None, node_class)
-    # What follows is what make_view does for the usual case.
+    # What follows is make_view, inlined for the usual case.
     storage = self._storage
     if storage is None:
         storage = storage_of(self)
@@ -64,7 +64,7 @@ def view_of_window(self: Tensor, array: Array, index: Any, node_class: type[Inde
         if view.index is None:
             return make_view(self, array, index, None, node_class)
         edge = parent.edge_of(self)
-        view.source_edge = parent.source_edge  # of which that is: another thread may write to the base meanwhile
+        view.source_edge = parent.source_edge  # its version: another thread may write to the base meanwhile
     out: Tensor = new(Tensor)
     out._array = array
     out._saved = None
@@ -141,7 +141,7 @@ def make_view(
             out._view = view = new(GeneralViewMeta)
         view.base = base = parent.base
         edge = parent.edge_of(source)
-        view.source_edge = parent.source_edge  # of which that is: another thread may write to the base meanwhile
+        view.source_edge = parent.source_edge  # its version: another thread may write to the base meanwhile
         view.placed = None
         view.view_fn = None
         view.index = None

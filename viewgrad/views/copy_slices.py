@@ -33,7 +33,7 @@ class CopyBackwards(Node):
 
     edge0: OptionalEdge
     edge1: OptionalEdge
-    like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the source, where they differ
+    like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the source, if they differ
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients of the old value and of the source."""
@@ -86,7 +86,7 @@ class CopySlices(Node):
                 return self._overwrite_number(grad, edges, run)
         else:
             window = take_window(np.asarray(grad), None, self.view_fn)
-            if window is None:  # the gradient is laid out so that the view is none
+            if window is None:  # the gradient is laid out so that the view would be a copy
                 whole, window = zeros_for(self.view_fn, self.layout)
                 whole[...] = grad
                 grad = whole
@@ -105,7 +105,7 @@ class CopySlices(Node):
         return (grad, *others)
 
     def _overwrite_number(self, grad: Any, edges: tuple[OptionalEdge, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
-        """Rewrite a single element, of which NumPy gives a number, and no window."""
+        """Rewrite a single element, for which NumPy returns a number and no window."""
         part = grad[self.index]
         kind = self.fn.kind
         grads = run(np.asarray(part) if kind == OVERWRITE else part, edges)
@@ -116,7 +116,7 @@ class CopySlices(Node):
         return (grad, *grads[1:])
 
     def apply_recorded(self, grad: Tensor, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """`apply` with tensors: the gradient is written to in place, and that is recorded in its turn."""
+        """`apply` with tensors: the gradient is written to in place, and that is recorded in turn."""
         grad = as_buffered(grad)
         window = take_window(grad, self.index, self.view_fn)
         if window is None:
@@ -151,7 +151,7 @@ class CopySlicesOfCopy(CopySlices):
     edge0: OptionalEdge
     edge1: OptionalEdge
     view_fn: ClassVar[None] = None  # type: ignore[misc]
-    like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the value, where they differ
+    like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the value, if they differ
 
     def name(self) -> str:
         """The name shown to the user."""
@@ -159,7 +159,7 @@ class CopySlicesOfCopy(CopySlices):
 
     @property
     def fn(self) -> Node:  # type: ignore[override]
-        """The wrapped node, made when somebody asks."""
+        """The wrapped node, made on first access."""
         node: CopyBackwards = new(CopyBackwards)
         node.edge0 = None
         node.edge1 = self.edge1

@@ -44,7 +44,7 @@ class Written:
 
     Attributes:
         surely: laid out as the base, with ones (in both parts, of complex numbers) where it was written for certain.
-        perhaps: the same, where it may have been.
+        perhaps: the same, if it may have been.
         seen: the number of the last step of the base's graph that is in these.
         begun: the window of a write of constants that was begun and may never have been finished.
     """
@@ -59,7 +59,7 @@ class Written:
         self.begun = None
 
     def learn(self, edge: OptionalEdge) -> None:
-        """Take in the recorded writes that a base's history consists of."""
+        """Mark the recorded writes in a base's history."""
         if edge is not None and edge.hooks is not None:
             finished_hooks(edge)  # raises, or waits for the end of another thread's write
         node = node_of(edge)
@@ -74,14 +74,14 @@ class Written:
         self.seen = max(self.seen, last)
 
     def give_up(self, base: Array) -> None:
-        """Take in a write that was begun, as one that nobody knows to have been made."""
+        """Mark a write that was begun as one that may have been made."""
         if self.begun is not None:
             windows = self.at(base, self.begun)
             _fill(self.may if windows is None else windows[1])
             self.begun = None
 
     def _take_in(self, node: Node | None, index: Any, view_fn: Any) -> None:
-        """Take in a write of which `node` is the step, None for that of `base[index] = value`."""
+        """Mark the write that `node` is the step of; None stands for `base[index] = value`."""
         must, may = (self._window(mask, index, view_fn) for mask in (self.must, self.may))
         if must is None or may is None:
             _fill(self.may)
@@ -100,7 +100,7 @@ class Written:
         return window if not window.size or np.may_share_memory(window, mask) else None
 
     def at(self, base: Array, window: Array) -> tuple[Array, Array] | None:
-        """The windows of both that lie where a window of the base does; None where that is not easily told."""
+        """The windows of both that lie where a window of the base does; None if that is not easily determined."""
         if not window.size:  # which may begin anywhere
             return np.empty_like(window), np.empty_like(window)
         strides = zip(base.shape, base.strides, self.must.strides, strict=True)
@@ -117,7 +117,7 @@ class Written:
         return must, may
 
     def mark(self, base: Array, window: Array, index: Any) -> bool:
-        """Take in a write to the places `index` of a window of the base; False where these are not easily told."""
+        """Mark a write to the places `index` of a window of the base; return False if they cannot be located."""
         windows = self.at(base, window)
         for mask in windows or ():
             _fill(mask, index)
@@ -135,7 +135,7 @@ def _fill(mask: Array, index: Any = ...) -> None:
 
 
 class MixedBackward(Node):
-    """The node of a view of which some elements have another history than the rest."""
+    """The node of a view some of whose elements have another history than the rest."""
 
     __slots__ = ("edge0", "edge1", "present")
 
@@ -166,7 +166,7 @@ class MixedBackward(Node):
 
 
 def mixed(own: OptionalEdge, present: OptionalEdge, chosen: Array) -> MixedBackward:
-    """The history of a view of which the elements that `chosen` says have the present one, the rest its own."""
+    """Return the history of a view whose `chosen` elements have the present history, and the rest its own."""
     node = numbered(MixedBackward)
     node.edge0, node.edge1, node.present = own, present, chosen
     return node
@@ -183,7 +183,7 @@ class DetachedHistory:
     """The history that a view has of its own, since that of its base has ended in place.
 
     Attributes:
-        view: what the view knows, of which this is a part; a view that was taken of it finds another's here.
+        view: the metadata that this belongs to; a view taken of the view finds the metadata of another here.
         edge: the edge to it.
         cut: where the base's history has ended.
         base_edge: the base's present history, where the view's edge has been made for that.
@@ -203,7 +203,7 @@ def _written(cut: DetachPoint, base: Tensor) -> Written:
 
 
 def written_since(cut: DetachPoint, base: Tensor, view: Any) -> Array | None:
-    """For each element of a view, whether it was written since its base's history ended; None where nobody can tell."""
+    """Return for each element of a view whether it was written since its base's history ended; None if ambiguous."""
     written = _written(cut, base)
     written.learn(base._edge)
     written.give_up(base._array)
@@ -253,7 +253,7 @@ def constant_written(tensor: Tensor, window: Array | None = None, index: Any = .
 
 
 def catch_up(tensor: Tensor) -> None:
-    """Take in what has been written before, ahead of a step that does not say what it writes to."""
+    """Mark earlier writes before a step that does not say what it writes to."""
     base = root_of(tensor)
     cut = cut_of(base)
     if cut is not None:

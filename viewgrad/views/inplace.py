@@ -2,7 +2,7 @@
 
                      memory                          history
 
-    check            refuses what cannot be written, or has no history that could be told
+    check            raises if the write is not allowed, or its history would be ambiguous
     begin                                            y -> (unfinished) -> old
     preserve, bump   saved windows that overlap are copied; version + 1
     write            the new values
@@ -13,7 +13,7 @@ The order is what makes a write safe. The history refuses to be differentiated b
 consistent again. So no exception, wherever it strikes, leaves a gradient that contradicts a value. See
 Note [Writes that are interrupted] in docs/notes/interruption.md.
 
-A small write takes 0.3 to 1.5 us, of which a call more would be 5 %. Therefore the protocol is a template, `PROTOCOL`.
+A small write takes 0.3 to 1.5 us; one more call would add 5 %. Therefore the protocol is a template, `PROTOCOL`.
 Each kind of write fills its steps in, and is compiled from the result.
 """
 

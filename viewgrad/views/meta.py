@@ -69,7 +69,7 @@ class DifferentiableViewMeta:
 
     Attributes:
         base: the tensor whose memory this is a window on; never itself a view.
-        index: the basic index that takes the view from the base, where one does.
+        index: the basic index that takes the view from the base, if one does.
         view_fn: the function that takes it where none does (None beside an index).
         creation: where the view was made.
         source_edge: the base's edge at the time when the view's edge was made. The view's history is current for as
@@ -190,7 +190,7 @@ class DifferentiableViewMeta:
         """The edge of a view from before the end of its base's history: by what was written since.
 
         Raises:
-            ViewInPlaceError: where it can't be told.
+            ViewInPlaceError: if it is ambiguous.
         """
         old, own = tensor._edge, self._own(tensor, cut)
         if own is not None and own is self.source_edge and base_edge is not None and own.base_edge is base_edge:
@@ -203,7 +203,7 @@ class DifferentiableViewMeta:
             raise ViewInPlaceError(
                 f"this view of shape {tensor.shape} has a history of its own, since it is a leaf, or its base was "
                 "detached in place by detach_() or requires_grad_(False); but the base was written to, before that or "
-                "since, and which history the view has now can't be told; take the view again, or use detach() instead"
+                "since, so the view's history is ambiguous; take the view again, or use detach() instead"
             )
         edge: OptionalEdge
         if own is not None and not written.any():  # nor has a view without elements been overwritten
@@ -223,7 +223,7 @@ class DifferentiableViewMeta:
         return edge
 
     def _own(self, tensor: Tensor, cut: DetachPoint) -> DetachedHistory | None:
-        """The history that the view had when its base's ended; None where that can't be told any more."""
+        """The history that the view had when its base's ended; None if that cannot be determined any more."""
         source_edge, old, last = self.source_edge, tensor._edge, cut.edge
         if isinstance(source_edge, DetachedHistory):
             if source_edge.view is not self:  # that of the view that this one was taken of
@@ -263,7 +263,7 @@ class GeneralViewMeta(DifferentiableViewMeta):
     """The metadata shared by all views, however they are taken and wherever they were made.
 
     Attributes:
-        placed: the function that takes the view by its geometry, once it was needed, where one does.
+        placed: the function that takes the view by its geometry, once it was needed, if one does.
     """
 
     __slots__ = ("creation", "overlaps_itself", "placed", "strided", "view_fn")
@@ -388,7 +388,7 @@ def move_retained(tensor: Tensor, old: Node | Edge, edge: OptionalEdge) -> None:
 def moved_hooks(tensor: Tensor, old: Node | Edge) -> NodeHooks | None:
     """Detach and return the `retain_grad` state kept with the old history of a tensor.
 
-    None where it has left nothing.
+    None if it has left nothing.
     """
     hooks = finished_hooks(old)
     if hooks is None:
@@ -413,9 +413,9 @@ def moved_hooks(tensor: Tensor, old: Node | Edge) -> NodeHooks | None:
 
 
 def let_follow(moved: NodeHooks) -> None:
-    """Make the histories of the views that follow anew, since their base has moved on; what they retain goes along."""
+    """Rebuild the histories of the views that follow, since their base has moved on; what they retain goes along."""
     for reference in list(moved.following.values()):
         view = reference()
         if view is not None:
-            with contextlib.suppress(ViewInPlaceError):  # of one whose history can't be told any more
+            with contextlib.suppress(ViewInPlaceError):  # of one whose history cannot be determined any more
                 current_edge(view)

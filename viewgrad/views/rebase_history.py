@@ -40,7 +40,7 @@ __all__ = ["abandon_write", "begin_copy", "begin_write", "finish_write", "keep_o
 
 
 class InterruptedWrite(Node):
-    """The node of a write that an error has ended: what it has left has no derivative that could be told."""
+    """The node of a write that an error interrupted: the value that it left has no derivative."""
 
     __slots__ = ("edge", "writer")
 
@@ -54,8 +54,8 @@ class InterruptedWrite(Node):
         """Raise, unless what was left has been overwritten since, and no gradient comes here."""
         if np.any(grad._array if isinstance(grad, Tensor) else grad):
             raise InterruptedWriteError(
-                f"{self.writer} raised an error when it had begun to write, so that the value that it has left has no "
-                "derivative; compute the tensor anew, or overwrite what was written by values that are well-defined"
+                f"{self.writer} failed during an in-place write, so the result has no gradient; recompute the "
+                "tensor, or overwrite the part that was being written"
             )
         return (None,) * len(edges)
 
@@ -78,8 +78,8 @@ def begin_write(tensor: Tensor, node: Node, own: OptionalEdge) -> tuple[Node, Op
         The node that is at the end of the history now, and the edge that was there before.
 
     Raises:
-        InterruptedWriteError: where an earlier write was never finished.
-        ConcurrentWriteError: where another thread has written to the tensor in the meantime.
+        InterruptedWriteError: if an earlier write was never finished.
+        ConcurrentWriteError: if another thread has written to the tensor in the meantime.
     """
     view = tensor._view
     if view is None:
@@ -124,7 +124,7 @@ def begin_copy(base: Tensor, index: Any, edge: OptionalEdge, like: Like | None) 
         base: a tensor that is no view.
         index: a basic index.
         edge: None for a value without history.
-        like: shape and dtype of the value, where they differ from those of what it is written to.
+        like: shape and dtype of the value, if they differ from those of what it is written to.
     """
     node = CopySlicesOfCopy()
     node.edge1 = edge
@@ -158,7 +158,7 @@ def finish_write(tensor: Tensor, head: Node, old: OptionalEdge) -> None:
 
 
 def abandon_write(tensor: Tensor, head: Node, old: OptionalEdge, error: BaseException, writer: str) -> None:
-    """After an exception: let the history be the old one, where nothing was written, and one that refuses elsewhere.
+    """After an exception: let the history be the old one, if nothing was written, and one that refuses elsewhere.
 
     Arguments:
         tensor: what was to be written to.

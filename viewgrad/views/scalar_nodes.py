@@ -6,7 +6,7 @@ the nodes of `+`, `-`, `*`, `/`, `-x`, `exp` and `log` on scalars share two clas
 *form* of their formulas, which the engine knows: see `autograd/scalar_engine.py`. All else they have from the class of
 the operator's other nodes. See Note [The gradients of scalars] in docs/notes/scalars.md.
 
-Most scalars are intermediate results: nobody holds their nodes but that of the next operator. Where a graph is large,
+Most scalars are intermediate results: nothing holds their nodes but that of the next operator. Where a graph is large,
 nodes of two scalars take such nodes in; see Note [Nodes that are taken in] there.
 """
 
@@ -68,7 +68,7 @@ class ScalarRule:
     Arguments:
         form: the form of its formulas.
         node_class: the class of its nodes on arrays, which has the formulas.
-        steps: the rules of two operators, the outer one first, where this is what both together do.
+        steps: the rules of two operators, the outer one first, if this is what both together do.
         joined: this one joined to rules that come before it, None for those that it cannot be joined to.
     """
 
@@ -78,7 +78,7 @@ class ScalarRule:
     joined: dict[ScalarRule, ScalarRule | None] = attrs.Factory(dict)
 
     def after(self, inner: ScalarRule) -> ScalarRule | None:
-        """The rule of this operator applied to the result of another one; None where no form says what both do."""
+        """The rule of this operator applied to the result of another one; None if no form says what both do."""
         form = JOINED.get((self.form, inner.form))
         found = None if form is None else ScalarRule(form, self.node_class, (self, inner))
         return self.joined.setdefault(inner, found)
@@ -146,7 +146,7 @@ class ScalarOfOne(ScalarNode):
 
 
 # What a node has in the place of an edge to nodes that it has taken in: where these lead to; their rule, None for a
-# read alone; the number that one of them has saved; and the index and the layout of a read, None where there is none.
+# read alone; the number that one of them has saved; and the index and the layout of a read, None if there is none.
 Taken = tuple[OptionalEdge, "ScalarRule | None", Any, Any, "Layout | None"]
 
 
@@ -302,7 +302,7 @@ def _beyond(node: Any, following: int) -> tuple[Taken | None, int]:
 
 
 def _number(node: Any) -> Any:
-    """The number that the node of an operator on one number has saved; None where that is a change of sign."""
+    """The number that the node of an operator on one number has saved; None if that is a change of sign."""
     form = node.rule.form
     if form == NEGATIVE:
         return None

@@ -233,7 +233,7 @@ def lies_in_pairs(array: np.ndarray[Any, Any]) -> bool:
 
 
 def chained(steps: tuple[ViewFunction, ...], step: ViewFunction, base: np.ndarray[Any, Any]) -> ViewFunction:
-    """One view function after others, in as few steps as can be told at once.
+    """One view function after others, in as few steps as can be determined at once.
 
     So a tensor that is transposed, or given another shape, again and again is not one of ever more steps.
 

@@ -42,7 +42,7 @@ class ViewBackward(Node):
 
     Attributes:
         layout: of the gradient of what it was taken from.
-        index: the basic index that takes the view from that, where one does.
+        index: the basic index that takes the view from that, if one does.
         view_fn: the function that takes it where none does.
         overlaps: whether elements of the view share places in memory, so that their gradients add up.
     """
@@ -59,7 +59,7 @@ class ViewBackward(Node):
     overlaps: bool
 
     def window(self, accumulator: Any) -> Any:
-        """The view's window of an accumulator, an array or a tensor; None where its layout allows none."""
+        """The view's window of an accumulator, an array or a tensor; None if its layout allows none."""
         return take_window(accumulator, self.index, self.view_fn)
 
     def add_to(self, accumulator: Array, grad: Any) -> None:
@@ -113,7 +113,7 @@ class ViewBackward(Node):
 def take_window(buffer: Any, index: Any, view_fn: ViewFunction | None) -> Any:
     """The window of `buffer`, an array or a tensor, that `index` or `view_fn` takes.
 
-    None where `view_fn` copies, because it reshapes and the buffer is laid out otherwise than what the view was taken
+    None if `view_fn` copies, because it reshapes and the buffer is laid out otherwise than what the view was taken
     from: what is written to a copy would be lost.
     """
     if view_fn is None:
@@ -132,7 +132,7 @@ def _is_window(window: Any, buffer: Any) -> bool:
 
 
 def zeros_for(view_fn: Any, layout: Layout) -> tuple[Array, Array]:
-    """Zeros of which `view_fn` takes a window, as it did of what the view was taken from; and that window."""
+    """Return zeros, and the window that `view_fn` takes of them, as it did of what the view was taken from."""
     shape, dtype, _ = layout
     for order in itertools.permutations(range(len(shape))):
         zeros = np.zeros([shape[dim] for dim in order], dtype).transpose(np.argsort(order))

@@ -260,7 +260,7 @@ def view(self: Tensor, *shape: Any) -> Tensor:
     """The elements in row order in another shape, as a view.
 
     Raises:
-        ValueError: where the memory layout allows no such view.
+        ValueError: if the memory layout allows no such view.
     """
     self = as_buffered(self)
     array = self._array.reshape(flat_sizes(shape))

@@ -23,7 +23,7 @@ ndarray: Final = np.ndarray
 
 
 def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, overwritten: bool = False) -> bool:
-    """Refuse an in-place write that cannot be made, or whose history cannot be told.
+    """Refuse an in-place write that is not allowed, or whose history would be ambiguous.
 
     Arguments:
         tensor: what is to be written to; its edge must be current.
@@ -32,7 +32,7 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
         overwritten: whether nothing that is written depends on the value before.
 
     Returns:
-        Whether `constant_written` is to be told once the write is made.
+        Whether to call `constant_written` after the write.
     """
     view = tensor._view
     if type(tensor._array) is not ndarray:

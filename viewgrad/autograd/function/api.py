@@ -1,7 +1,7 @@
 """`Function`: differentiable steps that the user writes, forward and backward.
 
 What `forward` does is not recorded. Its outputs become outputs of one node of the graph, whose `apply` calls the user's
-`backward`: on tensors, without recording in a first-order run, and recorded in its turn under `create_graph=True`. See
+`backward`: on tensors, without recording in a first-order run, and recorded in turn under `create_graph=True`. See
 Note [Custom functions] in docs/notes/custom_functions.md.
 """
 
@@ -142,7 +142,7 @@ class Function:
             What forward returns.
 
         Raises:
-            FunctionError: where forward breaks the contract. A dirty tensor is not returned, an input was written to
+            FunctionError: if forward breaks the contract. A dirty tensor is not returned, an input was written to
                 without having been marked dirty, or `FunctionCtx` refuses something.
         """
         separate = cls.setup_context is not Function.setup_context

@@ -106,7 +106,7 @@ def _step_text(step: Any) -> str:
     return f".{type(step).__name__}" if text is None else text(step)
 
 
-# By name, since the view functions are nobody else's business.
+# By name: view functions are private to the views.
 STEPS: dict[str, Callable[[Any], str]] = {
     "Permuted": lambda step: f".transpose{step.order}",
     "Reshaped": lambda step: f".reshape{step.shape}",

@@ -23,7 +23,7 @@ class Write:
         edge: the edge to the history as it is with the write.
         step: the node of the operator that wrote.
         window: what it wrote to, as an expression.
-        before: the edge to the history before the write; None where that does not count any longer, or there was none.
+        before: the edge to the history before the write; None if that does not count any longer, or there was none.
     """
 
     edge: OptionalEdge

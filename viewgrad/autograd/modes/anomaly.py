@@ -1,6 +1,6 @@
 """Anomaly detection: nodes remember where they were made, and a run that fails, or makes a NaN, says so.
 
-While it is on, the graph is run by `AnomalyTask`, the plain engine with a look at every gradient.
+While it is on, the graph is run by `AnomalyTask`, the plain engine with a check of every gradient.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Forward mode: dual tensors, which carry a tangent beside their value through every operator.
 
-What a program computes from dual tensors inside a `dual_level` is dual in its turn, in-place writes through views
+What a program computes from dual tensors inside a `dual_level` is dual in turn, in-place writes through views
 included. The tangent of the result is the derivative of the program in the direction of the tangents put in. That is a
 product of the Jacobian with a vector. It costs a constant factor of the program.
 """
@@ -31,7 +31,7 @@ class UnpackedDualTensor(NamedTuple):
 
     Arguments:
         primal: the value.
-        tangent: how it changes; None where it doesn't.
+        tangent: how it changes; None if it doesn't.
     """
 
     primal: Tensor
@@ -99,10 +99,10 @@ def exit_dual_level(level: DualLevel | None = None) -> None:
     """Leave a level; all tangents made in it are dropped.
 
     Arguments:
-        level: which; the innermost where left out, and it can be no other.
+        level: which; the innermost if left out, and it can be no other.
 
     Raises:
-        ForwardModeError: where no level is open, or another one is the innermost.
+        ForwardModeError: if no level is open, or another one is the innermost.
     """
     innermost = LEVEL.get()
     if innermost is None or level not in (None, innermost):
@@ -128,7 +128,7 @@ def make_dual(tensor: Tensor, tangent: Tensor) -> Tensor:
         The dual tensor, a view of `tensor`.
 
     Raises:
-        ForwardModeError: where no level is open, or one of the two has a tangent at this level already.
+        ForwardModeError: if no level is open, or one of the two has a tangent at this level already.
         DifferentiabilityError: for an integer or bool tensor.
         GradientMismatchError: for a tangent of another shape or dtype.
     """

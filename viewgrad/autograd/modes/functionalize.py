@@ -45,9 +45,9 @@ class Place:
 
     Arguments:
         shape: of the tensor.
-        index: the basic index that takes the window in which the part lies, where one does.
+        index: the basic index that takes the window in which the part lies, if one does.
         view_fn: the function that takes it where none does.
-        items: the arrays of indices that pick the part from the window; None where it is the window.
+        items: the arrays of indices that pick the part from the window; None if it is the window.
         last: where these name a place more than once, for each value the number of the value that stays.
     """
 
@@ -171,7 +171,7 @@ def out_of_place(called: OperatorCall, run: Callable[[], Any]) -> Any:
     target: Tensor = called.args[0]
     if operator.inplace_declaration is None:
         value = operator.function(*called.args, **called.kwargs)
-    else:  # the row says of the variant that it is something else: that is done to a copy which nobody has seen
+    else:  # the row says of the variant that it is something else: that is done to a copy which no one has seen
         value = target.clone()
         with ModeSwitch(off=FUNCTIONAL):
             operator.inplace_function(value, *called.args[1:], **called.kwargs)
@@ -296,7 +296,7 @@ def _adopt(base: Tensor, new: Tensor, target: Tensor, write: Callable[[Array], N
 
     Arguments:
         base: the base of `target`, or that itself.
-        new: its new value, which nobody else holds.
+        new: its new value, which nothing else holds.
         target: what was to be written to.
         write: makes the write, to a window.
         recorded: whether the history changes too.

@@ -81,7 +81,7 @@ class Computation:
 
     @classmethod
     def of(cls, operator: Operator, given: Mapping[str, Any], level: DualLevel) -> Computation | None:
-        """The computation of a call, or None where no input has a tangent."""
+        """The computation of a call, or None if no input has a tangent."""
         tangents: dict[str, Any] = {}
         for name in operator.differentiable:
             value = given.get(name)

@@ -70,7 +70,7 @@ class profile:
 
     `print(p)` shows two tables, `p.operators` and `p.lines` are their rows, and `p.save_trace(path)` writes a file for
     https://ui.perfetto.dev. Times are those of the calls themselves, without what the profile adds to each. A backward
-    step counts for the operator and the line that made it, where that was inside the profile. Compiled functions count
+    step counts for the operator and the line that made it, if that was inside the profile. Compiled functions count
     as one call. Backward passes under `detect_anomaly()` or `plain_engine()` are not timed.
 
     Arguments:

@@ -106,7 +106,7 @@ class save_on_disk(saved_tensors_hooks):
     """Keep the values that are saved for backward in files, each until its node lets go of it.
 
     Arguments:
-        dir: the directory for the files, made where it does not exist; the system's for temporary files where left out.
+        dir: the directory for the files, made where it does not exist; the system's for temporary files if left out.
 
     Example:
         >>> import viewgrad as vg

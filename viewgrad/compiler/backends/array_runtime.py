@@ -88,18 +88,18 @@ def _as_integer(a: Any) -> Array:
 
 
 def _wrapped(a: Any) -> Any:
-    """Arrays of integers wrap around by themselves."""
+    """Wrap a Python integer to 64 bits; integer arrays wrap around in NumPy."""
     return wrapped(a) if type(a) is int else a
 
 
 def _place(a: Any, extent: int) -> Array:
-    """Return indices counted from the first element; -1 where they are out of range."""
+    """Return indices counted from the first element; -1 if they are out of range."""
     counted = np.where(a < 0, a + extent, a)
     return np.where((counted >= 0) & (counted < extent), counted, -1)
 
 
 def places_at(offset: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """The numbers of the elements of windows, of which some dimensions may be moved."""
+    """Return the flat positions of the elements of a window whose offset may be an array."""
     found = np.asarray(offset)
     for dim, (n, stride) in enumerate(zip(sizes, strides)):
         if stride:

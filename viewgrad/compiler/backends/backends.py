@@ -52,7 +52,7 @@ class Executor(Protocol):
         """The function `kernel` of a source."""
 
     def buffer(self, array: Array, as_array: bool) -> Any:
-        """A buffer with the elements of an array, which nobody else holds and is taken over.
+        """A buffer with the elements of an array, which nothing else holds and is taken over.
 
         Arguments:
             array: the array.
@@ -82,7 +82,7 @@ class PythonExecutor:
         return functools.partial(write_vectors, careful=self.careful)
 
     def carved(self, programs: Sequence[Program]) -> Set[str]:
-        """The names of the bases of which windows are taken, where their memory is worth to be kept."""
+        """Return the names of the bases that windows are taken of, if their memory is worth keeping."""
         return {
             name for program in programs for name in array_bases(program) if program.bases[name].size >= arena.LEAST
         }
@@ -205,7 +205,7 @@ def chosen_executor(name: str | None) -> Executor:
 
 
 def careful_executor(executor: Executor) -> Executor | None:
-    """One that gives inf and nan where this one raises; None where it does not raise there."""
+    """One that gives inf and nan where this one raises; None if it does not raise there."""
     return PythonExecutor(careful=True) if isinstance(executor, PythonExecutor) and not executor.careful else None
 
 

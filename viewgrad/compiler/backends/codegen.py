@@ -69,7 +69,7 @@ class Kernel:
         functions: what it calls besides the functions of numbers, by name.
         dtypes: of the elements of each parameter.
         scratch: how many elements its own buffers have, which are parts of the last parameter; 0 where it has none.
-        quiet: whether it computes derivatives, or numbers that mean nothing, of which NumPy is not to complain.
+        quiet: whether NumPy's floating-point warnings are suppressed: in derivatives, and for unused numbers.
     """
 
     source: str
@@ -168,7 +168,7 @@ class CodeWriter(abc.ABC):
         )
 
     def _parts(self, parameters: list[str]) -> list[str]:
-        """The lines that take buffers from the arrays of which they are parts, which become the parameters."""
+        """Return the lines that take buffers from the arrays that they are parts of, which become the parameters."""
         lines = []
         for name in list(parameters):
             arena = self.arenas.get(name)

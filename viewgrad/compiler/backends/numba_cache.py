@@ -45,7 +45,7 @@ def native_function(kernel: Kernel) -> Callable[..., int]:
     """The function of a source, compiled for arrays of the dtypes of its parameters.
 
     Raises:
-        KernelError: where it cannot be compiled.
+        KernelError: if it cannot be compiled.
     """
     dtypes = tuple([kernel.dtypes[name] for name in kernel.parameters])
     lines = kernel.source.count("\n")
@@ -96,7 +96,7 @@ def _deep() -> Iterator[None]:
 
 
 def _written(source: str) -> Path | None:
-    """The file that a source is kept in, beside which Numba keeps what it makes of it; None where there is no place."""
+    """The file that a source is kept in, beside which Numba keeps what it makes of it; None if there is no place."""
     folder = _folder()
     if folder is None or not _is_own(folder):
         return None

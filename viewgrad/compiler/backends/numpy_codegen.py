@@ -50,7 +50,7 @@ INTO: Final[dict[str, str]] = {
     "{0} + {1}": "np_add", "{0} * {1}": "np_multiply", "{0} - {1}": "np_subtract", "{0} / {1}": "np_divide",
     "-{0}": "np_negative", "exp({0})": "np_exp", "log({0})": "np_log", "tanh({0})": "np_tanh", "sqrt({0})": "np_sqrt",
 }
-WORTH_A_BUFFER: Final = 512  # elements; less memory costs nothing to take anew
+WORTH_A_BUFFER: Final = 512  # elements; less memory costs nothing to take again
 
 
 
@@ -123,7 +123,7 @@ class NumpyWriter(CodeWriter):
         return [f"{step.name} = {step.tape}[{start}:{stop}]{shaped}"]
 
     def _over_an_operand(self, block: Block, step: Compute) -> list[str] | None:
-        """The lines that compute a value over an operand that nobody else needs; None where there is none.
+        """The lines that compute a value over an operand that nothing else needs; None if there is none.
 
         Fresh memory for large arrays costs more than the arithmetic.
         """
@@ -148,7 +148,7 @@ class NumpyWriter(CodeWriter):
         return None
 
     def _into_a_buffer(self, step: Compute) -> list[str] | None:
-        """The line that computes a value of a loop into memory that each iteration uses anew; None where it cannot."""
+        """The line that computes a value of a loop into memory that each iteration reuses; None if it cannot."""
         identity = tuple(range(len(step.sizes)))
         function = INTO.get(step.expression)
         sizes = [n.value or 0 for n in step.sizes]
@@ -162,7 +162,7 @@ class NumpyWriter(CodeWriter):
         return [f"{step.name} = {function}({', '.join(values)}, {buffer})"]
 
     def _scratch(self, name: str, size: int, shape: Sequence[int] = ()) -> str:
-        """The name of a buffer that each run of the source uses anew."""
+        """The name of a buffer that each run of the source reuses."""
         shaped = f".reshape({', '.join(map(str, shape))})" if len(shape) > 1 else ""
         start, self.scratch = self.scratch, self.scratch + size
         self.fixed[f"{SCRATCH}[{start}:{self.scratch}]{shaped}"] = name
@@ -312,7 +312,7 @@ class NumpyWriter(CodeWriter):
         return expression
 
     def _product(self, step: Compute) -> str | None:
-        """A sum of products as a product of matrices, where it is one."""
+        """A sum of products as a product of matrices, if it is one."""
         if len(step.summed) != 1 or -1 in step.out:
             return None
         (k,) = step.summed

@@ -59,7 +59,7 @@ class RunWriter(NumpyWriter):
         self.done: set[Write] = set()  # what is written where it is computed
         self._spreads: dict[Step, Spread | None] = {}
         self._buffers_of: dict[Step, str] = {}  # of values that are spread
-        self._between: dict[str, str] = {}  # what lies between the rows in a buffer, where that was set
+        self._between: dict[str, str] = {}  # what lies between the rows in a buffer, if that was set
 
     def _lines_of(self, block: Block, step: Step) -> list[str]:
         lines: list[str] | None = None
@@ -84,7 +84,7 @@ class RunWriter(NumpyWriter):
         return lines
 
     def _target(self, step: Step) -> Write | None:
-        """The write of a value that nobody else needs, at once after it was computed; None for others."""
+        """The write of a value that nothing else needs, at once after it was computed; None for others."""
         identity = tuple(range(len(step.sizes)))
         users = self.users.get(step, [])
         if type(step) is not Compute or step.expression not in INTO or step.out != identity or not step.sizes:
@@ -256,7 +256,7 @@ class Spread:
         ]
 
     def _shaped(self, buffer: str, depth: int) -> str:
-        """The buffer with some dimensions, of which the last takes what is left."""
+        """Return the buffer reshaped; the last dimension takes the rest."""
         lengths = [outer // inner for outer, inner in itertools.pairwise(self.strides[:depth])]
         rest = self.strides[depth - 1]
         shape = [self.sizes[0], *lengths, *([rest] if rest > 1 else [])]

@@ -1,4 +1,4 @@
-"""The functions that the source of programs calls, for numbers; with Numba they are compiled as well."""
+"""The runtime of scalar programs: functions of numbers that generated source calls; Numba compiles them too."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MATH: Final = {
         "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "copysign", "inf", "nan", "erf", "erfc", "lgamma",
     )
 }
-BLOCK: Final = 128  # so many numbers are summed up by eight running sums, as NumPy does it
-# What NumPy makes integers of that are none, which is another on other processors.
+BLOCK: Final = 128  # numbers summed by eight running sums, as in NumPy
+# The integers that NumPy converts NaN and infinities to, which depend on the processor.
 with np.errstate(invalid="ignore"):
     OF_NAN, OF_GREAT, OF_SMALL = np.array([np.nan, np.inf, -np.inf]).astype(np.int64)
 
@@ -268,5 +268,5 @@ FUNCTIONS: Final = (
     nonzero_or_one, finite_or_zero, isfinite, flowing, log_of_sum, exp_share, tie_hit, over_square, power_slope,
     power_log, block_sum, pairwise_sum,
 )
-# Those that do something else where integers have 64 bits by themselves.
+# Replacements for backends whose integers have 64 bits.
 NATIVE: Final = {"wrapped": unchanged}

@@ -83,7 +83,7 @@ class Batched:
         batch: the arguments with a leading axis, by name or position; True for all tensors and arrays.
 
     Raises:
-        ValueError: where `batch` names no argument.
+        ValueError: if `batch` names no argument.
     """
 
     def __init__(self, compiled: ExampleFunction, batch: int | str | Sequence[int | str]) -> None:
@@ -309,7 +309,7 @@ def _ran(
     """The results of a program for each example, and what their gradients need.
 
     Returns:
-        None where a value was another than when the program was recorded.
+        None if a value was another than when the program was recorded.
     """
     outputs = [np.empty((count, *shape), dtype) for shape, dtype in program.result_types]
     runs: list[Any] = [None] * (count if program.wanted else 0)

@@ -212,7 +212,7 @@ def traced_run(
                 guard_exceptions(tracer.graph)
             except TraceError as error:
                 tracer.refusal = error
-            except ViewInPlaceError as error:  # a result whose history can't be told, as whoever looks at it finds out
+            except ViewInPlaceError as error:  # a result with an ambiguous history: using it raises
                 tracer.refusal = TraceError(error.message)
     if tracer.refusal is not None:
         containers.give_back()
@@ -235,7 +235,7 @@ def quietly(method: C) -> C:
 
 
 class QuietTracer(Tracer):
-    """A tracer that gives up where another raises, so that the run goes on as if nobody watched.
+    """A tracer that gives up where another raises, so that the run goes on as if no one watched.
 
     Attributes:
         refusal: why it has given up; None as long as it has not.
@@ -289,7 +289,7 @@ class QuietTracer(Tracer):
             self._masks[id(array)] = (array, mask[1])
 
     def pattern(self, items: tuple[Any, ...]) -> Any:
-        """An index, of which the integers that are computed are inputs, and need not be what they were; masks must."""
+        """Handle an index: computed integers in it are inputs and may change; masks must not."""
         for item in items:
             if id(item) in self._masks:
                 self.kept(item)
@@ -338,7 +338,7 @@ class QuietTracer(Tracer):
 
     @quietly
     def asked(self, tensor: Tensor, what: str) -> None:
-        """Something is told that a compiled run would not tell again."""
+        """Note an observable effect that a compiled run would not repeat."""
         self.refuse(f"asking a tensor for {what}, which is another in each run,")
 
     def node(self, kind: str, inputs: Any, attributes: Any, types: Any, location: int | None = None) -> Node:

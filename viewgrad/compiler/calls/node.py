@@ -132,7 +132,7 @@ def called(
         arrays: its results.
         run: what its gradient needs.
         tensors: its inputs.
-        node: the step, where it is to be of another class.
+        node: the step, if it is to be of another class.
     """
     outputs = [from_array(array) for array in arrays]
     if not program.wanted:

@@ -1,8 +1,8 @@
 """Guards on captured state: variables of enclosing functions and of modules, classes, defaults.
 
 A recorded run holds what was found there. So before it is used again, all of it is compared with what it was. Numbers,
-strings and arrays are compared by value, functions by identity and by what they see in their turn. Tensors are looked
-up anew.
+strings and arrays are compared by value, functions by identity and by what they see in turn. Tensors are looked
+up again.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from .closure_walk import ATTRIBUTE, CELL, FIXED, ITEM, MOST, SIMPLE, Attributes
 __all__ = ["ClosureGuard", "random_state"]
 
 COPIED: Final = (set, deque, bytearray, array.array)  # which are compared with a copy
-COUNTED: Final = (list,)  # of which the length is compared
-KEYED: Final = (dict, types.MappingProxyType)  # of which the keys are compared
+COUNTED: Final = (list,)  # compared by length
+KEYED: Final = (dict, types.MappingProxyType)  # compared by keys
 INPUTS: Final = (Tensor, np.ndarray, np.generic, float)  # what inputs of programs may be
 FREE: Final = object()  # what is kept of inputs, which are not compared
 
@@ -120,7 +120,7 @@ class ClosureGuard:
         return not self.contents or all(_same(kept, value) for kept, value in self.contents)
 
     def _equal(self) -> bool:
-        """Return whether all is as it was, found by looking everything up anew."""
+        """Return whether all is as it was, found by looking everything up again."""
         now: list[Seen] = []
         for found in things_seen(self.function, self.arguments):
             number = len(now)

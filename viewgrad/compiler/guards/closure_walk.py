@@ -47,7 +47,7 @@ VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.values()), type({}.it
 ORDERED: Final = OrderedDict[Any, Any]()
 ODD_VIEWS: Final[tuple[type, ...]] = (type(ORDERED.keys()), type(ORDERED.values()), type(ORDERED.items()))
 DISPATCHERS: Final = (type(np.mean),)  # NumPy's functions
-# Objects in C, bound methods of which read nothing but what is inspected of them.
+# Types in C whose bound methods read nothing but what is inspected.
 INSPECTED: Final = (
     str, bytes, bytearray, int, float, complex, list, tuple, dict, set, frozenset, deque, range, slice, memoryview,
     array.array, np.ndarray, np.generic, types.MappingProxyType, type, np.random.Generator, np.random.RandomState,
@@ -78,8 +78,8 @@ ASKING: Final = frozenset({"is_leaf", "grad_fn", "_version", "retains_grad", "ou
 OF_MODULES: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")  # instructions that look names up there
 
 
-# How a thing is looked up again: in a dict, in a cell, in a sequence, as an attribute, or not at all.
-# Or it is what a call gives.
+# How a value is looked up again: in a dict, a cell or a sequence, as an attribute, or never.
+# Or by a call.
 ITEM, CELL, PLACE, ATTRIBUTE, FIXED, CALLED = range(6)
 
 
@@ -88,7 +88,7 @@ class Hidden(str):
 
 
 class Attributes:
-    """The attributes of a module, a class or a function, of which the names that the code mentions are looked up.
+    """The attributes of a module, class or function that the code mentions.
 
     Arguments:
         content: the attributes.
@@ -175,7 +175,7 @@ def things_seen(function: Callable[..., Any], arguments: Sequence[Any]) -> Itera
 
 
 def user_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the user's own function, of which an adopted one, for example, is made."""
+    """Return the user's function behind a wrapper, such as an adopted function."""
     while type(function).__module__.startswith("viewgrad.") and "__wrapped__" in getattr(function, "__dict__", ()):
         function = function.__wrapped__  # type: ignore[attr-defined]
     return function
@@ -318,7 +318,7 @@ class Walk:
         self.add(Seen("decimal.getcontext()", decimal_context(None), CALLED, decimal_context))
 
     def _container(self, path: str, value: Any) -> bool:
-        """Look at what is in a container; whether that is what a thing is."""
+        """Inspect the items of a container; return whether they determine its value."""
         if isinstance(value, (dict, types.MappingProxyType)):
             items = list(value.items())
             self.add(*(Seen(f"{path}[{key!r}]", inner, ITEM, value, key) for key, inner in items))

@@ -1,7 +1,7 @@
 """Reads of state outside the program, which may change between runs: files, clocks, folders, other processes.
 
 A recorded run would hold fixed what it has read there. So a function that reads it is not compiled. What loggers,
-warnings and imports read besides is none of the program's.
+warnings and imports read besides is not part of the program.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _is_of_program(frame: FrameType | None) -> bool:
     return True
 
 
-# Functions, where they are, and what they do.
+# Functions: where each is, and what it does.
 NAMED: Final = [
     *[(time, name, "reading a clock") for name in CLOCKS.split()],
     *[(os, name, "asking the system for files and folders") for name in FILES.split()],

@@ -136,7 +136,7 @@ def _found_in(module: types.ModuleType, path: str) -> Any:
 def why_impure(value: Any) -> str | None:
     """Return what a function or class of the standard library reads besides its arguments; None if nothing.
 
-    Clocks, files and others that are noticed when they are read are none of these.
+    Clocks, files and others that are noticed when read are not included.
     """
     if id(value) in OUTSIDE or "<locals>" in getattr(value, "__qualname__", ""):
         return None

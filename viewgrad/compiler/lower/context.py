@@ -353,7 +353,7 @@ class LoweringContext:
         self, memory: Memory, places: np.ndarray[Any, Any], value: TracedValue | float, labels: Shape,
         unrecorded: bool = False,
     ) -> None:
-        """Emit the write of a value to the elements at some places, none of which occurs twice."""
+        """Emit the write of a value to the elements at distinct positions."""
         self.stream.scatter(memory.base, places, memory.offset, value, labels, self.location, unrecorded)
 
     def check(self, value: TracedValue, expected: Any) -> None:

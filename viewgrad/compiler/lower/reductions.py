@@ -20,7 +20,7 @@ __all__ = ["REDUCTIONS", "options_of", "reduced_dims"]
 
 FLOATS: Final = frozenset({FLOAT})
 LONGEST: Final = 5000  # a running sum or product of so many is written down as a loop
-FEW: Final = 4096  # elements of which it is kept which ones are an extremum
+FEW: Final = 4096  # for so many elements it is kept which of them are an extremum
 
 
 def _sum(of: LoweringContext, node: Node) -> bool:

@@ -71,7 +71,7 @@ class _Touches:
     Attributes:
         zero_reads: the steps that read nothing but zeros.
         first_adds: those that add to nothing but zeros.
-        needless: those that write what nobody looks at.
+        needless: those that write what nothing looks at.
     """
 
     def __init__(

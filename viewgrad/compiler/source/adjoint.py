@@ -633,7 +633,7 @@ class Analysis:
         reverse = self.reverses.get(id(stmt), [])
         if not back:
             return [*pops, *reverse]
-        # Operands are read as they were: an array that is bound anew from itself must be found again first.
+        # Operands are read as they were: an array that is rebound from itself must be found again first.
         names = set(assigned(stmt))
         reads = {each.name for inner in statements(reverse) for expr in expressions_of(inner) for each in nodes(expr)
                  if isinstance(each, Var)}

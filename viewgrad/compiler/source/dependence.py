@@ -40,7 +40,7 @@ class Access:
 
 
 def affine(expr: Any, is_fixed: Callable[[str], bool], meaning: Callable[[Any], Any] | None = None) -> Affine | None:
-    """An integer expression as an affine one; None if it is none.
+    """Return an integer expression in affine form; None if it is not affine.
 
     Arguments:
         expr: the expression.
@@ -172,7 +172,7 @@ def _dims(index: Sequence[Any]) -> list[Any]:
 def has_solution(equalities: Sequence[Affine], inequalities: Sequence[Affine]) -> bool:
     """Whether there may be integers with `e == 0` for all equalities and `e >= 0` for all inequalities.
 
-    It may say yes where there are none.
+    May return True although there are none (conservative).
     """
     system = [dict(each) for each in inequalities]
     equal = [dict(each) for each in equalities]

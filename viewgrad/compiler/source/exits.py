@@ -110,7 +110,7 @@ class _Writer:
         return found, jumps, False
 
     def branch(self, stmt: ast.If, rest: Stmts, loop: int | None) -> tuple[ast.stmt, frozenset[str], bool] | None:
-        """A branch of which a side always jumps, with what follows in its other side; None for other branches."""
+        """Return a branch that jumps on one side, with what follows it moved into the other side; None for others."""
         then, in_then, then_always = self.block(stmt.body, loop)
         other, in_other, other_always = self.block(stmt.orelse, loop)
         if then_always and other_always:

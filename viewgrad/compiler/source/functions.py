@@ -48,7 +48,7 @@ def tree_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
     if not fitting:
         raise Refused(f"the source of {function.__qualname__} is not available")
     if len(fitting) > 1 and len({ast.dump(node) for node in fitting}) > 1:
-        raise Refused("several lambdas on one line cannot be told apart; put them on lines of their own")
+        raise Refused("several lambdas on one line cannot be distinguished; put them on separate lines")
     found_node: ast.FunctionDef | ast.Lambda = fitting[0]
     return found_node
 

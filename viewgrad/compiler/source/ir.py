@@ -353,7 +353,7 @@ class PullCall:
     """Bind variables to the gradients of the arguments of a call.
 
     Attributes:
-        names: of the variables, one for each argument; None where its gradient is not wanted.
+        names: of the variables, one for each argument; None if its gradient is not wanted.
         call: the call.
         grads: the gradients of its results.
     """

@@ -56,7 +56,7 @@ class Guard:
     how: str
 
     def holds(self, arguments: Any) -> bool:
-        """Whether it is what it was."""
+        """Return whether it is unchanged."""
         try:
             now = self.path.now(arguments)
         except Exception:
@@ -136,7 +136,7 @@ class ObjectReader:
         return self.tree(value, path, name)
 
     def tree(self, value: Any, path: Path, name: str) -> Any:
-        """What a container means, or an object of which only parts are looked at."""
+        """Return what a container stands for, or an object that is only inspected in parts."""
         if isinstance(value, (tuple, list)):
             if type(value) not in (tuple, list) and not hasattr(value, "_fields"):
                 raise self.out.refused(f"{name} is a {type(value).__name__}")

@@ -33,7 +33,7 @@ class Source:
         body: the statements.
         result: a tree of expressions and known objects.
         kinds: of each variable.
-        files: of each line number the file, where it is not that of the function.
+        files: of each line number the file, if it is not that of the function.
         reshapes: whether it takes views whose being views depends on the layout of arguments.
     """
 

@@ -1,6 +1,6 @@
 """Operations on arrays inside of loops, as loops over elements, so that a kernel can run them.
 
-Views are replaced by the arrays that they are views of, with the indices composed. An array that is bound anew in each
+Views are replaced by the arrays that they are views of, with the indices composed. An array that is rebound in each
 iteration becomes one array that is written to, if nothing else refers to it. A loop in which an operation has no such
 form stays what it is, and is run by NumPy.
 """

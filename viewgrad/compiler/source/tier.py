@@ -444,7 +444,7 @@ class SourceTier:
         return Entry(source, "", guard, objects)
 
     def _holds(self, entry: Entry, given: Sequence[Any]) -> bool:
-        """Whether what is captured is as it was."""
+        """Return whether the captured state is unchanged."""
         if entry.source is None or entry.guard is None:
             return True
         if entry.objects:
@@ -697,7 +697,7 @@ def _objects_in(value: Any) -> list[Any]:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether an argument is what it was."""
+    """Return whether an argument is unchanged."""
     return one is other or (type(one) is type(other) and type(one) in BY_VALUE and repr(one) == repr(other))
 
 

@@ -16,7 +16,7 @@ class IRError(AssertionError):
 
 
 def verified(block: Block, kinds: Mapping[str, Any], inputs: Collection[str]) -> Block:
-    """The program, after a look at what must hold.
+    """Return the program, after verifying it.
 
     Each variable has a kind, and its uses agree with it in their dimensions; inputs are not bound; an index has an item
     for each axis; a call of a function of arrays is the whole value of a statement.

@@ -60,7 +60,7 @@ from .function_writer import FunctionWriter, may_write_reals
 from .node_writer import LARGE, MANY_ELEMENTS, NodeWriter, backward_name
 from .scalars import form_of
 
-try:  # what numpy.count_nonzero calls, without a look at what else it may mean, which costs as much again
+try:  # what numpy.count_nonzero calls, without its checks, which cost as much again
     from numpy._core.multiarray import count_nonzero
 except ImportError:
     from numpy import count_nonzero
@@ -277,7 +277,7 @@ def announce(operator: Operator) -> None:
 def compile_plain(
     operator: Operator, environment: dict[str, Any]
 ) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-    """The function of an operator and its in-place variant, written without a look at what the mode asks for."""
+    """The function of an operator and its in-place variant, which ignore every mode but grad mode."""
     name = operator.name
     label = label_of(environment)
     writer = FunctionWriter(operator, plain=True)

@@ -261,7 +261,7 @@ class NodeWriter:
         others: list[str],
         indent: str,
     ) -> list[str]:
-        """A formula computed over the gradient where that is large and nobody else holds it.
+        """A formula computed over the gradient where that is large and nothing else holds it.
 
         See Note [Who owns a gradient] in docs/notes/engine.md. A page of fresh memory costs more than the arithmetic.
         """
@@ -274,7 +274,7 @@ class NodeWriter:
             in_place = [f"{target} = {ufunc}(grad, grad)"]
         else:
             in_place = [f"{target} = {ufunc}(grad, factor, grad)"]
-        if formula.tree is not product_of(formula.tree):  # afterwards nobody could tell where nothing flowed
+        if formula.tree is not product_of(formula.tree):  # afterwards no one could tell where nothing flowed
             test += " and all_nonzero(grad, None)"
             if factor is not None:
                 in_place = [
@@ -400,5 +400,5 @@ def backward_name(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward"
 
 
-MANY_ELEMENTS: Final = 4096  # from so many on, counting which are 0 costs more than a look at the product
+MANY_ELEMENTS: Final = 4096  # from so many on, counting which are 0 costs more than a check of the product
 LARGE: Final = 1000  # elements; below, looking whether a gradient can be written over costs more than it saves

@@ -51,7 +51,7 @@ FORMS: Final[dict[tuple[str, ...], int]] = {
 
 
 def form_of(operator: Operator) -> int | None:
-    """The form of the formulas of an elementwise operator, where it is one that the engine knows."""
+    """The form of the formulas of an elementwise operator, if it is one that the engine knows."""
     formulas = operator.formulas
     names = tuple(argument.name for argument in operator.signature.tensors)
     if names != ("self", "other")[: len(names)] or tuple(formula.inputs for formula in formulas) != tuple(

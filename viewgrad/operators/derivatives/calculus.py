@@ -120,7 +120,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     Arguments:
         f: the samples.
         varargs: how far they are apart, or where they are: nothing, one for all dimensions, or one for each.
-        axis: the dimensions; all of them where left out.
+        axis: the dimensions; all of them if left out.
         edge_order: 1 or 2, the order of the differences at both ends.
 
     Returns:

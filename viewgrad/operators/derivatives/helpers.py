@@ -1,7 +1,7 @@
 """Functions that formulas share, for arrays and tensors alike.
 
 Each is written with methods, Python's operators and NumPy's functions, which mean the same for both: so a formula can
-be differentiated in its turn.
+be differentiated in turn.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ LOOKED_AT: Final = {"b": "a mask", "i": "an index", "u": "an index"}
 
 
 def pattern_of(value: Any) -> Any:
-    """An array of the shape, dtype and layout of a tensor or an array, whose elements nobody is to look at."""
+    """An array of the shape, dtype and layout of a tensor or an array, whose elements no one is to look at."""
     return np.asarray(value._array if isinstance(value, Tensor) else value)
 
 

@@ -26,7 +26,7 @@ def materialized(grads: Sequence[Any], input_specs: Sequence[Like], recorded: bo
     """The gradients of the outputs of an operator, with zeros for those that are undefined.
 
     Arguments:
-        grads: arrays, or tensors in a recorded run; None where no gradient arrived.
+        grads: arrays, or tensors in a recorded run; None if no gradient arrived.
         input_specs: the shape and dtype of each output.
         recorded: whether the run is recorded.
     """
@@ -134,7 +134,7 @@ def diag(v: Any, k: int = 0) -> Any:
         k: which diagonal; those above the main one have positive numbers.
 
     Raises:
-        ValueError: where `v` is neither.
+        ValueError: if `v` is neither.
 
     Example:
         >>> import viewgrad as vg

@@ -141,7 +141,7 @@ def less_exponent(x: Any, y: Any) -> Any:
 
 @in_its_precision
 def ellipk_slope(x: Any) -> Any:
-    """The derivative of ellipk: by a series about 0, where it is a quotient of two zeros."""
+    """The derivative of ellipk: by a series about 0, if it is a quotient of two zeros."""
     near, out = np.where(_is_half(x), x, 0.0), np.where(_is_half(x), -1.0, x)
     return np.where(
         _is_half(x),
@@ -152,7 +152,7 @@ def ellipk_slope(x: Any) -> Any:
 
 @in_its_precision
 def ellipe_slope(x: Any) -> Any:
-    """The derivative of ellipe: by a series about 0, where it is a quotient of two zeros."""
+    """The derivative of ellipe: by a series about 0, if it is a quotient of two zeros."""
     near, out = np.where(_is_half(x), x, 0.0), np.where(_is_half(x), -1.0, x)
     return np.where(
         _is_half(x),

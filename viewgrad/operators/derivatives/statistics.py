@@ -428,8 +428,8 @@ def average(self: Any, axis: Any = None, weights: Any = None, returned: bool = F
     """The weighted mean.
 
     Arguments:
-        axis: the dimensions to take it over; all of them where left out.
-        weights: of the shape of the tensor, or of the dimensions in `axis`; all equal where left out.
+        axis: the dimensions to take it over; all of them if left out.
+        weights: of the shape of the tensor, or of the dimensions in `axis`; all equal if left out.
         returned: whether to return the sums of the weights as well.
         keepdims: whether the dimensions that are reduced stay, with length 1.
     """

@@ -1,4 +1,4 @@
-"""The derivatives of distinct values: each is picked out of the tensor, where it comes first."""
+"""The derivatives of distinct values: each is picked out of the tensor, if it comes first."""
 
 from __future__ import annotations
 

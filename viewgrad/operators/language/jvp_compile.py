@@ -72,10 +72,10 @@ class TangentFunction:
     Arguments:
         outputs: the outputs whose tangents it returns.
         names: the names of its arguments.
-        function: what was compiled; None where the tangents are zero.
+        function: what was compiled; None if the tangents are zero.
         source: what it was compiled from.
         reads_result: whether it reads an output.
-        in_place: writes to `self_t` what the function would return, where that is one call of the operator itself.
+        in_place: writes to `self_t` what the function would return, if that is one call of the operator itself.
         unchanged: whether the tangent of the output is that of `self`.
     """
 

@@ -193,7 +193,7 @@ class _Reader(ast.NodeTransformer):
         return node
 
     def _metadata_of_call(self, node: ast.Call, name: str) -> list[ast.expr]:
-        """The metadata that stand for the call of `name` on an argument, where they do."""
+        """The metadata that stand for the call of `name` on an argument, if they do."""
         if name in METADATA_CALLS and len(node.args) == 1 and not node.keywords:
             (argument,) = node.args
             if isinstance(argument, ast.Name) and argument.id not in self.local:

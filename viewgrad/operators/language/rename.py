@@ -1,4 +1,4 @@
-"""Writing formulas anew: with other names, for arrays or for tensors."""
+"""Rewriting formulas: with other names, for arrays or for tensors."""
 
 from __future__ import annotations
 

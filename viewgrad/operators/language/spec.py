@@ -44,7 +44,7 @@ class Argument:
     Arguments:
         name: its name.
         kind: "tensor", "tensors" (a list of tensors) or "plain".
-        default: the source text of its default, or None where it has none.
+        default: the source text of its default, or None if it has none.
         keyword_only: whether it comes after a `*`.
         annotation: the source text of its annotation, or None.
     """
@@ -199,11 +199,11 @@ class InPlace:
     """The parts of an in-place variant that a row states itself, instead of deriving them.
 
     Arguments:
-        forward: computes the new value from arrays; as that of the row where left out.
+        forward: computes the new value from arrays; as that of the row if left out.
         derivatives: the formulas, in which `self` is the value before the write, and `result` the one after; those of
-            the row where left out.
+            the row if left out.
         forward_derivative: the tangent of the new value, from `result` and `self_t`. The value before the write is
-            gone. It is that of the row where left out.
+            gone. It is that of the row if left out.
     """
 
     forward: Callable[..., Any] | None = None
@@ -233,10 +233,10 @@ class Code:
     """The code generated from a declaration.
 
     Arguments:
-        node_class: the class of the backward steps; None where nothing is differentiable.
+        node_class: the class of the backward steps; None if nothing is differentiable.
         source: the Python source.
         plain_functions: compiles the function and its in-place variant, blind to every mode but grad mode.
-        inplace_node_class: the class of the steps of the in-place variant, before it is told apart.
+        inplace_node_class: the class of the steps of the in-place variant, before it is distinguished.
     """
 
     node_class: type[Node] | None
@@ -287,7 +287,7 @@ class Operator:
             where they differ. "?" of a user's operator that does not say so, until a complex number comes.
         find_trial: finds what the operator is tested on.
         places: the lines of the files that declare it, the innermost call first.
-        returns_0d_arrays: whether the outputs are arrays, and no scalars, where they have no dimensions.
+        returns_0d_arrays: whether the outputs are arrays, and no scalars, if they have no dimensions.
         recipe: a function, and its arguments, that give the operator again in another process.
     """
 
@@ -313,7 +313,7 @@ class Operator:
 
     @property
     def forward(self) -> Callable[..., Any]:
-        """Computes the outputs from arrays; imported when it is first asked for, where it is one of SciPy's."""
+        """Computes the outputs from arrays; imported when it is first asked for, if it is one of SciPy's."""
         if type(self.declared_forward) is LateFunction:
             self.declared_forward = self.declared_forward.found()
         return self.declared_forward
@@ -399,7 +399,7 @@ class Operator:
 
     @property
     def node_class(self) -> type[Node] | None:
-        """The class of the backward steps; None where nothing is differentiable."""
+        """The class of the backward steps; None if nothing is differentiable."""
         return self.code.node_class
 
     @functools.cached_property
@@ -433,7 +433,7 @@ class Operator:
         """Write the result over the first argument, and return that.
 
         Raises:
-            DeclarationError: where the operator has no in-place variant.
+            DeclarationError: if the operator has no in-place variant.
         """
         if self.inplace_function is None:
             raise DeclarationError(f"operator {self.name!r} has no in-place variant; define it with inplace=True")

@@ -127,7 +127,7 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
 
 
 def converted(ufunc: np.ufunc, inputs: Any, dtype: Any = None, casting: str = "same_kind", **others: Any) -> list[Any]:
-    """The inputs in the dtypes in which a ufunc computes, where it is asked for a dtype.
+    """The inputs in the dtypes in which a ufunc computes, if it is asked for a dtype.
 
     Raises:
         TypeError: for an option that has no meaning for tensors, or a dtype that the inputs cannot be cast to.

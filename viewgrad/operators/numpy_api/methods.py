@@ -160,7 +160,7 @@ def _fill(self: Tensor, value: Any) -> None:
 
 
 def _become(self: Tensor, make: Callable[[Any], Any], what: str, way_out: str) -> None:
-    """Give a tensor another shape in place, where nobody else sees its memory: no view, no other name for it."""
+    """Give a tensor another shape in place, where nothing else sees its memory: no view, no other name for it."""
     alone = self._storage is None or (getrefcount(self._storage) == ALONE_IN_SLOT and not self._storage.shared)
     mode = current_mode()
     if self._view is not None or not alone or type(self._edge) is AccumulateGrad or mode & ~TRACE > GRAD:

@@ -76,7 +76,7 @@ def _selected(ar1: Any, ar2: Any, kept: Callable[[Any, Any], Any]) -> Any:
 
 @composite(np.setdiff1d, method=False)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """The elements of the first that are not in the second, ascending; as they are, where they are distinct."""
+    """The elements of the first that are not in the second, ascending; as they are, if they are distinct."""
     if assume_unique:
         return as_operand(ar1).reshape(-1)[~np.isin(plain(ar1).reshape(-1), plain(ar2))]
     return _selected(ar1, ar2, lambda values, other: ~np.isin(values, other))

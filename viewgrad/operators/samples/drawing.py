@@ -94,7 +94,7 @@ def draws(*cases: Call, domain: tuple[float, float] | None = None) -> Callable[[
 
     Arguments:
         cases: the calls.
-        domain: the interval to draw from; the numbers are normally distributed where left out.
+        domain: the interval to draw from; the numbers are normally distributed if left out.
 
     Example:
         >>> import numpy as np
@@ -118,7 +118,7 @@ def given_calls(calls: Sequence[Call]) -> Callable[[np.random.Generator], list[C
     """The `samples` of an operator that are the same each time.
 
     Raises:
-        TypeError: where they are no calls.
+        TypeError: if they are no calls.
     """
     for call in calls if isinstance(calls, list | tuple) else [calls]:
         pair = isinstance(call, tuple) and len(call) == 2

@@ -35,7 +35,7 @@ def trial(
         domain: of an elementwise operator, the interval from which its arguments are drawn.
         samples: draws arguments: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors; `draws` writes
             it down shortly. Needed unless the operator is elementwise, or takes one tensor.
-        reference: computes the same in another way from arrays; NumPy's function of the row where left out.
+        reference: computes the same in another way from arrays; NumPy's function of the row if left out.
     """
     if name in TRIALS:
         raise ValueError(f"operator {name!r} has two trials")

@@ -101,7 +101,7 @@ def hessenberg(a: Any, calc_q: bool = False, overwrite_a: bool = False) -> Any:
     """The Hessenberg form of a matrix, and with `calc_q` the orthogonal factor, both differentiable.
 
     Raises:
-        DifferentiabilityError: where an element beside the diagonal vanishes, so that the factor is arbitrary.
+        DifferentiabilityError: if an element beside the diagonal vanishes, so that the factor is arbitrary.
     """
     matrix = _square(a, "hessenberg")
     form, q = scipy.linalg.hessenberg(plain_values(matrix), calc_q=True)

@@ -99,7 +99,7 @@ class Distribution:
             inside = inside & (z == np.floor(z))
         if observed() is None and np.all(inside):
             return self._log_density(z, *shapes) - np.log(scale)
-        # Where there is no density, neither the formula nor its gradient may be computed.
+        # If there is no density, neither the formula nor its gradient may be computed.
         safe = self._log_density(np.where(inside, z, self._middle(low, high)), *shapes) - np.log(scale)
         return np.where(inside, safe, -math.inf)
 

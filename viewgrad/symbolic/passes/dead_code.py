@@ -1,4 +1,4 @@
-"""Dead code: nodes of which nobody uses an output."""
+"""Dead code: nodes of which nothing uses an output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HAVE_EFFECTS: Final = frozenset({"guard", "return"})
 
 
 def eliminate_dead_code(block: Block, on_live: Callable[[set[Value]], None] | None = None) -> int:
-    """Remove the nodes of which nobody uses an output, guards aside, and such outputs of blocks inside.
+    """Remove the nodes of which nothing uses an output, guards aside, and such outputs of blocks inside.
 
     Arguments:
         block: where.

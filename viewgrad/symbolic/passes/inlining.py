@@ -16,7 +16,7 @@ def insert_graph(block: Block, graph: Graph, inputs: Sequence[Value], before: No
         block: where to.
         graph: the graph; it stays as it is.
         inputs: what stands for its inputs.
-        before: the node in front of which the copies go; the end of the block, where left out.
+        before: the node in front of which the copies go; the end of the block, if left out.
 
     Returns:
         What stands for its outputs.

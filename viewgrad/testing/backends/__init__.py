@@ -57,7 +57,7 @@ def compare_backends(program: Program, backends: Sequence[str] | None = None) ->
 
     Arguments:
         program: the program.
-        backends: keys of `BACKENDS`; all that are installed where left out.
+        backends: keys of `BACKENDS`; all that are installed if left out.
 
     Returns:
         What each of them made of it.

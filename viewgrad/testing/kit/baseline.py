@@ -67,7 +67,7 @@ class Baseline:
 
         Arguments:
             title: the property.
-            wanted: the slots that require grad; those of the example where left out.
+            wanted: the slots that require grad; those of the example if left out.
             called: whether to call the operator.
             derived: whether what follows is another call than the user's.
         """

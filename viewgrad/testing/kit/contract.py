@@ -158,7 +158,7 @@ def slots_of(example: Example, place: Any, parameters: Sequence[str], of: str) -
     """The slots in the argument at a place, which is a position or a name.
 
     Raises:
-        ValueError: where there is no such argument.
+        ValueError: if there is no such argument.
     """
     if isinstance(place, int) and place < len(example.args):
         return slots_in(example.args[place])

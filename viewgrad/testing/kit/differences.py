@@ -18,7 +18,7 @@ import numpy as np
 __all__ = ["DOUBLE", "SINGLE", "Estimate", "noise_of", "quick_estimate", "thorough_estimate"]
 
 Array = np.ndarray[Any, Any]
-Along = Callable[[float], Array | None]  # the values after a step; None where there are none
+Along = Callable[[float], Array | None]  # the values after a step; None if there are none
 
 DOUBLE: Final = 2.3e-16
 SINGLE: Final = 1.2e-7
@@ -66,7 +66,7 @@ class Estimate:
 
 
 def quick_estimate(along: Along, scale: float, noise: Array, enough: Callable[[Estimate], bool]) -> Estimate | None:
-    """From four values nearby, or from six where those are not enough; None where one of them is missing."""
+    """From four values nearby, or from six where those are not enough; None if one of them is missing."""
     slopes: list[Array] = []
     largest: Any = 0.0
     estimate: Estimate | None = None
@@ -160,7 +160,7 @@ def _extrapolated(slopes: Array, roundoff: Array, order: int) -> tuple[Array, Ar
 
 
 def noise_of(value_at: Callable[[Array], Array | None], x: Array, scale: Array) -> Array | None:
-    """For each output, the relative rounding error of its values, as far as it can be seen; None where there are none.
+    """For each output, the relative rounding error of its values, as far as it can be seen; None if there are none.
 
     A function that computes in single precision somewhere gives values that don't move with a tiny step, or that fit
     into single precision.

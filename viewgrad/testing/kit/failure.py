@@ -21,7 +21,7 @@ class Failure(Mismatch):
     Attributes:
         property: its name.
         reason: what is wrong, in words.
-        element: the index of the worst element, where it is one of numbers.
+        element: the index of the worst element, if it is one of numbers.
         found: what the operator gives there.
         expected: what it should be.
         entries: the elements that differ, with both numbers; the worst ones of many.

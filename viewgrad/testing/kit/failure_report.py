@@ -70,7 +70,7 @@ def _define(name: str, thing: Any, apply: str, standalone: bool) -> list[str]:
 
 
 def fresh_source_of(subject: OperatorUnderTest, given: Any) -> str:
-    """Python that defines the operator again, without importing it; "" where it has no source."""
+    """Python that defines the operator again, without importing it; "" if it has no source."""
     custom = subject.custom
     written = given if custom is None else custom
     if str(getattr(written, "__module__", "viewgrad")).split(".")[0] == "viewgrad":
@@ -203,7 +203,7 @@ def _programs(
 
 
 def _unlike(script: Script) -> list[Example]:
-    """The call with other values, where it has any that can be changed."""
+    """The call with other values, if it has any that can be changed."""
     arrays = [np.asarray(0.75 * a, a.dtype) if a.dtype.kind in "fc" else a for a in script.example.arrays]
     return [script.example.with_arrays(arrays)] if script.example.wanted else []
 

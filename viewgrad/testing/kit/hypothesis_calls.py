@@ -170,7 +170,7 @@ def check_within_test(operator: Any, place: Any, call: tuple[Any, Any], make: Ca
         make: makes the check.
 
     Returns:
-        The report; None where there was no time left for this call.
+        The report; None if there was no time left for this call.
     """
     failures = _Tests.failures(operator, place)
     failures.again(call)
@@ -194,7 +194,7 @@ def check_declared(make: Callable[[Any, Any], Checks], operator: Operator) -> Re
         call = sample.replace(**arrays)
         try:
             _run_after(reports, make(call.args, call.kwargs))
-        except Failure as failure:  # vectors of complex matrices, whose phases are arbitrary, and nobody asked for
+        except Failure as failure:  # vectors of complex matrices, whose phases are arbitrary, and no one asked for
             unasked = any(np.asarray(part).dtype.kind == "c" for part in _leaves(list(arrays.values())))
             if not (reports and unasked and isinstance(failure.__cause__, DifferentiabilityError)):
                 raise

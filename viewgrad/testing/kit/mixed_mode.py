@@ -86,7 +86,7 @@ def _compared(
 
 
 def _reverse_over_reverse(baseline: Baseline, tangents: dict[int, Array]) -> list[Array] | None:
-    """The gradients of the gradients' projections on tangents; None where there are none."""
+    """The gradients of the gradients' projections on tangents; None if there are none."""
     example, slots = baseline.example, baseline.example.wanted
     try:
         recorded = baseline.subject.record(example)

@@ -57,10 +57,10 @@ class OperatorUnderTest:
         function: calls it.
         inplace: its in-place form, or None.
         reference: what it computes, for arrays, or None.
-        operator: its declaration, where it has one.
-        custom: the `Function` whose `apply` it is, where it is one.
+        operator: its declaration, if it has one.
+        custom: the `Function` whose `apply` it is, if it is one.
         contract: what its author says about it.
-        domains: by slot, the interval in which an argument lies, where that was declared.
+        domains: by slot, the interval in which an argument lies, if that was declared.
         structures: by slot, the structure that a matrix has.
         complex: whether it is held to be right for complex numbers.
         numbers: those in its own code.
@@ -187,7 +187,7 @@ class OperatorUnderTest:
         return [output._array for _, output in outputs_of(result)]
 
     def within(self, example: Example) -> Example | None:
-        """The call with its structured arguments projected; None where it leaves a domain or a structure."""
+        """The call with its structured arguments projected; None if it leaves a domain or a structure."""
         arrays = list(example.arrays)
         for slot, structure in self.structures.items():
             if slot >= len(arrays) or example.arrays[slot].dtype.kind not in "fc":

@@ -42,7 +42,7 @@ def with_other_options(subject: OperatorUnderTest, example: Example, most: int =
             continue
         others = _alternatives(subject, parameter.name, parameter.default, ndim, parameter.annotation)
         choices.append((parameter.name, others))
-    # Two options of the same value (the ends of an interval, say) are a case of its own, which nobody asked for.
+    # Two options of the same value (the ends of an interval, say) are a case of its own, which no one asked for.
     numbers = numbers_among(example)
     own = set(subject.contract.options)
     choices = [

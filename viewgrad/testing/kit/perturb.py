@@ -36,7 +36,7 @@ class Moves:
 
     @property
     def tangent(self) -> Array | None:
-        """The derivative of the projection on the structures of the arrays, of the vector; None where there is none."""
+        """The derivative of the projection on the structures of the arrays, of the vector; None if there is none."""
         if not any(k in self.structures for k in self.wanted):
             return None
         sizes = [real_parts(self.arrays[k]).size for k in self.wanted]
@@ -81,7 +81,7 @@ class Moves:
         return arrays
 
     def at(self, vector: Array) -> Array | None:
-        """The outputs there as one vector; None where there are none."""
+        """The outputs there as one vector; None if there are none."""
         try:
             outputs = self.values(self.moved(vector))
         except (Refused, RuntimeError):
@@ -89,7 +89,7 @@ class Moves:
         return np.concatenate([real_parts(output) for output in outputs] or [np.empty(0)])
 
     def beside(self, vector: Array, start: Array) -> Array | None:
-        """The outputs there, of which there must be as many as at the start; None where there are none such."""
+        """The outputs there, of which there must be as many as at the start; None if there are none such."""
         found = self.at(vector)
         return found if found is not None and found.shape == start.shape else None
 

@@ -62,7 +62,7 @@ def source_of(name: str, thing: Any, apply: str = "", inline: bool = False) -> l
         inline: whether to define again what it needs of modules that are not installed.
 
     Raises:
-        NoLiteral, OSError, TypeError, SyntaxError: where its source, or that of what it needs, cannot be found.
+        NoLiteral, OSError, TypeError, SyntaxError: if its source, or that of what it needs, cannot be found.
     """
     writer = SourceWriter(thing, inline)
     expression = writer.value(thing, name if not apply else "")
@@ -111,7 +111,7 @@ def _imported(thing: Any) -> tuple[list[str], str] | None:
 
 
 def _needs_path(module: types.ModuleType) -> str | None:
-    """The folder that must be on the path to import a module; "" where none must be, None where none would do."""
+    """The folder that must be on the path to import a module; "" if none must be, None if none would do."""
     file = getattr(module, "__file__", None)
     if module.__name__.split(".")[0] == "viewgrad":
         return ""

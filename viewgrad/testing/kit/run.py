@@ -53,11 +53,11 @@ MOST_REFUSED: Final = 3  # calls in turn, after which an operator's code does no
 MOST_ALIASED: Final = 16  # calls with other options
 HUGE: Final = 100.0  # arguments whose exponentials' squares overflow soon
 MOST_TRIED: Final = 60  # calls that are remembered
-# What a call that nobody asked for may take, which may have sent a loop astray: seconds, and calls of the user's.
+# What a call that no one asked for may take, which may have sent a loop astray: seconds, and calls of the user's.
 PATIENCE: Final = 0.4
 TIMES: Final = 500.0
 FAMILY_SHARE, COMPOSED_SHARE = 0.5, 0.25  # of the time of a check, for one family of calls
-AFFORDABLE: Final = 0.25  # seconds for the forms of calls that nobody asked for
+AFFORDABLE: Final = 0.25  # seconds for the forms of calls that no one asked for
 GRADIENTS: Final = "gradients"
 # What tells nothing more where the gradients of the user's call are wrong.
 AFTER_GRADIENTS: Final = (
@@ -228,7 +228,7 @@ class Check:
             raise Stop
 
     def _attempt(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
-        """The result of one piece of the check; None where it fails, is refused, or cannot be done."""
+        """The result of one piece of the check; None if it fails, is refused, or cannot be done."""
         try:
             return function(*args)
         except Refused as refused:
@@ -355,7 +355,7 @@ class Check:
                     self._form_elsewhere(name, check, baseline)
 
     def _in_place_at(self, pointed: list[Example]) -> None:
-        """The in-place form at the special points, where it may branch as the other does not."""
+        """The in-place form at the special points, if it may branch as the other does not."""
         name = "in-place form"
         if (self.subject.inplace is None and not self.subject.written) or not self.wanted(name):
             return
@@ -481,7 +481,7 @@ class Check:
         return True
 
     def _plain(self, example: Example, family: str) -> Baseline | None:
-        """The baseline of a call; None where it is refused, as is each error of a call that the user did not make."""
+        """The baseline of a call; None if it is refused, as is each error of a call that the user did not make."""
         try:
             return baseline_results(self.subject, example, family)
         except Refused as refused:

@@ -230,7 +230,7 @@ class Script:
         """The lines, with the constants in them that the others use.
 
         Arguments:
-            computed: whether the program computes what is expected, where it can.
+            computed: whether the program computes what is expected, if it can.
         """
         lines = self.computed if computed and self.computed else self.lines
         preamble = self.preamble if computed and self.computed else []

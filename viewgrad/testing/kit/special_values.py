@@ -95,7 +95,7 @@ def at_special_points(subject: OperatorUnderTest, example: Example) -> Iterator[
 
 
 def _towards_the_ends(domain: tuple[float, float] | None) -> list[float]:
-    """The ends of a domain, where there are some, and what lies half way to those that are far out."""
+    """The ends of a domain, if there are some, and what lies half way to those that are far out."""
     ends = [end for end in domain or () if np.isfinite(end)]
     return ends + [float(np.copysign(np.sqrt(np.abs(end)), end)) for end in ends if abs(end) > 1e10]
 

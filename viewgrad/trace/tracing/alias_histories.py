@@ -113,7 +113,7 @@ def has_old_history(tensor: Any, root: Any) -> bool:
 
 
 def write_to_ended(ended: Ended | None, chain: Any, write: Callable[[Any], Any]) -> Ended | None:
-    """The histories that were ended, of which the last of `chain` has what `write` makes of its value.
+    """The histories that were ended; the last one of `chain` has the value that `write` makes.
 
     They are rebuilt, since the preserved ones keep their old state.
     """
@@ -137,7 +137,7 @@ def remember(history: Chain | Memory, root: Any) -> None:
 
 
 def follows(node: Node) -> Node | None:
-    """The step in which a history ended before a write; None where there is none, or the step is no write."""
+    """The step in which a history ended before a write; None if there is none, or the step is no write."""
     return node_of(node.edges[0]) if node.inplace or isinstance(node, CopySlices) else None
 
 

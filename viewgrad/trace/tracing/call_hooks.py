@@ -238,7 +238,7 @@ def result_type(kind: str, operator: Any, target: Tensor, inputs: list[Any], rec
 
 
 def attribute_of(option: Any) -> Any:
-    """An option of an operator as an attribute: something of our own that nobody changes."""
+    """An option of an operator as an attribute: something of our own that nothing changes."""
     kind = type(option)
     if kind is tuple:
         return tuple([attribute_of(item) for item in option])
@@ -255,7 +255,7 @@ def attribute_of(option: Any) -> Any:
 
 
 def _tell_kept(option: Any) -> None:
-    """Tell the tracer, where there is one, that something that may hold arrays is an option."""
+    """Tell the tracer, if there is one, that something that may hold arrays is an option."""
     observer = OBSERVER.get(None)
     if observer is not None:
         observer.kept(option)

@@ -1,4 +1,4 @@
-"""The arrays that a program uses as indices, where they are elements of tensors: a graph has these as inputs."""
+"""The arrays that a program uses as indices, if they are elements of tensors: a graph has these as inputs."""
 
 from __future__ import annotations
 

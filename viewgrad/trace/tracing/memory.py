@@ -48,7 +48,7 @@ class TracedNumber(np.ndarray[Any, Any]):
     """
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        return np.asarray(array)[()]  # what is computed of it is none of these
+        return np.asarray(array)[()]  # values computed from it are not among them
 
     def __getitem__(self, index: Any) -> Any:
         return np.asarray(self)[()][index]  # as of a number: a number, or an array of its own
@@ -75,7 +75,7 @@ class Reference(weakref.ref[Any]):
 class Memory:
     """The state of a buffer.
 
-    As long as nobody takes a window of it, its value is that of the array `array_id`. From then on it is a *base*,
+    As long as nothing takes a window of it, its value is that of the array `array_id`. From then on it is a *base*,
     whose elements lie in row order.
 
     Attributes:
@@ -86,15 +86,15 @@ class Memory:
         shape: of the base.
         others: further histories.
         ended: the last of its histories that were ended in place; None for none.
-        kept: the window of other memory whose elements, as they were, it holds, where that has ended histories.
+        kept: the window of other memory whose elements, as they were, it holds, if that has ended histories.
         written: whether it was written to.
         recorded: whether a write to it was recorded.
         reference: to its owner.
-        foreign: whether it is an array of NumPy's, found by a program, of which a tensor may see a part alone.
+        foreign: whether it is a NumPy array found by the program; a tensor may cover only a part of it.
         elements: those of foreign memory, as its value holds them, once they were asked for.
         root: the tensor of the first history, where it came from outside; weakly.
         first: the tensor of the first history, once there are others; weakly.
-        nodes: the steps that the first history is known to have ended in, where there are others.
+        nodes: the steps that the first history is known to have ended in, if there are others.
     """
 
     __slots__ = (
@@ -149,7 +149,7 @@ class Memory:
         return None if rest else Window(sizes, tuple(strides), offset, dtype)
 
     def element(self, owner: Array, index: tuple[Any, ...]) -> Window | None:
-        """The window that an element of the array that owns the buffer is; None where its index does not tell.
+        """The window that an element of the array that owns the buffer is; None if its index does not tell.
 
         The address of a window costs more than all else that is done for an element.
         """
@@ -216,7 +216,7 @@ class Memories:
             del self.known[reference.key]
 
     def make_base(self, memory: Memory) -> None:
-        """Make the buffer a base, of which windows can be taken."""
+        """Make the buffer a base that windows can be taken of."""
         if not memory.array_id:
             return
         owner: Any = memory.reference()
@@ -251,7 +251,7 @@ class Memories:
         memory.value = self.filled(memory, [(array, value)])
 
     def filled(self, memory: Memory, parts: Sequence[tuple[Array, Any]]) -> Any:
-        """A value for a base with the given values in its parts; elsewhere nobody sees it unless it is foreign."""
+        """A value for a base with the given values in its parts; elsewhere nothing sees it unless it is foreign."""
         dtype = memory.dtype
         owner: Any = memory.reference()
         if memory.shape is None:

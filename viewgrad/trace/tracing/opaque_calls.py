@@ -39,8 +39,8 @@ def composed(tracer: Tracer, name: str, function: Callable[..., Any], args: Any,
     for those that are given: it is a step, too.
 
     Raises:
-        ConcretizationError: where it looks at values, and has other arguments or results than tensors and numbers.
-        UnsupportedFunctionError: where it has no derivative, and a tensor has a history.
+        ConcretizationError: if it looks at values, and has other arguments or results than tensors and numbers.
+        UnsupportedFunctionError: if it has no derivative, and a tensor has a history.
     """
     last = tracer.block.returns.prev
     failure = tracer.failure

@@ -29,7 +29,7 @@ class Locations:
         self.lines: list[tuple[str, int]] = []
         self._numbers: dict[tuple[int, int], int] = {}
         self._positions: dict[tuple[str, CodeType, Any], int] = {}
-        # Code is known by its id, and kept: Python computes the hash of code anew each time, from all of its constants.
+        # Code is identified by its id, and kept: Python hashes all constants of the code each time.
         self._ours: set[int] = set()
         self._others: set[int] = set()
         self._codes: list[CodeType] = []

@@ -53,7 +53,7 @@ class Tracer:
     Attributes:
         graph: what has been written down.
         closures: the tensors that were found outside, each with its input.
-        existing: what there was before; None where tensors of unknown origin are constants.
+        existing: what there was before; None if tensors of unknown origin are constants.
         ended: the tensors from outside whose history was ended in place.
         aliased: where memory that a gradient flows to was written to by a tensor of another history; None for nowhere.
         failure: why the program cannot be recorded, once that was found: the program may have caught the exception.
@@ -168,7 +168,7 @@ class Tracer:
 
     def _with_history_of(self, tensor: Tensor, value: Value) -> Value:
         if value.type.requires_grad and (tensor._edge if tensor._view is None else current_edge(tensor)) is None:
-            # Its memory has a history, but the tensor is none of that: a view taken under no_grad.
+            # Its memory has a history, but the tensor does not: it is a view taken under no_grad.
             return self.node("detach", (value,), UNDER_NO_GRAD, (value.type.with_grad(False),)).output
         return value
 
@@ -199,7 +199,7 @@ class Tracer:
         return self._with_history_of(tensor, self.read(self.chain_of(memory, tensor).value, window))
 
     def own_value_of(self, tensor: Tensor) -> Value | None:
-        """The value of a view from before the history of its base was ended; None where it is none."""
+        """Return the value of a view from before the history of its base ended; None for other tensors."""
         memory = self.memories.find(tensor._array)
         return self.value_of(tensor) if memory and isinstance(self.chain_of(memory, tensor), Ended) else None
 
@@ -247,7 +247,7 @@ class Tracer:
             if chain.root() is root:
                 return chain
         if memory.root is not None and memory.root() is not root and self._is_old(root):
-            # One from outside, of which we did not know.
+            # One from outside, unknown to the tracer.
             return self.branch(memory, root, [] if memory.written else [(root._array, self._input(root))])
         if (memory.others is None and memory.ended is None) or (memory.root is not None and memory.root() is root):
             return memory
@@ -325,11 +325,11 @@ class Tracer:
         return self.indices.pattern(items)
 
     def add(self, tensor: Tensor, value: Value) -> None:
-        """A tensor was made, whose value nobody else can see."""
+        """A tensor was made, whose value nothing else can see."""
         self.memories.add(identified(tensor), value)
 
     def _unknown(self, tensor: Tensor) -> Memory:
-        """The memory of a tensor of which nobody has told us."""
+        """The memory of a tensor that the tracer was not notified of."""
         array = identified(tensor)
         owner = owner_of(array)
         if self._is_number(owner):
@@ -344,7 +344,7 @@ class Tracer:
         return self.input_memory(root, self._input(root))
 
     def _is_number(self, owner: Any) -> bool:
-        """Return whether an array is a number that nobody changes, which has not been written down yet."""
+        """Return whether an array is a number that nothing changes, which has not been written down yet."""
         number = self._numbers.get(id(owner))
         return number is not None and number() is owner
 
@@ -367,7 +367,7 @@ class Tracer:
     def _here(self) -> str:
         return self.locations.told(self.locations.here())
 
-    # -- what an observer is told --------------------------------------------------------------------------------------
+    # -- notifications -------------------------------------------------------------------------------------------------
 
     def made(self, tensor: Tensor, data: Any = None, garbage: bool = False) -> None:
         """A tensor was made of numbers or arrays, or of another tensor without its history."""
@@ -390,7 +390,7 @@ class Tracer:
         self.memories.add(array, self.constant(array, garbage)).foreign = foreign
 
     def number(self, tensor: Tensor) -> None:
-        """A tensor was made of a number that nobody changes: it is written down where it is used first."""
+        """A tensor was made of a number that nothing changes: it is written down where it is used first."""
         array = tensor._array
         numbers = self._numbers
         numbers[id(array)] = weakref.ref(array)
@@ -485,7 +485,7 @@ class Tracer:
             self.refuse("giving a tensor from outside another shape in place")
 
     def asked(self, tensor: Tensor, what: str) -> None:
-        """Something is told that the graph does not hold: gradients of a run that is traced are its own.
+        """Refuse a query that the graph cannot answer: gradients of a traced run are the run's own.
 
         A text is printed, logged or raised; otherwise what is made of it depends on the elements.
         """

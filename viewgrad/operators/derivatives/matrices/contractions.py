@@ -116,7 +116,7 @@ def parsed_subscripts(subscripts: str, ndims: list[int]) -> tuple[list[str], str
 
 @formula_function
 def einsum_gradient(grad: Any, other: Any, subscripts: str, place: int, shape: tuple[int, ...]) -> Any:
-    """The gradient of one operand of `einsum`, of this shape, where there are at most two."""
+    """The gradient of one operand of `einsum`, of this shape, if there are at most two."""
     left, _, output = subscripts.partition("->")
     terms = left.split(",")
     own = terms[place]

@@ -61,7 +61,7 @@ def differences_of(values: Any, what: str, used: Array | None = None) -> Any:
             divided by the size of rounding.
 
     Raises:
-        DifferentiabilityError: where the value of a vector that is used equals another.
+        DifferentiabilityError: if the value of a vector that is used equals another.
     """
     differences = values[..., None, :] - values[..., :, None]
     one = np.eye(values.shape[-1], dtype=real_dtype(values.dtype))
@@ -89,7 +89,7 @@ def finite(matrix: Any) -> Any:
     """The matrix itself.
 
     Raises:
-        LinAlgError: where there are infinities or NaN: LAPACK's search for singular values may never end.
+        LinAlgError: if there are infinities or NaN: LAPACK's search for singular values may never end.
     """
     if not np.isfinite(matrix).all():
         raise np.linalg.LinAlgError("a matrix with infinities or NaN has no singular values")
@@ -100,7 +100,7 @@ def of_finite(function: Callable[[Any], Any], matrices: Any) -> tuple[Array, ...
     """Apply a function to finite matrices; return NaN for those with infinities, for which LAPACK may not terminate.
 
     Raises:
-        LinAlgError: where there are NaN, as NumPy does.
+        LinAlgError: if there are NaN, as NumPy does.
     """
     known = np.asarray(np.isfinite(matrices).all(axis=(-2, -1) if matrices.ndim > 1 else None))
     if known.all() or min(matrices.shape[-2:]) < 2:  # a single row or column is not searched
@@ -181,7 +181,7 @@ def qr_forward(a: Any, mode: Any = "reduced") -> Any:
 
 
 def refuse_completed(q: Any, r: Any) -> None:
-    """Raise where columns were added to Q that the matrix does not determine.
+    """Raise if columns were added to Q that the matrix does not determine.
 
     Raises:
         DifferentiabilityError: for `mode="complete"` of a matrix with more rows than columns.
@@ -194,7 +194,7 @@ def refuse_completed(q: Any, r: Any) -> None:
 
 
 def refuse_dependent(r: Any) -> None:
-    """Raise where a column is, up to rounding, a combination of those before it.
+    """Raise if a column is, up to rounding, a combination of those before it.
 
     Raises:
         DifferentiabilityError: its direction in Q is then what rounding made it.

@@ -151,7 +151,7 @@ def _chain(tensors: list[Any], i: int, j: int, divide: dict[tuple[int, int], int
 
 @composite(np.linalg.cond, method=False)
 def cond(self: Any, p: Any = None) -> Any:
-    """The condition numbers of matrices, by the norm of order `p`; by singular values where left out."""
+    """The condition numbers of matrices, by the norm of order `p`; by singular values if left out."""
     self = as_operand(self)
     if p in (None, 2, -2):
         values = self.svdvals()

@@ -144,7 +144,7 @@ def _from_further_steps(baseline: Baseline, name: str, i: int) -> int:
 
 
 def gradient_untouched(baseline: Baseline) -> int:
-    """The incoming gradient is neither kept nor written to, and the gradients are nobody else's memory."""
+    """The incoming gradient is neither kept nor written to, and the gradients share memory with nothing else."""
     title = "the incoming gradient stays the caller's"
     script = baseline.script(title)
     for i in baseline.outputs:

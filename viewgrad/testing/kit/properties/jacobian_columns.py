@@ -71,7 +71,7 @@ def glance(moves: Moves, directions: Array, rows: Array, jacobian: Array) -> str
 
 
 def _columns_of(moves: Moves, rows: Array, jacobian: Array, again: Any = None, lenient: bool = False) -> Columns | None:
-    """A comparison; None where the function has no values to compare."""
+    """A comparison; None if the function has no values to compare."""
     x = moves.start
     start = moves.at(x)
     if start is None or not np.isfinite(start).all():
@@ -182,7 +182,7 @@ class Columns:
         return bool((self.noise > before).any())
 
     def narrowed(self, wrong: Disagreement) -> Disagreement:
-        """This in fewer places, where it can be found in a part of them."""
+        """This in fewer places, if it can be found in a part of them."""
         places = np.flatnonzero(wrong.direction)
         if len(np.unique(wrong.direction[places])) == 1:
             return wrong  # equal elements, which are moved together on purpose, or one element
@@ -406,7 +406,7 @@ def _sensitivity(again: Callable[[Array], Array | None], x: Array, found: Array,
 
 
 def _by_complex_step(moves: Moves, x: Array, direction: Array, rows: Array, found: Array) -> Array:
-    """For each row, whether the complex step gives what was found, where that is far from a pole or a steep place."""
+    """For each row, whether the complex step gives what was found, if that is far from a pole or a steep place."""
     nothing = np.zeros(found.shape, bool)
     if any(moves.arrays[k].dtype.kind == "c" for k in moves.wanted):
         return nothing

@@ -35,7 +35,7 @@ STEPS: Final = (1e-3, 1e-4, 1e-5, TINY)
 def where_digits_get_lost(subject: OperatorUnderTest, example: Example) -> Iterator[tuple[Callable[..., int], Example]]:
     """The call where values may get lost, each with what looks for it.
 
-    What is composed of operators may be naive and right. So may be what nobody has another way to compute.
+    What is composed of operators may be naive and right. So may be what no one has another way to compute.
     """
     for slot in example.wanted:
         array, allowed = example.arrays[slot], subject.domains.get(slot, (-np.inf, np.inf))

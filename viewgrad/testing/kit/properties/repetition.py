@@ -252,7 +252,7 @@ def _turned(array: Array, start: int, stop: int | None) -> Array:
     return changed.reshape(array.shape)
 
 
-# What a result that is kept for later calls may be taken for, where it is found again by too little.
+# What a result that is kept for later calls may be taken for, if it is found again by too little.
 OTHERS: Final[tuple[Callable[[Array], Array], ...]] = (
     _other,
     lambda array: _turned(array, 1, None),

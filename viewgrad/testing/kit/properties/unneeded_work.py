@@ -1,4 +1,4 @@
-"""What a backward pass computes though nobody asked for it: no fault, but work for nothing."""
+"""What a backward pass computes though no one asked for it: no fault, but work for nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def computed_in_vain(baseline: Baseline, report: Report) -> None:
 
 
 def _given_in_vain(node: FunctionNode) -> set[int]:
-    """The places of the arguments of a custom function for which its backward returns what nobody needs."""
+    """The places of the arguments of a custom function for which its backward returns what nothing needs."""
     starts = [None if like is None else Tensor(np.ones(*like)) for like in node.output_specs]
     with quiet(), no_grad():
         returned = node.ctx._call_backward(starts)
