@@ -106,12 +106,12 @@ def test_views_of_views_are_one_index():
 
 
 @pytest.mark.parametrize(("construct", "reason"), [
-    ("with open('f'): pass", "`with` is not taken"),
+    ("with open('f'): pass", "`with` is not taken, but for np.errstate that ignores or warns"),
     ("global RATE", "`global` is not taken"),
     ("print(x)", "print() of these arguments"),
     ("x.append(1)", "method append of an array"),
-    ("y = [a for a in x]", "a comprehension whose length is not known"),
-    ("y = []; y.append(x[0])", "list.append"),
+    ("y = [[a] for a in x]", "a tuple in a list whose length is not known"),
+    ("y = [x[0]]; y.insert(0, x[1])", "list.insert"),
     ("y = float(x[0])", "float() ends the history of a value"),
 ])
 def test_refusals_name_the_line(construct, reason, tmp_path):

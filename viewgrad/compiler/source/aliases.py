@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from .ir import Block, Call, For, Get, If, Let, Set, Var, While, assigned, statements
 from .kinds import Arr
 
-__all__ = ["base_of", "roots_of", "written_inputs"]
+__all__ = ["base_of", "line_of_write", "roots_of", "written_inputs"]
 
-Origins = dict[str, frozenset[str]]
+Origins = dict[str, frozenset[Any]]
 
 
 def base_of(value: object) -> Var | None:
@@ -78,3 +79,67 @@ def _follow(block: Block, origins: Origins, written: set[str]) -> Origins:
 
 def _either(one: Origins, other: Origins) -> Origins:
     return {name: one.get(name, frozenset()) | other.get(name, frozenset()) for name in {*one, *other}}
+
+
+# -- arrays that were copied -------------------------------------------------------------------------------------------
+
+Cell = tuple[object, bool]  # where an array is made, and whether it is the one that was made there last
+
+
+def line_of_write(block: Block, inputs: Collection[str], copies: Collection[Set]) -> int | None:
+    """Return the line of a write to an array after some statement has copied it; None if there is none.
+
+    An array is known by the statement that makes it, and by whether that has made another one since.
+
+    Arguments:
+        block: the program.
+        inputs: the names of its inputs.
+        copies: statements that copy an array as a whole.
+    """
+    if not copies:
+        return None
+    walk = _Copies({id(stmt) for stmt in copies})
+    walk.block(block, {name: frozenset(((name, True),)) for name in inputs}, frozenset())
+    return min(walk.lines, default=None)
+
+
+class _Copies:
+    def __init__(self, copies: set[int]) -> None:
+        self.copies = copies
+        self.lines: list[int] = []
+
+    def block(self, block: Block, cells: Origins, copied: frozenset[Cell]) -> tuple[Origins, frozenset[Cell]]:
+        """Run a block on what variables may hold, and on what has been copied; return both at its end."""
+        cells = dict(cells)
+        for stmt in block:
+            if isinstance(stmt, Set):
+                if cells.get(stmt.base.name, frozenset()) & copied:
+                    self.lines.append(stmt.line)
+                if id(stmt) in self.copies and isinstance(stmt.value, Var):
+                    copied |= cells.get(stmt.value.name, frozenset())
+            elif isinstance(stmt, If):
+                one, first = self.block(stmt.then, cells, copied)
+                other, second = self.block(stmt.other, cells, copied)
+                cells, copied = _either(one, other), first | second
+            elif isinstance(stmt, (For, While)):
+                before = None
+                while (cells, copied) != before:
+                    before = cells, copied
+                    after, more = self.block(stmt.body, cells, copied)
+                    cells, copied = _either(cells, after), copied | more
+            else:
+                base = base_of(getattr(stmt, "value", None))
+                for name in assigned(stmt):
+                    if base is not None:
+                        cells[name] = cells.get(base.name, frozenset())
+                        continue
+                    place = id(stmt)
+                    cells = {key: _aged(held, place) for key, held in cells.items()}
+                    copied = _aged(copied, place)
+                    cells[name] = frozenset(((place, True),))
+        return cells, copied
+
+
+def _aged(cells: frozenset[Cell], place: object) -> frozenset[Cell]:
+    """The arrays, when another one was made where some of them were."""
+    return frozenset([(where, is_last and where != place) for where, is_last in cells])

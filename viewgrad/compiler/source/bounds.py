@@ -90,7 +90,7 @@ class _Bounds:
             elif isinstance(stmt, Set):
                 value = self.expr(stmt.value, loops, always)
                 index = tuple([self.item(each, loops, always) for each in stmt.index])
-                safe = self.is_safe(stmt.base, stmt.index, loops, always)
+                safe = stmt.safe or self.is_safe(stmt.base, stmt.index, loops, always)
                 found.append(attrs.evolve(stmt, index=index, value=value, safe=safe))
             elif isinstance(stmt, Check):
                 found.append(attrs.evolve(stmt, test=self.expr(stmt.test, loops, always)))

@@ -30,7 +30,7 @@ from .ir import Block, For, Let, Push, Var, While, program_text, statements
 from .kinds import Arr
 from .objects import Input
 from .read import Source
-from .runtime import HOST, KERNEL
+from .runtime import HOST, KERNEL, NoRoom
 from .scalarize import scalarized
 from .values import Refused, leaves_of
 from .verify import verified
@@ -88,6 +88,15 @@ class Program:
             if each is not None:
                 each.__globals__["tape_limit"] = math.inf
 
+    def with_more_room(self, arrays: Sequence[Any]) -> list[Any]:
+        """The inputs of a run that had no room for the items of its lists, with more."""
+        room = self.source.room
+        number = next(n for n, each in enumerate(self.inputs) if each.path.root is room)
+        assert room is not None
+        given = list(arrays)
+        given[number] = room.size = max(room.size, given[number] * 4)
+        return given
+
 
 def build(
     source: Source, wanted: Sequence[int], executor: str, wraps: bool, lowers: bool = True, limit: float = math.inf,
@@ -131,7 +140,7 @@ def build(
     definitions = Definitions(body, names)
     body = body if wraps else with_bounds(body, definitions)
     verified(body, kinds, names)
-    writer = Writer(kinds, source.file, executor == "numba", wraps, limit < math.inf)
+    writer = Writer(kinds, source.file, executor == "numba", wraps, limit < math.inf, roots_of(body))
     bounded: Any = None
     reports: dict[str, str] = {}
     ends = [names[number] for number in mutated]
@@ -257,7 +266,7 @@ def _compiled(source: str, name: str) -> Any:
     path = _written(source)
     file = f"<viewgrad source kernel {next(_numbers)}>" if path is None else str(path)
     code = compile(source, file, "exec")
-    space: dict[str, Any] = {"__name__": __name__, **MATH}
+    space: dict[str, Any] = {"__name__": __name__, "NoRoom": NoRoom, **MATH}
     used = _names_in(code)
     known = native_functions()
     space.update({each: known[each]() for each in used if each in known})

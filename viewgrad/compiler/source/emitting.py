@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .ir import Block, Call, Let, Var
+from .ir import Block, Call, Let, Set, Var
 from .kinds import Kind, joined
 from .values import Refused
 
@@ -21,6 +21,7 @@ class Emitter:
         single: of these, those that are bound once in all.
         inputs: the inputs, by their variables.
         line, file: where in the source the reader is.
+        rows: the statements that copy arrays to lists.
     """
 
     def __init__(self) -> None:
@@ -33,6 +34,7 @@ class Emitter:
         self.line = 0
         self.file = ""
         self.reshapes = False
+        self.rows: list[Set] = []
 
     def refused(self, reason: str, node: Any = None) -> Refused:
         """An error that says what is not taken, and where."""

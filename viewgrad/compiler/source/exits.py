@@ -66,23 +66,12 @@ class _Writer:
         jumps: frozenset[str] = frozenset()
         for number, stmt in enumerate(stmts):
             rest = stmts[number + 1 :]
-            if isinstance(stmt, ast.Return):
-                if stmt.value is not _SET:
-                    found.append(_assign(self.value, stmt.value or ast.Constant(None), stmt))
-                if stmt.value is not _SET:
-                    found.append(_assign("_returned", ast.Constant(True), stmt))
-                if loop is not None:
-                    found.append(_assign(f"_stop{loop}", ast.Constant(True), stmt))
-                return found, jumps | {"return"}, True
-            if isinstance(stmt, ast.Break):
-                found.append(_assign(f"_stop{loop}", ast.Constant(True), stmt))
-                return found, jumps | {"break"}, True
-            if isinstance(stmt, ast.Continue):
-                found.append(_assign(f"_skip{loop}", ast.Constant(True), stmt))
-                return found, jumps | {"continue"}, True
-            if isinstance(stmt, ast.Raise):
-                found.append(stmt)
-                return found, jumps, True
+            jump = self.jump(stmt, loop)
+            if jump is not None:
+                return found + jump[0], jumps | jump[1], True
+            if isinstance(stmt, ast.Match):
+                found.append(_assign(f"_subject{next(self.numbers)}", stmt.subject, stmt))
+                stmt = self.branches(stmt, found[-1])
             if isinstance(stmt, ast.If):
                 made = self.branch(stmt, rest, loop)
                 if made is not None:
@@ -99,15 +88,59 @@ class _Writer:
                     return found, jumps | inside | more, always
                 continue
             if isinstance(stmt, (ast.For, ast.While)):
-                new_loop, leaves = self.loop(stmt, loop)
+                new_loop, leaves, flag = self.loop(stmt, loop)
                 found += new_loop
+                if stmt.orelse:
+                    rest = [*([_if(stmt, _is_not(flag), stmt.orelse, [])] if flag else stmt.orelse), *rest]
                 if leaves:  # it may have returned
-                    after = [_if(stmt, ast.Name("_returned", ast.Load()), [_return_set(stmt)], rest)]
-                    tail, more, always = self.block(list(after), loop)
+                    rest = [_if(stmt, ast.Name("_returned", ast.Load()), [_return_set(stmt)], rest)]
+                if leaves or stmt.orelse:
+                    tail, more, always = self.block(rest, loop)
                     return found + tail, jumps | more, always
                 continue
             found.append(stmt)
         return found, jumps, False
+
+    def jump(self, stmt: ast.stmt, loop: int | None) -> tuple[Stmts, frozenset[str]] | None:
+        """The statements in the place of a jump, and how it jumps; None for other statements."""
+        found: Stmts = []
+        if isinstance(stmt, ast.Return):
+            if stmt.value is not _SET:
+                found.append(_assign(self.value, stmt.value or ast.Constant(None), stmt))
+                found.append(_assign("_returned", ast.Constant(True), stmt))
+            if loop is not None:
+                found.append(_assign(f"_stop{loop}", ast.Constant(True), stmt))
+            return found, frozenset(("return",))
+        if isinstance(stmt, ast.Break):
+            return [_assign(f"_stop{loop}", ast.Constant(True), stmt)], frozenset(("break",))
+        if isinstance(stmt, ast.Continue):
+            return [_assign(f"_skip{loop}", ast.Constant(True), stmt)], frozenset(("continue",))
+        return ([stmt], frozenset()) if isinstance(stmt, ast.Raise) else None
+
+    def branches(self, stmt: ast.Match, subject: ast.stmt) -> ast.stmt:
+        """A `match` of numbers and strings as branches.
+
+        Raises:
+            NotImplementedError: for other patterns.
+        """
+        assert isinstance(subject, ast.Assign) and isinstance(subject.targets[0], ast.Name)
+        name = subject.targets[0].id
+        other: Stmts = []
+        for case in reversed(stmt.cases):
+            tests: list[ast.expr] = []
+            patterns = case.pattern.patterns if isinstance(case.pattern, ast.MatchOr) else [case.pattern]
+            for pattern in patterns:
+                if isinstance(pattern, ast.MatchValue):
+                    tests.append(ast.Compare(ast.Name(name, ast.Load()), [ast.Eq()], [pattern.value]))
+                elif not isinstance(pattern, ast.MatchAs) or pattern.name or pattern.pattern:
+                    raise NotImplementedError("`match` of something else than numbers and strings")
+                else:
+                    tests.append(ast.Constant(True))
+            test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.Or(), tests)
+            if case.guard is not None:
+                test = ast.BoolOp(ast.And(), [test, case.guard])
+            other = [_if(stmt, test, case.body, other)]
+        return other[0]
 
     def branch(self, stmt: ast.If, rest: Stmts, loop: int | None) -> tuple[ast.stmt, frozenset[str], bool] | None:
         """Return a branch that jumps on one side, with what follows it moved into the other side; None for others."""
@@ -123,8 +156,8 @@ class _Writer:
             return _if(stmt, stmt.test, then, other), in_then | in_other, always
         return None
 
-    def loop(self, stmt: ast.For | ast.While, outer: int | None) -> tuple[Stmts, bool]:
-        """A loop, what goes before and after it, and whether the function may return in it."""
+    def loop(self, stmt: ast.For | ast.While, outer: int | None) -> tuple[Stmts, bool, str | None]:
+        """A loop and what goes before it, whether the function may return in it, and the flag that ends it early."""
         number = next(self.numbers)
         body, jumps, _ = self.block(stmt.body, number)
         stops = bool(jumps & {"break", "return"})
@@ -141,9 +174,7 @@ class _Writer:
         if stops:
             found.append(_assign(f"_stop{number}", ast.Constant(False), stmt))
         found.append(new)
-        if stmt.orelse:
-            raise NotImplementedError("else of a loop")
-        return found, "return" in jumps
+        return found, "return" in jumps, f"_stop{number}" if stops else None
 
 
 _SET: Final = ast.Constant("set")  # what is returned was assigned before
@@ -153,11 +184,15 @@ def _return_set(at: ast.stmt) -> ast.stmt:
     return ast.copy_location(ast.Return(_SET), at)
 
 
+def _is_not(flag: str) -> ast.expr:
+    return ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load()))
+
+
 def _none_of(jumps: frozenset[str], loop: int | None) -> ast.expr:
     of_return = "_returned" if loop is None else f"_stop{loop}"
     names = {"break": f"_stop{loop}", "continue": f"_skip{loop}", "return": of_return}
     flags = dict.fromkeys(names[jump] for jump in sorted(jumps))
-    tests: list[ast.expr] = [ast.UnaryOp(ast.Not(), ast.Name(name, ast.Load())) for name in flags]
+    tests = [_is_not(name) for name in flags]
     return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
 
 

@@ -14,7 +14,7 @@ from ...adoption.entry import original_callable
 from ..calls.array_arguments import OverArrays
 from .values import Refused
 
-__all__ = ["stores_of", "tree_of", "users_function"]
+__all__ = ["nonlocals_of", "stores_of", "tree_of", "users_function"]
 
 
 def users_function(function: Any) -> Any:
@@ -94,6 +94,18 @@ def _fits(node: ast.FunctionDef | ast.Lambda, code: types.CodeType) -> bool:
     given = [each for each in code.co_consts if not isinstance(each, types.CodeType)]
     names_fit = set(made.co_names) <= {*code.co_names, *code.co_freevars}
     return names_fit and list(map(repr, numbers)) == list(map(repr, given))
+
+
+def nonlocals_of(body: list[ast.stmt], nested: bool) -> frozenset[str]:
+    """The variables that some statements declare as `nonlocal`.
+
+    Arguments:
+        body: the statements.
+        nested: whether those of functions inside are meant, and not their own.
+    """
+    own = {id(each) for each in _own_nodes(body)}
+    return frozenset(name for stmt in body for each in ast.walk(stmt) if isinstance(each, ast.Nonlocal)
+                     and (id(each) not in own) is nested for name in each.names)
 
 
 def stores_of(node: ast.FunctionDef | ast.Lambda | list[ast.stmt]) -> dict[str, int]:

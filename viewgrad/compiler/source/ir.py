@@ -261,11 +261,13 @@ class Check:
     Attributes:
         test: the condition.
         of_index: whether it says that an index is in range.
+        of_room: whether it says that there is room for an item; the program runs again with more if there is not.
     """
 
     test: Any
     line: int = 0
     of_index: bool = False
+    of_room: bool = False
 
 
 @attrs.define(eq=False)

@@ -111,6 +111,10 @@ def library_name(value: Any) -> str | None:
         return None
     if found is not None and found[1] is value:
         return found[0]
+    owner = getattr(value, "__self__", None)
+    if owner is not None and getattr(value, "__name__", "") in ("at", "reduce", "accumulate"):
+        name_of_owner = library_name(owner)
+        return None if name_of_owner is None else f"{name_of_owner}.{value.__name__}"
     if value is Tensor:
         return "numpy.array"
     module = str(getattr(value, "__module__", ""))

@@ -20,7 +20,7 @@ from .kinds import INT, Kind, Num, kind_of
 from .library import library_name
 from .values import Path, Rec, Static, Tup
 
-__all__ = ["PLAIN", "Getter", "Guard", "Input", "ObjectReader", "record_fields"]
+__all__ = ["PLAIN", "Getter", "Guard", "Input", "ObjectReader", "Room", "record_fields"]
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), slice, type(Ellipsis), np.dtype, type)
 MANY: Final = 64  # items of a container
@@ -68,6 +68,13 @@ class Guard:
         return len(now) == self.value if self.how == "length" else self.value not in now
 
 
+@attrs.define(eq=False)
+class Room:
+    """How many items lists of a program may have; more when a run has needed more."""
+
+    size: int = 64
+
+
 @attrs.frozen(eq=False)
 class Getter:
     """An attribute that a function of the object computes."""
@@ -113,6 +120,7 @@ class ObjectReader:
         self.guards: dict[Any, Guard] = {}
         self.captured: dict[Any, Any] = {}
         self.paths: list[Any] = []  # what holds the addresses that are keys
+        self.room: Room | None = None
 
     def object(self, value: Any, path: Path, name: str) -> Any:
         """What an object from outside means."""
@@ -188,6 +196,12 @@ class ObjectReader:
         self.out.kinds[name] = kind
         found = self.captured[key] = Var(name, kind)
         return found
+
+    def room_for_items(self) -> Any:
+        """The number of items that there is room for in lists whose length is not known."""
+        if self.room is None:
+            self.room = Room()
+        return self.input("room", INT, Path(self.room, False).to("attr", "size"))
 
     def attribute_of(self, static: Static, name: str) -> Any:
         """An attribute of an object that is known."""

@@ -12,12 +12,13 @@ from typing import Any
 
 import attrs
 
+from .aliases import line_of_write
 from .functions import users_function
 from .ir import Block, Const, For, Let, Var, assigned, blocks_of
 from .kinds import BOOL, Kind
-from .objects import PLAIN, Guard, Input
+from .objects import PLAIN, Guard, Input, Room, record_fields
 from .reading.statements import StatementReader
-from .values import CONFLICT, Fn, Maybe, Path, Rec, Refused, Static, Tup
+from .values import CONFLICT, Fn, Lst, Maybe, Path, Rec, Refused, Reread, Static, Tup
 
 __all__ = ["Guard", "Input", "Reader", "Source"]
 
@@ -34,6 +35,7 @@ class Source:
         result: a tree of expressions and known objects.
         kinds: of each variable.
         files: of each line number the file, if it is not that of the function.
+        room: how many items its lists may have; None if it has none.
         reshapes: whether it takes views whose being views depends on the layout of arguments.
     """
 
@@ -44,6 +46,7 @@ class Source:
     result: Any
     kinds: dict[str, Kind]
     file: str
+    room: Room | None = None
     reshapes: bool = False
 
 
@@ -61,8 +64,14 @@ class Reader(StatementReader):
 
         Raises:
             Refused: if the compiler does not take it.
-            NeedStatic: if an integer argument must be known.
         """
+        try:
+            return self._source(function, args, keywords)
+        except Reread as found:
+            known = {**self.known_sites, found.site: found.known}
+            return Reader(self.static, known).source(function, args, keywords)
+
+    def _source(self, function: Any, args: Sequence[Any], keywords: dict[str, Any]) -> Source:
         function = users_function(function)
         try:
             names = parameter_names(function)
@@ -82,18 +91,25 @@ class Reader(StatementReader):
             raise
         except RecursionError as error:
             raise Refused("it is nested too deeply", self.out.line, self.out.file) from error
+        line = line_of_write(self.out.buffer, self.out.inputs, self.out.rows)
+        if line is not None:
+            raise Refused("an array that is in a list is written to", line, file)
         result = self._materialized(result)
         body = self._with_flags(self.out.buffer)
         name = getattr(function, "__name__", "function")
         return Source(name, list(self.out.inputs.values()), list(self.guards.values()), body, result, self.out.kinds,
-                      file, self.out.reshapes)
+                      file, self.room, self.out.reshapes)
 
     def _materialized(self, value: Any) -> Any:
         """The result with a variable in the place of each expression."""
         if isinstance(value, Tup):
             return Tup(tuple([self._materialized(item) for item in value.items]), value.cls)
         if isinstance(value, Rec):
+            if value.cls is not dict and record_fields(value.cls) is None:
+                raise self.out.refused(f"its result is a {value.cls.__name__}")
             return Rec({key: self._materialized(item) for key, item in value.fields.items()}, value.cls)
+        if isinstance(value, Lst):
+            raise self.out.refused("its result is a list whose length is not known")
         if isinstance(value, (Fn, Maybe)) or value is CONFLICT:
             raise self.out.refused("its result is a function or need not be defined")
         if isinstance(value, Static):

@@ -18,13 +18,17 @@ from ...tensor.modes import enable_grad
 from ...tensor.tensor import Tensor, from_array
 from .segments import Segments, Tape, copied, put_back
 
-__all__ = ["HOST", "KERNEL", "GiveUp"]
+__all__ = ["HOST", "KERNEL", "GiveUp", "NoRoom"]
 
 Array = np.ndarray[Any, Any]
 
 
 class GiveUp(Exception):
     """A run meets what the program does not do; the function runs eagerly in its place."""
+
+
+class NoRoom(Exception):
+    """The lists of a program have no room for another item."""
 
 
 # -- in kernels --------------------------------------------------------------------------------------------------------
@@ -212,6 +216,6 @@ class _Rows:
 HOST: Final[dict[str, Any]] = {
     "np": np, "add_to": add_to, "add_at_index": add_at_index, "last_written": last_written, "viewed": viewed,
     "writable": writable, "Segments": Segments, "Tape": Tape, "copied": copied, "put_back": put_back,
-    "gradients_of": gradients_of, "GiveUp": GiveUp, "rows": _Rows(), "formulas": ARRAY_FUNCTIONS,
+    "gradients_of": gradients_of, "GiveUp": GiveUp, "NoRoom": NoRoom, "rows": _Rows(), "formulas": ARRAY_FUNCTIONS,
     "asarray": np.asarray, "math": math, "NONE": SimpleNamespace(),
 }  # fmt: skip

@@ -30,7 +30,7 @@ from .kinds import Arr, Num
 from .node import outputs_of
 from .objects import Input, record_fields
 from .read import Reader, Source
-from .runtime import GiveUp
+from .runtime import GiveUp, NoRoom
 from .values import Path, Rec, Refused, Static, Tup
 
 __all__ = ["MISSED", "SourceTier"]
@@ -599,18 +599,23 @@ class _Tapes:
                 size = min(8 * size, most)
                 self.sizes[id(program)] = size
                 continue
+            except NoRoom:
+                arrays = program.with_more_room(arrays)
+                continue
             return found
 
     def _quick(self, program: Program, arrays: Sequence[Any]) -> Any:
         given = [each.copy() if n in program.mutated else each for n, each in enumerate(arrays)]
-        if program.careful is None:
-            return program.run(*given)
         try:
             outputs, pullback = program.run(*given)
+        except NoRoom:
+            return self._quick(program, program.with_more_room(arrays))
         except (ZeroDivisionError, OverflowError, ValueError):
+            if program.careful is None:
+                raise
             return program.careful(*[each.copy() if n in program.mutated else each for n, each in enumerate(arrays)])
-        if pullback is None:
-            return outputs, None
+        if pullback is None or program.careful is None:
+            return outputs, pullback
         careful = program.careful
 
         def pull(*seeds: Any) -> Any:

@@ -13,8 +13,8 @@ from .ir import Const, Var, is_number
 from .kinds import Kind, joined, kind_of
 
 __all__ = [
-    "CONFLICT", "TEXT", "Fn", "Maybe", "Path", "Rec", "Refused", "Static", "Tup", "as_expr", "is_identity",
-    "is_plain", "joined_values", "kind_name", "leaves_of",
+    "CONFLICT", "TEXT", "Fn", "Lst", "Maybe", "Path", "Rec", "Reread", "Refused", "Row", "Static", "Tup", "as_expr",
+    "is_identity", "is_plain", "joined_values", "kind_name", "leaves_of",
 ]  # fmt: skip
 
 
@@ -32,6 +32,20 @@ class Refused(Exception):
         self.reason = reason
         self.line = line
         self.file = file
+
+
+class Reread(Exception):
+    """The function must be read again, with more known of an object that it makes.
+
+    Attributes:
+        site: where the object is made.
+        known: what is known of it.
+    """
+
+    def __init__(self, site: Any, known: Any) -> None:
+        super().__init__(site)
+        self.site = site
+        self.known = known
 
 
 @attrs.frozen(eq=False)
@@ -82,18 +96,68 @@ class Static:
 
 @attrs.frozen(eq=False)
 class Tup:
-    """A tuple or list of a known length."""
+    """A tuple or list of a known length.
+
+    Attributes:
+        items: what is in it.
+        cls: its class.
+        site: where in the source a list is made.
+    """
 
     items: tuple[Any, ...]
     cls: Any = tuple
+    site: Any = None
+
+
+@attrs.frozen
+class Row:
+    """Arrays of one dimension and one length, as items of a list.
+
+    Attributes:
+        dtype: the character of their dtype.
+    """
+
+    dtype: str
+
+
+@attrs.frozen(eq=False)
+class Lst:
+    """A list whose length is not known.
+
+    Attributes:
+        site: where in the source it is made.
+        count: the variable that holds its length.
+        kind: the kind of its items: a kind of numbers, a `Row`, or a tuple of them.
+        stores: the arrays that hold the items, one for each part of an item.
+        widths: for rows, the variables that hold their lengths; None for numbers.
+        room: how many numbers there is room for.
+    """
+
+    site: Any
+    count: Var
+    kind: Any
+    stores: tuple[Var, ...]
+    widths: tuple[Any, ...]
+    room: Any
 
 
 @attrs.frozen(eq=False)
 class Rec:
-    """A dict with known keys, or an instance of a dataclass."""
+    """A dict with known keys, or an object of which only its attributes are looked at.
+
+    Attributes:
+        fields: the items or attributes.
+        cls: its class.
+        site: where in the source it is made; None for what is given.
+        prefix: of the variables that hold the fields, if these are assigned; "" if they are not.
+        level: how many blocks that need not be run are around the place where it is made.
+    """
 
     fields: dict[Any, Any]
     cls: Any = dict
+    site: Any = None
+    prefix: str = ""
+    level: int = 0
 
 
 @attrs.frozen(eq=False)
@@ -158,7 +222,7 @@ def as_expr(value: Any) -> Any:
     if isinstance(value, Static):
         kind = kind_of(value.value)
         return Const(value.value, kind) if kind is not None and not kind.ndim else None
-    return None if isinstance(value, (Tup, Rec, Fn, Maybe)) else value
+    return None if isinstance(value, (Tup, Rec, Fn, Maybe, Lst)) else value
 
 
 def joined_values(a: Any, b: Any) -> Any:
@@ -205,4 +269,4 @@ def kind_name(value: Any) -> str:
     kind: Kind | None = getattr(value, "kind", None)
     if kind is not None:
         return f"{'a number' if is_number(value) else 'an array'} ({kind})"
-    return {Tup: "a tuple", Rec: "a record", Fn: "a function"}.get(type(value), "a value")
+    return {Tup: "a tuple", Rec: "a record", Fn: "a function", Lst: "a list"}.get(type(value), "a value")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -115,11 +116,14 @@ class Writer:
         native: whether kernels are for Numba, and not for Python over lists.
         wraps: whether indices that are not known to be in range may be negative.
         is_limited: whether there is a limit for the bytes on the tape.
+        roots: of variables that share memory.
     """
 
     def __init__(
-        self, kinds: dict[str, Any], file: str, native: bool, wraps: bool, is_limited: bool = False
+        self, kinds: dict[str, Any], file: str, native: bool, wraps: bool, is_limited: bool = False,
+        roots: Mapping[str, str] | None = None,
     ) -> None:
+        self.roots = roots or {}
         self.kinds = kinds
         self.file = file
         self.native = native
@@ -347,15 +351,26 @@ class Writer:
             call = f"{name}({', '.join(args + (tape_names if uses_tape else []))})"
             return [f"    {', '.join(back)} = {call}" if back else f"    {call}"]
         found = []
-        used = [each for each in parameters if isinstance(self.kinds[each], Arr)]
+        used = self.listed([each for each in parameters if isinstance(self.kinds[each], Arr)], arrays)
         for each in used:
             found.append(f"    {each}_list = as_list({each})")
-        args = [f"{each}_list" if isinstance(self.kinds[each], Arr) else f"as_number({each})" for each in parameters]
+        args = [f"as_number({each})" if isinstance(self.kinds[each], Num) else f"{each}_list" if each in used else each
+                for each in parameters]
         args += [f"{a}.shape[{axis}]" for a, axis in dims] + (["tape"] if uses_tape else [])
         call = f"{name}({', '.join(args)})"
         found.append(f"    {', '.join(back)} = {call}" if back else f"    {call}")
         found += [f"    take_list({each}, {each}_list)" for each in used if each in arrays]
         return found
+
+    def listed(self, names: Sequence[str], written: Collection[str]) -> list[str]:
+        """The arrays that a kernel for Python gets as lists: those whose memory is not that of one that is written."""
+        def root(name: str) -> str:
+            own, mark = (name[:-4], "_bar") if name.endswith("_bar") else (name, "")
+            return self.roots.get(own, own) + mark
+
+        counts = Counter(map(root, names))
+        shared = {root(name) for name in names if name in written and counts[root(name)] > 1}
+        return [name for name in names if root(name) not in shared]
 
     def grow(self, stmts: Block, indent: str, count: str) -> None:
         """Make room on the tape for what some statements push themselves, `count` times."""
@@ -417,7 +432,9 @@ class Writer:
         self.lines.append(f"{indent}{place} {sign} {self.text(stmt.value)}")
 
     def on_Check(self, stmt: Check, indent: str) -> None:
-        error = "raise IndexError" if stmt.of_index else "raise RuntimeError" if self.in_kernel else "raise GiveUp"
+        error = "raise RuntimeError" if self.in_kernel else "raise GiveUp"
+        if stmt.of_index or stmt.of_room:
+            error = "raise IndexError" if stmt.of_index else "raise NoRoom"
         if stmt.test == Const(False, stmt.test.kind):
             self.lines.append(f"{indent}{error}")
             return

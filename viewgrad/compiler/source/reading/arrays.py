@@ -20,9 +20,14 @@ from .attributes import as_variable
 from .operators import arithmetic, operation
 
 __all__ = [
-    "REDUCTIONS", "array_of", "assembled", "converted", "created", "dtype_named", "elementwise", "function_of", "pure",
-    "view",
+    "REDUCTIONS", "array_of", "assembled", "converted", "created", "dtype_named", "dtype_option", "elementwise",
+    "function_of", "pure", "view",
 ]  # fmt: skip
+
+
+def dtype_option(char: str) -> tuple[tuple[str, Any], ...]:
+    """The option that names a dtype."""
+    return (("dtype", np.dtype(char).name),)
 
 
 def converted(out: Emitter, expr: Any, dtype: Any) -> Any:
@@ -32,7 +37,7 @@ def converted(out: Emitter, expr: Any, dtype: Any) -> Any:
     if char == old:
         return Call("copy", (as_variable(out, expr),), (), expr.kind)
     if old in "?l" and char in "ld":
-        return Call("astype", (as_variable(out, expr),), (("dtype", np.dtype(char).name),), Arr(char, expr.kind.ndim))
+        return Call("astype", (as_variable(out, expr),), dtype_option(char), Arr(char, expr.kind.ndim))
     raise out.refused(f"a conversion of {np.dtype(old)} to {np.dtype(char)}")
 
 
@@ -123,7 +128,7 @@ def created(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
         values = [as_expr(each) for each in fill]
         if any(value is None or not is_number(value) for value in values):
             raise out.refused("full_like with something else than a number")
-        options = (("dtype", np.dtype(char).name),)
+        options = dtype_option(char)
         return Call(name, (as_variable(out, base), *values), options, Arr(char, base.kind.ndim))
     if name in ("zeros", "ones", "empty", "full"):
         sizes = args[0] if args else keywords.pop("shape", None)
@@ -147,7 +152,7 @@ def created(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
         if values and (values[0].kind.dtype in "dD") > (char in "dDfF"):
             raise out.refused("full of another dtype")
         values = [value if isinstance(value, (Const, Var)) else out.temporary(value) for value in values]
-        return Call(name, (tuple(exprs), *values), (("dtype", np.dtype(char).name),), Arr(char, len(exprs)))
+        return Call(name, (tuple(exprs), *values), dtype_option(char), Arr(char, len(exprs)))
     keywords = {key: value for key, value in keywords.items() if value is not None}
     return pure(out, name, args, keywords)
 
@@ -210,7 +215,7 @@ def assembled(out: Emitter, value: Tup, dtype: Any) -> Any:
             raise out.refused("an array of another dtype")
         char = dtype_named(out, dtype)
     sizes = tuple([Const(each, INT) for each in shape])
-    array = out.temporary(Call("empty", (sizes,), (("dtype", np.dtype(char).name),), Arr(char, len(shape))), "array")
+    array = out.temporary(Call("empty", (sizes,), dtype_option(char), Arr(char, len(shape))), "array")
     for place, expr in zip(np.ndindex(*shape), exprs):
         out.emit(Set(array, tuple([Const(each, INT) for each in place]), expr, "", out.line))
     return array

@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any, Final
 
+from ..functions import stores_of
 from ..ir import Call, Check, Const, For, Op, Set, Var, is_number
 from ..kinds import BOOL, INT, Arr
 from ..library import library_name
-from ..values import Fn, Rec, Static, Tup, as_expr
+from ..values import Lst, Rec, Refused, Static, Tup, as_expr
 from .iteration import enumerated, range_of, reversed_sequence, sequence_of, zipped
 from .operators import arithmetic
-from .scopes import Scope
+from .scopes import Deferred, Scope
 from .targets import TargetReader
 
 __all__ = ["ComprehensionReader", "UNROLLED"]
 
 UNROLLED: Final = 16
+ITEMS: Final = " items"  # variables that no function has
+GIVEN: Final = " given"
 
 
 class ComprehensionReader(TargetReader):
     """Reads what is iterated over."""
 
-    def summed(self, generator: Fn, start: Any) -> Any:
+    def summed(self, generator: Deferred, start: Any) -> Any:
         """The sum of what a generator gives, by a loop."""
-        node: Any = generator.node.body
+        node = generator.node
         scope = generator.scope
         comprehension = node.generators[0]
         sequence = self.sequence(scope, comprehension.iter)
         names = [each.id for each in ast.walk(comprehension.target) if isinstance(each, ast.Name)]
-        inner = Scope(scope, dict.fromkeys(names, 2), scope.prefix, scope.variables, None, {}, scope.file)
+        inner = Scope(scope, dict.fromkeys(names, 2), self.prefix_inside(scope), scope.variables, None, {}, scope.file)
         inner.stores["total "] = 2
         total = self.out.fresh("total")
         inner.env["total "] = self.bound(total, start, False)
@@ -47,14 +51,14 @@ class ComprehensionReader(TargetReader):
         self.out.emit(For(name, low, high, sequence.step, body, line=line))
         return inner.env["total "]
 
-    def listed(self, comprehension: Fn) -> Any:
+    def listed(self, comprehension: Deferred) -> Any:
         """A list whose length is not known, of numbers or of rows, as an array."""
-        node: Any = comprehension.node.body
+        node = comprehension.node
         scope = comprehension.scope
         generator = node.generators[0]
         sequence = self.sequence(scope, generator.iter)
         names = [each.id for each in ast.walk(generator.target) if isinstance(each, ast.Name)]
-        inner = Scope(scope, dict.fromkeys(names, 2), scope.prefix, scope.variables, None, {}, scope.file)
+        inner = Scope(scope, dict.fromkeys(names, 2), self.prefix_inside(scope), scope.variables, None, {}, scope.file)
         count = sequence.count if isinstance(sequence.count, (Const, Var)) else self.out.temporary(sequence.count, "n")
         name = self.out.fresh("k")
         self.out.kinds[name] = INT
@@ -81,27 +85,80 @@ class ComprehensionReader(TargetReader):
         self.out.emit(For(name, low, high, sequence.step, probe, line=line))
         return array
 
+    def block(self, scope: Scope, stmts: Sequence[ast.stmt]) -> None:
+        """Read statements."""
+        raise NotImplementedError
+
     def sequence(self, scope: Scope, node: ast.expr) -> Any:
-        """What is iterated over: a `calls.Sequence`, or a `Tup` of known length."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+        """What is iterated over: an `Iteration`, or a `Tup` of known length."""
+        strict = isinstance(node, ast.Call) and [each.arg for each in node.keywords] == ["strict"]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (strict or not node.keywords):
             function = self.value(scope, node.func)
             name = library_name(function.value) if isinstance(function, Static) else None
-            if name == "builtins.range":
+            if name == "builtins.range" and not strict:
                 return range_of(self.out, [self.value(scope, arg) for arg in node.args])
-            if name in ("builtins.enumerate", "builtins.zip", "builtins.reversed"):
+            if name == "builtins.zip" or (name in ("builtins.enumerate", "builtins.reversed") and not strict):
                 count = 1 if name != "builtins.zip" else len(node.args)
                 parts = [self.sequence(scope, arg) for arg in node.args[:count]]
                 if name == "builtins.reversed":
                     return reversed_sequence(self.out, parts[0])
                 if name == "builtins.zip":
-                    return zipped(self.out, parts)
+                    known = self.value(scope, node.keywords[0].value) if strict else Static(False)
+                    return zipped(self.out, parts, isinstance(known, Static) and bool(known.value))
                 start = self.value(scope, node.args[1]) if len(node.args) > 1 else Static(0)
                 return enumerated(self.out, parts[0], start)
         return sequence_of(self.out, self.value(scope, node))
 
+    def prefix_inside(self, scope: Scope) -> str:
+        """The prefix of the variables of a comprehension, which are not those of the function around it."""
+        return scope.prefix + self.out.fresh("each") + "_"
+
     def of_ListComp(self, scope: Scope, node: ast.ListComp) -> Any:
-        """A list over known values."""
-        return Tup(tuple(self.each(scope, node.elt, node.generators, node)), list)
+        """A list."""
+        return self.over_known(scope, node, list)
+
+    def over_known(self, scope: Scope, node: ast.ListComp | ast.GeneratorExp, kind: type) -> Any:
+        """The items of a comprehension: one by one over known values, otherwise by a loop."""
+        before, numbers = len(self.out.buffer), dict(self.out.numbers)
+        try:
+            return Tup(tuple(self.each(scope, node.elt, node.generators, node)), kind)
+        except Refused:
+            del self.out.buffer[before:]
+            self.out.numbers = numbers
+            return self.by_loop(scope, node)
+
+    def by_loop(self, scope: Scope, node: ast.ListComp | ast.GeneratorExp, given: dict[str, Any] | None = None) -> Lst:
+        """A list of the items of a comprehension, by a loop.
+
+        Arguments:
+            scope: the variables.
+            node: the comprehension.
+            given: more variables.
+        """
+        call = ast.Call(ast.Attribute(ast.Name(ITEMS, ast.Load()), "append", ast.Load()), [node.elt], [])
+        stmt: ast.stmt = ast.Expr(call)
+        for generator in reversed(node.generators):
+            for test in reversed(generator.ifs):
+                stmt = ast.If(test, [stmt], [])
+            stmt = ast.For(generator.target, generator.iter, [stmt], [])
+        ast.fix_missing_locations(ast.copy_location(stmt, node))
+        inner = Scope(scope, stores_of([stmt]), self.prefix_inside(scope), scope.variables, None, {}, scope.file,
+                      body=[stmt])
+        site = (scope.file, node.lineno, node.col_offset)
+        empty = Tup((), list, site)
+        inner.env = {ITEMS: self.growing(empty) if site in self.known_sites else empty, **(given or {})}
+        self.block(inner, [stmt])
+        found = inner.env[ITEMS]
+        if not isinstance(found, Lst):
+            raise self.out.refused("a list without items", node)
+        return found
+
+    def list_of(self, scope: Scope, value: Any, node: Any) -> Lst:
+        """`list`, of what has a length that is not known."""
+        each = ast.Name("each", ast.Load())
+        generator = ast.comprehension(ast.Name("each", ast.Store()), ast.Name(GIVEN, ast.Load()), [], 0)
+        made = ast.fix_missing_locations(ast.copy_location(ast.ListComp(each, [generator]), node))
+        return self.by_loop(scope, made, {GIVEN: value})
 
     def of_DictComp(self, scope: Scope, node: ast.DictComp) -> Any:
         """A dict over known values."""
@@ -115,22 +172,24 @@ class ComprehensionReader(TargetReader):
         return Rec(fields)
 
     def of_GeneratorExp(self, scope: Scope, node: ast.GeneratorExp) -> Any:
-        """What a generator over known values gives."""
-        return Tup(tuple(self.each(scope, node.elt, node.generators, node)))
+        """What a generator gives."""
+        return self.over_known(scope, node, tuple)
 
     def each(self, scope: Scope, element: ast.expr, generators: list[ast.comprehension], node: Any) -> list[Any]:
         """The values of a comprehension over known values."""
-        inner = Scope(scope, {}, scope.prefix, scope.variables, None, {}, scope.file)
-        if len(generators) != 1 or generators[0].ifs:
-            raise self.out.refused("a comprehension with several loops or conditions", node)
-        names = [each.id for each in ast.walk(generators[0].target) if isinstance(each, ast.Name)]
-        inner.stores = dict.fromkeys(names, 2)
-        sequence = self.sequence(scope, generators[0].iter)
+        inner = Scope(scope, {}, self.prefix_inside(scope), scope.variables, None, {}, scope.file)
+        generator, *rest = generators
+        names = [each.id for each in ast.walk(generator.target) if isinstance(each, ast.Name)]
+        sequence = self.sequence(scope, generator.iter)
         if not isinstance(sequence, Tup) or len(sequence.items) > UNROLLED:
             raise self.out.refused("a comprehension whose length is not known", node)
-        found = []
+        found: list[Any] = []
         for item in sequence.items:
             inner.stores = dict.fromkeys(names, 1)
-            self.assign(inner, generators[0].target, item)
-            found.append(self.held(self.value(inner, element)))
+            self.assign(inner, generator.target, item)
+            tests = [self.truth(self.value(inner, test), test) for test in generator.ifs]
+            if not all(isinstance(test, bool) for test in tests):
+                raise self.out.refused("a comprehension with a condition that is not known", node)
+            if all(tests):
+                found += self.each(inner, element, rest, node) if rest else [self.copied(self.value(inner, element))]
         return found

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ..ir import Block, Const, Get, If, Lazy, Let, Op, Var, is_number, nodes
-from ..kinds import BOOL, INT, Num, joined, kind_of_operator
-from ..values import CONFLICT, TEXT, Fn, Maybe, Rec, Static, Tup, as_expr, is_plain, joined_values, kind_name
+from ..ir import Block, Call, Const, Get, If, Lazy, Let, Op, Set, Var, assigned, is_number, nodes, statements
+from ..kinds import BOOL, INT, Arr, Num, joined, kind_of_operator
+from ..values import CONFLICT, TEXT, Fn, Lst, Maybe, Rec, Static, Tup, as_expr, is_plain, joined_values, kind_name
 from .arrays import pure
 from .indexing import item, sliced
+from .lists import appended, item_kind, joined_item_kinds, new_list, repeated
 from .names import NameReader
 from .operators import arithmetic, comparison
 from .scopes import Scope, joined_scopes, means_the_same
@@ -60,17 +61,84 @@ class ExpressionReader(NameReader):
 
     def of_List(self, scope: Scope, node: ast.List) -> Any:
         """A list."""
-        return Tup(tuple(self._starred(scope, node.elts)), list)
+        found = Tup(tuple(self._starred(scope, node.elts)), list, (scope.file, node.lineno, node.col_offset))
+        return self.growing(found) if found.site in self.known_sites else found
 
-    def _starred(self, scope: Scope, elements: Sequence[ast.expr]) -> Iterator[Any]:
-        for each in elements:
-            if isinstance(each, ast.Starred):
-                inner = self.value(scope, each.value)
-                if not isinstance(inner, Tup):
-                    raise self.out.refused("a starred value whose length is not known", each)
-                yield from inner.items
+    def growing(self, given: Tup, times: Any = None) -> Lst:
+        """A list whose length is not known.
+
+        Arguments:
+            given: its first items.
+            times: how often they are repeated.
+        """
+        kind = self.known_sites.get(given.site)
+        for each in given.items:
+            kind = joined_item_kinds(self.out, kind, item_kind(self.out, each))
+        if kind is None:
+            raise self.out.refused("a list of items that are not known")
+        found = new_list(self.out, given.site, kind, self.room_for_items())
+        if times is not None:
+            (only,) = given.items
+            repeated(self.out, found, only, times)
+        else:
+            for each in given.items:
+                appended(self.out, found, each)
+        return found
+
+    def _starred(self, scope: Scope, elements: Sequence[ast.expr]) -> list[Any]:
+        values = self.values(scope, [each.value if isinstance(each, ast.Starred) else each for each in elements])
+        found: list[Any] = []
+        for node, each in zip(elements, values):
+            if not isinstance(node, ast.Starred):
+                found.append(each)
+            elif isinstance(each, Tup):
+                found += each.items
             else:
-                yield self.value(scope, each)
+                raise self.out.refused("a starred value whose length is not known", node)
+        return found
+
+    def values(self, scope: Scope, nodes_: Sequence[ast.expr]) -> list[Any]:
+        """Expressions in order: each means what it means where it is evaluated, whatever later ones change."""
+        found, marks = [], []
+        for node in nodes_:
+            found.append(self.value(scope, node))
+            marks.append(len(self.out.buffer))
+        return self.settled(found, marks)
+
+    def settled(self, values: list[Any], marks: list[int]) -> list[Any]:
+        """Values as they are at the places of the block where they were read.
+
+        Arguments:
+            values: the values.
+            marks: for each of them, how long the block was when it had been read.
+        """
+        for number in reversed(range(len(values))):
+            later = self.out.buffer[marks[number] :]
+            if later:
+                names = {name for stmt in statements(later) for name in assigned(stmt)}
+                writes = any(isinstance(stmt, Set) for stmt in statements(later))
+                saved: Block = []
+                values[number] = self._settled(values[number], names, writes, saved)
+                self.out.buffer[marks[number] : marks[number]] = saved
+        return values
+
+    def _settled(self, value: Any, names: set[str], writes: bool, saved: Block) -> Any:
+        if isinstance(value, Tup):
+            return Tup(tuple([self._settled(each, names, writes, saved) for each in value.items]), value.cls,
+                       value.site)
+        expr = as_expr(value)
+        if expr is None or isinstance(expr, Const):
+            return value
+        reads_elements = not isinstance(expr, Var) and not (isinstance(expr, Get) and expr.is_view) and any(
+            isinstance(getattr(each, "kind", None), Arr) for each in nodes(expr))
+        if not (writes and reads_elements) and not any(
+            isinstance(each, Var) and each.name in names for each in nodes(expr)
+        ):
+            return value
+        name = self.out.fresh("t")
+        self.out.kinds[name] = expr.kind
+        saved.append(Let(name, expr, self.out.line))
+        return Var(name, expr.kind)
 
     def of_Dict(self, scope: Scope, node: ast.Dict) -> Any:
         """A dict with known keys."""
@@ -79,8 +147,8 @@ class ExpressionReader(NameReader):
             known = None if key is None else self.value(scope, key)
             if not isinstance(known, Static) or not is_plain(known.value):
                 raise self.out.refused("a dict whose keys are not known", node)
-            fields[known.value] = self.held(self.value(scope, value))
-        return Rec(fields)
+            fields[known.value] = self.copied(self.value(scope, value))
+        return self.record(fields, dict, (scope.file, node.lineno, node.col_offset))
 
     def of_JoinedStr(self, scope: Scope, node: ast.JoinedStr) -> Any:
         """A text, which is of no use here."""
@@ -92,10 +160,15 @@ class ExpressionReader(NameReader):
 
     def of_BinOp(self, scope: Scope, node: ast.BinOp) -> Any:
         """An operator."""
-        left = self.value(scope, node.left)
-        right = self.value(scope, node.right)
+        left, right = self.values(scope, [node.left, node.right])
         if isinstance(node.op, ast.MatMult):
             return self.matmul(left, right)
+        if isinstance(node.op, ast.Mult):
+            for one, other in ((left, right), (right, left)):
+                if isinstance(one, Tup) and one.cls is list and len(one.items) == 1 and not isinstance(other, Static):
+                    times = as_expr(other)
+                    if times is not None and times.kind == INT:
+                        return self.growing(one, self.fixed(times))
         return arithmetic(self.out, BINARY[type(node.op)], left, right)
 
     def matmul(self, left: Any, right: Any) -> Any:
@@ -155,10 +228,9 @@ class ExpressionReader(NameReader):
 
     def of_Compare(self, scope: Scope, node: ast.Compare) -> Any:
         """Comparisons."""
-        left = self.value(scope, node.left)
+        left, *rest = self.values(scope, [node.left, *node.comparators])
         found: Any = None
-        for operator, part in zip(node.ops, node.comparators):
-            right = self.value(scope, part)
+        for operator, right in zip(node.ops, rest):
             test = comparison(self.out, operator, left, right, COMPARISONS)
             if found is None:
                 found = test
@@ -183,28 +255,49 @@ class ExpressionReader(NameReader):
         blocks = []
         for part in (node.body, node.orelse):
             scope.env = dict(entry)
-            blocks.append(self.within(lambda part=part: sides.append(self.value(scope, part))))  # type: ignore[misc]
+            blocks.append(self.within(lambda part=part: sides.append(self.lifted(scope, part))))  # type: ignore[misc]
         scope.env = entry
         exprs = [as_expr(side) for side in sides]
+        if not any(blocks) and not any(expr is None for expr in exprs):
+            kind = joined(exprs[0].kind, exprs[1].kind)
+            if isinstance(kind, Num):
+                return Lazy("if", (test, *exprs), kind)
+        found = self.choice(sides[0], sides[1], blocks, node)
+        self.out.emit(If(test, blocks[0], blocks[1], self.out.line))
+        return found
+
+    def lifted(self, scope: Scope, node: ast.expr) -> Any:
+        """The value of an expression, with a call of a function of arrays in a variable of its own."""
+        value = self.value(scope, node)
+        return self.out.lifted(value) if isinstance(value, Call) else value
+
+    def choice(self, then: Any, other: Any, blocks: list[Block], node: Any) -> Any:
+        """What is bound at the ends of both sides of a branch: numbers, arrays, or tuples of them."""
+        if isinstance(then, Static) and isinstance(other, Static) and joined_values(then, other) is not CONFLICT:
+            return then
+        if isinstance(then, Tup) and isinstance(other, Tup) and len(then.items) == len(other.items) \
+                and then.cls is other.cls:
+            pairs = zip(then.items, other.items)
+            return Tup(tuple([self.choice(one, two, blocks, node) for one, two in pairs]), then.cls)
+        exprs = [as_expr(side) for side in (then, other)]
         if any(expr is None for expr in exprs):
-            raise self.out.refused("a choice of something else than numbers and arrays", node)
-        kinds = [expr.kind for expr in exprs]
-        kind = joined(*kinds)
+            raise self.out.refused(f"a choice of {kind_name(then)} or {kind_name(other)}", node)
+        kind = joined(exprs[0].kind, exprs[1].kind)
         if kind is None:
             raise self.out.refused("a choice of two kinds", node)
-        if isinstance(kind, Num) and not any(blocks):
-            return Lazy("if", (test, *exprs), kind)
         name = self.out.fresh("choice")
         self.out.kinds[name] = kind
         self.out.variables.add(name)
-        then, other = [[*block, Let(name, expr, self.out.line)] for block, expr in zip(blocks, exprs)]
-        self.out.emit(If(test, then, other, self.out.line))
+        for block, expr in zip(blocks, exprs):
+            block.append(Let(name, expr, self.out.line))
         return Var(name, kind)
 
     def of_Subscript(self, scope: Scope, node: ast.Subscript) -> Any:
         """An item."""
         base = self.value(scope, node.value)
-        return item(self.out, base, self.index_items(scope, node.slice), node)
+        mark = len(self.out.buffer)
+        items = self.index_items(scope, node.slice)
+        return item(self.out, self.settled([base], [mark])[0], items, node)
 
     def within(self, read: Callable[[], None]) -> Block:
         """The statements that something reads."""
@@ -254,11 +347,14 @@ class ExpressionReader(NameReader):
             return bool(value.items)
         if isinstance(value, (Rec, Fn)):
             return True if isinstance(value, Fn) else bool(value.fields) or value.cls is not dict
+        if isinstance(value, Lst):
+            return Op("not_equal", (value.count, Const(0, INT)), BOOL)
         expr = as_expr(value)
         if expr is None or not is_number(expr):
             raise self.out.refused(f"the truth of {kind_name(value)}", node)
         if isinstance(expr, Const):
             return bool(expr.value)
+        expr = self.out.lifted(expr)
         if expr.kind.dtype == "?":
             return expr
         return Op("not_equal", (expr, Const(0, INT)), kind_of_operator("not_equal", (expr.kind, INT)))
@@ -272,7 +368,11 @@ class ExpressionReader(NameReader):
     def index_items(self, scope: Scope, node: ast.expr) -> list[Any]:
         """The items of an index."""
         if isinstance(node, ast.Tuple):
-            return [self.index_item(scope, each) for each in node.elts]
+            found, marks = [], []
+            for each in node.elts:
+                found.append(self.index_item(scope, each))
+                marks.append(len(self.out.buffer))
+            return self.settled(found, marks)
         found = self.index_item(scope, node)
         return list(found.items) if isinstance(found, Tup) and found.cls is tuple else [found]
 

@@ -9,35 +9,41 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ..exits import without_jumps
-from ..functions import stores_of, tree_of, users_function
+from ..functions import nonlocals_of, stores_of, tree_of, users_function
 from ..ir import Var
-from ..kinds import Num
+from ..kinds import Arr, Num
 from ..library import library_name
 from ..objects import Getter, Guard, record_fields
-from ..values import CONFLICT, Fn, Maybe, Path, Rec, Static, Tup, kind_name
+from ..values import CONFLICT, Fn, Lst, Maybe, Path, Rec, Refused, Static, Tup, as_expr, kind_name
+from . import python_code
 from .attributes import attribute
 from .comprehensions import ComprehensionReader
 from .library_calls import library
+from .lists import array_of_list
 from .methods import method
-from .scopes import Bound, Given, Scope, identifier, is_updated, unboxed
+from .scopes import Bound, Deferred, Given, Scope, identifier, is_updated, unboxed
 
 __all__ = ["ARRAYS_OF_LISTS", "CallReader", "DEEP"]
 
 # Functions that make an array of a list.
 ARRAYS_OF_LISTS: Final = frozenset({"numpy.array", "numpy.asarray", "numpy.stack", "numpy.sum", "numpy.mean"})
+LOOPS: Final = {
+    "builtins.sum": python_code.sum_of, "builtins.max": python_code.max_of, "builtins.min": python_code.min_of,
+    "builtins.any": python_code.any_of, "builtins.all": python_code.all_of, "math.fsum": python_code.fsum,
+}  # fmt: skip
+UPDATES: Final = {
+    "numpy.add.at": python_code.add_at, "numpy.subtract.at": python_code.subtract_at,
+    "numpy.multiply.at": python_code.multiply_at,
+}  # fmt: skip
 DEEP: Final = 24  # calls within calls
 
 
 class CallReader(ComprehensionReader):
     """Reads calls."""
 
-    def __init__(self, static: frozenset[str] = frozenset()) -> None:
-        super().__init__(static)
+    def __init__(self, static: frozenset[str] = frozenset(), known: dict[Any, Any] | None = None) -> None:
+        super().__init__(static, known)
         self.depth = 0  # of calls within calls
-
-    def block(self, scope: Scope, stmts: Sequence[ast.stmt]) -> None:
-        """Read statements: those of a function that is read in place."""
-        raise NotImplementedError
 
     def of_Call(self, scope: Scope, node: ast.Call) -> Any:
         """A call."""
@@ -54,7 +60,9 @@ class CallReader(ComprehensionReader):
             function = self.value(scope, node.func)
         if isinstance(function, Static) and library_name(function.value) == "builtins.isinstance":
             return self.is_instance(scope, node)
+        start = len(self.out.buffer)
         args: list[Any] = []
+        marks: list[int] = []
         for arg in node.args:
             if isinstance(arg, ast.Starred):
                 inner = self.value(scope, arg.value)
@@ -63,33 +71,46 @@ class CallReader(ComprehensionReader):
                 args += inner.items
             else:
                 args.append(self.argument(scope, arg))
+            marks += [len(self.out.buffer)] * (len(args) - len(marks))
         keywords: dict[str, Any] = {}
         for keyword in node.keywords:
             value = self.value(scope, keyword.value)
             if keyword.arg is not None:
                 keywords[keyword.arg] = value
+                marks.append(len(self.out.buffer))
             elif isinstance(value, Rec) and value.cls is dict:
                 keywords |= value.fields
+                marks += [len(self.out.buffer)] * (len(args) + len(keywords) - len(marks))
             else:
                 raise self.out.refused("keywords that are not known", node)
+        names = list(keywords)
+        base, *values = self.settled([base, *args, *keywords.values()], [start, *marks])
+        args, keywords = values[: len(args)], dict(zip(names, values[len(args) :]))
         if function is None:
             assert isinstance(node.func, ast.Attribute)
+            args = [self.of_deferred(arg) for arg in args]
+            if node.func.attr == "extend" and isinstance(base, Lst):
+                return self.call_own(python_code.extend, [base, *args])
             return method(self.out, base, node.func.attr, args, keywords)
-        return self.called(function, args, keywords, node)
+        return self.called(scope, function, args, keywords, node)
 
     def argument(self, scope: Scope, node: ast.expr) -> Any:
         """An argument of a call."""
-        if isinstance(node, ast.GeneratorExp) and len(node.generators) == 1 and not node.generators[0].ifs:
-            sequence = self.sequence(scope, node.generators[0].iter)
-            if not isinstance(sequence, Tup):
-                return Fn(ast.Lambda(ast.arguments([], [], None, [], [], None, []), node), scope)
-        if isinstance(node, ast.ListComp) and len(node.generators) == 1 and not node.generators[0].ifs:
-            sequence = self.sequence(scope, node.generators[0].iter)
-            if not isinstance(sequence, Tup):
-                return Fn(ast.Lambda(ast.arguments([], [], None, [], [], None, []), node), scope)
+        if isinstance(node, (ast.GeneratorExp, ast.ListComp)) and len(node.generators) == 1 \
+                and not node.generators[0].ifs and not isinstance(
+                    self.sequence(scope, node.generators[0].iter), Tup):
+            return Deferred(node, scope)
         return self.value(scope, node)
 
-    def called(self, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Any:
+    def of_deferred(self, value: Any) -> Any:
+        """An argument, with a list in the place of a comprehension."""
+        return self.by_loop(value.scope, value.node) if isinstance(value, Deferred) else value
+
+    def call_own(self, function: Any, args: list[Any]) -> Any:
+        """Read a function of `python_code` in place."""
+        return self.call_python(function, Path(function, False), args, {}, own=True)
+
+    def called(self, scope: Scope, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Any:
         """The result of a call."""
         if isinstance(function, Given):
             return function.value
@@ -103,28 +124,93 @@ class CallReader(ComprehensionReader):
         value = function.value
         name = library_name(value)
         if name is not None:
-            if name == "builtins.sum" and args and isinstance(args[0], Fn):
-                return self.summed(args[0], args[1] if len(args) > 1 else keywords.get("start", Static(0)))
-            if name in ARRAYS_OF_LISTS and args and isinstance(args[0], Fn) and isinstance(
-                args[0].node.body, ast.ListComp
-            ):
-                args = [self.listed(args[0]), *args[1:]]
-                if name == "numpy.stack" and len(args) == 1 and not keywords:
-                    return args[0]
-            if any(isinstance(arg, Fn) for arg in args):
-                raise self.out.refused(f"a generator is given to {name.rpartition('.')[2]}", node)
-            return library(self.out, name, args, keywords)
+            return self.call_library(scope, name, args, keywords, node)
+        args = [self.of_deferred(arg) for arg in args]
         if isinstance(value, type):
-            fields = record_fields(value)
-            if fields is not None and not hasattr(value, "__post_init__") and not hasattr(value, "__attrs_post_init__"):
-                by_keyword = {key: self.held(each) for key, each in keywords.items()}
-                return Rec(dict(zip(fields, map(self.held, args))) | by_keyword, value)
-            if hasattr(value, "_fields"):
-                given = dict(zip(value._fields, args)) | keywords
-                if list(given) == list(value._fields):
-                    return Tup(tuple(map(self.held, given.values())), value)
-            raise self.out.refused(f"an instance of {value.__name__} is made", node)
+            return self.made(scope, value, args, keywords, node)
         return self.call_python(value, function.path or Path(value, False), args, keywords)
+
+    def call_library(
+        self, scope: Scope, name: str, args: list[Any], keywords: dict[str, Any], node: ast.Call
+    ) -> Any:
+        """The result of a call of a library function."""
+        if name == "builtins.sum" and args and isinstance(args[0], Deferred):
+            return self.summed(args[0], args[1] if len(args) > 1 else keywords.get("start", Static(0)))
+        if name in ARRAYS_OF_LISTS and args and isinstance(args[0], Deferred) and self.is_of_floats(args[0]):
+            args = [self.listed(args[0]), *args[1:]]
+            if name == "numpy.stack" and len(args) == 1 and not keywords:
+                return args[0]
+        args = [self.of_deferred(arg) for arg in args]
+        own = self.in_python(name, args)
+        if own is not None:
+            return self.call_own(own, args)
+        if name in ("builtins.list", "builtins.tuple") and len(args) == 1 and not isinstance(args[0], (Tup, Rec)):
+            return self.list_of(scope, args[0], node)
+        if name.startswith("numpy."):
+            args = [array_of_list(self.out, arg) if isinstance(arg, Lst) else arg for arg in args]
+        if any(isinstance(arg, Fn) for arg in args):
+            raise self.out.refused(f"a function is given to {name.rpartition('.')[2]}", node)
+        return library(self.out, name, args, keywords)
+
+    def made(self, scope: Scope, value: type, args: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+        """An instance of a class."""
+        fields = record_fields(value)
+        site = (scope.file, node.lineno, node.col_offset)
+        if fields is not None and not hasattr(value, "__post_init__") and not hasattr(value, "__attrs_post_init__"):
+            by_keyword = {key: self.held(each) for key, each in keywords.items()}
+            given = dict(zip(fields, map(self.held, args))) | by_keyword
+            return self.record(self.with_defaults(given, fields, value), value, site)
+        if hasattr(value, "_fields"):
+            given = dict(zip(value._fields, args)) | keywords
+            if list(given) == list(value._fields):
+                return Tup(tuple(map(self.held, given.values())), value)
+        if is_plain_class(value):
+            return self.instance(value, site, args, keywords)
+        raise self.out.refused(f"an instance of {value.__name__} is made", node)
+
+    def with_defaults(self, given: dict[str, Any], fields: Sequence[str], cls: type) -> dict[str, Any]:
+        """The fields of a record, with the defaults of those that are left out."""
+        found = {}
+        for name in fields:
+            if name in given:
+                found[name] = given[name]
+            elif name in vars(cls):  # a default that is a plain value
+                found[name] = self.attribute_of(Static(cls), name)
+            else:
+                raise self.out.refused(f"{name} of a {cls.__name__} is left out")
+        return found
+
+    def instance(self, cls: type, site: Any, args: list[Any], keywords: dict[str, Any]) -> Rec:
+        """An object of a plain class, made by its `__init__`."""
+        self.known_sites.setdefault(site, {})
+        found = self.record({}, cls, site)
+        self.call_python(vars(cls)["__init__"], Path(cls, False).to("attr", "__init__"), [found, *args], keywords)
+        return found
+
+    def is_of_floats(self, comprehension: Deferred) -> bool:
+        """Whether the items of a comprehension are floats."""
+        before, numbers = self.out.buffer, dict(self.out.numbers)
+        self.out.buffer = []
+        try:
+            self.listed(comprehension)
+            return True
+        except Refused:
+            return False
+        finally:
+            self.out.buffer, self.out.numbers = before, numbers
+
+    def in_python(self, name: str, args: list[Any]) -> Any:
+        """The function of `python_code` that stands for a library function with some arguments; None if none does."""
+        if name in UPDATES:
+            return UPDATES[name] if isinstance(as_expr(args[1]), Var) or not isinstance(args[1], Tup) else None
+        rule = LOOPS.get(name)
+        if rule is None or len(args) not in (1, 2) or (len(args) == 2 and name != "builtins.sum"):
+            return None
+        if isinstance(args[0], Lst):
+            return rule
+        expr = as_expr(args[0])
+        is_vector = expr is not None and isinstance(expr.kind, Arr) and expr.kind.ndim == 1
+        return rule if is_vector and name != "builtins.sum" else None
 
     def member(self, base: Rec, name: str, node: Any) -> Any:
         """A method of a record, or a function that it holds."""
@@ -157,7 +243,8 @@ class CallReader(ComprehensionReader):
         raise self.out.refused("isinstance of a number or an array", node)
 
     def call_python(
-        self, function: Any, path: Path, args: Sequence[Any], keywords: dict[str, Any], names: bool = False
+        self, function: Any, path: Path, args: Sequence[Any], keywords: dict[str, Any], names: bool = False,
+        own: bool = False,
     ) -> Any:
         """Read a function in place.
 
@@ -166,6 +253,7 @@ class CallReader(ComprehensionReader):
             path: how it is reached.
             args, keywords: what it is called with.
             names: whether its variables keep their names.
+            own: whether it is one of `python_code`.
         """
         args, keywords = list(args), dict(keywords)
         while True:
@@ -191,7 +279,7 @@ class CallReader(ComprehensionReader):
         if not isinstance(function, types.FunctionType):
             raise self.out.refused(f"{getattr(function, '__qualname__', function)} is no Python function")
         module = str(function.__module__).partition(".")[0]
-        if module in ("viewgrad", "numpy", "scipy"):
+        if module in ("viewgrad", "numpy", "scipy") and not own:
             raise self.out.refused(f"{module}'s {function.__qualname__} has no rule here")
         if function.__code__.co_flags & 0x2A0:  # generators and coroutines
             raise self.out.refused(f"{function.__qualname__} is a generator")
@@ -293,6 +381,11 @@ class CallReader(ComprehensionReader):
         for name in given:
             if name in scope.stores:
                 scope.stores[name] += 1
+        for name in nonlocals_of(node.body, nested=True):
+            scope.stores[name] = scope.stores.get(name, 0) + 2
+        scope.nonlocals = nonlocals_of(node.body, nested=False)
+        for name in scope.nonlocals:
+            scope.stores.pop(name, None)
         scope.body = body
         self.block(scope, body)
         result = scope.env.get("_result", Static(None))
@@ -310,6 +403,10 @@ class CallReader(ComprehensionReader):
         if isinstance(base, Rec):
             if node.attr in base.fields and base.cls is not dict:
                 return base.fields[node.attr]
+            member = next((vars(each)[node.attr] for each in base.cls.__mro__ if node.attr in vars(each)), None)
+            if isinstance(member, property):
+                self.guard(member, Path(base.cls, False).to("attr", node.attr))
+                return self.call_python(member.fget, Path(member.fget, False), [base], {})
             raise self.out.refused(f"attribute {node.attr} of a {base.cls.__name__}", node)
         if isinstance(base, Tup) and hasattr(base.cls, "_fields") and node.attr in base.cls._fields:
             return base.items[base.cls._fields.index(node.attr)]
@@ -321,3 +418,13 @@ class CallReader(ComprehensionReader):
         if type(found) is Getter:
             return self.call_python(found.function, Path(found.function, False), [base], {})
         return found
+
+
+def is_plain_class(cls: type) -> bool:
+    """Whether objects of a class are made by its `__init__`, and have attributes of their own only."""
+    made: Any = cls
+    plain: Any = object
+    makes = vars(cls).get("__init__")
+    if type(cls) is not type or cls.__bases__ != (object,) or not isinstance(makes, types.FunctionType):
+        return False
+    return made.__new__ is plain.__new__ and made.__setattr__ is plain.__setattr__ and not hasattr(cls, "__getattr__")

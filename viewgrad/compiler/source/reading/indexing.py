@@ -8,8 +8,9 @@ from typing import Any
 from ..emitting import Emitter
 from ..ir import FULL, NEW, Const, Dim, Get, Op, Slice, Var, get, is_number
 from ..kinds import INT, Arr
-from ..values import Rec, Static, Tup, as_expr, is_plain, kind_name
+from ..values import Lst, Rec, Static, Tup, as_expr, is_plain, kind_name
 from .arrays import assembled
+from .lists import item_of_list
 
 __all__ = ["indexed", "item", "sliced"]
 
@@ -131,21 +132,30 @@ def item(out: Emitter, base: Any, items: Sequence[Any], node: Any) -> Any:
         if len(items) == 1 and isinstance(items[0], Static) and items[0].value in base.fields and base.cls is dict:
             return base.fields[items[0].value]
         raise out.refused("a key that is not known", node)
+    if isinstance(base, Lst):
+        if len(items) != 1 or isinstance(items[0], Slice):
+            raise out.refused("a slice of a list whose length is not known", node)
+        return item_of_list(out, base, items[0])
     if isinstance(base, Tup):
-        if len(items) == 1 and isinstance(items[0], Static) and type(items[0].value) is int:
-            try:
-                return base.items[items[0].value]
-            except IndexError:
-                raise out.refused("an index out of range", node) from None
-        if len(items) == 1 and isinstance(items[0], Slice):
-            parts = [items[0].low, items[0].high, items[0].step]
-            if all(part is None or isinstance(part, Const) for part in parts):
-                return Tup(base.items[slice(*[None if part is None else part.value for part in parts])], base.cls)
-        numbers = [as_expr(each) for each in base.items]
-        if len(items) == 1 and all(each is not None and is_number(each) for each in numbers) and numbers:
-            return indexed(out, assembled(out, Tup(base.items), None), items)
-        raise out.refused("an item of a list by an index that is not known", node)
+        return _item_of_tuple(out, base, items, node)
     expr = as_expr(base)
     if expr is None or is_number(expr):
         raise out.refused(f"an item of {kind_name(base)}", node)
     return indexed(out, expr, items)
+
+
+def _item_of_tuple(out: Emitter, base: Tup, items: Sequence[Any], node: Any) -> Any:
+    """An item, or some, of a tuple or list of a known length."""
+    if len(items) == 1 and isinstance(items[0], Static) and type(items[0].value) is int:
+        try:
+            return base.items[items[0].value]
+        except IndexError:
+            raise out.refused("an index out of range", node) from None
+    if len(items) == 1 and isinstance(items[0], Slice):
+        parts = [items[0].low, items[0].high, items[0].step]
+        if all(part is None or isinstance(part, Const) for part in parts):
+            return Tup(base.items[slice(*[None if part is None else part.value for part in parts])], base.cls)
+    numbers = [as_expr(each) for each in base.items]
+    if len(items) == 1 and all(each is not None and is_number(each) for each in numbers) and numbers:
+        return indexed(out, assembled(out, Tup(base.items), None), items)
+    raise out.refused("an item of a list by an index that is not known", node)

@@ -10,9 +10,10 @@ import attrs
 from ..emitting import Emitter
 from ..ir import Check, Const, Dim, Lazy, Op, Var, is_number
 from ..kinds import BOOL, INT
-from ..values import Rec, Static, Tup, as_expr, kind_name
+from ..values import Lst, Rec, Static, Tup, as_expr, kind_name
 from .attributes import as_variable
 from .indexing import indexed
+from .lists import item_at
 from .operators import arithmetic
 
 __all__ = ["Iteration", "enumerated", "range_of", "reversed_sequence", "sequence_of", "zipped"]
@@ -27,6 +28,7 @@ class Iteration:
         item: what there is for a value of the counter.
         is_range: whether that is the counter.
         count: how many items there are.
+        lists: the counters of the lists that it runs over, which must not grow meanwhile.
     """
 
     low: Any
@@ -35,6 +37,7 @@ class Iteration:
     item: Callable[[Any], Any]
     count: Any
     is_range: bool = False
+    lists: frozenset[str] = frozenset()
 
 
 def range_of(out: Emitter, args: Sequence[Any]) -> Iteration:
@@ -81,6 +84,9 @@ def sequence_of(out: Emitter, value: Any) -> Any:
         if len(value.value) > 64:
             raise out.refused("a loop over many known values")
         return Tup(tuple([Static(each) for each in value.value]))
+    if isinstance(value, Lst):
+        return Iteration(Const(0, INT), value.count, 1, lambda k: item_at(out, value, k), value.count,
+                         lists=frozenset((value.count.name,)))
     expr = as_expr(value)
     if expr is None or is_number(expr):
         raise out.refused(f"a loop over {kind_name(value)}")
@@ -101,9 +107,11 @@ def _counted_item(part: Iteration) -> Callable[[Any], Any]:
     return found
 
 
-def zipped(out: Emitter, parts: Sequence[Any]) -> Any:
+def zipped(out: Emitter, parts: Sequence[Any], is_strict: bool = False) -> Any:
     """`zip`."""
     if all(isinstance(part, Tup) for part in parts):
+        if is_strict and len({len(part.items) for part in parts}) > 1:
+            raise out.refused("zip of several lengths")
         return Tup(tuple([Tup(items) for items in zip(*[part.items for part in parts])]))
     if any(isinstance(part, Tup) for part in parts):
         raise out.refused("zip of a known and an unknown length")
@@ -112,9 +120,12 @@ def zipped(out: Emitter, parts: Sequence[Any]) -> Any:
         if part.count != count:
             one, other = [each if isinstance(each, (Const, Var)) else out.temporary(each, "n")
                           for each in (count, part.count)]
+            if is_strict:
+                out.emit(Check(Op("equal", (one, other), BOOL), out.line))
             count = out.temporary(Lazy("if", (Op("less", (one, other), BOOL), one, other), INT), "n")
     items = [_counted_item(part) for part in parts]
-    return Iteration(Const(0, INT), count, 1, lambda k: Tup(tuple([each(k) for each in items])), count)
+    lists = frozenset().union(*[part.lists for part in parts])
+    return Iteration(Const(0, INT), count, 1, lambda k: Tup(tuple([each(k) for each in items])), count, lists=lists)
 
 
 def enumerated(out: Emitter, part: Any, start: Any) -> Any:
@@ -127,7 +138,7 @@ def enumerated(out: Emitter, part: Any, start: Any) -> Any:
         number = k if isinstance(start, Static) and start.value == 0 else arithmetic(out, "add", k, start)
         return Tup((number, each(k)))
 
-    return Iteration(Const(0, INT), part.count, 1, item_of, part.count)
+    return Iteration(Const(0, INT), part.count, 1, item_of, part.count, lists=part.lists)
 
 
 def reversed_sequence(out: Emitter, part: Any) -> Any:
@@ -140,5 +151,5 @@ def reversed_sequence(out: Emitter, part: Any) -> Any:
         return Iteration(low, high, -1, part.item, part.count, is_range=True)
     if part.step == 1 and part.low == Const(0, INT):
         one = Const(1, INT)
-        return Iteration(Op("sub", (part.high, one), INT), Const(-1, INT), -1, part.item, part.count)
+        return Iteration(Op("sub", (part.high, one), INT), Const(-1, INT), -1, part.item, part.count, lists=part.lists)
     raise out.refused("reversed of this")

@@ -71,6 +71,13 @@ def _extremum(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any
     return pure(out, short, args, keywords)
 
 
+def _diag(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    expr = as_expr(args[0]) if args else None
+    if expr is not None and expr.kind.ndim == 2:
+        return view(out, "diagonal", args, {"offset" if key == "k" else key: each for key, each in keywords.items()})
+    return pure(out, short, args, keywords)
+
+
 def _attribute(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     return attribute(out, args[0], short, None)
 
@@ -90,7 +97,7 @@ RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys(("array", "asarray", "copy", "ascontiguousarray", "asanyarray", "Tensor", "tensor"), array_of),
     **dict.fromkeys(("float64", "float_", "double"), _float), **dict.fromkeys(("int64", "int_", "intp"), _int),
     **dict.fromkeys(("shape", "size", "ndim"), _attribute), **dict.fromkeys(("max", "min"), _extremum),
-    "round": _round, "rint": _row,
+    "round": _round, "diag": _diag, "rint": _row,
 }  # fmt: skip
 MODULES: Final[dict[str, Rule]] = {
     "builtins": python_function, "math": math_function,

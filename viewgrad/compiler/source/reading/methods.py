@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..emitting import Emitter
-from ..ir import FULL, Call, Set, Var, is_number
-from ..kinds import Arr
+from ..ir import FULL, Call, Const, Let, Set, Var, is_number
+from ..kinds import INT, Arr
 from ..library import PURE, ROWS, VIEWS
-from ..values import Static, Tup, as_expr, kind_name
+from ..values import Lst, Reread, Static, Tup, as_expr, kind_name
 from .arrays import converted
 from .attributes import as_variable
 from .library_calls import library
+from .lists import appended, item_kind, popped
 from .operators import operation
 
 __all__ = ["method"]
@@ -21,7 +22,13 @@ __all__ = ["method"]
 
 def method(out: Emitter, base: Any, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     """The result of a method of a number or an array."""
+    if isinstance(base, Lst):
+        return _list_method(out, base, name, args)
     if isinstance(base, Tup):
+        if base.site is not None and name in ("append", "pop", "extend"):
+            raise Reread(base.site, item_kind(out, args[0]) if name == "append" else None)
+        if name == "_replace" and hasattr(base.cls, "_fields"):
+            return Tup(tuple([keywords.get(key, item) for key, item in zip(base.cls._fields, base.items)]), base.cls)
         raise out.refused(f"list.{name}" if base.cls is list else f"tuple.{name}")
     expr = as_expr(base)
     if expr is None:
@@ -45,6 +52,19 @@ def method(out: Emitter, base: Any, name: str, args: list[Any], keywords: dict[s
     if name in VIEWS or name in PURE or name in ROWS or name in ("round",):
         return library(out, f"numpy.{name}", [expr, *args], keywords)
     raise out.refused(f"method {name} of an array")
+
+
+def _list_method(out: Emitter, base: Lst, name: str, args: list[Any]) -> Any:
+    """The result of a method of a list whose length is not known."""
+    if name == "append" and len(args) == 1:
+        appended(out, base, args[0])
+        return Static(None)
+    if name == "pop" and all(isinstance(arg, Static) and arg.value == -1 for arg in args):
+        return popped(out, base)
+    if name == "clear" and not args:
+        out.emit(Let(base.count.name, Const(0, INT), out.line))
+        return Static(None)
+    raise out.refused(f"list.{name} of a list whose length is not known")
 
 
 def _number_method(out: Emitter, base: Any, expr: Any, name: str, has_arguments: bool) -> Any:

@@ -8,10 +8,10 @@ from typing import Any
 
 from ..exits import is_flag
 from ..ir import Check, Const, Op, Var, is_number, nodes
-from ..kinds import BOOL, INT, Num
+from ..kinds import BOOL, INT, Num, joined
 from ..objects import Guard, ObjectReader
-from ..values import CONFLICT, Fn, Maybe, Path, Rec, Static, Tup, as_expr
-from .scopes import Scope, grows, is_updated, unboxed, variables_in
+from ..values import CONFLICT, Fn, Lst, Maybe, Path, Rec, Reread, Static, Tup, as_expr, kind_name
+from .scopes import Scope, grows, identifier, is_updated, unboxed, variables_in
 
 __all__ = ["NameReader"]
 
@@ -19,8 +19,9 @@ __all__ = ["NameReader"]
 class NameReader(ObjectReader):
     """Finds out what names mean, and binds them."""
 
-    def __init__(self, static: frozenset[str] = frozenset()) -> None:
+    def __init__(self, static: frozenset[str] = frozenset(), known: dict[Any, Any] | None = None) -> None:
         super().__init__(static)
+        self.known_sites = known or {}  # what is known of the lists that are made at places of the source
         self.maybe: set[str] = set()
         self.unsure = 0  # how many blocks around need not be run
 
@@ -42,6 +43,8 @@ class NameReader(ObjectReader):
         """A variable that need not be defined, after a check that it is."""
         if value is CONFLICT:
             raise self.out.refused("a variable is of several kinds", node)
+        if isinstance(value, Lst):
+            raise self.out.refused("a list that need not be defined, or is of an earlier iteration", node)
         for leaf in variables_in(value):
             if not is_flag(leaf.name.rpartition("__")[2]) and leaf.name not in self.out.inputs:
                 self.maybe.add(leaf.name)
@@ -76,6 +79,9 @@ class NameReader(ObjectReader):
 
     def bind(self, scope: Scope, name: str, value: Any) -> None:
         """Let a variable have a value."""
+        if name in scope.nonlocals:
+            self.bind_outside(scope, name, value)
+            return
         once = scope.stores.get(name, 1) <= 1
         if isinstance(value, Var) and isinstance(value.kind, Num) and value.kind.boxed:
             if any(is_updated(stmt, name) for stmt in scope.body):
@@ -83,18 +89,74 @@ class NameReader(ObjectReader):
             value = unboxed(value)
         scope.env[name] = self.bound(scope.prefix + name, value, once)
 
+    def bind_outside(self, scope: Scope, name: str, value: Any) -> None:
+        """Let a variable of a function around have a value."""
+        owner = scope.outer
+        while owner is not None and name not in owner.env:
+            owner = owner.outer
+        before = None if owner is None else owner.env[name]
+        expr = as_expr(value)
+        fits = isinstance(before, Var) and expr is not None and joined(before.kind, expr.kind) == before.kind
+        if not isinstance(before, Var) or not fits or self.out.let(before.name, expr).name != before.name:
+            raise self.out.refused(f"{name} of the function around is given a value of another kind")
+
+    def record(self, fields: dict[Any, Any], cls: Any, site: Any) -> Rec:
+        """A dict or an object that the function makes."""
+        if site not in self.known_sites:
+            return Rec(fields, cls, site)
+        found = Rec({}, cls, site, self.out.fresh(cls.__name__.lower()), self.unsure)
+        for key, value in fields.items():
+            self.set_field(found, key, value)
+        return found
+
+    def set_field(self, owner: Rec, key: Any, value: Any) -> None:
+        """Assign an item of a dict, or an attribute of an object.
+
+        Raises:
+            Reread: if it is not known yet that its fields are assigned.
+        """
+        if owner.cls is not dict and owner.cls.__setattr__ is not object.__setattr__:
+            raise self.out.refused(f"attributes of a {owner.cls.__name__} are not plain")
+        if not owner.prefix:
+            if owner.site is None:
+                raise self.out.refused("an item or attribute of what the function was given is assigned")
+            raise Reread(owner.site, {})
+        name = f"{owner.prefix}_{identifier(str(key))}"
+        if key not in owner.fields:
+            if self.unsure != owner.level:
+                raise self.out.refused(f"{key} is assigned first in a loop or a branch")
+            kind = self.known_sites[owner.site].get(key)
+            expr = as_expr(value)
+            if kind is not None and kind.dtype == "d" and expr is not None and expr.kind.dtype == "l":
+                value = Op("as_float", (expr,), kind)
+            owner.fields[key] = self.bound(self.out.fresh(name), value, False)
+            return
+        before, expr = owner.fields[key], as_expr(value)
+        if expr is None or not isinstance(before, Var):
+            raise self.out.refused(f"{kind_name(value)} is assigned to {key}, which was {kind_name(before)}")
+        kind = joined(before.kind, expr.kind)
+        if kind is None:
+            raise self.out.refused(f"{key} is of several kinds")
+        if kind != before.kind:
+            raise Reread(owner.site, {**self.known_sites[owner.site], key: kind})
+        if self.out.let(before.name, expr).name != before.name:
+            raise self.out.refused(f"{key} is of several kinds")
+
     def bound(self, name: str, value: Any, once: bool) -> Any:
         """A value held by a variable."""
+        if isinstance(value, Rec) and value.prefix:
+            return value
         if isinstance(value, (Tup, Rec)):
             items = list(enumerate(value.items)) if isinstance(value, Tup) else list(value.fields.items())
             kept = {key: self.bound(f"{name}_{key}", item, once) for key, item in items}
-            return Tup(tuple(kept.values()), value.cls) if isinstance(value, Tup) else Rec(kept, value.cls)
+            return Tup(tuple(kept.values()), value.cls, value.site) if isinstance(value, Tup) else Rec(
+                kept, value.cls, value.site)
         if isinstance(value, Static):
             expr = as_expr(value)
             if expr is None or once:
                 return value
             value = expr
-        if isinstance(value, Fn):
+        if isinstance(value, (Fn, Lst)):
             return value
         if isinstance(value, Var) and once and self._is_fixed(value):
             return value
@@ -116,9 +178,18 @@ class NameReader(ObjectReader):
     def held(self, value: Any) -> Any:
         """An argument as a value that does not change while the function runs."""
         if isinstance(value, Tup):
-            return Tup(tuple([self.held(item) for item in value.items]), value.cls)
+            return Tup(tuple([self.held(item) for item in value.items]), value.cls, value.site)
         if isinstance(value, Rec):
-            return Rec({key: self.held(item) for key, item in value.fields.items()}, value.cls)
-        if isinstance(value, (Static, Fn, Var, Const)):
+            held = {key: self.held(item) for key, item in value.fields.items()}
+            return value if value.prefix else Rec(held, value.cls, value.site)
+        if isinstance(value, (Static, Fn, Var, Const, Lst)):
+            return value
+        return self.out.temporary(value)
+
+    def copied(self, value: Any) -> Any:
+        """The value in variables of its own."""
+        if isinstance(value, Tup):
+            return Tup(tuple([self.copied(item) for item in value.items]), value.cls, value.site)
+        if isinstance(value, (Static, Fn, Const, Rec, Lst)):
             return value
         return self.out.temporary(value)

@@ -10,7 +10,7 @@ from ..emitting import Emitter
 from ..ir import Const, Dim, Lazy, Op, Var, is_number
 from ..kinds import BOOL, INT, Num, joined
 from ..library import MATH
-from ..values import Rec, Static, Tup, as_expr, is_plain, kind_name
+from ..values import Lst, Rec, Static, Tup, as_expr, is_plain, kind_name
 from .arrays import pure
 from .attributes import as_variable
 from .operators import arithmetic, operation
@@ -37,6 +37,8 @@ def _len(out: Emitter, args: list[Any]) -> Any:
         return Static(len(value.items))
     if isinstance(value, Rec) and value.cls is dict:
         return Static(len(value.fields))
+    if isinstance(value, Lst):
+        return out.temporary(value.count, "n")
     expr = as_expr(value)
     return Dim(as_variable(out, expr), 0) if expr is not None and expr.kind.ndim else None
 

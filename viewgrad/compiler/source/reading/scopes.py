@@ -14,8 +14,8 @@ from ..kinds import BOOL, Num
 from ..values import CONFLICT, Fn, Maybe, Path, Rec, Static, Tup, joined_values
 
 __all__ = [
-    "Bound", "Given", "Scope", "always_raises", "grows", "has_calls", "identifier", "is_updated", "is_used_outside",
-    "joined_scopes", "keyword_of", "means_the_same", "unboxed", "variables_in",
+    "Bound", "Deferred", "Given", "Scope", "always_raises", "grows", "has_calls", "identifier", "is_updated",
+    "is_used_outside", "joined_scopes", "keyword_of", "means_the_same", "unboxed", "variables_in",
 ]  # fmt: skip
 
 
@@ -29,6 +29,7 @@ class Scope:
         stores: how often each of its variables is assigned.
         prefix: of their names in the program.
         env: what they mean.
+        nonlocals: those of functions around that it assigns.
     """
 
     outer: Scope | None
@@ -40,6 +41,7 @@ class Scope:
     file: str
     env: dict[str, Any] = attrs.Factory(dict)
     body: Sequence[Any] = ()
+    nonlocals: frozenset[str] = frozenset()
 
 
 @attrs.frozen(eq=False)
@@ -48,6 +50,14 @@ class Bound:
 
     function: types.FunctionType
     owner: Rec
+
+
+@attrs.frozen(eq=False)
+class Deferred:
+    """A comprehension among the arguments of a call, whose length is not known."""
+
+    node: ast.ListComp | ast.GeneratorExp
+    scope: Scope
 
 
 @attrs.frozen(eq=False)

@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Sequence
 from typing import Any
 
+from ...guards.libraries import is_library_module
 from ..exits import stop_of
-from ..ir import FULL, Call, Check, Const, For, Get, If, Lazy, Let, Op, Var, While
+from ..ir import (
+    FULL,
+    Call,
+    Check,
+    Const,
+    For,
+    Get,
+    If,
+    Lazy,
+    Let,
+    Op,
+    Set,
+    Var,
+    While,
+    assigned,
+    get,
+    nodes,
+    statements,
+)
 from ..kinds import BOOL, INT, Arr
-from ..values import CONFLICT, Fn, Rec, Static, Tup, as_expr, kind_name, leaves_of
+from ..values import CONFLICT, Lst, Rec, Reread, Static, Tup, as_expr, kind_name, leaves_of
+from . import python_code
 from .comprehensions import UNROLLED
 from .expressions import BINARY
 from .function_calls import CallReader
+from .lists import item_kind, item_of_list, joined_item_kinds, set_item
 from .operators import arithmetic
 from .scopes import Scope, always_raises, is_used_outside, joined_scopes, keyword_of
 
@@ -62,18 +84,88 @@ class StatementReader(CallReader):
         value = self.value(scope, node)
         return self.copied(value)
 
-    def copied(self, value: Any) -> Any:
-        """The value in variables of its own."""
-        if isinstance(value, Tup):
-            return Tup(tuple([self.copied(item) for item in value.items]), value.cls)
-        if isinstance(value, (Static, Fn, Const, Rec)):
-            return value
-        return self.out.temporary(value)
-
     def on_AnnAssign(self, scope: Scope, stmt: ast.AnnAssign) -> None:
         """An annotated assignment."""
         if stmt.value is not None:
             self.assign(scope, stmt.target, self.value(scope, stmt.value))
+
+    def extend(self, items: Any, more: Any, stmt: Any) -> None:
+        """`+=` of a list."""
+        if isinstance(items, Tup):
+            if not isinstance(more, Tup) or items.site is None:
+                raise self.out.refused("a list is extended", stmt)
+            kind = None
+            for each in more.items:
+                kind = joined_item_kinds(self.out, kind, item_kind(self.out, each))
+            raise Reread(items.site, kind)
+        self.call_own(python_code.extend, [items, more])
+
+    def update_item(
+        self, scope: Scope, items: Any, target: ast.Subscript, name: str | None, stmt: ast.AugAssign
+    ) -> None:
+        """An assignment in place to an item of a list."""
+        (index,) = self.index_items(scope, target.slice)
+        index = self.copied(index)
+        if isinstance(items, Tup):
+            raise Reread(items.site, None if not items.items else item_kind(self.out, items.items[0]))
+        before = self.copied(item_of_list(self.out, items, index))
+        value = self.value(scope, stmt.value)
+        set_item(self.out, items, index, arithmetic(self.out, name, before, value) if name else self.matmul(
+            before, value))
+
+    def update_field(
+        self, scope: Scope, target: ast.Subscript | ast.Attribute, name: str | None, stmt: ast.AugAssign
+    ) -> None:
+        """An assignment in place to an item of a dict, or to an attribute."""
+        before = self.value(scope, target)
+        mark = len(self.out.buffer)
+        value = self.value(scope, stmt.value)
+        (before,) = self.settled([before], [mark])
+        current = as_expr(before)
+        if current is not None and isinstance(current.kind, Arr):
+            variable = current if isinstance(current, Var) else self.out.temporary(current)
+            self.update(variable, (FULL,) * current.kind.ndim, name, value, stmt)
+            return
+        new = arithmetic(self.out, name, before, value) if name is not None else self.matmul(before, value)
+        self.assign(scope, target, new)
+
+    def on_With(self, scope: Scope, stmt: ast.With) -> None:
+        """`with np.errstate(...)`, which changes no values."""
+        for each in stmt.items:
+            call = each.context_expr
+            function = self.value(scope, call.func) if isinstance(call, ast.Call) else None
+            given = [self.value(scope, keyword.value) for keyword in getattr(call, "keywords", ())]
+            if not isinstance(function, Static) or getattr(function.value, "__name__", "") != "errstate" or any(
+                not isinstance(value, Static) or value.value not in ("ignore", "warn") for value in given
+            ):
+                raise self.out.refused("`with` is not taken, but for np.errstate that ignores or warns", stmt)
+        self.block(scope, stmt.body)
+
+    def on_Nonlocal(self, scope: Scope, stmt: ast.Nonlocal) -> None:
+        """A declaration, which was looked at before."""
+
+    def on_Import(self, scope: Scope, stmt: ast.Import) -> None:
+        """An import of a module that was imported before."""
+        for alias in stmt.names:
+            name = alias.name if alias.asname else alias.name.partition(".")[0]
+            self.bind(scope, alias.asname or name, Static(self.imported(name, stmt)))
+
+    def on_ImportFrom(self, scope: Scope, stmt: ast.ImportFrom) -> None:
+        """An import of names of a module that was imported before."""
+        if stmt.level or stmt.module is None:
+            raise self.out.refused("a relative import", stmt)
+        module = self.imported(stmt.module, stmt)
+        for alias in stmt.names:
+            if alias.name not in vars(module):
+                raise self.out.refused(f"{stmt.module} has no {alias.name}", stmt)
+            self.bind(scope, alias.asname or alias.name, Static(vars(module)[alias.name]))
+
+    def imported(self, name: str, stmt: ast.stmt) -> Any:
+        """A library's module; those of users may have effects when they are imported."""
+        module = sys.modules.get(name)
+        if module is None or not is_library_module(module):
+            raise self.out.refused(f"an import of {name}", stmt)
+        return module
 
     def on_Delete(self, scope: Scope, stmt: ast.Delete) -> None:
         """A name that is not used any more."""
@@ -100,8 +192,6 @@ class StatementReader(CallReader):
         """A nested function."""
         if stmt.decorator_list:
             raise self.out.refused("a nested function with a decorator is not taken", stmt)
-        if any(isinstance(each, (ast.Nonlocal, ast.Global)) for each in ast.walk(stmt)):
-            raise self.out.refused("`nonlocal` is not taken", stmt)
         scope.env[stmt.name] = self.nested(scope, stmt)
 
     def on_AugAssign(self, scope: Scope, stmt: ast.AugAssign) -> None:
@@ -109,9 +199,12 @@ class StatementReader(CallReader):
         target, name = stmt.target, BINARY.get(type(stmt.op))
         if isinstance(target, ast.Name):
             before = self.lookup(scope, ast.copy_location(ast.Name(target.id, ast.Load()), target))
+            mark = len(self.out.buffer)
             value = self.value(scope, stmt.value)
-            if isinstance(before, Tup):
-                raise self.out.refused("a list is extended", stmt)
+            if isinstance(before, Lst) or (isinstance(before, Tup) and before.cls is list and name == "add"):
+                self.extend(before, value, stmt)
+                return
+            (before,) = self.settled([before], [mark])
             current = as_expr(before)
             if current is None:
                 raise self.out.refused(f"{kind_name(before)} in place", stmt)
@@ -125,10 +218,23 @@ class StatementReader(CallReader):
                       else self.matmul(before, value))
             return
         if isinstance(target, ast.Subscript):
-            base, index = self.place(scope, target)
-            self.update(base, index, name, self.value(scope, stmt.value), stmt)
+            found = self.value(scope, target.value)
+            if isinstance(found, Rec) and found.cls is dict:
+                self.update_field(scope, target, name, stmt)
+                return
+            if isinstance(found, Lst) or (isinstance(found, Tup) and found.site is not None):
+                self.update_item(scope, found, target, name, stmt)
+                return
+            base, index = self.place(scope, found, target)
+            mark = len(self.out.buffer)
+            value = self.value(scope, stmt.value)
+            changed = {each for later in statements(self.out.buffer[mark:]) for each in assigned(later)}
+            writes = any(isinstance(later, Set) for later in statements(self.out.buffer[mark:]))
+            if writes or changed & {each.name for each in nodes(get(base, index)) if isinstance(each, Var)}:
+                raise self.out.refused("a value in place whose computation changes arrays or indices", stmt)
+            self.update(base, index, name, value, stmt)
             return
-        raise self.out.refused("an attribute is assigned", stmt)
+        self.update_field(scope, target, name, stmt)
 
     def on_If(self, scope: Scope, stmt: ast.If) -> None:
         """A branch; one of both sides where the condition is known."""
@@ -220,5 +326,7 @@ class StatementReader(CallReader):
         if plain and not kept:
             scope.env.pop(hint, None)
         body = self.looped(scope, read)
+        if sequence.lists & {each for inner in statements(body) for each in assigned(inner)}:
+            raise self.out.refused("a list changes while a loop runs over it", stmt)
         flag = None if stop is None else scope.prefix + stop
         self.out.emit(For(name, low, high, sequence.step, body, None, flag, line=line))

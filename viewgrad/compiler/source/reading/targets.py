@@ -9,9 +9,10 @@ import numpy as np
 
 from ..ir import Check, Const, Dim, Get, Op, Set, Var, get, is_number
 from ..kinds import BOOL, INT, Arr, Num
-from ..values import Rec, Static, Tup, as_expr, kind_name
+from ..values import Lst, Rec, Reread, Static, Tup, as_expr, is_plain, kind_name
 from .expressions import ExpressionReader
 from .indexing import indexed
+from .lists import item_kind, set_item
 from .operators import arithmetic
 from .scopes import Scope, has_calls
 
@@ -29,18 +30,48 @@ class TargetReader(ExpressionReader):
             expr = as_expr(value)
             if expr is not None and not isinstance(expr, (Const, Var)) and has_calls(target):
                 value = self.out.temporary(expr)
-            base, index = self.place(scope, target)
+            found = self.value(scope, target.value)
+            if isinstance(found, Rec) and found.cls is dict:
+                (key,) = self.index_items(scope, target.slice)
+                if not isinstance(key, Static) or not is_plain(key.value):
+                    raise self.out.refused("a key that is not known is assigned", target)
+                self.set_field(found, key.value, value)
+                return
+            if isinstance(found, Lst) or (isinstance(found, Tup) and found.site is not None):
+                (number,) = self.index_items(scope, target.slice)
+                if isinstance(found, Tup):
+                    raise Reread(found.site, item_kind(self.out, value))
+                set_item(self.out, found, number, value)
+                return
+            base, index = self.place(scope, found, target)
             self.store(base, index, value, target)
         elif isinstance(target, (ast.Tuple, ast.List)):
-            items = self.unpacked(value, len(target.elts), target)
             if any(isinstance(each, ast.Starred) for each in target.elts):
-                raise self.out.refused("a starred target is not taken", target)
+                self.assign_starred(scope, target, value)
+                return
+            items = self.unpacked(value, len(target.elts), target)
             if not isinstance(value, (Tup, Static)):
                 items = [self.out.temporary(item) if not isinstance(item, (Static, Var)) else item for item in items]
             for each, item in zip(target.elts, items):
                 self.assign(scope, each, item)
+        elif isinstance(target, ast.Attribute):
+            owner = self.value(scope, target.value)
+            if not isinstance(owner, Rec) or owner.cls is dict:
+                raise self.out.refused("an attribute of what the function was given is assigned", target)
+            self.set_field(owner, target.attr, value)
         else:
-            raise self.out.refused("an attribute is assigned", target)
+            raise self.out.refused("a target that is not taken", target)
+
+    def assign_starred(self, scope: Scope, target: ast.Tuple | ast.List, value: Any) -> None:
+        """Assign to targets of which one takes what the others leave."""
+        if not isinstance(value, Tup) or len(value.items) < len(target.elts) - 1:
+            raise self.out.refused("a starred target of values whose number is not known", target)
+        items = list(value.items)
+        star = next(n for n, each in enumerate(target.elts) if isinstance(each, ast.Starred))
+        rest = len(items) - (len(target.elts) - 1 - star)
+        parts = [*items[:star], Tup(tuple(items[star:rest]), list), *items[rest:]]
+        for each, item in zip(target.elts, parts):
+            self.assign(scope, each.value if isinstance(each, ast.Starred) else each, item)
 
     def unpacked(self, value: Any, count: int, node: Any) -> list[Any]:
         """The items of what is unpacked."""
@@ -59,9 +90,14 @@ class TargetReader(ExpressionReader):
         self.out.emit(Check(Op("equal", (Dim(base, 0), Const(count, INT)), BOOL), self.out.line))
         return [indexed(self.out, base, [Static(number)]) for number in range(count)]
 
-    def place(self, scope: Scope, target: ast.Subscript) -> tuple[Any, tuple[Any, ...]]:
-        """The array and the index that a subscript writes to."""
-        base = self.value(scope, target.value)
+    def place(self, scope: Scope, base: Any, target: ast.Subscript) -> tuple[Any, tuple[Any, ...]]:
+        """The array and the index that a subscript writes to.
+
+        Arguments:
+            scope: the variables.
+            base: what has the item.
+            target: the subscript.
+        """
         expr = as_expr(base)
         if expr is None or not isinstance(expr.kind, Arr):
             if isinstance(expr, Var) and isinstance(expr.kind, Num) and expr.kind.boxed:

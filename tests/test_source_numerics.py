@@ -1,0 +1,238 @@
+"""Textbook numerics in plain NumPy, compiled from the source once for all lengths, against NumPy and differences."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from numerics_programs import PROGRAMS
+
+import viewgrad as vg
+
+LENGTHS = (7, 2, 11, 5, 30)
+STEP = 1e-6
+# What goes to the record, and why.
+REFUSED = {
+    "closures_and_lambdas": "a choice of a function or a function", "poly": "polyval has no rule here",
+    "complex_recurrence": "complex128", "discrete_fourier": "complex128", "single_precision": "float32",
+    "try_except": "`try` is not taken", "yields": "generators are not taken", "printing": "print() of these arguments",
+}  # fmt: skip
+# Programs whose indices count from the end by a variable are built a second time.
+FROM_THE_END = {"int_division", "swap_elements"}
+NUMBA_QUICK = {"fir", "stack_machine", "pid_object"}
+
+
+def mapped(value, change):
+    """The arguments with `change` applied to the arrays of floats in them."""
+    if isinstance(value, np.ndarray):
+        return change(value) if value.dtype.kind in "fc" else value.copy()
+    if isinstance(value, (list, tuple)):
+        return type(value)([mapped(each, change) for each in value])
+    if isinstance(value, dict):
+        return {key: mapped(each, change) for key, each in value.items()}
+    if dataclasses.is_dataclass(value):
+        fields = {field.name: mapped(getattr(value, field.name), change) for field in dataclasses.fields(value)}
+        return dataclasses.replace(value, **fields)
+    return value
+
+
+def number_of(value):
+    return complex(value.detach().numpy() if isinstance(value, vg.Tensor) else value).real
+
+
+def slope_of_differences(f, given, directions, step):
+    ends = []
+    for sign in (1, -1):
+        along = iter([sign * step * each for each in directions])
+        moved = [mapped(arg, lambda a, along=along: (a + next(along)).astype(a.dtype)) for arg in given]
+        ends.append(number_of(f(*moved)))
+    return (ends[0] - ends[1]) / (2 * step)
+
+
+def check(f, make, executor):
+    """Compare a program and its gradient along a direction for several lengths; the compiled function."""
+    compiled = vg.compile(f, executor=executor, specialize=False)
+    for n in LENGTHS:
+        given = make(np.random.default_rng(n), n)
+        leaves = []
+
+        def leaf(array, leaves=leaves):
+            leaves.append(vg.Tensor(array.copy(), requires_grad=True))
+            return leaves[-1]
+
+        with np.errstate(all="ignore"):
+            value = compiled(*[mapped(arg, leaf) for arg in given])
+            single = any(each.dtype == np.float32 for each in leaves)
+            np.testing.assert_allclose(number_of(value), number_of(f(*given)), rtol=1e-5 if single else 1e-10)
+            rng = np.random.default_rng(99)
+            directions = [rng.normal(size=each.shape) + (1j * rng.normal(size=each.shape) if each.dtype.kind == "c"
+                                                         else 0) for each in leaves]
+            gradients = vg.autograd.grad(value, leaves, allow_unused=True)
+            slope = sum(np.sum(np.conj(gradient.numpy()) * direction).real
+                        for gradient, direction in zip(gradients, directions) if gradient is not None)
+            step, tolerance = (1e-2, 1e-2) if single else (STEP, 1e-5)
+            expected = slope_of_differences(f, given, directions, step)
+        np.testing.assert_allclose(slope, expected, rtol=tolerance, atol=tolerance * max(1.0, abs(number_of(value))))
+    return compiled
+
+
+def is_built_once(compiled, f):
+    entries = [entry for entries in compiled.tier.entries.values() for entry in entries]
+    built = [program for entry in entries for program in entry.programs.values()]
+    assert all(entry.source is not None for entry in entries), compiled.explain()
+    assert len(built) == 1 + (f.__name__ in FROM_THE_END)
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_programs_by_python(f):
+    compiled = check(f, PROGRAMS[f], "python")
+    if f.__name__ in REFUSED:
+        assert REFUSED[f.__name__] in compiled.explain()
+    else:
+        is_built_once(compiled, f)
+
+
+@pytest.mark.parametrize("f", [
+    pytest.param(f, marks=[] if f.__name__ in NUMBA_QUICK else pytest.mark.slow) for f in PROGRAMS
+    if f.__name__ not in REFUSED
+], ids=lambda f: f.__name__)  # fmt: skip
+def test_programs_by_numba(f):
+    pytest.importorskip("numba")
+    is_built_once(check(f, PROGRAMS[f], "numba"), f)
+
+
+# -- what is read in order, and what shares memory ---------------------------------------------------------------------
+
+
+def doubled(a):
+    a[0] = a[0] * 2.0
+    return a[0]
+
+
+def weighted(u, v):
+    return u + 10 * v
+
+
+IN_ORDER = [
+    lambda a, x: a[0] + doubled(a),
+    lambda a, x: (a[0] < doubled(a)) * 1.0 + a[0],
+    lambda a, x: weighted(a[0], doubled(a)),
+    lambda a, x: weighted(v=a[0], u=doubled(a)),
+    lambda a, x: (a[0] if x[0] > 0 else 0.0) + doubled(a),
+    lambda a, x: [a[0], doubled(a)][0] * 3.0,
+    lambda a, x: {"u": a[0], "v": doubled(a)}["u"] * 3.0,
+    lambda a, x: a.sum() * doubled(a),
+    lambda a, x: (s := a[0]) + (s := s * a[1]) * s,
+    lambda a, x: a[int(a[0] > 1.0)] + a[int(doubled(a) > 1.0)],
+]
+
+
+@pytest.mark.parametrize("number", range(len(IN_ORDER)))
+def test_operands_are_read_in_order(number):
+    expression = IN_ORDER[number]
+
+    def f(x):
+        a = x.copy()
+        return expression(a, x)
+
+    compiled = vg.compile(f, executor="python", specialize=False, check=False)
+    x = np.array([0.7, 2.0, 3.0])
+    leaf = vg.Tensor(x, requires_grad=True)
+    value = compiled(leaf)
+    assert compiled.tier.takes, compiled.explain()
+    np.testing.assert_allclose(number_of(value), f(x))
+    (gradient,) = vg.autograd.grad(value, [leaf])
+    for axis in range(3):
+        direction = np.eye(3)[axis]
+        expected = (f(x + STEP * direction) - f(x - STEP * direction)) / (2 * STEP)
+        np.testing.assert_allclose(gradient.numpy()[axis], expected, rtol=1e-6, atol=1e-8)
+
+
+def test_variables_of_comprehensions_are_their_own():
+    def f(x):
+        v = x[0]
+        s = sum(v * v for v in x)
+        t = [v + 1 for v in (s, x[1])]
+        return s * v + t[1]
+
+    compiled = vg.compile(f, executor="python", specialize=False, check=False)
+    x = np.array([1.5, 2.0, 3.0])
+    np.testing.assert_allclose(number_of(compiled(vg.Tensor(x))), f(x))
+    assert compiled.tier.takes
+
+
+def test_an_array_and_a_view_of_it_in_one_kernel():
+    def f(x):
+        y = x * 1.0
+        back = y[::-1]
+        for i in range(len(y)):
+            y[i] = y[i] + 0.5 * back[i]
+        return (y * x).sum()
+
+    compiled = vg.compile(f, executor="python", specialize=False, check=False)
+    x = np.array([1.5, 2.0, 3.0, -1.0])
+    leaf = vg.Tensor(x, requires_grad=True)
+    value = compiled(leaf)
+    np.testing.assert_allclose(number_of(value), f(x))
+    (gradient,) = vg.autograd.grad(value, [leaf])
+    expected = [(f(x + STEP * d) - f(x - STEP * d)) / (2 * STEP) for d in np.eye(4)]
+    np.testing.assert_allclose(gradient.numpy(), expected, rtol=1e-6)
+
+
+# -- lists -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_list_gets_more_room_without_another_program():
+    def f(x):
+        items = []
+        for v in x:
+            if v > 0:
+                items.append(v * v)
+        return sum(items) * len(items)
+
+    compiled = vg.compile(f, executor="python", specialize=False)
+    for n in (3, 2000, 10, 40_000, 5):
+        x = np.cos(np.arange(n))
+        leaf = vg.Tensor(x, requires_grad=True)
+        value = compiled(leaf)
+        np.testing.assert_allclose(number_of(value), f(x))
+        (gradient,) = vg.autograd.grad(value, [leaf])
+        np.testing.assert_allclose(gradient.numpy(), np.where(x > 0, 2 * x * (x > 0).sum(), 0.0))
+    is_built_once(compiled, f)
+
+
+@pytest.mark.parametrize("text", ["items[3]", "items[-4]", "items.pop()"])
+def test_an_index_out_of_a_list_raises_as_in_the_function(text):
+    def f(x):
+        items = [x[0]]
+        for v in x[1:]:
+            items.append(v)
+        return items[3] if text == "items[3]" else items[-4] if text == "items[-4]" else [items.pop() for _ in x][3]
+
+    compiled = vg.compile(f, executor="python", specialize=False)
+    compiled(vg.Tensor(np.arange(4.0), requires_grad=True))
+    with pytest.raises(IndexError):
+        compiled(vg.Tensor(np.arange(3.0), requires_grad=True))
+
+
+def test_an_array_that_is_written_to_after_it_was_appended_is_refused():
+    def f(x):
+        state = x.copy()
+        rows = []
+        for v in x:
+            state += v
+            rows.append(state)
+        return np.array(rows).sum()
+
+    def g(x):
+        rows = []
+        for v in x:
+            state = x.copy()
+            state += v
+            rows.append(state)
+        return np.array(rows).sum()
+
+    x = np.array([1.0, 2.0])
+    for function, taken in ((f, False), (g, True)):
+        compiled = vg.compile(function, executor="python", specialize=False)
+        np.testing.assert_allclose(number_of(compiled(vg.Tensor(x, requires_grad=True))), function(x))
+        assert compiled.tier.takes is taken
