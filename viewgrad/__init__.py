@@ -1,4 +1,4 @@
-"""viewgrad: automatic differentiation of programs that mutate arrays through views."""
+"""viewgrad: automatic differentiation of programs that modify arrays through views."""
 
 import importlib
 import sys

@@ -61,7 +61,7 @@ globals().update({name: COMPOSITES[name] for name in ("hfft", "ihfft")})
 
 
 def fftfreq(n: int, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of the elements of a discrete Fourier transform.
+    """Return the frequencies of the elements of a discrete Fourier transform.
 
     Arguments:
         n: the length of the transform.
@@ -79,7 +79,7 @@ def fftfreq(n: int, *, d: float = 1.0, dtype: Any = None, device: Any = None) ->
 
 
 def rfftfreq(n: int, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of the elements of a discrete Fourier transform of real numbers.
+    """Return the frequencies of the elements of a discrete Fourier transform of real numbers.
 
     Arguments:
         n: the length of the transform.

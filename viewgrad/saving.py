@@ -39,15 +39,15 @@ DAMAGED: Final = (
 def save(file: str | os.PathLike[str] | IO[bytes], tree: Any) -> None:
     """Save nested dictionaries, lists and tuples of tensors, arrays, numbers, strings and None.
 
-    Of a tensor, the values are saved, and whether it is a leaf that requires grad; its history and its `grad` are not.
-    A file that was there before is replaced once the new one is complete: whatever goes wrong, one of them is there.
+    For a tensor, its values are saved, and whether it is a leaf that requires grad, but not its history or `grad`. An
+    existing file is replaced only once the new one is complete.
 
     Arguments:
-        file: a path, to which `.npz` is not added, or a file that is open for writing bytes.
-        tree: what is saved; the keys of dictionaries must be strings.
+        file: a path, to which `.npz` is not appended, or a file opened for writing bytes.
+        tree: the tree to save; the keys of dictionaries must be strings.
 
     Raises:
-        TreeError: for anything else in the tree, for arrays of objects, and for a tree that contains itself.
+        TreeError: if the tree contains other objects, arrays of objects, or itself.
 
     Example:
         >>> import io, viewgrad as vg
@@ -68,14 +68,14 @@ def save(file: str | os.PathLike[str] | IO[bytes], tree: Any) -> None:
 
 
 def load(file: str | os.PathLike[str] | IO[bytes]) -> Any:
-    """Return what `save` has saved; leaves that required grad do so again.
+    """Load a file written by `save`; leaves that required grad do so again.
 
     Arguments:
-        file: a path, or a file that is open for reading bytes and can be searched.
+        file: a path, or a seekable file opened for reading bytes.
 
     Raises:
-        TreeError: for a file that is damaged, or that `save` has not written.
-        OSError: for a file that cannot be read.
+        TreeError: if the file is damaged, or was not written by `save`.
+        OSError: if the file cannot be read.
     """
     if isinstance(file, str | os.PathLike):
         with open(file, "rb") as opened:

@@ -27,15 +27,15 @@ NODES, WEIGHTS = (np.polynomial.legendre.leggauss(5)[0] + 1) / 2, np.polynomial.
 
 
 def cholesky_ex(A: Any, upper: bool = False) -> tuple[Any, Any]:
-    """Compute the Cholesky factor, and report in numbers where there is none instead of raising.
+    """Compute the Cholesky factor, and report failure in a status code instead of raising an error.
 
     Arguments:
         A: Hermitian matrices, of shape (..., n, n).
-        upper: return the upper factor.
+        upper: whether to return the upper factor.
 
     Returns:
-        `(factor, info)`. `info` holds integers of shape (...): 0 where the matrix is positive definite, otherwise the
-        order of the first leading minor that is not. There the factor is NaN and no gradient flows.
+        `(factor, info)`. `info` holds integers of shape (...): 0 if the matrix is positive definite, otherwise the
+        order of the first leading minor that is not. In that case the factor is NaN and no gradient flows.
 
     Example:
         >>> import viewgrad as vg
@@ -81,15 +81,15 @@ def _has_factor(matrix: Array) -> bool:
 def spectral_function(A: Any, f: Callable[[Any], Any]) -> Any:
     """Apply a function to the eigenvalues of a Hermitian matrix: `V @ diag(f(w)) @ V^H`.
 
-    Unlike eigenvectors, the result has derivatives where eigenvalues are equal: first and second ones, in both modes.
+    Unlike the eigenvectors, the result has derivatives at repeated eigenvalues: first and second ones, in both modes.
 
     Arguments:
-        A: matrices of shape (..., n, n); their Hermitian part is used.
-        f: a real function of one real variable, which is given a tensor of eigenvalues and must work element by
-            element. Its first and second derivatives are taken by viewgrad. It captures no differentiable tensors.
+        A: matrices of shape (..., n, n), of which the Hermitian part is used.
+        f: a real function of one real variable. It receives a tensor of eigenvalues, must work element by element, and
+            must not capture differentiable tensors. viewgrad computes its first and second derivatives.
 
     Returns:
-        A tensor of the shape of `A`. Its trace is the sum of `f` over the eigenvalues.
+        A tensor with the shape of `A`. Its trace is the sum of `f` over the eigenvalues.
 
     Raises:
         DifferentiabilityError: for third derivatives.
@@ -113,8 +113,8 @@ def spectral_projector(A: Any, low: float, high: float) -> Any:
     """Compute the projector onto the eigenvectors of a Hermitian matrix whose eigenvalues lie in an interval.
 
     Arguments:
-        A: matrices of shape (..., n, n); their Hermitian part is used.
-        low, high: the ends of the interval, at neither of which there is an eigenvalue.
+        A: matrices of shape (..., n, n), of which the Hermitian part is used.
+        low, high: the ends of the interval, neither of which may be an eigenvalue.
 
     Example:
         >>> import viewgrad as vg
@@ -128,12 +128,12 @@ def spectral_projector(A: Any, low: float, high: float) -> Any:
 def null_projector(A: Any, rtol: float | None = None) -> Any:
     """Compute the projector onto the null space of a matrix: `I - pinv(A) @ A`.
 
-    The vectors of a basis of the null space are arbitrary and have no derivative; the projector has one, as long as the
+    The basis vectors of a null space are arbitrary and have no derivative, but the projector has one as long as the
     rank does not change.
 
     Arguments:
         A: matrices of shape (..., m, n).
-        rtol: singular values below this times the largest count as zero, as in `numpy.linalg.pinv`.
+        rtol: singular values below `rtol` times the largest count as zero, as in `numpy.linalg.pinv`.
 
     Returns:
         A tensor of shape (..., n, n).

@@ -19,25 +19,25 @@ def adopt(f: str | types.ModuleType, *, also: Iterable[str] = ()) -> types.Modul
 @overload
 def adopt(f: F, *, also: Iterable[str] = ()) -> F: ...
 def adopt(f: Any, *, also: Iterable[str] = ()) -> Any:
-    """Return a function, or a whole package, with viewgrad's objects in the place of NumPy's, SciPy's and math's.
+    """Return a version of a function or package that computes with viewgrad instead of NumPy, SciPy and math.
 
-    The code is the same, and so are its globals, except that what is NumPy's there is `viewgrad.numpy`'s: `np.zeros(3)`
-    makes a tensor. Functions, classes and objects that it finds in modules of the same package, or in modules that are
-    not installed, are adopted, too. The original, its module and NumPy do not change. The transforms (`viewgrad.grad`,
-    ...) and `viewgrad.compile` adopt the function that they are given.
+    The code stays the same, but names that refer to NumPy's objects refer to those of `viewgrad.numpy`, so
+    `np.zeros(3)` creates a tensor. Functions, classes and objects from modules of the same package, or from modules
+    that are not installed, are adopted too. The original, its module and NumPy do not change. The transforms
+    (`viewgrad.grad`, ...) and `viewgrad.compile` adopt the function passed to them.
 
     Arguments:
-        f: a function, method, class or callable object; or a package, or its name, which is then imported once more,
-            beside the original.
-        also: for a package: the names of packages that it imports, and that are adopted with it.
+        f: a function, method, class or callable object; or a package or its name, of which a second copy is imported.
+        also: for a package, the names of imported packages to adopt together with it.
 
     Returns:
-        The adopted function, class or module. Of what is adopted already, or has nothing to adopt, the argument itself.
+        The adopted function, class or module. If it is already adopted, or there is nothing to adopt, the argument
+        itself.
 
     Raises:
-        TypeError: for what is neither callable nor a module, and for `also` with a function.
+        TypeError: if `f` is neither callable nor a module, or `also` is given for a function.
         ModuleNotFoundError: if there is no package of that name.
-        ValueError: for a module that was not imported from a file, which cannot be imported once more.
+        ValueError: for a module that was not imported from a file.
 
     Example:
         >>> import numpy as np, viewgrad as vg

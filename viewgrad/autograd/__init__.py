@@ -1,4 +1,4 @@
-"""The differentiation: nodes, the engine, derivative declarations, custom functions, checks."""
+"""Automatic differentiation: gradients, custom operators and functions, and checks."""
 
 from ..operators import python_operators
 from ..operators.numpy_api import (

@@ -28,19 +28,19 @@ def backward(
     create_graph: bool = False,
     inputs: Tensors | None = None,
 ) -> None:
-    """Accumulate the gradients of `tensors` in the `grad` of the leaves that they were computed from.
+    """Accumulate the gradients of `tensors` in the `grad` of the leaves they depend on.
 
     Arguments:
         tensors: one tensor or several.
-        grad_tensors: the gradient for each, of the same shape; may be left out for tensors of one element.
-        retain_graph: whether the graph can be differentiated once more; if left out, as `create_graph`, and True in a
-            function that `viewgrad.func` differentiates.
-        create_graph: whether the gradients can be differentiated in turn.
+        grad_tensors: the gradient of each tensor, with its shape; optional for tensors of one element.
+        retain_graph: whether to keep the graph for another backward pass. Defaults to `create_graph`, or to True inside
+            a function that `viewgrad.func` differentiates.
+        create_graph: whether the gradients can be differentiated again.
         inputs: the tensors in whose `grad` to accumulate, instead of all leaves.
 
     Raises:
-        DifferentiabilityError: for a tensor without history, or of several elements without a gradient.
-        GradientMismatchError: for a gradient of another shape or dtype than its tensor's.
+        DifferentiabilityError: if a tensor has no history, or has several elements and no gradient is given.
+        GradientMismatchError: if a gradient does not have the shape and dtype of its tensor.
 
     Example:
         >>> import viewgrad as vg
@@ -109,25 +109,28 @@ def grad(
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of the sum of `outputs` with respect to `inputs`, without touching any tensor's `grad`.
+    """Return the gradients of the sum of `outputs` with respect to `inputs`.
+
+    No tensor's `grad` changes.
 
     Arguments:
         outputs: one tensor or several.
         inputs: the tensors to differentiate with respect to: leaves, intermediate values or views.
-        grad_outputs: the gradient for each output; may be left out for outputs of one element.
-        retain_graph: whether the graph can be differentiated once more; if left out, as `create_graph`, and True in a
-            function that `viewgrad.func` differentiates.
-        create_graph: whether the gradients can be differentiated in turn.
-        allow_unused: whether an input that the outputs do not depend on gives None instead of an error.
-        materialize_grads: whether such an input gives zeros.
+        grad_outputs: the gradient of each output; optional for outputs of one element.
+        retain_graph: whether to keep the graph for another backward pass. Defaults to `create_graph`, or to True inside
+            a function that `viewgrad.func` differentiates.
+        create_graph: whether the gradients can be differentiated again.
+        allow_unused: whether to return None, instead of raising an error, for an input that the outputs do not depend
+            on.
+        materialize_grads: whether to return zeros for such an input.
 
     Returns:
-        A gradient for each input.
+        A tuple with the gradient for each input.
 
     Raises:
-        UnusedInputError: for an input on which the outputs do not depend, unless allowed.
-        AutogradError: for inputs without any tensor in them.
-        DifferentiabilityError, GradientMismatchError: as `backward`.
+        UnusedInputError: if the outputs do not depend on an input, unless `allow_unused` or `materialize_grads` is set.
+        AutogradError: if there is no tensor among the inputs.
+        DifferentiabilityError, GradientMismatchError: as for `backward`.
 
     Example:
         >>> import viewgrad as vg

@@ -91,10 +91,10 @@ def _run(
 
 
 class plain_engine(ModeSwitch):
-    """Have backward passes inside run by the plain engine: one node after another, nothing reused.
+    """Run backward passes inside the block with the plain engine, without optimizations.
 
-    The gradients are the same, but for rounding. What it costs shows why the engine that runs otherwise is linear in
-    the number of reads and writes of views.
+    The gradients are the same up to rounding. Comparing the cost shows why the default engine is linear in the number
+    of reads and writes of views.
 
     Example:
         >>> import viewgrad as vg

@@ -1,4 +1,4 @@
-"""Forward mode under its public name; see `viewgrad.autograd.modes.forward_ad`."""
+"""Forward-mode differentiation with dual tensors."""
 
 from .modes.forward_ad import (
     UnpackedDualTensor,

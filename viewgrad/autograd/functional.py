@@ -1,14 +1,12 @@
-"""Derivatives of functions of one tensor or of several: Jacobians, Hessians, and their products with vectors.
+"""Jacobians, Hessians and their products with vectors, with the interface of `torch.autograd.functional`.
 
-The functions here have the names, arguments and results of `torch.autograd.functional`; `viewgrad.func` has transforms
-that return functions and take nested arguments. The function that is differentiated gets copies of its inputs, which it
-may write to.
+New code should use `viewgrad.func`, whose transforms return functions and take nested arguments.
 
-What they share: `inputs` is one tensor or a tuple of tensors, and the results are shaped after it. `func` takes as many
-arguments and returns a tensor or a tuple of tensors. With `create_graph=True` the results can be differentiated again
-with respect to the inputs, otherwise they have no history. Where a derivative is zero because something does not depend
-on something else, `strict=True` has an `UnusedInputError` raised instead of returning zeros. The function is adopted
-(see `viewgrad.adopt`) unless `adopt=False` is given.
+In all functions, `inputs` is one tensor or a tuple of tensors, and the results are structured like it. `func` takes as
+many arguments, and returns a tensor or a tuple of tensors. It receives copies of the inputs, to which it may write.
+With `create_graph=True` the results can be differentiated again with respect to the inputs; otherwise they have no
+history. If a derivative is zero because an output does not depend on an input, `strict=True` raises an
+`UnusedInputError` instead of returning zeros. With `adopt=False`, `func` is not adopted; see `viewgrad.adopt`.
 """
 
 from __future__ import annotations
@@ -38,20 +36,20 @@ ADVICE: Final = "see jacobian, vjp and jvp for others"
 def vjp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False, *, adopt: bool = True
 ) -> Any:
-    """A vector times the Jacobian of a function.
+    """Return the vector-Jacobian product of a function.
 
     Arguments:
         func: the function.
         inputs: its arguments.
-        v: the vector, shaped like the output; may be left out for an output of one element.
+        v: the vector, structured like the output; optional for an output of one element.
         create_graph, strict, adopt: see the module.
 
     Returns:
-        `(output, product)`, the product shaped like `inputs`.
+        `(output, product)`, with the product structured like `inputs`.
 
     Raises:
-        DifferentiabilityError: for inputs of integer or bool dtype, or a vector that is missing.
-        GradientMismatchError: for a vector that is not like the output.
+        DifferentiabilityError: if an input has an integer or bool dtype, or the vector is missing.
+        GradientMismatchError: if the vector does not match the output.
         UnusedInputError: see the module.
 
     Example:
@@ -69,20 +67,20 @@ def vjp(
 def jvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False, *, adopt: bool = True
 ) -> Any:
-    """The Jacobian of a function times a vector.
+    """Return the Jacobian-vector product of a function.
 
     Arguments:
         func: the function.
         inputs: its arguments.
-        v: the vector, shaped like `inputs`; may be left out for an input of one element.
+        v: the vector, structured like `inputs`; optional for an input of one element.
         create_graph, strict, adopt: see the module.
 
     Returns:
-        `(output, product)`, the product shaped like the output.
+        `(output, product)`, with the product structured like the output.
 
     Raises:
-        DifferentiabilityError: for inputs of integer or bool dtype, or a vector that is missing.
-        GradientMismatchError: for a vector that is not like the inputs.
+        DifferentiabilityError: if an input has an integer or bool dtype, or the vector is missing.
+        GradientMismatchError: if the vector does not match the inputs.
         UnusedInputError: see the module.
 
     Example:
@@ -113,7 +111,7 @@ def jvp(
 def jacobian(
     func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, *, adopt: bool = True
 ) -> Any:
-    """The Jacobian of a function, a row at a time.
+    """Return the Jacobian of a function, computed row by row.
 
     Arguments:
         func: the function.
@@ -121,11 +119,11 @@ def jacobian(
         create_graph, strict, adopt: see the module.
 
     Returns:
-        For each output and each input a tensor of shape `(*output.shape, *input.shape)`. They come in a tuple, over the
-        outputs, of tuples, over the inputs. Each level is left out where there is one tensor instead of a tuple.
+        For each output and each input, a tensor of shape `(*output.shape, *input.shape)`: a tuple over the outputs of
+        tuples over the inputs. A level is omitted if there is a single tensor instead of a tuple.
 
     Raises:
-        DifferentiabilityError: for inputs or outputs of integer or bool dtype, and for a complex output that is not
+        DifferentiabilityError: if an input or output has an integer or bool dtype, or a complex output is not
             holomorphic in a complex input.
         UnusedInputError: see the module.
 
@@ -154,7 +152,7 @@ def jacobian(
 def hessian(
     func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, *, adopt: bool = True
 ) -> Any:
-    """The second derivatives of a function of which the output is one real number.
+    """Return the Hessian of a function whose output is one real number.
 
     Arguments:
         func: the function.
@@ -162,11 +160,11 @@ def hessian(
         create_graph, strict, adopt: see the module.
 
     Returns:
-        For each pair of inputs a tensor of shape `(*first.shape, *second.shape)`: a tuple of tuples, or a tensor where
-        `inputs` is one.
+        For each pair of inputs, a tensor of shape `(*first.shape, *second.shape)`: a tuple of tuples, or a single
+        tensor if `inputs` is one.
 
     Raises:
-        DifferentiabilityError: for inputs of integer or bool dtype, or an output that is not one real number.
+        DifferentiabilityError: if an input has an integer or bool dtype, or the output is not one real number.
         UnusedInputError: see the module.
 
     Example:
@@ -189,21 +187,21 @@ def hessian(
 def vhp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False, *, adopt: bool = True
 ) -> Any:
-    """A vector times the matrix of second derivatives of a function of which the output is one real number.
+    """Return the vector-Hessian product of a function whose output is one real number.
 
     Arguments:
         func: the function.
         inputs: its arguments.
-        v: the vector, shaped like `inputs`; may be left out for an input of one element.
+        v: the vector, structured like `inputs`; optional for an input of one element.
         create_graph, strict, adopt: see the module.
 
     Returns:
-        `(output, product)`, the product shaped like `inputs`.
+        `(output, product)`, with the product structured like `inputs`.
 
     Raises:
-        DifferentiabilityError: for inputs of integer or bool dtype, an output that is not one real number, or a vector
-            that is missing.
-        GradientMismatchError: for a vector that is not like the inputs.
+        DifferentiabilityError: if an input has an integer or bool dtype, the output is not one real number, or the
+            vector is missing.
+        GradientMismatchError: if the vector does not match the inputs.
         UnusedInputError: see the module.
 
     Example:
@@ -222,21 +220,21 @@ def vhp(
 def hvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False, *, adopt: bool = True
 ) -> Any:
-    """The matrix of second derivatives of a function of which the output is one real number, times a vector.
+    """Return the Hessian-vector product of a function whose output is one real number.
 
-    It is computed forward over reverse, and costs less than `vhp`.
+    It is computed by forward over reverse mode, and costs less than `vhp`.
 
     Arguments:
         func: the function.
         inputs: its arguments.
-        v: the vector, shaped like `inputs`; may be left out for an input of one element.
+        v: the vector, structured like `inputs`; optional for an input of one element.
         create_graph, strict, adopt: see the module.
 
     Returns:
-        `(output, product)`, the product shaped like `inputs`.
+        `(output, product)`, with the product structured like `inputs`.
 
     Raises:
-        DifferentiabilityError, GradientMismatchError, UnusedInputError: as `vhp`.
+        DifferentiabilityError, GradientMismatchError, UnusedInputError: as for `vhp`.
 
     Example:
         >>> import viewgrad as vg

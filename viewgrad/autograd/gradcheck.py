@@ -49,29 +49,30 @@ def gradcheck(
 ) -> bool:
     """Check the gradients of `fn` at `inputs` against central differences.
 
-    `fn` is called with clones of the inputs, so it may write to them, and to views of them, as it likes. A clone has
-    the input's order of dimensions in memory, without gaps. What `fn` does to a strided window is checked by taking
-    that window inside of `fn`.
+    `fn` is called with clones of the inputs, so it may write to them and to views of them. A clone has the input's
+    order of dimensions in memory, without gaps. To check operations on a strided view, take that view inside `fn`.
 
     Arguments:
-        fn: takes the inputs, returns a tensor or several; other outputs, and integer ones, are passed over.
-        inputs: one tensor or a sequence of arguments. Those that require grad are checked, all others are handed on.
+        fn: a function of the inputs that returns a tensor or several. Integer outputs, and outputs that are not
+            tensors, are ignored.
+        inputs: one tensor or a sequence of arguments. Those that require grad are checked; the others are passed
+            through.
         eps: half the distance between the two points of a difference.
-        atol: how far apart the two numbers may be in any case.
-        rtol: how far apart they may be beyond that, as a fraction of the finite difference.
-        raise_exception: False returns False if a check fails.
-        nondet_tol: how far apart two runs of `fn`, and two runs of its backward pass, may be.
-        check_undefined_grad: whether to check that an output without gradient counts as one whose gradient is zero.
+        atol: the absolute tolerance.
+        rtol: the relative tolerance, as a fraction of the finite difference.
+        raise_exception: whether to raise an error, instead of returning False, if a check fails.
+        nondet_tol: the tolerance for differences between two runs of `fn`, and between two runs of its backward pass.
+        check_undefined_grad: whether to check that an output without gradient is treated as having a zero gradient.
         check_forward_ad: whether to check forward mode as well.
-        check_backward_ad: whether to check the backward pass; False is for what has a forward mode only.
-        adopt: whether `fn` is adopted; see `viewgrad.adopt`.
+        check_backward_ad: whether to check the backward pass; pass False for functions with forward mode only.
+        adopt: whether to adopt `fn`, so that it computes with viewgrad instead of NumPy; see `viewgrad.adopt`.
 
     Returns:
         True.
 
     Raises:
-        GradcheckError: if a check fails; it says for which input, output and element, with both numbers.
-        ValueError: if there is nothing to check, or elements of an input share places in memory.
+        GradcheckError: if a check fails, with the input, the output, the element and both values.
+        ValueError: if there is nothing to check, or elements of an input share memory.
 
     Example:
         >>> import viewgrad as vg
@@ -130,11 +131,11 @@ def gradgradcheck(
     check_forward_ad: bool = False,
     adopt: bool = True,
 ) -> bool:
-    """Check the second derivatives of `fn`: the gradients of its gradients, against central differences of these.
+    """Check the second derivatives of `fn` against central differences of its gradients.
 
     Arguments:
         fn, inputs: as for `gradcheck`.
-        grad_outputs: at which gradients of the outputs; drawn at random (always the same) if left out.
+        grad_outputs: the gradients of the outputs to use; by default drawn at random, with a fixed seed.
         eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, adopt: as for `gradcheck`.
         check_forward_ad: whether to check forward mode over the backward pass as well.
 
@@ -142,8 +143,8 @@ def gradgradcheck(
         True.
 
     Raises:
-        GradcheckError: if a check fails. "Output k" is then the gradient with respect to the k-th of the inputs that
-            require grad. The inputs are followed by the gradients of the outputs.
+        GradcheckError: if a check fails. "Output k" then refers to the gradient with respect to the k-th input that
+            requires grad; the gradients of the outputs are numbered after the inputs.
         ValueError: as for `gradcheck`.
 
     Example:

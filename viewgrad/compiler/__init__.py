@@ -1,4 +1,4 @@
-"""The compiler of traces: loops are recovered from a trace, differentiated, and written as code.
+"""The compiler: generate programs from the source or a trace of a function, with their gradient.
 
 A call goes through these modules:
 
@@ -15,9 +15,9 @@ A call goes through these modules:
     access_analysis        which elements each step touches, and when
     adjoint                its gradient
     passes                 optimizations of both
-    verify_ir              what must hold between passes
+    verify_ir              the invariants checked between passes
     memory_plan, arena     which buffers share memory
-    backends               the source of both, and what runs it
+    backends               code generation and execution
     runtime                runs of the program, and of its gradient
     calls/verify           the first run of the program, compared with the function
     calls/node             its node in the graph

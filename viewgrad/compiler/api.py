@@ -62,7 +62,7 @@ SPECIALIZE = False  # the default of `compile`
 
 
 class Compiled:
-    """A compiled function; see `compile`. It dispatches calls to a program, or to the function itself."""
+    """A compiled function; see `compile`. It dispatches calls to a program, or to the original function."""
 
     def __init__(
         self, f: Function, executor: str | None, static: Sequence[Any], check: bool, specialize: bool | None = None,
@@ -123,14 +123,14 @@ class Compiled:
         return self._dispatch(self.arguments.call(args, keywords, mode))
 
     def value_and_grad(self, point: Any, *others: Any, **keywords: Any) -> tuple[float, Any]:
-        """Return the value and its gradient with respect to the first argument, as `scipy.optimize` takes them.
+        """Return the value and its gradient with respect to the first argument, in the form `scipy.optimize` expects.
 
         Arguments:
             point: the first argument: an array of floats.
             others, keywords: the other arguments.
 
         Returns:
-            A float and an array with the shape of `point` (`jac=True` of `scipy.optimize.minimize`).
+            A float and an array with the shape of `point`, as for `jac=True` of `scipy.optimize.minimize`.
 
         Example:
             >>> import numpy as np, viewgrad as vg
@@ -149,11 +149,11 @@ class Compiled:
 
     @property
     def specializations(self) -> list[Specialization]:
-        """The specializations, one for each kind of arguments."""
+        """The specializations, one for each combination of argument types."""
         return self.cache.specializations
 
     def explain(self) -> str:
-        """Return what was compiled, and how: loops, tapes, and the reasons for running eagerly."""
+        """Describe what was compiled, with loops, tapes, and the reasons for running eagerly."""
         parts = [self.tier.explain(self.name)] if self.tier.entries else []
         parts += [explained(self.name, self.cache.specializations)] if self.cache.specializations else []
         if self.jvp is not None:
@@ -231,7 +231,7 @@ class Compiled:
         return f"<compiled {self.name}>"
 
     def program_for(self, structure: Structure, leaves: list[Any], mode: int) -> ExampleProgram | None:
-        """Return the program for some arguments; None if calls do not run one, or if it writes to its inputs."""
+        """Return the program for some arguments, or None if calls do not run one or it writes to its inputs."""
         call = self.arguments.of_leaves(structure, leaves, mode)
         of = self.cache.find(call.key)
         if of is None or not of.is_verified:
@@ -437,31 +437,32 @@ def compile(
 ) -> Any:
     """Compile `f` and its gradient.
 
-    A program is made from the source of `f`, once for each combination of dtypes and numbers of dimensions among the
-    arguments, and for all lengths and branches. A function whose source uses what the compiler does not take is traced
-    instead, once for each shape; a function that cannot be traced stays eager. `explain()` says which, and why. The
-    first run of a program is compared with the function, in value and in gradient.
+    One program is generated from the source of `f` for each combination of dtypes and numbers of dimensions; it serves
+    all lengths and branches. If the source contains something that the compiler does not support, `f` is traced
+    instead, once for each shape. If it cannot be traced, it stays eager. `explain()` reports which applies, and why.
+    The first run of a program compares its value and gradient with those of `f`.
 
     Arguments:
-        f: a function of tensors, arrays and numbers, in trees of any nesting.
-        executor: "python" or "numba"; the fastest that is installed, if left out.
-        static: names of arguments whose numbers and arrays are part of the program, which is another for others.
-        check: whether the first compiled call for each kind of arguments is compared with the function itself.
-        specialize: whether programs are made from traces alone, for one shape and one path each; some run faster.
-        batch: which arguments have a leading axis of independent examples: names or positions, or True for all tensors
-            and arrays. The function is that of one example, and the results have the leading axis too.
-        adopt: whether `f` is adopted, so that NumPy's names in it mean viewgrad's; see `viewgrad.adopt`.
-        tape_limit: the most bytes that programs made from source may keep for a gradient; half of the machine's memory
-            if it is left out. Where a tape would be longer, the outermost loop is run in segments, and some iterations
-            are run again (`explain()` tells how many).
+        f: a function of tensors, arrays and numbers, which may be nested in trees.
+        executor: "python" or "numba". By default, "numba" if it is installed.
+        static: names of arguments whose numbers and arrays are constants of the program, which is retraced for other
+            values.
+        check: whether the first run of each program is compared with `f`.
+        specialize: whether to compile traces only, each for one shape and one path; some of them run faster.
+        batch: the arguments with a leading axis of independent examples, by name or position; True for all tensors and
+            arrays. `f` is written for one example, and the results get the leading axis too.
+        adopt: whether to adopt `f`, so that it computes with viewgrad instead of NumPy; see `viewgrad.adopt`.
+        tape_limit: the maximum number of bytes that a program compiled from source may store for its gradient; by
+            default half of the machine's memory. A longer tape is avoided by running the outermost loop in segments,
+            with some iterations run again (`explain()` reports how many).
 
     Returns:
-        The compiled function, with methods `explain()` and `source()`; without `f`, a decorator. It returns tensors if
-        an argument is one, and NumPy arrays and floats otherwise.
+        The compiled function, with methods `explain()` and `source()`; without `f`, a decorator. The function returns
+        tensors if an argument is a tensor, and NumPy arrays and floats otherwise.
 
     Raises:
-        ValueError: for an unknown executor, and for a `batch` that names no argument.
-        CompiledMismatchError: by that function, where the comparison fails.
+        ValueError: if `executor` is unknown, or `batch` names no argument.
+        CompiledMismatchError: when called, if the comparison fails.
 
     Example:
         >>> import numpy as np, viewgrad as vg

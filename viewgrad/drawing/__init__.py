@@ -1,4 +1,4 @@
-"""Pictures of memory and of graphs, as SVG: in a notebook they show themselves."""
+"""Drawings of memory and graphs as SVG, which notebooks display."""
 
 from .graph import graph_svg
 from .memory import MemoryStrip, memory_strip

@@ -22,16 +22,18 @@ COLOURS: Final = {"tensor": ACCENT, "node": "none", "leaf": GREEN}
 
 
 def graph_svg(tensor: Tensor | Sequence[Tensor]) -> Drawing:
-    """Draw the graph that leads to a tensor: tensors, nodes with what they save, leaves. Graphviz is not needed.
+    """Draw the graph that leads to a tensor: tensors, leaves, and nodes with their saved values.
+
+    Graphviz is not required.
 
     Arguments:
         tensor: one tensor or several.
 
     Returns:
-        A picture that a notebook shows. `print` writes the source for Mermaid.
+        A drawing that notebooks display. `print` shows its Mermaid source.
 
     Raises:
-        ValueError: for a graph of more than eighty nodes and tensors; see `autograd.graph.explain` and `to_dot`.
+        ValueError: if the graph has more than eighty nodes and tensors; see `autograd.graph.explain` and `to_dot`.
 
     Example:
         >>> import viewgrad as vg

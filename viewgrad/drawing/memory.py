@@ -48,13 +48,13 @@ class Window:
 
 @attrs.frozen(repr=False)
 class MemoryStrip(Drawing):
-    """The picture of a buffer.
+    """The drawing of a buffer.
 
     Arguments:
-        svg, text: as of any drawing.
-        cells: the values in the buffer, as they are written.
-        windows: what is shown below it.
-        saved: the saved values among them, and the cells that they were windows of.
+        svg, text: as for `Drawing`.
+        cells: the formatted values in the buffer.
+        windows: the windows shown below it.
+        saved: the saved values among them, and the cells they covered.
     """
 
     cells: tuple[str, ...] = ()
@@ -63,22 +63,21 @@ class MemoryStrip(Drawing):
 
 
 def memory_strip(base: Tensor, *views: Tensor, since: MemoryStrip | None = None, **named: Tensor) -> MemoryStrip:
-    """Draw the memory of a tensor: its buffer, the windows of views on it, saved values, versions and histories.
+    """Draw the memory of a tensor: its buffer, the views on it, saved values, versions and histories.
 
-    Windows are brackets under the cells that they cover. Behind each stands its history, which is *stale* while a view
-    has not been asked for it since the last write: the picture does not ask. Values that a graph has saved are shown as
-    windows of their own. Those that were windows in an earlier picture, and that a write had to copy since then, are
-    shown with their numbers.
+    Views are brackets under the cells they cover, followed by their history. It is *stale* if the view has not been
+    accessed since the last write; drawing does not refresh it. Values saved by a graph are shown as windows too. Saved
+    values that a write has copied since an earlier drawing are shown with their contents.
 
     Arguments:
-        base: the tensor whose memory is drawn; of a view, that of its base.
-        views: views of it. They are named by the index that takes them.
-        since: an earlier picture of the same memory. Cells that have another value since then are marked, and values
-            that were copied since then are shown.
-        named: further tensors by name. Those that are no views of the base are searched for values saved from it.
+        base: the tensor whose memory is drawn; for a view, that of its base.
+        views: views of it, labelled with the index that takes them.
+        since: an earlier drawing of the same memory. Cells whose value has changed since then are marked, and values
+            copied since then are shown.
+        named: further tensors by name. Tensors that are not views of the base are searched for values saved from it.
 
     Returns:
-        A picture that a notebook shows, that `print` writes in letters, and that has a method `save`.
+        A drawing that notebooks display, that `print` shows as text, and that has a method `save`.
 
     Example:
         >>> import viewgrad as vg

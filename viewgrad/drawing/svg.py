@@ -18,11 +18,11 @@ CHARACTER = 7.3  # the width of a letter of the font, in pixels
 
 @attrs.frozen(repr=False)
 class Drawing:
-    """A picture, which a notebook shows.
+    """A drawing that notebooks display.
 
     Arguments:
-        svg: its source.
-        text: the same in letters, for a terminal.
+        svg: the SVG source.
+        text: a text version for the terminal.
     """
 
     svg: str
@@ -32,7 +32,7 @@ class Drawing:
         return self.svg
 
     def save(self, path: str | Path) -> None:
-        """Write the source to a file."""
+        """Write the SVG source to a file."""
         Path(path).write_text(self.svg, encoding="utf-8")
 
     def __repr__(self) -> str:
@@ -40,7 +40,7 @@ class Drawing:
 
 
 def sheet(width: float, height: float, shapes: list[str], title: str) -> str:
-    """The source of a picture.
+    """Return the source of a picture.
 
     Arguments:
         width, height: in pixels.
@@ -56,7 +56,7 @@ def sheet(width: float, height: float, shapes: list[str], title: str) -> str:
 
 def box(x: float, y: float, width: float, height: float, *, fill: str = "none", round: float = 0, dashed: bool = False,
         stroke: str = "currentColor") -> str:  # fmt: skip
-    """A rectangle; a colour given for `fill` is thinned."""
+    """Return a rectangle; a colour given for `fill` is thinned."""
     style = ' stroke-dasharray="4 3"' if dashed else ""
     opacity = ' fill-opacity="0.2"' if fill != "none" else ""
     return (
@@ -66,7 +66,7 @@ def box(x: float, y: float, width: float, height: float, *, fill: str = "none", 
 
 
 def label(x: float, y: float, text: str, *, anchor: str = "start", bold: bool = False, faint: bool = False) -> str:
-    """A line of letters, of which `y` is the foot."""
+    """Return a line of letters, of which `y` is the foot."""
     style = ' font-weight="bold"' if bold else ""
     style += ' opacity="0.65"' if faint else ""
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{style}'
@@ -75,7 +75,7 @@ def label(x: float, y: float, text: str, *, anchor: str = "start", bold: bool = 
 
 def line(points: list[tuple[float, float]], *, arrow: bool = False, dashed: bool = False,
          stroke: str = "currentColor") -> str:  # fmt: skip
-    """A line through points; one with an arrow has its head at the last."""
+    """Return a line through points; one with an arrow has its head at the last."""
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     style = ' stroke-dasharray="4 3"' if dashed else ""
     drawn = f'<polyline points="{path}" fill="none" stroke="{stroke}"{style}/>'

@@ -1,4 +1,4 @@
-"""Functional transforms: derivatives of functions, as functions."""
+"""Function transforms: gradients, Jacobians, Hessians, and their products with vectors."""
 
 import importlib
 import sys

@@ -22,23 +22,23 @@ Function = Callable[..., Any]
 
 
 def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Function:
-    """Return the function that computes the gradient of `f`, which returns one real number.
+    """Return a function that computes the gradient of the scalar-valued function `f`.
 
     Arguments:
-        f: the function to differentiate.
-        argnums: the positional argument, or a sequence of them, with respect to which.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
-        adopt: whether `f` is adopted, so that NumPy's names in it mean viewgrad's; see `viewgrad.adopt`.
+        f: the function to differentiate. It returns one real number.
+        argnums: the positional argument, or a sequence of them, to differentiate with respect to.
+        has_aux: whether `f` returns `(output, aux)`, where only the output is differentiated.
+        adopt: whether to adopt `f`, so that it computes with viewgrad instead of NumPy; see `viewgrad.adopt`.
 
     Returns:
-        A function of the same arguments. It returns a tree like the argument, with the gradient in the place of each
-        leaf, zeros where it was not used. Where `argnums` is a sequence, it returns a tuple of them. With `has_aux`
-        it returns `(gradient, aux)`. The results are tensors if an argument is one, and NumPy arrays and floats
-        otherwise.
+        A function with the same arguments. It returns a tree with the structure of the argument, whose leaves are
+        gradients, or zeros if a leaf was not used. If `argnums` is a sequence, it returns a tuple of these trees. With
+        `has_aux`, it returns `(gradient, aux)`. The results are tensors if an argument is a tensor, and NumPy arrays
+        and floats otherwise.
 
     Raises:
-        DifferentiabilityError: by that function, for an argument of integer or bool dtype, or an output that is not one
-            real number.
+        DifferentiabilityError: when called with an argument of integer or bool dtype, or if the output is not one real
+            number.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -56,13 +56,13 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: boo
 
 
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Function:
-    """Return the function that computes both the value and the gradient of `f`; see `grad`.
+    """Return a function that computes both the value and the gradient of `f`; see `grad`.
 
     Arguments:
         f, argnums, has_aux, adopt: as for `grad`.
 
     Returns:
-        A function of the same arguments that returns `(value, gradient)`; with `has_aux`, `((value, aux), gradient)`.
+        A function with the same arguments that returns `(value, gradient)`; with `has_aux`, `((value, aux), gradient)`.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -74,26 +74,26 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, 
 
 
 def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Function:
-    """Return the function that computes the Jacobian of `f`, a row at a time.
+    """Return a function that computes the Jacobian of `f` row by row, in reverse mode.
 
-    `f` is run once, and back once for each output.
+    `f` is called once, followed by one backward pass for each element of the output.
 
     Arguments:
-        f: the function to differentiate; it returns a tree of tensors.
-        argnums: the positional argument, or a sequence of them, with respect to which.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
+        f: the function to differentiate. It returns a tree of tensors.
+        argnums: the positional argument, or a sequence of them, to differentiate with respect to.
+        has_aux: whether `f` returns `(output, aux)`, where only the output is differentiated.
         adopt: as for `grad`.
 
     Returns:
-        A function of the same arguments. It returns a tree like the output. In the place of each leaf is a tree like
-        the argument, of arrays of shape `(*output.shape, *argument.shape)`. Where `argnums` is a sequence, that is a
-        tuple of trees. With `has_aux`, it returns all that and aux. Of a complex output, this is the complex
-        derivative; of a real output, with respect to a complex argument, the gradient as `grad` has it. The results
-        are tensors if an argument is one, and NumPy arrays and floats otherwise.
+        A function with the same arguments. It returns a tree with the structure of the output. Each leaf is replaced by
+        a tree with the structure of the argument, whose leaves have shape `(*output.shape, *argument.shape)`; if
+        `argnums` is a sequence, by a tuple of such trees. With `has_aux`, it returns `(jacobian, aux)`. For a complex
+        output, the Jacobian is the complex derivative; for a real output and a complex argument, it is the gradient as
+        `grad` computes it. The results are tensors if an argument is a tensor, and NumPy arrays and floats otherwise.
 
     Raises:
-        DifferentiabilityError: raised by that function for an argument or output of integer or bool dtype. Also where a
-            complex output is not holomorphic in a complex argument.
+        DifferentiabilityError: when called with an argument of integer or bool dtype, if an output has such a dtype, or
+            if a complex output is not holomorphic in a complex argument.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -105,16 +105,18 @@ def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: b
 
 
 def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Function:
-    """Return the function that computes the Jacobian of `f`, a column at a time; see `jacrev`.
+    """Return a function that computes the Jacobian of `f` column by column, in forward mode.
+
+    It costs less than `jacrev` if the argument has fewer elements than the output.
 
     Arguments:
         f, argnums, has_aux, adopt: as for `jacrev`.
 
     Returns:
-        What `jacrev` returns. It costs less where there are fewer elements in the argument than in the output.
+        A function with the same results as that of `jacrev`.
 
     Raises:
-        DifferentiabilityError: as `jacrev`.
+        DifferentiabilityError: as for `jacrev`.
 
     Example:
         >>> import viewgrad as vg
@@ -126,20 +128,21 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: b
 
 
 def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Function:
-    """Return the function that computes the second derivatives of `f`: `jacfwd(jacrev(f))`.
+    """Return a function that computes the second derivatives of `f`: `jacfwd(jacrev(f))`.
 
     Arguments:
-        f: the function to differentiate; it returns a tree of tensors.
-        argnums: the positional argument, or a sequence of them, with respect to which.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
+        f: the function to differentiate. It returns a tree of tensors.
+        argnums: the positional argument, or a sequence of them, to differentiate with respect to.
+        has_aux: whether `f` returns `(output, aux)`, where only the output is differentiated.
         adopt: as for `grad`.
 
     Returns:
-        A function of the same arguments. It returns what `jacrev` would, with such trees in the places of its leaves:
-        arrays of shape `(*output.shape, *argument.shape, *argument.shape)`.
+        A function with the same arguments. Its result is structured like that of `jacrev`, with each leaf replaced by a
+        tree with the structure of the argument, whose leaves have shape `(*output.shape, *argument.shape,
+        *argument.shape)`.
 
     Raises:
-        DifferentiabilityError: as `jacrev`.
+        DifferentiabilityError: as for `jacrev`.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -151,23 +154,23 @@ def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: 
 
 
 def vjp(f: Function, *primals: Any, has_aux: bool = False, adopt: bool = True) -> Any:
-    """Return the value of `f`, and the function that pulls gradients of its output back to those of its arguments.
+    """Return the value of `f` and a function that computes vector-Jacobian products.
 
     Arguments:
         f: the function to differentiate.
         primals: its arguments, all of which are differentiated.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
+        has_aux: whether `f` returns `(output, aux)`, where only the output is differentiated.
         adopt: as for `grad`.
 
     Returns:
-        `(output, vjp_fn)`, or `(output, vjp_fn, aux)`. `vjp_fn` takes a tree like the output with the gradient of each
-        leaf, and returns a tuple with a tree like each argument. Whatever it is given for a leaf of integer or bool
-        dtype is ignored. It can be called many times. Results are tensors if an argument is one, and NumPy arrays and
-        floats otherwise.
+        `(output, vjp_fn)`, or `(output, vjp_fn, aux)`. `vjp_fn` takes a tree of gradients with the structure of the
+        output and returns a tuple of trees with the structures of the arguments. It ignores gradients for leaves of
+        integer or bool dtype, and can be called any number of times. The results are tensors if an argument is a
+        tensor, and NumPy arrays and floats otherwise.
 
     Raises:
-        DifferentiabilityError: for an argument of integer or bool dtype.
-        TreeError, GradientMismatchError: by `vjp_fn`, for gradients that are not like the output.
+        DifferentiabilityError: if an argument has an integer or bool dtype.
+        TreeError, GradientMismatchError: by `vjp_fn`, if the gradients do not match the output.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -186,24 +189,24 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, adopt: bool = True) -
 
 
 def linearize(f: Function, *primals: Any, has_aux: bool = False, adopt: bool = True) -> Any:
-    """Return the value of `f`, and the function that pushes tangents of its arguments forward.
+    """Return the value of `f` and a function that computes Jacobian-vector products.
 
-    `f` is not run again. If a single direction is wanted, `jvp` costs less.
+    `jvp_fn` does not call `f` again. For a single direction, `jvp` costs less.
 
     Arguments:
         f: the function to differentiate.
         primals: its arguments, all of which are differentiated.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
+        has_aux: whether `f` returns `(output, aux)`, where only the output is differentiated.
         adopt: as for `grad`.
 
     Returns:
-        `(output, jvp_fn)`, or `(output, jvp_fn, aux)`. `jvp_fn` takes a tree like each argument, with the tangents, and
-        returns a tree like the output (zeros for leaves of integer or bool dtype). It can be called many times.
-        Results are tensors if an argument is one, and NumPy arrays and floats otherwise.
+        `(output, jvp_fn)`, or `(output, jvp_fn, aux)`. `jvp_fn` takes a tree of tangents for each argument and returns
+        a tree with the structure of the output (zeros for leaves of integer or bool dtype). It can be called any number
+        of times. The results are tensors if an argument is a tensor, and NumPy arrays and floats otherwise.
 
     Raises:
-        DifferentiabilityError: for an argument of integer or bool dtype.
-        TreeError, GradientMismatchError: by `jvp_fn`, for tangents that are not like the arguments.
+        DifferentiabilityError: if an argument has an integer or bool dtype.
+        TreeError, GradientMismatchError: by `jvp_fn`, if the tangents do not match the arguments.
 
     Example:
         >>> import viewgrad as vg
@@ -222,22 +225,22 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False, adopt: bool = T
 def jvp(
     f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, *, adopt: bool = True
 ) -> Any:
-    """Return the value of `f`, and its derivative in one direction.
+    """Return the value of `f` and its derivative in one direction, in forward mode.
 
     Arguments:
         f: the function to differentiate.
         primals: a tuple of its arguments, all of which are differentiated.
-        tangents: a tuple of trees like the arguments, with the direction; None stands for zeros.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
+        tangents: a tuple of trees with the structures of the arguments: the direction. None stands for zeros.
+        has_aux: whether `f` returns `(output, aux)`, where only the output is differentiated.
         adopt: as for `grad`.
 
     Returns:
-        `(output, tangent)`, or `(output, tangent, aux)`; the tangent is a tree like the output. Results are tensors if
-        an argument or a tangent is one, and NumPy arrays and floats otherwise.
+        `(output, tangent)`, or `(output, tangent, aux)`. The tangent has the structure of the output. The results are
+        tensors if an argument or a tangent is a tensor, and NumPy arrays and floats otherwise.
 
     Raises:
-        DifferentiabilityError: for an argument of integer or bool dtype.
-        TreeError, GradientMismatchError: for tangents that are not like the arguments.
+        DifferentiabilityError: if an argument has an integer or bool dtype.
+        TreeError, GradientMismatchError: if the tangents do not match the arguments.
 
     Example:
         >>> import viewgrad as vg
@@ -250,23 +253,24 @@ def jvp(
 def hvp(
     f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, *, adopt: bool = True
 ) -> Any:
-    """Return the value of `f`, and its second derivative times a direction, forward over reverse.
+    """Return the value of `f` and its Hessian-vector product, by forward over reverse mode.
 
-    No Hessian is formed.
+    The Hessian itself is not formed.
 
     Arguments:
-        f: the function to differentiate; it returns one real number.
+        f: the function to differentiate. It returns one real number.
         primals: a tuple of its arguments, all of which are differentiated.
-        tangents: a tuple of trees like the arguments, with the direction; None stands for zeros.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
+        tangents: a tuple of trees with the structures of the arguments: the vector. None stands for zeros.
+        has_aux: whether `f` returns `(output, aux)`, where only the output is differentiated.
         adopt: as for `grad`.
 
     Returns:
-        `(value, product)`, or `(value, product, aux)`; the product is a tuple of trees like the arguments. Results are
-        tensors if an argument or a tangent is one, and NumPy arrays and floats otherwise.
+        `(value, product)`, or `(value, product, aux)`. The product is a tuple of trees with the structures of the
+        arguments. The results are tensors if an argument or a tangent is a tensor, and NumPy arrays and floats
+        otherwise.
 
     Raises:
-        DifferentiabilityError, TreeError, GradientMismatchError: as `grad` and `jvp`.
+        DifferentiabilityError, TreeError, GradientMismatchError: as for `grad` and `jvp`.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -279,23 +283,24 @@ def hvp(
 def vhp(
     f: Function, primals: Sequence[Any], cotangents: Sequence[Any], has_aux: bool = False, *, adopt: bool = True
 ) -> Any:
-    """Return the value of `f`, and a direction times its second derivative, reverse over reverse.
+    """Return the value of `f` and its vector-Hessian product, by reverse over reverse mode.
 
-    Of a real function, the same as `hvp`.
+    For a real function, the result equals that of `hvp`, which costs less.
 
     Arguments:
-        f: the function to differentiate; it returns one real number.
+        f: the function to differentiate. It returns one real number.
         primals: a tuple of its arguments, all of which are differentiated.
-        cotangents: a tuple of trees like the arguments, with the direction.
-        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
+        cotangents: a tuple of trees with the structures of the arguments: the vector.
+        has_aux: whether `f` returns `(output, aux)`, where only the output is differentiated.
         adopt: as for `grad`.
 
     Returns:
-        `(value, product)`, or `(value, product, aux)`; the product is a tuple of trees like the arguments. Results are
-        tensors if an argument or a cotangent is one, and NumPy arrays and floats otherwise.
+        `(value, product)`, or `(value, product, aux)`. The product is a tuple of trees with the structures of the
+        arguments. The results are tensors if an argument or a cotangent is a tensor, and NumPy arrays and floats
+        otherwise.
 
     Raises:
-        DifferentiabilityError, TreeError, GradientMismatchError: as `grad` and `vjp`.
+        DifferentiabilityError, TreeError, GradientMismatchError: as for `grad` and `vjp`.
 
     Example:
         >>> import viewgrad as vg

@@ -36,26 +36,26 @@ WHOLE: Final = FORWARD | TRACE | FUNCTIONAL | INFERENCE  # modes in which the fu
 
 
 def checkpoint(f: Function, *, adopt: bool = True) -> Function:
-    """Recompute `f` in the backward pass instead of keeping what its gradient needs.
+    """Recompute `f` in the backward pass instead of saving the values that its gradient needs.
 
-    A call of `f` becomes one step of the graph. It keeps the tensors among the arguments, and `f` runs a second time
-    when the gradient is asked for. Splitting a loop of n steps into checkpointed parts of sqrt(n) steps brings the
-    memory from O(n) down to O(sqrt(n)), at the cost of one more forward run.
+    A call of `f` becomes one node of the graph, which keeps only the tensors among the arguments. The backward pass
+    calls `f` a second time. Splitting a loop of n steps into checkpointed parts of sqrt(n) steps reduces the memory
+    from O(n) to O(sqrt(n)), at the cost of one more forward run.
 
     Arguments:
-        f: a function of any arguments. Tensors that it captures have their gradients too. It may write to tensors that
-            it makes, but not to its arguments or to captured tensors. It may draw random numbers, from the global
-            generators of NumPy and Python or from generators that it captures or is given: they are set back for the
-            second run. Other side effects happen twice.
-        adopt: whether `f` is adopted; see `viewgrad.adopt`.
+        f: a function of any arguments. Tensors that it captures get gradients too. It may write to tensors that it
+            creates, but not to its arguments or captured tensors. It may draw random numbers from the global generators
+            of NumPy and Python, or from generators that it captures or receives: their state is restored for the second
+            run. Other side effects happen twice.
+        adopt: whether to adopt `f`, so that it computes with viewgrad instead of NumPy; see `viewgrad.adopt`.
 
     Returns:
         A function with the same arguments and results.
 
     Raises:
-        CheckpointError: by that function, if `f` writes to an argument or a captured tensor, or returns a tensor that
-            shares memory with one or with another result. In the backward pass, if the second run does not compute the
-            values of the first.
+        CheckpointError: when called, if `f` writes to an argument or a captured tensor, or returns a tensor that shares
+            memory with one of them or with another result. In the backward pass, if the second run gives different
+            values.
 
     Example:
         >>> import viewgrad as vg

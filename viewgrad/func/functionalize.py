@@ -22,28 +22,25 @@ __all__ = ["functionalize"]
 
 
 def functionalize(f: Callable[..., Any], *, adopt: bool = True) -> Callable[..., Any]:
-    """The function that gives the results of `f`, and has their gradients, but makes no in-place write.
+    """Return a version of `f` that computes the same results and gradients without in-place writes.
 
-    Where `f` writes to a tensor, a new value is computed instead. The tensor and all others that look at the same
-    memory have it from then on. No memory is written to, no `_version` changes, and the graph has no `CopySlices`: it
-    consists of operators that make new tensors. A write through a view costs what its base costs, and no longer what
-    the view costs.
+    Each write of `f` computes a new value instead, which the tensor and all other tensors on the same memory then hold.
+    No memory is modified, no `_version` changes, and the graph contains no `CopySlices`, only out-of-place operators. A
+    write through a view therefore costs as much as its base instead of as much as the view.
 
     Arguments:
-        f: any function of the library's tensors, given as arguments of any nesting, or found elsewhere. Threads that it
-            starts write as usual.
-
-        adopt: whether `f` is adopted, so that NumPy's names in it mean viewgrad's; see `viewgrad.adopt`.
+        f: any function of tensors, which may be nested in its arguments or captured. Writes in threads that it starts
+            are not replaced.
+        adopt: whether to adopt `f`, so that it computes with viewgrad instead of NumPy; see `viewgrad.adopt`.
 
     Returns:
-        A function of the same arguments. It hands copies of the tensors among them to `f`; tensors that share memory
-        have copies that do. So what `f` writes to its arguments is seen in what it returns only. Tensors that `f` found
-        elsewhere have their new values afterwards, as usual. Memory of NumPy's that a tensor was made on by
-        `from_numpy`, and arrays that `numpy()` has handed out, keep the values that they had.
+        A function with the same arguments. It passes copies of tensors to `f`, and copies of tensors that share memory
+        share memory too, so writes to arguments are visible only in the result. Captured tensors hold their new values
+        afterwards, as usual. NumPy arrays passed to `from_numpy` or returned by `numpy()` keep their values.
 
     Raises:
-        TypeError: for a generator or a coroutine, which would go on running outside.
-        ForwardModeError: by that function, for dual tensors that share memory with other arguments.
+        TypeError: if `f` is a generator or coroutine function, whose body would continue outside.
+        ForwardModeError: when called with dual tensors that share memory with other arguments.
 
     Example:
         >>> import viewgrad as vg

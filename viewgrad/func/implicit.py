@@ -41,30 +41,30 @@ def implicit(
     linear_solve: LinearSolve | None = None,
     tolerance: float = TOLERANCE,
 ) -> Callable[..., Any]:
-    """Make the function that `solve` computes differentiable, given the equations that its result fulfils.
+    """Make the solution computed by `solve` differentiable, given the equations it satisfies.
 
-    `solve` is not differentiated: it may be a library, a loop with a stopping rule, or compiled code. Derivatives of
-    all orders, in both modes, come from `residual`. The result must be an isolated root: the Jacobian of the residual
-    with respect to it must be regular.
+    `solve` is not differentiated: it may call a library, iterate until convergence, or be compiled code. Derivatives of
+    all orders, in both modes, are computed from `residual`. The solution must be an isolated root: the Jacobian of the
+    residual with respect to the solution must be nonsingular.
 
     Arguments:
-        residual: `residual(x, *args)` is 0 at the solution `x`. It returns as many real numbers as `x` has, and uses no
-            differentiable tensors but its arguments.
-        solve: `solve(*args)` returns the solution: an array, float or tensor, or a tree of them. It is given arrays
-            and NumPy scalars in the place of tensors.
+        residual: `residual(x, *args)` is 0 at the solution `x`. It returns as many real numbers as `x` has, and depends
+            on no differentiable tensors other than its arguments.
+        solve: `solve(*args)` returns the solution: an array, float or tensor, or a tree of them. It receives arrays and
+            NumPy scalars instead of tensors.
         linear_solve: `linear_solve(matvec, b)` returns the array `y` of shape (n,) with `matvec(y) == b`, for large
-            systems; `matvec` takes and returns arrays. The matrix is the Jacobian or its transpose, which is then never
-            formed. By default it is formed, and `numpy.linalg.solve` is used.
-        tolerance: how far, relative to the size of the solution, a Newton step may still move it (at least the square
-            root of its precision); `math.inf` skips this check.
+            systems; `matvec` takes and returns arrays. The matrix is the Jacobian or its transpose, and is not formed.
+            By default it is formed and passed to `numpy.linalg.solve`.
+        tolerance: the largest step, relative to the size of the solution, that one more Newton iteration may take (at
+            least the square root of the precision); `math.inf` skips this check.
 
     Returns:
-        A function of `*args`, all positional, that returns what `solve` does, as tensors.
+        A function of `*args`, all positional, that returns the result of `solve` as tensors.
 
     Raises:
-        DifferentiabilityError: by that function, if the residual has another size than the solution, or uses a
-            differentiable tensor that is not an argument. When derivatives are computed, if the Jacobian is singular,
-            or the solution is further from the root than `tolerance`.
+        DifferentiabilityError: when called, if the residual and the solution have different sizes, or the residual
+            depends on a differentiable tensor that is not an argument. When derivatives are computed, if the Jacobian
+            is singular, or the solution is further from the root than `tolerance`.
 
     Example:
         >>> import numpy as np, viewgrad as vg

@@ -38,7 +38,7 @@ Function = Callable[..., Any]
 
 
 def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The derivative behind `viewgrad.func.grad`, whose results are tensors."""
+    """Implement `viewgrad.func.grad`, with tensors as results."""
     both = value_and_grad(f, argnums, has_aux)
 
     @functools.wraps(f, updated=())
@@ -54,7 +54,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
 
 
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The derivative behind `viewgrad.func.value_and_grad`, whose results are tensors."""
+    """Implement `viewgrad.func.value_and_grad`, with tensors as results."""
 
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     plain = not has_aux and len(set(numbers)) == len(numbers)
@@ -88,7 +88,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
 
 @in_own_context
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """The derivative behind `viewgrad.func.vjp`, whose results are tensors."""
+    """Implement `viewgrad.func.vjp`, with tensors as results."""
     transform = Transform()
     given, structures = _differentiated(primals, "vjp", transform.primal)
     with transform:
@@ -106,7 +106,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
 
 @in_own_context
 def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """The derivative behind `viewgrad.func.linearize`, whose results are tensors."""
+    """Implement `viewgrad.func.linearize`, with tensors as results."""
     # Pulling back is linear, so that its own pull-back is what it is the transpose of: pushing forward.
     transform = Transform()
     given, structures = _differentiated(primals, "linearize", transform.primal)
@@ -136,7 +136,7 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
 
 @in_own_context
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
-    """The derivative behind `viewgrad.func.jvp`, whose results are tensors."""
+    """Implement `viewgrad.func.jvp`, with tensors as results."""
     _require_sequence(primals, tangents, "jvp")
     push = _push_of(f)
     if push is not None and _is_finite(found := push(range(len(primals)), primals, {}, tangents, has_aux)):
@@ -152,7 +152,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
 
 
 def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The derivative behind `viewgrad.func.jacrev`, whose results are tensors."""
+    """Implement `viewgrad.func.jacrev`, with tensors as results."""
 
     @functools.wraps(f, updated=())
     @in_own_context
@@ -168,7 +168,7 @@ def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
 
 
 def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The derivative behind `viewgrad.func.jacfwd`, whose results are tensors."""
+    """Implement `viewgrad.func.jacfwd`, with tensors as results."""
 
     @functools.wraps(f, updated=())
     @in_own_context
@@ -213,13 +213,13 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
 
 
 def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The derivative behind `viewgrad.func.hessian`, whose results are tensors."""
+    """Implement `viewgrad.func.hessian`, with tensors as results."""
     return jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux)
 
 
 @in_own_context
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
-    """The derivative behind `viewgrad.func.hvp`, whose results are tensors."""
+    """Implement `viewgrad.func.hvp`, with tensors as results."""
     _require_sequence(primals, tangents, "hvp")
     push = _push_of(f)
     if push is not None and _is_finite(found := _product_by(push, primals, tangents, has_aux)):
@@ -230,7 +230,7 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
 
 @in_own_context
 def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any], has_aux: bool = False) -> Any:
-    """The derivative behind `viewgrad.func.vhp`, whose results are tensors."""
+    """Implement `viewgrad.func.vhp`, with tensors as results."""
     _require_sequence(primals, cotangents, "vhp")
     push = _push_of(f)
     if push is not None and _is_finite(found := _product_by(push, primals, cotangents, has_aux)):

@@ -25,29 +25,29 @@ stack = OPERATORS["stack"].function
 
 
 def vmap(f: Function, in_axes: Axes = 0, out_axes: Axes = 0, *, adopt: bool = True) -> Function:
-    """Map `f` over an axis of its arguments, and stack the results.
+    """Map `f` over an axis of its arguments and stack the results.
 
-    `f` is called once for each example, in order, so it may branch on values, write to what it is given and draw random
-    numbers; each example draws its own. A compiled function, and `grad` or `value_and_grad` of one, runs its program
-    for each example instead (see `batch=` of `viewgrad.compile`). Both give the same results.
+    `f` is called once for each example, in order, so it may branch on values, write to its arguments and draw random
+    numbers, which differ between examples. If `f` is a compiled function, or `grad` or `value_and_grad` of one, its
+    program runs for each example instead, with the same results (see `batch=` of `viewgrad.compile`).
 
     Arguments:
-        f: the function of one example. It gets a copy of each example, to which it may write.
-        in_axes: the axis to map over: an int for all positional arguments, or a sequence with one entry for each, which
-            is an int, None (the argument is the same for all examples), or a tree of these like the argument. Keyword
-            arguments are mapped over their first axis.
-        out_axes: where the axis of the examples is put in the results: an int, or a tree of ints like the result.
-
-        adopt: whether `f` is adopted, so that NumPy's names in it mean viewgrad's; see `viewgrad.adopt`.
+        f: the function of one example. It receives a copy of each example, to which it may write.
+        in_axes: the axis to map over: an int for all positional arguments, or a sequence with one entry for each
+            argument. An entry is an int, None (the argument is the same for all examples), or a tree of these with the
+            structure of the argument. Keyword arguments are mapped over their first axis.
+        out_axes: the position of the mapped axis in the results: an int, or a tree of ints with the structure of the
+            result.
+        adopt: whether to adopt `f`, so that it computes with viewgrad instead of NumPy; see `viewgrad.adopt`.
 
     Returns:
-        A function of the same arguments. It returns a tree like the result of `f` with one more axis, of tensors if an
-        argument is one, and of arrays otherwise. Anything else in the result (an int, a string, None) must be the same
-        for all examples.
+        A function with the same arguments. Its result has the structure of the result of `f`, with an additional axis.
+        The leaves are tensors if an argument is a tensor, and arrays otherwise. Other parts of the result (an int, a
+        string, None) must be equal for all examples.
 
     Raises:
-        ValueError: by that function, if mapped axes have different lengths, no argument is mapped, the batch is empty,
-            or examples give results of different shapes or structures.
+        ValueError: when called, if mapped axes have different lengths, no argument is mapped, the batch is empty, or
+            the results of examples have different shapes or structures.
 
     Example:
         >>> import numpy as np, viewgrad as vg

@@ -28,22 +28,22 @@ def iterable(y: Any) -> bool:
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The lengths of the dimensions of a tensor, or of what nested lists are joined to."""
+    """Return the lengths of the dimensions of a tensor, or of what nested lists are joined to."""
     return a.shape if isinstance(a, Tensor) else np.shape(plain_values(a))
 
 
 def ndim(a: Any) -> int:
-    """The number of dimensions."""
+    """Return the number of dimensions."""
     return len(shape(a))
 
 
 def size(a: Any, axis: Any = None) -> int:
-    """The number of elements, or the length along an axis."""
+    """Return the number of elements, or the length along an axis."""
     return np.size(np.empty(shape(a), bool), axis)
 
 
 def finfo(dtype: Any) -> Any:
-    """The limits of a floating-point dtype, or of that of a tensor."""
+    """Return the limits of a floating-point dtype, or of that of a tensor."""
     return np.finfo(dtype.dtype if isinstance(dtype, Tensor) else dtype)
 
 

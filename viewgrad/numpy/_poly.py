@@ -55,11 +55,11 @@ class poly1d:
         return np.polyval(self.c, as_argument(val))
 
     def deriv(self, m: int = 1) -> poly1d:
-        """The `m`-th derivative."""
+        """Return the `m`-th derivative."""
         return poly1d(np.polyder(self.c, m))
 
     def integ(self, m: int = 1, k: Any = 0) -> poly1d:
-        """The `m`-th integral."""
+        """Return the `m`-th integral."""
         return poly1d(np.polyint(self.c, m, k))
 
     def __getitem__(self, power: int) -> Any:

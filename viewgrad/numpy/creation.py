@@ -47,7 +47,7 @@ def array(
     ndmax: int = 0,
     like: Any = None,
 ) -> Any:
-    """A tensor of numbers, arrays and tensors in nested lists, as `numpy.array`; gradients flow to the tensors.
+    """Return a tensor of numbers, arrays and tensors in nested lists, as `numpy.array`; gradients flow to the tensors.
 
     Arguments:
         object: a tensor, an array, a number or nested lists of these.
@@ -151,7 +151,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
 
 @creator
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    """A copy, of a tensor with its history."""
+    """Return a copy, of a tensor with its history."""
     return array(a, order=order, subok=subok)
 
 
@@ -174,7 +174,7 @@ for _make in (np.zeros, np.ones, np.empty):
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None
 ) -> Any:
-    """A tensor of the given shape with `fill_value`, to which gradients flow, in every element."""
+    """Return a tensor of the given shape with `fill_value`, to which gradients flow, in every element."""
     if not holds_tensor(fill_value):
         return as_tensors(np.full(_shape(shape), fill_value, dtype, order))
     value = as_operand(fill_value)
@@ -193,7 +193,7 @@ def full_like(
     *,
     device: Any = None,
 ) -> Any:
-    """A tensor shaped like another with `fill_value`, to which gradients flow, in every element."""
+    """Return a tensor shaped like another with `fill_value`, to which gradients flow, in every element."""
     like = a._array if isinstance(a, Tensor) else a
     made = as_tensors(np.empty_like(like, dtype, order, subok, _shape(shape)))
     return made.copy_(as_operand(fill_value)) if isinstance(made, Tensor) else np.full_like(like, fill_value, dtype)
@@ -204,7 +204,7 @@ def full_like(
 
 @creator
 def arange(*args: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any) -> Any:
-    """Evenly spaced numbers, as `numpy.arange`; gradients flow to the start and the step."""
+    """Return evenly spaced numbers, as `numpy.arange`; gradients flow to the start and the step."""
     if len(args) > 3:
         *args, dtype = args  # type: ignore[assignment]
     if not holds_tensor(args) and not holds_tensor(tuple(named.values())):
@@ -272,7 +272,7 @@ def fromfunction(
 
 @creator
 def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Any:
-    """A tensor of what an iterator gives; gradients flow to the tensors among it."""
+    """Return a tensor of what an iterator gives; gradients flow to the tensors among it."""
     items: list[Any] = []
     for item in iter:
         if len(items) == count:
@@ -285,13 +285,13 @@ def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Any
 
 @creator
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
-    """The coordinates of the points of a grid."""
+    """Return the coordinates of the points of a grid."""
     return as_tensors(np.indices(_shape(dimensions), dtype, sparse))  # type: ignore[call-overload]
 
 
 @creator
 def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """The identity matrix with `n` rows."""
+    """Return the identity matrix with `n` rows."""
     return as_tensors(np.identity(int(n), dtype))
 
 
@@ -299,13 +299,13 @@ def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
 def eye(
     N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: Any = "C", *, device: Any = None, like: Any = None
 ) -> Any:
-    """A matrix with ones on a diagonal and zeros elsewhere."""
+    """Return a matrix with ones on a diagonal and zeros elsewhere."""
     return as_tensors(np.eye(int(N), None if M is None else int(M), int(k), dtype, order))
 
 
 @creator
 def asmatrix(data: Any, dtype: Any = None) -> Any:
-    """A matrix of NumPy's, which is no tensor: refused where it would lose a history."""
+    """Return a matrix of NumPy's, which is no tensor: refused where it would lose a history."""
     if holds_tensor(data):
         raise TypeError("a tensor cannot become a numpy.matrix; use np.atleast_2d, and @ for products of matrices")
     return np.asmatrix(data, dtype)
@@ -313,7 +313,7 @@ def asmatrix(data: Any, dtype: Any = None) -> Any:
 
 @creator
 def bmat(obj: Any, ldict: Any = None, gdict: Any = None) -> Any:
-    """A matrix of NumPy's made of blocks, which is no tensor: refused for tensors."""
+    """Return a matrix of NumPy's made of blocks, which is no tensor: refused for tensors."""
     if holds_tensor(obj):
         raise TypeError("tensors cannot become a numpy.matrix; use np.block")
     return np.bmat(obj, ldict, gdict)

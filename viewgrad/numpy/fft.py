@@ -22,7 +22,7 @@ def _frequencies(name: str) -> Any:
     function = getattr(np.fft, name)
 
     def frequencies(n: Any, d: Any = 1.0, device: Any = None) -> Any:
-        """The frequencies of a transform of `n` samples that are `d` apart; gradients flow to `d`."""
+        """Return the frequencies of a transform of `n` samples that are `d` apart; gradients flow to `d`."""
         return as_tensors(function(int(n))) / d if isinstance(d, Tensor) else as_tensors(function(int(n), d))
 
     frequencies.__name__ = frequencies.__qualname__ = name

@@ -45,7 +45,7 @@ LOOKING: Final = frozenset({np.block, np.einsum})
 
 
 def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Callable[..., Any]:
-    """A function of NumPy as it is in this namespace.
+    """Return a function of NumPy as it is in this namespace.
 
     Tensors in nested lists are joined; arrays that come out are tensors. Where no operator computes the function, it is
     NumPy's own, on tensors that have no history, and an error on those that have one.
@@ -87,7 +87,7 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
 
 
 def lost(name: str, way_out: str = "") -> UnsupportedFunctionError:
-    """The error for a function that would lose the history of its arguments."""
+    """Return the error for a function that would lose the history of its arguments."""
     return UnsupportedFunctionError(
         f"{name} has no derivative here, and the history of a tensor would be lost: "
         + (

@@ -76,18 +76,18 @@ class MaskedTensor:
         return f"MaskedTensor({self.data!r}, mask={self.mask!r})"
 
     def filled(self, fill_value: Any = None) -> Any:
-        """The tensor with a value in the place of those that are masked."""
+        """Return the tensor with a value in the place of those that are masked."""
         value = self.fill_value if fill_value is None else fill_value
         found: Any = np.where(self.mask, value, self.data) if self.mask.any() else self.data
         return found
 
     def compressed(self) -> Tensor:
-        """The values that are not masked, in one dimension."""
+        """Return the values that are not masked, in one dimension."""
         found: Tensor = self.data[~self.mask]
         return found
 
     def count(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The number of values that are not masked."""
+        """Return the number of values that are not masked."""
         return (~self.mask).sum(axis=axis, keepdims=keepdims)
 
     def __getitem__(self, index: Any) -> Any:
@@ -107,38 +107,38 @@ class MaskedTensor:
         self.mask[index] = mask
 
     def copy(self) -> MaskedTensor:
-        """A copy, with its history."""
+        """Return a copy, with its history."""
         return MaskedTensor(self.data.clone(), self.mask, self.fill_value)
 
     def reshape(self, *shape: Any) -> MaskedTensor:
-        """The same elements in another shape."""
+        """Return the same elements in another shape."""
         return MaskedTensor(self.data.reshape(*shape), self.mask.reshape(*shape), self.fill_value)
 
     def ravel(self) -> MaskedTensor:
-        """The same elements in one dimension."""
+        """Return the same elements in one dimension."""
         return self.reshape(-1)
 
     def astype(self, dtype: Any) -> MaskedTensor:
-        """The same elements in another dtype."""
+        """Return the same elements in another dtype."""
         return MaskedTensor(self.data.astype(dtype), self.mask, self.fill_value)
 
     # -- reductions ----------------------------------------------------------------------------------------------------
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The sum of the values that are not masked."""
+        """Return the sum of the values that are not masked."""
         return self._masked_where_empty(self.filled(0).sum(axis=axis, keepdims=keepdims), axis, keepdims)
 
     def prod(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The product of the values that are not masked."""
+        """Return the product of the values that are not masked."""
         return self._masked_where_empty(self.filled(1).prod(axis=axis, keepdims=keepdims), axis, keepdims)
 
     def mean(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The mean of the values that are not masked."""
+        """Return the mean of the values that are not masked."""
         count = np.maximum(self.count(axis, keepdims), 1)
         return self._masked_where_empty(self.filled(0).sum(axis=axis, keepdims=keepdims) / count, axis, keepdims)
 
     def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
-        """The variance of the values that are not masked."""
+        """Return the variance of the values that are not masked."""
         count = self.count(axis, True)
         centre = self.filled(0).sum(axis=axis, keepdims=True) / np.maximum(count, 1)
         away = np.where(self.mask, 0.0, self.filled(0) - centre)
@@ -147,15 +147,15 @@ class MaskedTensor:
         return self._masked_where_empty(total / np.where(left > 0, left, 1), axis, keepdims, ddof)
 
     def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
-        """The standard deviation of the values that are not masked."""
+        """Return the standard deviation of the values that are not masked."""
         return np.sqrt(self.var(axis, ddof, keepdims))
 
     def min(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The least of the values that are not masked."""
+        """Return the least of the values that are not masked."""
         return self._masked_where_empty(self.filled(np.inf).min(axis=axis, keepdims=keepdims), axis, keepdims)
 
     def max(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The greatest of the values that are not masked."""
+        """Return the greatest of the values that are not masked."""
         return self._masked_where_empty(self.filled(-np.inf).max(axis=axis, keepdims=keepdims), axis, keepdims)
 
     def _masked_where_empty(self, found: Any, axis: Any, keepdims: bool, fewest: int = 0) -> Any:

@@ -41,7 +41,7 @@ def unbound(module: types.ModuleType, values: dict[str, Any], home: str) -> None
 
 
 def public_names(module: types.ModuleType) -> list[str]:
-    """The names that a module of NumPy makes public."""
+    """Return the names that a module of NumPy makes public."""
     names: Iterable[str] = getattr(module, "__all__", None) or dir(module)
     return sorted({name for name in names if not name.startswith("_")})
 
@@ -49,7 +49,7 @@ def public_names(module: types.ModuleType) -> list[str]:
 def filled(
     module: types.ModuleType, made: Mapping[str, Any], own: Iterable[str], ways_out: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The public names of a module, with what they stand for in this namespace.
+    """Return the public names of a module, with what they stand for in this namespace.
 
     Arguments:
         module: NumPy's.

@@ -264,7 +264,7 @@ RandomState: Any = type(
 
 
 def default_rng(seed: Any = None) -> Any:
-    """A generator of random tensors, from a seed or from what `numpy.random.default_rng` takes."""
+    """Return a generator of random tensors, from a seed or from what `numpy.random.default_rng` takes."""
     if isinstance(seed, Generator):
         return seed
     if isinstance(seed, Tensor):

@@ -42,11 +42,11 @@ class UniversalFunction:
         return self._run("__call__", args, kwargs)
 
     def reduce(self, *args: Any, **kwargs: Any) -> Any:
-        """The function between all elements along an axis."""
+        """Return the function between all elements along an axis."""
         return self._run("reduce", args, kwargs)
 
     def accumulate(self, *args: Any, **kwargs: Any) -> Any:
-        """The results of `reduce` on the way."""
+        """Return the results of `reduce` on the way."""
         return self._run("accumulate", args, kwargs)
 
     def reduceat(self, *args: Any, **kwargs: Any) -> Any:
@@ -54,7 +54,7 @@ class UniversalFunction:
         return self._run("reduceat", args, kwargs)
 
     def outer(self, *args: Any, **kwargs: Any) -> Any:
-        """The function on every pair of elements."""
+        """Return the function on every pair of elements."""
         return self._run("outer", args, kwargs)
 
     def at(self, *args: Any, **kwargs: Any) -> Any:
@@ -100,7 +100,7 @@ _made: Final[dict[np.ufunc, UniversalFunction]] = {}
 
 
 def ufunc(function: np.ufunc, name: str | None = None, way_out: str = "") -> UniversalFunction:
-    """The counterpart of a ufunc of NumPy; one for each, whatever its names."""
+    """Return the counterpart of a ufunc of NumPy; one for each, whatever its names."""
     if function not in _made:
         _made[function] = UniversalFunction(function, name or function.__name__, way_out)
     return _made[function]

@@ -270,18 +270,18 @@ def define_op(
     samples: Callable[..., Any] | Sequence[Any] | None = None,
     reference: Callable[..., Any] | None = None,
 ) -> Operator:
-    """Define an operator of one's own, which then behaves as a built-in one.
+    """Define an operator, which then behaves like the operators of the library.
 
-    See `row` for the arguments that are not said here. What `dtype_kinds` claims is checked on samples against finite
-    differences. If it is left out, the formulas are tried on the first complex number that comes, which is refused
-    where they are wrong.
+    See `row` for the arguments that are not listed here. The claim of `dtype_kinds` is checked on samples against
+    finite differences. If it is omitted, the formulas are checked on the first complex argument, which is rejected if
+    they are wrong.
 
     Arguments:
-        elementwise: inferred from an in-place variant if left out.
-        domain: of an elementwise operator, the interval from which the tests draw its arguments.
-        samples: calls for the tests: a list of `(args, kwargs)` with arrays for tensors, or a function that draws one,
-            `samples(rng)`. Needed unless the operator is elementwise.
-        reference: computes the same in another way from arrays.
+        elementwise: whether the operator works element by element; inferred from the in-place form if omitted.
+        domain: for an elementwise operator, the interval from which tests draw its arguments.
+        samples: calls for the tests: a list of `(args, kwargs)` with arrays for tensors, or a function `samples(rng)`
+            that draws one. Required unless the operator is elementwise.
+        reference: a function of arrays that computes the same values in another way.
 
     Example:
         >>> import numpy as np, viewgrad as vg

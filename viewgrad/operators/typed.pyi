@@ -816,12 +816,12 @@ def all(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool =
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None (default: None).
-        out: a tensor to write the result to, which is returned (default: None).
-        keepdims: whether reduced dimensions stay, with length 1 (default: False).
-        where: the elements that count, as a mask (default: True).
-        dim: PyTorch's name of `axis` (default: None).
-        keepdim: PyTorch's name of `keepdims` (default: None).
+        axis: the dimension to operate along, or several; None for all of them (default: None).
+        out: the tensor to write the result to, which is returned (default: None).
+        keepdims: whether to keep reduced dimensions with length 1 (default: False).
+        where: a mask of the elements to include (default: True).
+        dim: alias of `axis`, as in PyTorch (default: None).
+        keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
     Returns:
         a tensor.
@@ -843,12 +843,12 @@ def any(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool =
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None (default: None).
-        out: a tensor to write the result to, which is returned (default: None).
-        keepdims: whether reduced dimensions stay, with length 1 (default: False).
-        where: the elements that count, as a mask (default: True).
-        dim: PyTorch's name of `axis` (default: None).
-        keepdim: PyTorch's name of `keepdims` (default: None).
+        axis: the dimension to operate along, or several; None for all of them (default: None).
+        out: the tensor to write the result to, which is returned (default: None).
+        keepdims: whether to keep reduced dimensions with length 1 (default: False).
+        where: a mask of the elements to include (default: True).
+        dim: alias of `axis`, as in PyTorch (default: None).
+        keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
     Returns:
         a tensor.
@@ -876,11 +876,11 @@ def argmax(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: 
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None (default: None).
-        out: a tensor to write the result to, which is returned (default: None).
-        keepdims: whether reduced dimensions stay, with length 1 (default: False).
-        dim: PyTorch's name of `axis` (default: None).
-        keepdim: PyTorch's name of `keepdims` (default: None).
+        axis: the dimension to operate along, or several; None for all of them (default: None).
+        out: the tensor to write the result to, which is returned (default: None).
+        keepdims: whether to keep reduced dimensions with length 1 (default: False).
+        dim: alias of `axis`, as in PyTorch (default: None).
+        keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
     Returns:
         a tensor.
@@ -899,11 +899,11 @@ def argmin(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: 
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None (default: None).
-        out: a tensor to write the result to, which is returned (default: None).
-        keepdims: whether reduced dimensions stay, with length 1 (default: False).
-        dim: PyTorch's name of `axis` (default: None).
-        keepdim: PyTorch's name of `keepdims` (default: None).
+        axis: the dimension to operate along, or several; None for all of them (default: None).
+        out: the tensor to write the result to, which is returned (default: None).
+        keepdims: whether to keep reduced dimensions with length 1 (default: False).
+        dim: alias of `axis`, as in PyTorch (default: None).
+        keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
     Returns:
         a tensor.
@@ -932,13 +932,13 @@ def astype(self: _TensorLike, dtype: npt.DTypeLike | None, copy: bool = True) ->
     """
 
 def average(self: _TensorLike, axis: _Axis = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Tensor:
-    """The weighted mean.
+    """Return the weighted mean.
 
     Arguments:
-        axis: the dimensions to take it over; all of them if left out.
-        weights: of the shape of the tensor, or of the dimensions in `axis`; all equal if left out.
+        axis: the dimensions to average over; all of them if omitted.
+        weights: an array with the shape of the tensor, or of the dimensions in `axis`; equal weights if omitted.
         returned: whether to return the sums of the weights as well.
-        keepdims: whether the dimensions that are reduced stay, with length 1.
+        keepdims: whether to keep the reduced dimensions with length 1.
     """
 
 def batch_norm(self: _TensorLike, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
@@ -998,10 +998,10 @@ def cumprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None =
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None (default: None).
+        axis: the dimension to operate along, or several; None for all of them (default: None).
         dtype: the dtype of the result (default: None).
-        out: a tensor to write the result to, which is returned (default: None).
-        dim: PyTorch's name of `axis` (default: None).
+        out: the tensor to write the result to, which is returned (default: None).
+        dim: alias of `axis`, as in PyTorch (default: None).
 
     Returns:
         a tensor.
@@ -1023,10 +1023,10 @@ def cumsum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = 
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None (default: None).
+        axis: the dimension to operate along, or several; None for all of them (default: None).
         dtype: the dtype of the result (default: None).
-        out: a tensor to write the result to, which is returned (default: None).
-        dim: PyTorch's name of `axis` (default: None).
+        out: the tensor to write the result to, which is returned (default: None).
+        dim: alias of `axis`, as in PyTorch (default: None).
 
     Returns:
         a tensor.
@@ -1045,14 +1045,14 @@ def delete(arr: _TensorLike, obj: Any, axis: int | None = None) -> Tensor:
     """A copy without the slices at given places along an axis, or without elements of the flattened tensor."""
 
 def diag(v: _TensorLike, k: int = 0) -> Tensor:
-    """The diagonal of a matrix as a view, or the matrix that has a vector on its diagonal.
+    """Return the diagonal of a matrix as a view, or a matrix with a given diagonal.
 
     Arguments:
         v: a matrix or a vector.
-        k: which diagonal; those above the main one have positive numbers.
+        k: the diagonal; positive numbers are above the main diagonal.
 
     Raises:
-        ValueError: if `v` is neither.
+        ValueError: if `v` is neither a matrix nor a vector.
 
     Example:
         >>> import viewgrad as vg
@@ -1083,15 +1083,16 @@ def ediff1d(self: _TensorLike) -> Tensor:
     """The differences of neighbours among all elements in row order."""
 
 def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: npt.DTypeLike | None = None, **idle: Any) -> Tensor:
-    """The sum of products of tensors that subscripts say, as `numpy.einsum`.
+    """Return the sum of products given by subscripts, as in `numpy.einsum`.
 
     Arguments:
-        operands: the subscripts, `"ij,jk->ik"`, and the tensors; without an arrow, the letters that appear once, in
-            order, are those of the result. Or each tensor followed by a list of numbers for letters, and at the end
-            those of the result. Of one tensor, of which nothing is summed, the result is a view.
-        optimize: for NumPy's sake, as `order` and `casting`; the order of the products is always looked for.
+        operands: the subscripts, such as `"ij,jk->ik"`, and the tensors. Without an arrow, the result has the letters
+            that appear once, in alphabetical order. Alternatively, each tensor followed by a list of integers instead
+            of letters, and finally those of the result. For a single tensor without summation, the result is a view.
+        optimize: accepted for compatibility with NumPy, like `order` and `casting`; the order of the products is always
+            optimized.
         out: the tensor to write to.
-        dtype: what to compute in.
+        dtype: the dtype of the computation.
 
     Example:
         >>> import viewgrad as vg
@@ -1123,16 +1124,16 @@ def float_power(self: _TensorLike, other: Any) -> Tensor:
     """The power, computed in double precision."""
 
 def gradient(f: _TensorLike, *varargs: Any, axis: _Axis = None, edge_order: int = 1) -> Tensor:
-    """The derivatives of a sampled function along each dimension, by central differences: `numpy.gradient`.
+    """Return the derivatives of a sampled function along each dimension by central differences, as in `numpy.gradient`.
 
     Arguments:
         f: the samples.
-        varargs: how far they are apart, or where they are: nothing, one for all dimensions, or one for each.
-        axis: the dimensions; all of them if left out.
+        varargs: the distances or the coordinates of the samples: none, one for all dimensions, or one for each.
+        axis: the dimensions; all of them if omitted.
         edge_order: 1 or 2, the order of the differences at both ends.
 
     Returns:
-        The derivative, or a tuple of one for each dimension.
+        The derivative, or a tuple with one for each dimension.
     """
 
 def group_norm(self: _TensorLike, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
@@ -1198,13 +1199,13 @@ def max(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool =
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None (default: None).
-        out: a tensor to write the result to, which is returned (default: None).
-        keepdims: whether reduced dimensions stay, with length 1 (default: False).
-        initial: what it begins with (default: None).
-        where: the elements that count, as a mask (default: True).
-        dim: PyTorch's name of `axis` (default: None).
-        keepdim: PyTorch's name of `keepdims` (default: None).
+        axis: the dimension to operate along, or several; None for all of them (default: None).
+        out: the tensor to write the result to, which is returned (default: None).
+        keepdims: whether to keep reduced dimensions with length 1 (default: False).
+        initial: the starting value (default: None).
+        where: a mask of the elements to include (default: True).
+        dim: alias of `axis`, as in PyTorch (default: None).
+        keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
     Returns:
         a tensor.
@@ -1223,13 +1224,13 @@ def mean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = No
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None (default: None).
+        axis: the dimension to operate along, or several; None for all of them (default: None).
         dtype: the dtype of the result (default: None).
-        out: a tensor to write the result to, which is returned (default: None).
-        keepdims: whether reduced dimensions stay, with length 1 (default: False).
-        where: the elements that count, as a mask (default: True).
-        dim: PyTorch's name of `axis` (default: None).
-        keepdim: PyTorch's name of `keepdims` (default: None).
+        out: the tensor to write the result to, which is returned (default: None).
+        keepdims: whether to keep reduced dimensions with length 1 (default: False).
+        where: a mask of the elements to include (default: True).
+        dim: alias of `axis`, as in PyTorch (default: None).
+        keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
     Returns:
         a tensor.
@@ -1244,12 +1245,12 @@ def mean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = No
     """
 
 def meshgrid(*tensors: Any, copy: bool = True, sparse: bool = False, indexing: str = 'xy') -> tuple[Tensor, ...]:
-    """The coordinates of the points of a grid, from those along each axis.
+    """Return coordinate arrays from coordinate vectors.
 
     Arguments:
         tensors: the coordinates along each axis.
-        copy: whether the results have memory of their own; else they are views.
-        sparse: whether the results keep length 1 in the dimensions along which they do not vary.
+        copy: whether the results have their own memory; otherwise they are views.
+        sparse: whether the results keep length 1 in the dimensions along which they are constant.
         indexing: "xy", so that the first axis is the second dimension of the results, or "ij".
     """
 
@@ -1258,13 +1259,13 @@ def min(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool =
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None (default: None).
-        out: a tensor to write the result to, which is returned (default: None).
-        keepdims: whether reduced dimensions stay, with length 1 (default: False).
-        initial: what it begins with (default: None).
-        where: the elements that count, as a mask (default: True).
-        dim: PyTorch's name of `axis` (default: None).
-        keepdim: PyTorch's name of `keepdims` (default: None).
+        axis: the dimension to operate along, or several; None for all of them (default: None).
+        out: the tensor to write the result to, which is returned (default: None).
+        keepdims: whether to keep reduced dimensions with length 1 (default: False).
+        initial: the starting value (default: None).
+        where: a mask of the elements to include (default: True).
+        dim: alias of `axis`, as in PyTorch (default: None).
+        keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
     Returns:
         a tensor.
@@ -1301,13 +1302,13 @@ def nanmean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None =
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None (default: None).
+        axis: the dimension to operate along, or several; None for all of them (default: None).
         dtype: the dtype of the result (default: None).
-        out: a tensor to write the result to, which is returned (default: None).
-        keepdims: whether reduced dimensions stay, with length 1 (default: False).
-        where: the elements that count, as a mask (default: True).
-        dim: PyTorch's name of `axis` (default: None).
-        keepdim: PyTorch's name of `keepdims` (default: None).
+        out: the tensor to write the result to, which is returned (default: None).
+        keepdims: whether to keep reduced dimensions with length 1 (default: False).
+        where: a mask of the elements to include (default: True).
+        dim: alias of `axis`, as in PyTorch (default: None).
+        keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
     Returns:
         a tensor.
@@ -1338,14 +1339,14 @@ def nansum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = 
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None (default: None).
+        axis: the dimension to operate along, or several; None for all of them (default: None).
         dtype: the dtype of the result (default: None).
-        out: a tensor to write the result to, which is returned (default: None).
-        keepdims: whether reduced dimensions stay, with length 1 (default: False).
-        initial: what it begins with (default: None).
-        where: the elements that count, as a mask (default: True).
-        dim: PyTorch's name of `axis` (default: None).
-        keepdim: PyTorch's name of `keepdims` (default: None).
+        out: the tensor to write the result to, which is returned (default: None).
+        keepdims: whether to keep reduced dimensions with length 1 (default: False).
+        initial: the starting value (default: None).
+        where: a mask of the elements to include (default: True).
+        dim: alias of `axis`, as in PyTorch (default: None).
+        keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
     Returns:
         a tensor.
@@ -1366,12 +1367,12 @@ def nonzero(self: _TensorLike) -> tuple[Tensor, ...]:
     """For each dimension the indices of the elements that are not 0."""
 
 def norm(self: _TensorLike, ord: Any = None, axis: _Axis = None, keepdims: bool = False) -> Tensor:
-    """The norm of a vector or of a matrix, as `numpy.linalg.norm`; its gradient is 0 where it is 0.
+    """Return the norm of a vector or matrix, as in `numpy.linalg.norm`; its gradient at 0 is 0.
 
     Arguments:
         ord: the order; by default the root of the sum of squares.
-        axis: one dimension for norms of vectors, two for norms of matrices, or None for the whole tensor.
-        keepdims: whether the dimensions that are reduced stay, with length 1.
+        axis: one dimension for vector norms, two for matrix norms, or None for the whole tensor.
+        keepdims: whether to keep the reduced dimensions with length 1.
     """
 
 def partition(a: _TensorLike, kth: Any, axis: int | None = -1) -> Tensor:
@@ -1421,14 +1422,14 @@ def prod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = No
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None (default: None).
+        axis: the dimension to operate along, or several; None for all of them (default: None).
         dtype: the dtype of the result (default: None).
-        out: a tensor to write the result to, which is returned (default: None).
-        keepdims: whether reduced dimensions stay, with length 1 (default: False).
-        initial: what it begins with (default: None).
-        where: the elements that count, as a mask (default: True).
-        dim: PyTorch's name of `axis` (default: None).
-        keepdim: PyTorch's name of `keepdims` (default: None).
+        out: the tensor to write the result to, which is returned (default: None).
+        keepdims: whether to keep reduced dimensions with length 1 (default: False).
+        initial: the starting value (default: None).
+        where: a mask of the elements to include (default: True).
+        dim: alias of `axis`, as in PyTorch (default: None).
+        keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
     Returns:
         a tensor.
@@ -1492,16 +1493,16 @@ def std(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = Non
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None (default: None).
+        axis: the dimension to operate along, or several; None for all of them (default: None).
         dtype: the dtype of the result (default: None).
-        out: a tensor to write the result to, which is returned (default: None).
-        ddof: what is subtracted from the number of elements in the divisor (default: 0).
-        keepdims: whether reduced dimensions stay, with length 1 (default: False).
-        where: the elements that count, as a mask (default: True).
+        out: the tensor to write the result to, which is returned (default: None).
+        ddof: subtracted from the number of elements to get the divisor (default: 0).
+        keepdims: whether to keep reduced dimensions with length 1 (default: False).
+        where: a mask of the elements to include (default: True).
         mean: the mean, if it is known (default: None).
-        correction: another name for `ddof` (default: None).
-        dim: PyTorch's name of `axis` (default: None).
-        keepdim: PyTorch's name of `keepdims` (default: None).
+        correction: alias of `ddof` (default: None).
+        dim: alias of `axis`, as in PyTorch (default: None).
+        keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
     Returns:
         a tensor.
@@ -1520,14 +1521,14 @@ def sum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = Non
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None (default: None).
+        axis: the dimension to operate along, or several; None for all of them (default: None).
         dtype: the dtype of the result (default: None).
-        out: a tensor to write the result to, which is returned (default: None).
-        keepdims: whether reduced dimensions stay, with length 1 (default: False).
-        initial: what it begins with (default: None).
-        where: the elements that count, as a mask (default: True).
-        dim: PyTorch's name of `axis` (default: None).
-        keepdim: PyTorch's name of `keepdims` (default: None).
+        out: the tensor to write the result to, which is returned (default: None).
+        keepdims: whether to keep reduced dimensions with length 1 (default: False).
+        initial: the starting value (default: None).
+        where: a mask of the elements to include (default: True).
+        dim: alias of `axis`, as in PyTorch (default: None).
+        keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
     Returns:
         a tensor.
@@ -1564,16 +1565,16 @@ def var(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = Non
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None (default: None).
+        axis: the dimension to operate along, or several; None for all of them (default: None).
         dtype: the dtype of the result (default: None).
-        out: a tensor to write the result to, which is returned (default: None).
-        ddof: what is subtracted from the number of elements in the divisor (default: 0).
-        keepdims: whether reduced dimensions stay, with length 1 (default: False).
-        where: the elements that count, as a mask (default: True).
+        out: the tensor to write the result to, which is returned (default: None).
+        ddof: subtracted from the number of elements to get the divisor (default: 0).
+        keepdims: whether to keep reduced dimensions with length 1 (default: False).
+        where: a mask of the elements to include (default: True).
         mean: the mean, if it is known (default: None).
-        correction: another name for `ddof` (default: None).
-        dim: PyTorch's name of `axis` (default: None).
-        keepdim: PyTorch's name of `keepdims` (default: None).
+        correction: alias of `ddof` (default: None).
+        dim: alias of `axis`, as in PyTorch (default: None).
+        keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
     Returns:
         a tensor.

@@ -126,12 +126,12 @@ def _derivatives(polynomial: Any, x: Any, der: Any) -> Any:
 
 
 def barycentric_interpolate(xi: Any, yi: Any, x: Any, axis: int = 0, *, der: Any = 0, rng: Any = None) -> Any:
-    """The values or derivatives, at x, of the polynomial through points."""
+    """Return the values or derivatives, at x, of the polynomial through points."""
     return _derivatives(BarycentricInterpolator(xi, yi, axis), x, der)
 
 
 def krogh_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> Any:
-    """The values or derivatives, at x, of the polynomial through points."""
+    """Return the values or derivatives, at x, of the polynomial through points."""
     return _derivatives(KroghInterpolator(xi, yi, axis), x, der)
 
 

@@ -77,7 +77,7 @@ def _moved(function: Callable[..., Any], place: Any) -> Any:
 
 @registered
 def find_root(f: Callable[..., Any], init: Any, /, *, args: Any = (), **options: Any) -> Any:
-    """The places where a function of numbers vanishes, one for each element; they have a history.
+    """Return the places where a function of numbers vanishes, one for each element; they have a history.
 
     Example:
         >>> import viewgrad as vg
@@ -97,7 +97,7 @@ def find_root(f: Callable[..., Any], init: Any, /, *, args: Any = (), **options:
 
 @registered
 def find_minimum(f: Callable[..., Any], init: Any, /, *, args: Any = (), **options: Any) -> Any:
-    """The places where a function of numbers is least, one for each element; they have a history."""
+    """Return the places where a function of numbers is least, one for each element; they have a history."""
     found, function, depends = _found("find_minimum", f, (_value(init),), args, options)
     found.x, found.f_x = as_tensors((found.x, found.f_x))
     if depends:

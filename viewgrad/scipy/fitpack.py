@@ -21,7 +21,7 @@ def splrep(
     x: Any, y: Any, w: Any = None, xb: Any = None, xe: Any = None, k: int = 3, task: int = 0, s: Any = None,
     t: Any = None, full_output: int = 0, per: int = 0, quiet: int = 1,
 ) -> Any:  # fmt: skip
-    """The knots, coefficients and degree of a spline; gradients flow to the values of one without smoothing."""
+    """Return the knots, coefficients and degree of a spline; gradients flow to the values of one without smoothing."""
     if not carries_history((x, y, w)):
         values = [None if each is None else as_array(each) for each in (x, y, w, t)]
         return theirs.splrep(*values[:3], xb, xe, k, task, s, values[3], full_output, per, quiet)
@@ -34,7 +34,7 @@ def splrep(
 
 
 def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
-    """The values of a spline, or of its derivative."""
+    """Return the values of a spline, or of its derivative."""
     if isinstance(tck, BSpline):
         tck = tck.tck
     if not holds_tensor((x, *tck[:2])):
@@ -56,7 +56,7 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
 
 
 def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
-    """The values of a spline of two variables, on the grid of places in each."""
+    """Return the values of a spline of two variables, on the grid of places in each."""
     if not holds_tensor((x, y, *tck[:3])):
         return as_tensors(theirs.bisplev(x, y, tck, dx, dy))
     tx, ty, c, kx, ky = tck
@@ -69,7 +69,7 @@ def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
 
 
 def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
-    """The integral of a spline between two places; it is 0 beyond its ends."""
+    """Return the integral of a spline between two places; it is 0 beyond its ends."""
     if full_output:
         raise lost("scipy.interpolate.splint", "leave full_output away")
     t, c, k = tck
@@ -78,7 +78,7 @@ def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
 
 
 def spalde(x: Any, tck: Any) -> Any:
-    """The value of a spline, and all its derivatives; for each of many places in a list."""
+    """Return the value of a spline, and all its derivatives; for each of many places in a list."""
     found = np.stack([splev(x, tck, nu) for nu in range(tck[2] + 1)], -1)
     return list(found) if found.ndim > 1 else found
 
@@ -131,36 +131,36 @@ class UnivariateSpline:
         return BSpline(*self._eval_args)
 
     def derivative(self, n: int = 1) -> Pieces:
-        """The derivative, as a piecewise polynomial."""
+        """Return the derivative, as a piecewise polynomial."""
         return self._spline().derivative(n)
 
     def antiderivative(self, n: int = 1) -> Pieces:
-        """The integral from the first place, as a piecewise polynomial."""
+        """Return the integral from the first place, as a piecewise polynomial."""
         return self._spline().antiderivative(n)
 
     def derivatives(self, x: Any) -> Any:
-        """The value at a place, and all derivatives there."""
+        """Return the value at a place, and all derivatives there."""
         return np.stack([self(x, nu) for nu in range(self._eval_args[2] + 1)])
 
     def integral(self, a: Any, b: Any) -> Any:
-        """The integral between two places; the spline is 0 beyond its ends."""
+        """Return the integral between two places; the spline is 0 beyond its ends."""
         return splint(a, b, self._eval_args)
 
     def get_coeffs(self) -> Any:
-        """The coefficients."""
+        """Return the coefficients."""
         t, c, k = self._eval_args
         return as_operand(c)[: len(t) - k - 1]
 
     def get_knots(self) -> Any:
-        """The places where the pieces meet."""
+        """Return the places where the pieces meet."""
         return as_tensors(self._plain.get_knots())
 
     def get_residual(self) -> Any:
-        """The sum of squares of what is left of the values; a plain number."""
+        """Return the sum of squares of what is left of the values; a plain number."""
         return self._plain.get_residual()
 
     def roots(self) -> Any:
-        """The roots, for values without history."""
+        """Return the roots, for values without history."""
         if carries_history(self._eval_args[1]):
             raise lost("scipy.interpolate.UnivariateSpline.roots", "find the place by viewgrad.scipy.optimize.brentq")
         return as_tensors(self._plain.roots())

@@ -37,7 +37,7 @@ class RectBivariateSpline:
         return bisplev(np.atleast_1d(operand(x)), np.atleast_1d(operand(y)), (*self.tck, *self.degrees), dx, dy)
 
     def ev(self, xi: Any, yi: Any, dx: int = 0, dy: int = 0) -> Any:
-        """The values at points."""
+        """Return the values at points."""
         places = np.broadcast_arrays(operand(xi), operand(yi))
         rows = [
             spline_basis(np.clip(each.reshape(-1), t[k], t[-k - 1]), t, k, nu)
@@ -46,7 +46,7 @@ class RectBivariateSpline:
         return (rows[0] @ operand(self.tck[2]) * rows[1]).sum(-1).reshape(places[0].shape)
 
     def integral(self, xa: Any, xb: Any, ya: Any, yb: Any) -> Any:
-        """The integral over a rectangle; it is 0 beyond the grid."""
+        """Return the integral over a rectangle; it is 0 beyond the grid."""
         rows = [
             BSpline(t, np.eye(len(t) - k - 1), k).integrate(*(np.clip(operand(end), t[k], t[-k - 1]) for end in ends))
             for t, k, ends in zip(self.tck, self.degrees, ((xa, xb), (ya, yb)))

@@ -21,7 +21,7 @@ __all__ = ["SCATTERED", "LinearNDInterpolator", "NearestNDInterpolator", "plain_
 
 
 def plain_places(points: Any, name: str) -> Any:
-    """The places of given values, one row for each, as an array."""
+    """Return the places of given values, one row for each, as an array."""
     if carries_history(points):
         raise lost(f"scipy.interpolate.{name}", "no gradient flows to where the values are given; pass their detach()")
     columns = np.broadcast_arrays(*plain_values(points)) if isinstance(points, tuple) else None

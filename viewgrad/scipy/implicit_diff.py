@@ -53,7 +53,7 @@ def _settled(moves: list[Any], place: Any) -> None:
 
 
 def root_place(function: Function, place: Any) -> Any:
-    """The place where a function of a tensor vanishes, with its history.
+    """Return the place where a function of a tensor vanishes, with its history.
 
     Arguments:
         function: gives as many values as the place has elements; it may refer to tensors that have a history.
@@ -83,7 +83,7 @@ def root_place(function: Function, place: Any) -> Any:
 
 
 def root_of_many(function: Function, place: Any) -> Any:
-    """The place where a function of many unknowns vanishes, with the slopes at that place for all steps.
+    """Return the place where a function of many unknowns vanishes, with the slopes at that place for all steps.
 
     That is cheaper than Newton's method; each step makes derivatives right up to one order more: up to the third.
     """
@@ -93,7 +93,7 @@ def root_of_many(function: Function, place: Any) -> Any:
 
 
 def root_by_elements(function: Function, place: Any) -> Any:
-    """The place where a function vanishes of which each value depends on the element at its own place alone."""
+    """Return the place where a function vanishes of which each value depends on the element at its own place alone."""
 
     def summed(x: Any) -> Any:
         return samples(function(x)).sum()
@@ -102,7 +102,7 @@ def root_by_elements(function: Function, place: Any) -> Any:
 
 
 def least_place(function: Function, place: Any, free: Any = None) -> Any:
-    """The place where a function of a tensor is least, with its history.
+    """Return the place where a function of a tensor is least, with its history.
 
     Arguments:
         function: gives one number; it may refer to tensors that have a history.

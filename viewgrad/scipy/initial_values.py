@@ -63,7 +63,7 @@ def solve_ivp(
     args: Any = None,
     **options: Any,
 ) -> Any:
-    """The solution of a differential equation from its start, as `scipy.integrate.solve_ivp`.
+    """Return the solution of a differential equation from its start, as `scipy.integrate.solve_ivp`.
 
     Gradients flow to the start, the times (those of events too), and what the right-hand side refers to.
 
@@ -224,7 +224,7 @@ def odeint(
     printmessg: int = 0,
     tfirst: bool = False,
 ) -> Any:
-    """The solution of a differential equation at given times, as `scipy.integrate.odeint`.
+    """Return the solution of a differential equation at given times, as `scipy.integrate.odeint`.
 
     Gradients flow to the start, the times and what the right-hand side refers to. They are those of steps of DOP853,
     or of Radau's method where SciPy found the equation stiff.
@@ -342,5 +342,5 @@ class ode:
         return bool(self._plain.successful())
 
     def get_return_code(self) -> Any:
-        """The method's report on the last call."""
+        """Return the method's report on the last call."""
         return self._plain.get_return_code()

@@ -40,13 +40,13 @@ registered: Final = registrar(MADE)
 
 @made
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """The integral of samples by the trapezoidal rule."""
+    """Return the integral of samples by the trapezoidal rule."""
     return np.trapezoid(numbers(y), None if x is None else numbers(x), dx, axis)
 
 
 @made
 def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
-    """The running integral of samples by the trapezoidal rule."""
+    """Return the running integral of samples by the trapezoidal rule."""
     y = np.moveaxis(numbers(y), axis, -1)
     widths = dx
     if x is not None:
@@ -60,7 +60,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
 
 @made
 def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
-    """The running integral of samples by Simpson's rule."""
+    """Return the running integral of samples by Simpson's rule."""
     samples = np.moveaxis(numbers(y) * 1.0, axis, -1)
     count = samples.shape[-1]
     if count < 3:
@@ -95,14 +95,14 @@ def _first_of_two(y: Any, widths: Any) -> Any:
 
 @made
 def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: bool = False) -> Any:
-    """The integral of samples by Romberg's rule."""
+    """Return the integral of samples by Romberg's rule."""
     y = numbers(y)
     return np.tensordot(y, scipy.integrate.romb(np.eye(y.shape[axis])), ((axis,), (0,))) * dx
 
 
 @made
 def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
-    """The integral of samples by Simpson's rule."""
+    """Return the integral of samples by Simpson's rule."""
     y = numbers(y)
     if x is None:  # linear in the samples
         weights = scipy.integrate.simpson(np.eye(y.shape[axis]), dx=1.0, axis=-1)
@@ -279,7 +279,7 @@ def quad_vec(
 @registered
 @in_own_context
 def nquad(func: Callable[..., Any], ranges: Any, args: Any = None, opts: Any = None, full_output: bool = False) -> Any:
-    """The integral of a function of several variables; gradients flow as those of `quad` do."""
+    """Return the integral of a function of several variables; gradients flow as those of `quad` do."""
     given = () if args is None else args if isinstance(args, tuple) else (args,)
 
     def plain_range(bounds: Any) -> Any:
@@ -292,7 +292,7 @@ def nquad(func: Callable[..., Any], ranges: Any, args: Any = None, opts: Any = N
             return plain_number(as_argument(func(*x, *given)))
 
     def integrated(*outer: Any) -> Any:
-        """The integral over the variables that are not given, the innermost first."""
+        """Return the integral over the variables that are not given, the innermost first."""
         place = len(ranges) - len(outer) - 1
         if place < 0:
             return func(*outer, *given)
@@ -312,7 +312,7 @@ def dblquad(
     func: Callable[..., Any], a: Any, b: Any, gfun: Any, hfun: Any, args: Any = (), epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
 ) -> Any:  # fmt: skip
-    """The integral of func(y, x) for x from `a` to `b` and y from gfun(x) to hfun(x)."""
+    """Return the integral of func(y, x) for x from `a` to `b` and y from gfun(x) to hfun(x)."""
 
     def inner(*outer: Any) -> Any:
         x = outer[0]
@@ -327,7 +327,7 @@ def tplquad(
     func: Callable[..., Any], a: Any, b: Any, gfun: Any, hfun: Any, qfun: Any, rfun: Any, args: Any = (),
     epsabs: float = 1.49e-8, epsrel: float = 1.49e-8,
 ) -> Any:  # fmt: skip
-    """The integral of func(z, y, x), as `dblquad`, and z from qfun(x, y) to rfun(x, y)."""
+    """Return the integral of func(z, y, x), as `dblquad`, and z from qfun(x, y) to rfun(x, y)."""
 
     def innermost(*outer: Any) -> Any:
         y, x = outer[:2]
@@ -358,7 +358,7 @@ def _at(func: Callable[..., Any], args: Any, place: float, a: Any, b: Any, low: 
 @registered
 @in_own_context
 def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
-    """The integral of a function by Gauss's rule of a fixed order."""
+    """Return the integral of a function by Gauss's rule of a fixed order."""
     nodes, weights = np.polynomial.legendre.leggauss(n)
     middle, half = (b + a) / 2.0, (b - a) / 2.0
     return half * (as_operand(weights) * func(half * as_operand(nodes) + middle, *args)).sum(-1), None

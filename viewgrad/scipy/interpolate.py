@@ -75,7 +75,7 @@ def _of_units(unit: Any, y: Any, axis: int) -> BSpline:
 
 
 def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any = None, axis: int = 0) -> BSpline:
-    """The spline of degree `k` through values; conditions at its ends have names."""
+    """Return the spline of degree `k` through values; conditions at its ends have names."""
     if bc_type is not None and not isinstance(bc_type, str):
         raise lost("scipy.interpolate.make_interp_spline", "give bc_type by name")
     knots = _knots(x, "make_interp_spline")
@@ -85,7 +85,7 @@ def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any =
 
 
 def make_lsq_spline(x: Any, y: Any, t: Any, k: int = 3, w: Any = None, axis: int = 0, **options: Any) -> BSpline:
-    """The spline of given knots that comes closest to values by squares."""
+    """Return the spline of given knots that comes closest to values by squares."""
     knots, own = _knots(x, "make_lsq_spline"), _knots(t, "make_lsq_spline")
     weights = None if w is None else _knots(w, "make_lsq_spline")
     unit = scipy.interpolate.make_lsq_spline(knots, np.eye(len(knots)), own, k, weights, **options)
@@ -93,7 +93,7 @@ def make_lsq_spline(x: Any, y: Any, t: Any, k: int = 3, w: Any = None, axis: int
 
 
 def make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: Any = None, axis: int = 0) -> BSpline:
-    """The cubic spline that is smooth, and close to values; for values with a history by `lam`."""
+    """Return the cubic spline that is smooth, and close to values; for values with a history by `lam`."""
     knots = _knots(x, "make_smoothing_spline")
     weights = None if w is None else _knots(w, "make_smoothing_spline")
     if lam is None and carries_history(y):

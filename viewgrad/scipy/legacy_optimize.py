@@ -158,7 +158,7 @@ for _name in (
 def leastsq(
     func: Callable[..., Any], x0: Any, args: Any = (), Dfun: Any = None, full_output: bool = False, **options: Any
 ) -> Any:
-    """The place where the sum of squares of a function of a tensor is least, with its history."""
+    """Return the place where the sum of squares of a function of a tensor is least, with its history."""
     given = _given(args)
     found = theirs.leastsq(_of_arrays(func, given), _plain(x0), (), _of_arrays(Dfun, given), full_output, **options)
     if not _depends(func, found[0], given):
@@ -168,7 +168,7 @@ def leastsq(
 
 @in_own_context
 def nnls(A: Any, b: Any, **options: Any) -> Any:
-    """The solution by least squares that is nowhere negative, and how far it is from the right-hand side."""
+    """Return the solution by least squares that is nowhere negative, and how far it is from the right-hand side."""
     plain, rest = theirs.nnls(_plain(A), _plain(b), **options)
     if not carries_history((A, b)):
         return as_tensors(plain), rest
@@ -183,7 +183,7 @@ def nnls(A: Any, b: Any, **options: Any) -> Any:
 
 
 def lsq_linear(A: Any, b: Any, bounds: Any = (-np.inf, np.inf), *args: Any, **options: Any) -> Any:
-    """The solution by least squares between bounds; what is held by a bound moves with it."""
+    """Return the solution by least squares between bounds; what is held by a bound moves with it."""
     limits = (bounds.lb, bounds.ub) if isinstance(bounds, theirs.Bounds) else tuple(bounds)
     plain = tuple(np.asarray(_plain(limit), float) for limit in limits)
     found = theirs.lsq_linear(_plain(A), _plain(b), plain, *args, **options)
@@ -203,7 +203,7 @@ def lsq_linear(A: Any, b: Any, bounds: Any = (-np.inf, np.inf), *args: Any, **op
 
 @in_own_context
 def approx_fprime(xk: Any, f: Callable[..., Any], epsilon: Any = 1.4901161193847656e-08, *args: Any) -> Any:
-    """The slopes of a function, by differences."""
+    """Return the slopes of a function, by differences."""
     x = np.atleast_1d(as_operand(as_argument(xk)) * 1.0)
     steps = np.broadcast_to(np.asarray(_plain(epsilon), float), x.shape)
     start = as_operand(as_argument(f(x, *args)))
@@ -221,7 +221,7 @@ def rosen(x: Any) -> Any:
 
 
 def rosen_der(x: Any) -> Any:
-    """The gradient of Rosenbrock's function."""
+    """Return the gradient of Rosenbrock's function."""
     x = as_operand(as_argument(x)) * 1.0
     gradient, away = np.zeros_like(x), x[1:] - x[:-1] ** 2
     gradient[:-1] += -400.0 * x[:-1] * away - 2.0 * (1.0 - x[:-1])
@@ -230,7 +230,7 @@ def rosen_der(x: Any) -> Any:
 
 
 def rosen_hess(x: Any) -> Any:
-    """The second derivatives of Rosenbrock's function of a vector."""
+    """Return the second derivatives of Rosenbrock's function of a vector."""
     x = np.atleast_1d(as_operand(as_argument(x)) * 1.0)
     beside, diagonal = np.diag(-400.0 * x[:-1], 1), np.zeros_like(x)
     diagonal[:-1] += 1200.0 * x[:-1] ** 2 - 400.0 * x[1:] + 2.0
@@ -239,7 +239,7 @@ def rosen_hess(x: Any) -> Any:
 
 
 def rosen_hess_prod(x: Any, p: Any) -> Any:
-    """The product of the second derivatives of Rosenbrock's function with a vector."""
+    """Return the product of the second derivatives of Rosenbrock's function with a vector."""
     return rosen_hess(x) @ as_operand(as_argument(p))
 
 

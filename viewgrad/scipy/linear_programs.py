@@ -22,7 +22,7 @@ def linprog(
     c: Any, A_ub: Any = None, b_ub: Any = None, A_eq: Any = None, b_eq: Any = None, bounds: Any = (0, None),
     method: str = "highs", callback: Any = None, options: Any = None, x0: Any = None, integrality: Any = None,
 ) -> Any:  # fmt: skip
-    """The solution of a linear program; gradients of `x` and `fun` flow to all coefficients and bounds.
+    """Return the solution of a linear program; gradients of `x` and `fun` flow to all coefficients and bounds.
 
     Arguments:
         c, A_ub, b_ub, A_eq, b_eq, bounds, method, callback, options, x0, integrality: as in `scipy.optimize.linprog`.

@@ -33,7 +33,7 @@ def _loss(options: dict[str, Any]) -> tuple[Callable[[Any], Any], Any]:
 
 
 def squares(residuals: Any, options: dict[str, Any]) -> Any:
-    """The squares of residuals as far as a loss counts them.
+    """Return the squares of residuals as far as a loss counts them.
 
     Arguments:
         residuals: a tensor.
@@ -44,7 +44,7 @@ def squares(residuals: Any, options: dict[str, Any]) -> Any:
 
 
 def scaled_slopes(slopes: Any, residuals: Any, options: dict[str, Any]) -> Any:
-    """The slopes of residuals, such that their products are the second derivatives of the loss, nearly.
+    """Return the slopes of residuals, such that their products are the second derivatives of the loss, nearly.
 
     Arguments:
         slopes: a row per residual.

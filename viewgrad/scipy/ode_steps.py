@@ -30,12 +30,12 @@ CORRECTIONS: Final = 3
 
 
 def pinned(value: Any, found: Any) -> Any:
-    """A value that was found, with the history of a tensor that is the same up to rounding."""
+    """Return a value that was found, with the history of a tensor that is the same up to rounding."""
     return value + (as_tensors(np.array(found)) - value.detach())
 
 
 def plain_number(value: Any) -> float:
-    """The value of a tensor or a number."""
+    """Return the value of a tensor or a number."""
     return float(plain_values(value.detach() if isinstance(value, Tensor) else value))
 
 
@@ -53,7 +53,7 @@ class Step:
     stages: list[Any]
 
     def at(self, t: Any) -> Any:
-        """The value within the step, by the polynomial of the method."""
+        """Return the value within the step, by the polynomial of the method."""
         share = (t - self.t) / self.h
         if self.method == "DOP853":
             return self._at_eighth_order(share)
@@ -102,7 +102,7 @@ def _collocation() -> tuple[Any, Any]:
 
 
 def weighted(weights: Any, slopes: list[Any], like: Any) -> Any:
-    """The sum of slopes, each times its weight."""
+    """Return the sum of slopes, each times its weight."""
     return sum((float(w) * k for w, k in zip(weights, slopes) if w), like * 0.0)
 
 
@@ -177,7 +177,7 @@ class Trajectory:
             y = y_new
 
     def at(self, t: Any) -> Any:
-        """The values at a time, or at each of several."""
+        """Return the values at a time, or at each of several."""
         if np.ndim(t):
             return np.stack([self.at(each) for each in t], -1)
         place = plain_number(t)
@@ -192,7 +192,7 @@ class Trajectory:
 def solved(
     fun: Slope, ends: tuple[float, float], start: Any, method: str, clock: Callable[[float], Any], options: Any
 ) -> Trajectory | None:
-    """The steps that a method takes from a start to an end, on tensors; None if it fails."""
+    """Return the steps that a method takes from a start to an end, on tensors; None if it fails."""
     with no_grad():
         found = scipy.integrate.solve_ivp(
             plain_slope(fun), ends, np.array(plain_values(start.detach())), method, dense_output=True, **options
@@ -201,7 +201,7 @@ def solved(
 
 
 def plain_slope(fun: Slope) -> Callable[..., Any]:
-    """A right-hand side of arrays."""
+    """Return a right-hand side of arrays."""
 
     def slope(t: Any, y: Any, *args: Any) -> Any:
         with no_grad():

@@ -197,7 +197,7 @@ def _constraint(item: dict[str, Any]) -> dict[str, Any]:
 def minimize_scalar(
     fun: Callable[..., Any], bracket: Any = None, bounds: Any = None, args: Any = (), method: Any = None, **options: Any
 ) -> Any:
-    """The place where a function of a number is least."""
+    """Return the place where a function of a number is least."""
     given, limits = _given(args), plain_values(as_argument(bounds))
 
     def function(x: Any) -> float:
@@ -224,7 +224,7 @@ def root(
     tol: Any = None,
     **options: Any,
 ) -> Any:
-    """The place where a function of a tensor vanishes, with a history; its Jacobian needs not be given.
+    """Return the place where a function of a tensor vanishes, with a history; its Jacobian needs not be given.
 
     Example:
         >>> import viewgrad as vg
@@ -253,7 +253,7 @@ def root(
 def fsolve(
     func: Callable[..., Any], x0: Any, args: Any = (), fprime: Any = None, full_output: Any = 0, **options: Any
 ) -> Any:
-    """The place where a function of a tensor vanishes, with a history; its Jacobian needs not be given."""
+    """Return the place where a function of a tensor vanishes, with a history; its Jacobian needs not be given."""
     start, given = _place(x0), _given(args)
     slope = _with_jacobian(func, given) if fprime is None else _plain(fprime, given)
     found = scipy.optimize.fsolve(_plain(func, given), start, (), slope, full_output, **options)
@@ -266,7 +266,7 @@ def fsolve(
 @registered
 @in_own_context
 def fixed_point(func: Callable[..., Any], x0: Any, args: Any = (), *others: Any, **options: Any) -> Any:
-    """The place that a function of a tensor leaves where it is, with a history."""
+    """Return the place that a function of a tensor leaves where it is, with a history."""
     given = tuple(args)
     place = scipy.optimize.fixed_point(_plain(func, given), _place(x0), (), *others, **options)
     if _depends(func, place, given):
@@ -286,7 +286,7 @@ def least_squares(
     kwargs: Any = None,
     **options: Any,
 ) -> Any:
-    """The place where the sum of squares of a function of a tensor is least; its Jacobian needs not be given."""
+    """Return the place where the sum of squares of a function of a tensor is least; its Jacobian needs not be given."""
     start, given, named = np.atleast_1d(_place(x0)), tuple(args), kwargs or {}
 
     def with_names(x: Any, *rest: Any) -> Any:
@@ -327,7 +327,7 @@ def curve_fit(
     *args: Any,
     **options: Any,
 ) -> Any:
-    """The parameters with which a function fits data best, and their covariances, with their history."""
+    """Return the parameters with which a function fits data best, and their covariances, with their history."""
     if p0 is None:
         p0 = np.ones(len(inspect.signature(f).parameters) - 1)
     if isinstance(xdata, (list, tuple, np.ndarray)):  # anything else is passed to the function as it is
@@ -422,7 +422,7 @@ def newton(
     x1: Any = None,
     **options: Any,
 ) -> Any:
-    """The place where a function of a number, or each of many, vanishes; the place has a history."""
+    """Return the place where a function of a number, or each of many, vanishes; the place has a history."""
     start, given = np.array(_value(x0)), tuple(args)
     start = start if start.dtype.kind == "c" else start.astype(float)
     if start.dtype.kind == "c" and _depends(func, start, given):
@@ -439,7 +439,7 @@ def newton(
 @registered
 @in_own_context
 def root_scalar(f: Callable[..., Any], args: Any = (), *others: Any, **options: Any) -> Any:
-    """The place where a function of a number vanishes; the place has a history."""
+    """Return the place where a function of a number vanishes; the place has a history."""
     given = _given(args)
     if options.get("fprime2") is True:
         all_three, f = f, lambda *x: all_three(*x)[0]

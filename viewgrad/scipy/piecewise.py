@@ -41,7 +41,7 @@ class Pieces:
 
     @classmethod
     def from_spline(cls, tck: Any, extrapolate: Any = None) -> Pieces:
-        """The pieces of a spline, given as an object or by its knots, coefficients and degree."""
+        """Return the pieces of a spline, given as an object or by its knots, coefficients and degree."""
         spline = tck if isinstance(tck, BSpline) else BSpline(*tck)
         pieces = spline.derivative(0)
         return Pieces(pieces.c, pieces.x, spline.extrapolate if extrapolate is None else extrapolate, pieces.axis)
@@ -75,7 +75,7 @@ class Pieces:
         return total
 
     def derivative(self, nu: int = 1) -> Pieces:
-        """The derivative, as such a polynomial."""
+        """Return the derivative, as such a polynomial."""
         if nu < 0:
             return self.antiderivative(-nu)
         c = self.c
@@ -86,7 +86,7 @@ class Pieces:
         return Pieces(c, self.x, self.extrapolate, self.axis)
 
     def antiderivative(self, nu: int = 1) -> Pieces:
-        """The integral from the first place, as such a polynomial."""
+        """Return the integral from the first place, as such a polynomial."""
         c = self.c
         for _ in range(nu):
             count = c.shape[0]
@@ -100,16 +100,16 @@ class Pieces:
         return Pieces(c, self.x, self.extrapolate, self.axis)
 
     def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
-        """The integral between two places."""
+        """Return the integral between two places."""
         whole = self.antiderivative()
         return whole(b, 0, extrapolate) - whole(a, 0, extrapolate)
 
     def roots(self, *args: Any, **kwargs: Any) -> Any:
-        """The roots, for coefficients without history."""
+        """Return the roots, for coefficients without history."""
         return self._scipys("roots")(*args, **kwargs)
 
     def solve(self, *args: Any, **kwargs: Any) -> Any:
-        """The places where a value is taken, for coefficients without history."""
+        """Return the places where a value is taken, for coefficients without history."""
         return self._scipys("solve")(*args, **kwargs)
 
     def _scipys(self, name: str) -> Any:
@@ -214,7 +214,7 @@ def _unit_splines(knots: bytes, degree: int) -> tuple[Any, Any]:
 
 
 def spline_basis(x: Any, t: Any, k: int, nu: int = 0, extrapolate: Any = True) -> Any:
-    """The values at places, one row for each, of the splines whose coefficients are the unit vectors."""
+    """Return the values at places, one row for each, of the splines whose coefficients are the unit vectors."""
     breaks, basis = _unit_splines(as_array(t).tobytes(), int(k))
     return Pieces(basis, breaks, extrapolate)(x, nu)
 
@@ -238,7 +238,7 @@ class BSpline:
 
     @classmethod
     def basis_element(cls, t: Any, extrapolate: Any = True) -> BSpline:
-        """The spline of a basis that is not 0 between given knots."""
+        """Return the spline of a basis that is not 0 between given knots."""
         made = theirs.BSpline.basis_element(as_array(t), extrapolate)
         return cls(made.t, made.c, made.k, extrapolate)
 
@@ -255,15 +255,15 @@ class BSpline:
         return self.t, self.c, self.k
 
     def derivative(self, nu: int = 1) -> Pieces:
-        """The derivative, as a piecewise polynomial."""
+        """Return the derivative, as a piecewise polynomial."""
         return self._pieces().derivative(nu)
 
     def antiderivative(self, nu: int = 1) -> Pieces:
-        """The integral from the first place, as a piecewise polynomial."""
+        """Return the integral from the first place, as a piecewise polynomial."""
         return self._pieces().antiderivative(nu)
 
     def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
-        """The integral between two places."""
+        """Return the integral between two places."""
         return self._pieces().integrate(a, b, extrapolate)
 
     def _pieces(self) -> Pieces:

@@ -22,18 +22,18 @@ IDLE: Final = frozenset({"check_finite", "overwrite_a", "overwrite_b", "overwrit
 
 
 def numbers(value: Any) -> Any:
-    """An argument as a tensor; tensors in nested lists are joined."""
+    """Return an argument as a tensor; tensors in nested lists are joined."""
     return as_operand(as_argument(value))
 
 
 def floating(value: Any) -> Any:
-    """An argument as a tensor of floating-point or complex numbers."""
+    """Return an argument as a tensor of floating-point or complex numbers."""
     tensor = numbers(value)
     return tensor if tensor.dtype.kind in "fc" else tensor.astype(float)
 
 
 def vector(value: Any, function: str) -> Any:
-    """An argument that has one dimension; SciPy's versions differ in what more of them mean."""
+    """Return an argument that has one dimension; SciPy's versions differ in what more of them mean."""
     tensor = numbers(value)
     if tensor.ndim > 1:
         raise lost(f"scipy.{function}", f"of tensors with a history it takes vectors, not {tensor.ndim} dimensions")
@@ -55,7 +55,7 @@ def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator for the counterparts of a module's functions, which are written for tensors with a history.
+    """Return a decorator for the counterparts of a module's functions, which are written for tensors with a history.
 
     Where no argument has one, SciPy's own runs, unless it lacks an option that is given.
 

@@ -66,13 +66,14 @@ def _dtype(of: Any) -> np.dtype[Any]:
 
 
 def finfo(type: Any, /) -> FloatInfo:
-    """The limits of a floating-point dtype, or of the dtype of a tensor.
+    """Return the limits of a floating-point dtype, or of the dtype of a tensor.
 
     Arguments:
-        type: a real or complex floating-point dtype, or a tensor of one. Of a complex dtype, the limits of its parts.
+        type: a real or complex floating-point dtype, or a tensor. For a complex dtype, the limits are those of its
+            parts.
 
     Raises:
-        ValueError: for another dtype.
+        ValueError: for other dtypes.
 
     Example:
         >>> import viewgrad as vg
@@ -93,13 +94,13 @@ def finfo(type: Any, /) -> FloatInfo:
 
 
 def iinfo(type: Any, /) -> IntegerInfo:
-    """The limits of an integer dtype, or of the dtype of a tensor.
+    """Return the limits of an integer dtype, or of the dtype of a tensor.
 
     Arguments:
-        type: an integer dtype, or a tensor of one.
+        type: an integer dtype, or a tensor.
 
     Raises:
-        ValueError: for another dtype.
+        ValueError: for other dtypes.
 
     Example:
         >>> import viewgrad as vg
@@ -112,15 +113,15 @@ def iinfo(type: Any, /) -> IntegerInfo:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Return whether a dtype is of a kind.
+    """Return whether a dtype is of the given kind.
 
     Arguments:
         dtype: the dtype.
-        kind: another dtype, one of "bool", "signed integer", "unsigned integer", "integral", "real floating",
-            "complex floating" and "numeric", or a tuple of such.
+        kind: another dtype; one of "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex
+            floating" and "numeric"; or a tuple of these.
 
     Raises:
-        ValueError: for an unknown kind.
+        ValueError: if the kind is unknown.
 
     Example:
         >>> import viewgrad as vg
@@ -137,7 +138,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Return whether values can be converted to a dtype by the rules of promotion.
+    """Return whether a dtype can be converted to another by the promotion rules.
 
     Arguments:
         from_: a dtype or a tensor.
@@ -152,7 +153,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
-    """The dtype in which tensors, numbers and dtypes are combined.
+    """Return the dtype that results from combining tensors, numbers and dtypes.
 
     Arguments:
         arrays_and_dtypes: tensors, arrays, Python numbers and dtypes.

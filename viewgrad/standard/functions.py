@@ -76,7 +76,7 @@ class UniqueAll(NamedTuple):
 
 
 def unique_all(x: Any, /) -> UniqueAll:
-    """The distinct values of a tensor, with indices and counts; each NaN is a value of its own.
+    """Return the distinct values of a tensor, with indices and counts; each NaN is a value of its own.
 
     Arguments:
         x: a tensor of any shape.
@@ -91,7 +91,7 @@ def unique_all(x: Any, /) -> UniqueAll:
 
 
 def unique_counts(x: Any, /) -> UniqueCounts:
-    """The distinct values of a tensor, and how often each occurs.
+    """Return the distinct values of a tensor, and how often each occurs.
 
     Example:
         >>> import viewgrad as vg
@@ -103,7 +103,7 @@ def unique_counts(x: Any, /) -> UniqueCounts:
 
 
 def unique_inverse(x: Any, /) -> UniqueInverse:
-    """The distinct values of a tensor, and for each element which of them it is.
+    """Return the distinct values of a tensor, and for each element which of them it is.
 
     Example:
         >>> import viewgrad as vg
@@ -115,7 +115,7 @@ def unique_inverse(x: Any, /) -> UniqueInverse:
 
 
 def unique_values(x: Any, /) -> Tensor:
-    """The distinct values of a tensor, in ascending order; each NaN is a value of its own.
+    """Return the distinct values of a tensor, in ascending order; each NaN is a value of its own.
 
     Example:
         >>> import viewgrad as vg
@@ -126,13 +126,13 @@ def unique_values(x: Any, /) -> Tensor:
 
 
 def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Any:
-    """The elements in order along one axis.
+    """Return the elements in sorted order along an axis.
 
     Arguments:
         x: a tensor.
-        axis: the axis; None sorts all elements as one list.
-        descending: whether the largest comes first.
-        stable: accepted for the standard's sake; equal elements keep their order in any case.
+        axis: the axis; None sorts the flattened tensor.
+        descending: whether to sort in descending order.
+        stable: accepted for compatibility with the standard; the sort is always stable.
 
     Example:
         >>> import viewgrad as vg
@@ -148,13 +148,13 @@ def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: 
 
 
 def argsort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Any:
-    """The indices that sort a tensor along one axis.
+    """Return the indices that sort a tensor along an axis.
 
     Arguments:
         x: a tensor.
-        axis: the axis; None sorts all elements as one list.
-        descending: whether the index of the largest comes first.
-        stable: accepted for the standard's sake; equal elements keep their order in any case.
+        axis: the axis; None sorts the flattened tensor.
+        descending: whether to sort in descending order.
+        stable: accepted for compatibility with the standard; the sort is always stable.
 
     Example:
         >>> import viewgrad as vg
@@ -173,7 +173,7 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
     """Join tensors along an existing axis; None flattens each of them first.
 
     Arguments:
-        arrays: the tensors; their shapes agree but along `axis`.
+        arrays: the tensors, whose shapes agree except along `axis`.
         axis: the axis.
 
     Example:
@@ -189,11 +189,11 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
 
 
 def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
-    """A view with its dimensions in another order.
+    """Return a view with permuted dimensions.
 
     Arguments:
         x: a tensor.
-        axes: for each dimension of the view, which one of `x` it is.
+        axes: for each dimension of the view, the corresponding dimension of `x`.
 
     Example:
         >>> import viewgrad as vg
@@ -204,7 +204,7 @@ def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
-    """A view with the last two dimensions swapped.
+    """Return a view with the last two dimensions swapped.
 
     Example:
         >>> import viewgrad as vg
@@ -217,11 +217,11 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 
 def expand_dims(x: Tensor, /, axis: int | tuple[int, ...] = 0) -> Tensor:
-    """A view with one more dimension of length one, or several.
+    """Return a view with additional dimensions of length one.
 
     Arguments:
         x: a tensor.
-        axis: where they stand in the view.
+        axis: the position, or positions, of the new dimensions in the view.
 
     Example:
         >>> import viewgrad as vg
@@ -233,7 +233,7 @@ def expand_dims(x: Tensor, /, axis: int | tuple[int, ...] = 0) -> Tensor:
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape to which shapes are broadcast together.
+    """Return the shape that results from broadcasting shapes together.
 
     Example:
         >>> import viewgrad as vg
@@ -244,7 +244,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def broadcast_arrays(*arrays: Any) -> list[Tensor]:
-    """Views of all tensors in the shape to which they are broadcast together.
+    """Return views of all tensors, broadcast against each other.
 
     Example:
         >>> import viewgrad as vg
@@ -257,7 +257,7 @@ def broadcast_arrays(*arrays: Any) -> list[Tensor]:
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The slices along one axis, as views.
+    """Return the slices along one axis, as views.
 
     Example:
         >>> import viewgrad as vg
@@ -302,13 +302,13 @@ def _running(run: Any, start: int, name: str, x: Any, axis: int | None, dtype: A
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
-    """The running sums along one axis.
+    """Return the cumulative sums along an axis.
 
     Arguments:
         x: a tensor.
-        axis: the axis; may be left out for a vector.
-        dtype: the dtype of the sums; by default that of `x`, if it is an integer at least the default one.
-        include_initial: whether the sums begin with 0.
+        axis: the axis; optional for a vector.
+        dtype: the dtype of the sums; by default that of `x`, but at least the default integer dtype for integers.
+        include_initial: whether the result starts with 0.
 
     Example:
         >>> import viewgrad as vg
@@ -321,13 +321,13 @@ def cumulative_sum(
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
-    """The running products along one axis.
+    """Return the cumulative products along an axis.
 
     Arguments:
         x: a tensor.
-        axis: the axis; may be left out for a vector.
-        dtype: the dtype of the products; by default that of `x`, if it is an integer at least the default one.
-        include_initial: whether the products begin with 1.
+        axis: the axis; optional for a vector.
+        dtype: the dtype of the products; by default that of `x`, but at least the default integer dtype for integers.
+        include_initial: whether the result starts with 1.
 
     Example:
         >>> import viewgrad as vg
@@ -338,12 +338,12 @@ def cumulative_prod(
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
-    """The values in another dtype; differentiable where that is a floating-point or complex one.
+    """Convert a tensor to another dtype; differentiable if that is a floating-point or complex dtype.
 
     Arguments:
         x: a tensor.
-        dtype: the dtype wanted.
-        copy: False gives the tensor itself where it has that dtype already.
+        dtype: the desired dtype.
+        copy: False returns the tensor itself if it already has that dtype.
         device: None or "cpu".
 
     Example:
@@ -356,14 +356,14 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 
 
 def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    """The differences of neighbours along a dimension, `n` times over.
+    """Return the differences of neighbours along a dimension, taken `n` times.
 
     Arguments:
         x: a tensor.
-        n: how often differences are taken.
+        n: the number of times differences are taken.
         axis: the dimension.
-        prepend: what is put before `x` first: a number, or a tensor.
-        append: what is put behind it.
+        prepend: a number or a tensor to put before `x` first.
+        append: a number or a tensor to put after it.
 
     Example:
         >>> import viewgrad as vg
@@ -376,15 +376,15 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
 
 
 def reshape(x: Tensor, /, shape: Any, *more: Any, copy: bool | None = None) -> Tensor:
-    """The elements in row order in another shape: a view where NumPy's is one, a copy otherwise.
+    """Return a tensor with the same elements in row-major order and another shape: a view if possible, else a copy.
 
     Arguments:
         x: a tensor.
-        shape: a tuple, or the lengths one by one; at most one of them -1, for what remains.
-        copy: True for a copy in any case; False to refuse one.
+        shape: a tuple, or the lengths as separate arguments; at most one may be -1, which is inferred.
+        copy: True to always copy; False to raise an error instead of copying.
 
     Raises:
-        ValueError: for `copy=False` where the memory layout allows no view.
+        ValueError: if `copy=False` and the memory layout does not permit a view.
 
     Example:
         >>> import viewgrad as vg
@@ -399,12 +399,12 @@ def reshape(x: Tensor, /, shape: Any, *more: Any, copy: bool | None = None) -> T
 
 
 def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Any:
-    """Return the indices at which values would have to be inserted to keep a vector sorted.
+    """Return the indices at which values must be inserted to keep a vector sorted.
 
     Arguments:
         x1: the vector.
         x2: the values.
-        side: whether before ("left") or behind ("right") equal elements.
+        side: "left" to insert before equal elements, "right" to insert after them.
         sorter: the indices that sort `x1`, if it is not sorted.
 
     Example:

@@ -27,15 +27,15 @@ class NamespaceInfo:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> str:
-        """The device on which tensors are made: "cpu"."""
+        """Return the device on which tensors are made: "cpu"."""
         return CPU
 
     def devices(self) -> list[str]:
-        """The devices that there are: "cpu"."""
+        """Return the devices that there are: "cpu"."""
         return [CPU]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
-        """The dtypes that creation functions choose where none is given."""
+        """Return the dtypes that creation functions choose where none is given."""
         checked_device(device)
         integer = np.dtype(np.intp)
         return {
@@ -46,7 +46,7 @@ class NamespaceInfo:
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
-        """The dtypes of the standard, by name.
+        """Return the dtypes of the standard, by name.
 
         Arguments:
             device: None or "cpu".

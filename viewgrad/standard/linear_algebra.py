@@ -80,7 +80,7 @@ class SVDResult(NamedTuple):
 
 
 def eigh(x: Any, /, UPLO: str = "L") -> EighResult:
-    """The eigenvalues and eigenvectors of symmetric or Hermitian matrices.
+    """Return the eigenvalues and eigenvectors of symmetric or Hermitian matrices.
 
     Arguments:
         x: matrices, in the last two dimensions.
@@ -95,7 +95,7 @@ def eigh(x: Any, /, UPLO: str = "L") -> EighResult:
 
 
 def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
-    """The orthogonal and the upper triangular factor of matrices.
+    """Return the orthogonal and the upper triangular factor of matrices.
 
     Arguments:
         x: matrices, in the last two dimensions.
@@ -110,7 +110,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
-    """The sign of determinants, and the logarithm of their absolute values.
+    """Return the sign of determinants, and the logarithm of their absolute values.
 
     Example:
         >>> import viewgrad as vg
@@ -121,7 +121,7 @@ def slogdet(x: Any, /) -> SlogdetResult:
 
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
-    """The singular values and vectors of matrices.
+    """Return the singular values and vectors of matrices.
 
     Arguments:
         x: matrices, in the last two dimensions.
@@ -136,7 +136,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
 
 
 def solve(x1: Any, x2: Any, /) -> Any:
-    """The solutions of systems of linear equations.
+    """Return the solutions of systems of linear equations.
 
     Arguments:
         x1: square matrices, in the last two dimensions.
@@ -151,7 +151,7 @@ def solve(x1: Any, x2: Any, /) -> Any:
 
 
 def outer(x1: Any, x2: Any, /) -> Any:
-    """The products of each element of one vector with each of another.
+    """Return the products of each element of one vector with each of another.
 
     Example:
         >>> import viewgrad as vg
@@ -167,7 +167,7 @@ def _largest_singular_share(x: Any) -> float:
 
 
 def pinv(x: Any, /, *, rtol: Any = None) -> Any:
-    """The pseudo-inverses of matrices.
+    """Return the pseudo-inverses of matrices.
 
     Arguments:
         x: matrices, in the last two dimensions.
@@ -184,7 +184,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Any:
 
 
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
-    """The number of singular values of each matrix that are not zero up to rounding.
+    """Return the number of singular values of each matrix that are not zero up to rounding.
 
     Arguments:
         x: matrices, in the last two dimensions.
@@ -203,7 +203,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The norms of matrices.
+    """Return the norms of matrices.
 
     Arguments:
         x: matrices, in the last two dimensions.
@@ -219,7 +219,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
-    """The norms of vectors.
+    """Return the norms of vectors.
 
     Arguments:
         x: a tensor.
@@ -236,7 +236,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    """The sums of the diagonals of matrices.
+    """Return the sums of the diagonals of matrices.
 
     Arguments:
         x: matrices, in the last two dimensions.
@@ -253,7 +253,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
-    """The diagonals of matrices, as a view.
+    """Return the diagonals of matrices, as a view.
 
     Arguments:
         x: matrices, in the last two dimensions.

@@ -31,15 +31,15 @@ def differentiate(graph: Graph, *, copy: bool = True) -> Gradient:
     """Differentiate a graph with respect to its inputs that require grad.
 
     Arguments:
-        graph: the graph. Inputs and outputs that are tuples or lists are their items, one after the other.
-        copy: whether to leave it as it is; otherwise it becomes `Gradient.f`.
+        graph: the graph. Inputs and outputs that are tuples or lists are replaced by their items.
+        copy: whether to leave the graph unchanged; otherwise it becomes `Gradient.f`.
 
     Returns:
-        The gradient. Each node's backward stands in `df` in a linear block `GradOf`, of which
-        `specialize_autograd_zero` makes plain nodes once it is said which gradients are undefined.
+        The gradient. In `df`, the backward of each node is a linear block `GradOf`; `specialize_autograd_zero` turns
+        these into plain nodes, given which gradients are undefined.
 
     Raises:
-        GraphError: for a node on the way that is not differentiable; the message names it.
+        GraphError: if a node is not differentiable; the message names it.
 
     Example:
         >>> import viewgrad as vg

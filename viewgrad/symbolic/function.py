@@ -274,11 +274,11 @@ def exception_guard_error(error: Exception) -> GuardError:
 
 
 def function_of(f: Callable[..., Any], *example_inputs: Any, **options: Any) -> TracedFunction:
-    """A function, traced with examples of its arguments, as one step of the eager graph.
+    """Trace a function, and return it as a single step of the eager graph.
 
     Arguments:
         f: the function.
-        example_inputs, options: as `trace` takes them.
+        example_inputs, options: as for `trace`.
 
     Example:
         >>> import viewgrad as vg

@@ -83,13 +83,13 @@ class Program:
 
 
 def program_of(graph: Graph, name: str = "graph") -> Program:
-    """Write a graph as source, and compile it.
+    """Generate Python source for a graph, and compile it.
 
     Arguments:
-        graph: the graph. The source takes the gradients in linear blocks to be defined; given None for some, the
-            program runs another source that is specialised on these. For inputs and outputs that are tuples or lists
-            it takes and gives their items, one after the other.
-        name: what its function is called.
+        graph: the graph. The source assumes that the gradients in linear blocks are defined; if some are None, the
+            program runs another version specialised for that case. Inputs and outputs that are tuples or lists are
+            replaced by their items.
+        name: the name of the function.
 
     Example:
         >>> import numpy as np, viewgrad as vg

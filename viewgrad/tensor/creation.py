@@ -52,16 +52,16 @@ def _fresh(array: np.ndarray[Any, Any], requires_grad: bool, garbage: bool = Fal
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor over the memory of `array`, without copying: each sees the writes of the other.
+    """Return a tensor that shares the memory of `array`.
 
-    Since the array's owner may write to it unseen, what is saved from such a tensor for backward is copied when it is
-    saved.
+    Each sees the writes of the other. Because the owner of the array may write to it at any time, values saved from
+    such a tensor for backward are copied when they are saved.
 
     Arguments:
         array: an array of bools, integers, floats or complex numbers in native byte order.
 
     Raises:
-        TypeError: for anything else, and for arrays that mean more than their elements, as masked ones do.
+        TypeError: for anything else, including array subclasses such as masked arrays.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -96,16 +96,16 @@ def checked_device(device: object) -> None:
 
 
 def asarray(data: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """`data` as a tensor: itself where it is one, sharing memory where it is an array, a fresh one otherwise.
+    """Convert `data` to a tensor: return a tensor unchanged, share the memory of an array, and copy anything else.
 
     Arguments:
         data: a tensor, an array, a number or nested sequences of numbers.
-        dtype: the dtype wanted; a tensor or array of another dtype is converted (a tensor differentiably).
+        dtype: the desired dtype; a tensor or array of another dtype is converted (a tensor differentiably).
         device: None or "cpu".
-        copy: True for memory of its own in any case (of a tensor a `clone()`); False to refuse a copy.
+        copy: True to always copy (a tensor by `clone()`); False to raise an error instead of copying.
 
     Raises:
-        ValueError: for `copy=False` where a copy is needed.
+        ValueError: if `copy=False` and a copy is needed.
     """
     checked_device(device)
     same = dtype is None or getattr(data, "dtype", None) == np.dtype(dtype)
@@ -201,12 +201,14 @@ def from_number(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 def array(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor with a copy of `data`; gradients flow to tensors in nested lists, and to a tensor itself.
+    """Return a tensor with a copy of `data`.
+
+    Gradients flow to `data` if it is a tensor, and to tensors in nested lists.
 
     Arguments:
-        data: anything that `numpy.array` takes, and tensors in it.
-        dtype: the dtype wanted.
-        requires_grad: whether gradients with respect to the tensor are wanted; for data without history.
+        data: anything that `numpy.array` accepts, which may contain tensors.
+        dtype: the desired dtype.
+        requires_grad: whether to compute gradients with respect to the tensor; only for data without history.
 
     Example:
         >>> import viewgrad as vg
@@ -247,13 +249,13 @@ def joined(nested: Any, dtype: np.dtype[Any] | None = None) -> Tensor:
 def zeros(
     shape: Any = (), *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of zeros.
+    """Return a tensor of zeros.
 
     Arguments:
-        shape: a tuple, or the lengths one by one; after a tuple or a single length, a dtype may follow.
-        dtype: the dtype; float64 if left out.
+        shape: a tuple, or the lengths as separate arguments; a dtype may follow a tuple or a single length.
+        dtype: the dtype; float64 if omitted.
         device: None or "cpu".
-        requires_grad: whether gradients with respect to the tensor are wanted.
+        requires_grad: whether to compute gradients with respect to the tensor.
 
     Example:
         >>> import viewgrad as vg
@@ -266,13 +268,13 @@ def zeros(
 def ones(
     shape: Any = (), *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of ones.
+    """Return a tensor of ones.
 
     Arguments:
-        shape: a tuple, or the lengths one by one; after a tuple or a single length, a dtype may follow.
-        dtype: the dtype; float64 if left out.
+        shape: a tuple, or the lengths as separate arguments; a dtype may follow a tuple or a single length.
+        dtype: the dtype; float64 if omitted.
         device: None or "cpu".
-        requires_grad: whether gradients with respect to the tensor are wanted.
+        requires_grad: whether to compute gradients with respect to the tensor.
 
     Example:
         >>> import viewgrad as vg
@@ -285,13 +287,13 @@ def ones(
 def empty(
     shape: Any = (), *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor whose elements are whatever the memory held.
+    """Return a tensor with uninitialized elements.
 
     Arguments:
-        shape: a tuple, or the lengths one by one; after a tuple or a single length, a dtype may follow.
-        dtype: the dtype; float64 if left out.
+        shape: a tuple, or the lengths as separate arguments; a dtype may follow a tuple or a single length.
+        dtype: the dtype; float64 if omitted.
         device: None or "cpu".
-        requires_grad: whether gradients with respect to the tensor are wanted.
+        requires_grad: whether to compute gradients with respect to the tensor.
 
     Example:
         >>> import viewgrad as vg
@@ -304,14 +306,14 @@ def empty(
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor with the same number in every element.
+    """Return a tensor filled with one value.
 
     Arguments:
         shape: a tuple, or a single length.
-        fill_value: the number, or a tensor that can be broadcast to the shape; its gradient is the sum of that.
-        dtype: the dtype; that of the number if left out.
+        fill_value: a number, or a tensor that can be broadcast to the shape; its gradient is the sum over its copies.
+        dtype: the dtype; that of `fill_value` if omitted.
         device: None or "cpu".
-        requires_grad: whether gradients with respect to the tensor are wanted.
+        requires_grad: whether to compute gradients with respect to the tensor.
 
     Example:
         >>> import viewgrad as vg
@@ -327,15 +329,15 @@ def full(
 def arange(
     start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Evenly spaced numbers, up to one that is not included.
+    """Return evenly spaced numbers in a half-open interval.
 
     Arguments:
-        start: the first number; or, given alone, the end, with 0 as the first.
-        stop: the end.
+        start: the first number; if given alone, the end, with 0 as the first number.
+        stop: the end, which is not included.
         step: the distance between neighbours.
-        dtype: the dtype; that of the numbers if left out.
+        dtype: the dtype; that of the numbers if omitted.
         device: None or "cpu".
-        requires_grad: whether gradients with respect to the tensor are wanted.
+        requires_grad: whether to compute gradients with respect to the tensor.
 
     Example:
         >>> import viewgrad as vg
@@ -358,16 +360,16 @@ def linspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Evenly spaced numbers between two.
+    """Return a given number of evenly spaced numbers in an interval.
 
     Arguments:
         start: the first number.
-        stop: the last one, if it is included.
-        num: how many.
+        stop: the last number, if it is included.
+        num: the number of elements.
         endpoint: whether `stop` is included.
-        dtype: the dtype; a floating-point one if left out.
+        dtype: the dtype; a floating-point dtype if omitted.
         device: None or "cpu".
-        requires_grad: whether gradients with respect to the tensor are wanted.
+        requires_grad: whether to compute gradients with respect to the tensor.
 
     Example:
         >>> import viewgrad as vg
@@ -387,15 +389,15 @@ def eye(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A matrix with ones on one diagonal and zeros elsewhere.
+    """Return a matrix with ones on one diagonal and zeros elsewhere.
 
     Arguments:
         n_rows: the number of rows.
-        n_cols: the number of columns; as many if left out.
-        k: which diagonal; positive ones lie above the main one.
-        dtype: the dtype; float64 if left out.
+        n_cols: the number of columns; `n_rows` if omitted.
+        k: the diagonal; positive numbers are above the main diagonal.
+        dtype: the dtype; float64 if omitted.
         device: None or "cpu".
-        requires_grad: whether gradients with respect to the tensor are wanted.
+        requires_grad: whether to compute gradients with respect to the tensor.
 
     Example:
         >>> import viewgrad as vg
@@ -408,19 +410,19 @@ def eye(
 
 
 def zeros_like(other: Any, /, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros with the shape, dtype and memory layout of `other`."""
+    """Return zeros with the shape, dtype and memory layout of `other`."""
     checked_device(device)
     return _fresh(np.zeros_like(_array(other), dtype), requires_grad)
 
 
 def ones_like(other: Any, /, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones with the shape, dtype and memory layout of `other`."""
+    """Return ones with the shape, dtype and memory layout of `other`."""
     checked_device(device)
     return _fresh(np.ones_like(_array(other), dtype), requires_grad)
 
 
 def empty_like(other: Any, /, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """An uninitialised tensor with the shape, dtype and memory layout of `other`."""
+    """Return an uninitialised tensor with the shape, dtype and memory layout of `other`."""
     checked_device(device)
     return _fresh(np.empty_like(_array(other), dtype), requires_grad, garbage=True)
 
@@ -428,7 +430,7 @@ def empty_like(other: Any, /, dtype: Any = None, *, device: Any = None, requires
 def full_like(
     other: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """`fill_value` in every element, with the shape, dtype and memory layout of `other`."""
+    """Return a tensor filled with `fill_value`, with the shape, dtype and memory layout of `other`."""
     checked_device(device)
     if isinstance(fill_value, Tensor):
         return _filled(np.empty_like(_array(other), dtype), fill_value, requires_grad)

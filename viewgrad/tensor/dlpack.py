@@ -80,15 +80,15 @@ def __dlpack__(
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor over the memory of an array of any library that speaks DLPack.
+    """Return a tensor from an array of any library that supports DLPack.
 
     Arguments:
         x: an object with `__dlpack__` and `__dlpack_device__`.
         device: None or "cpu".
-        copy: True for a copy; False to refuse one; None to share memory if that is possible.
+        copy: True to copy; False to raise an error instead of copying; None to share memory if possible.
 
     Returns:
-        A tensor without history. Where memory is shared, each side sees the writes of the other.
+        A tensor without history. If memory is shared, each side sees the writes of the other.
 
     Raises:
         AutogradError: for a tensor that requires grad.
@@ -107,7 +107,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
 @method
 def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
-    """The tensor itself, which lives on the CPU.
+    """Return the tensor itself, which lives on the CPU.
 
     Raises:
         ValueError: for another device than "cpu".

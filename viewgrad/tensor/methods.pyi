@@ -67,12 +67,12 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None (default: None).
-            out: a tensor to write the result to, which is returned (default: None).
-            keepdims: whether reduced dimensions stay, with length 1 (default: False).
-            where: the elements that count, as a mask (default: True).
-            dim: PyTorch's name of `axis` (default: None).
-            keepdim: PyTorch's name of `keepdims` (default: None).
+            axis: the dimension to operate along, or several; None for all of them (default: None).
+            out: the tensor to write the result to, which is returned (default: None).
+            keepdims: whether to keep reduced dimensions with length 1 (default: False).
+            where: a mask of the elements to include (default: True).
+            dim: alias of `axis`, as in PyTorch (default: None).
+            keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
         Returns:
             a tensor.
@@ -97,12 +97,12 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None (default: None).
-            out: a tensor to write the result to, which is returned (default: None).
-            keepdims: whether reduced dimensions stay, with length 1 (default: False).
-            where: the elements that count, as a mask (default: True).
-            dim: PyTorch's name of `axis` (default: None).
-            keepdim: PyTorch's name of `keepdims` (default: None).
+            axis: the dimension to operate along, or several; None for all of them (default: None).
+            out: the tensor to write the result to, which is returned (default: None).
+            keepdims: whether to keep reduced dimensions with length 1 (default: False).
+            where: a mask of the elements to include (default: True).
+            dim: alias of `axis`, as in PyTorch (default: None).
+            keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
         Returns:
             a tensor.
@@ -166,11 +166,11 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None (default: None).
-            out: a tensor to write the result to, which is returned (default: None).
-            keepdims: whether reduced dimensions stay, with length 1 (default: False).
-            dim: PyTorch's name of `axis` (default: None).
-            keepdim: PyTorch's name of `keepdims` (default: None).
+            axis: the dimension to operate along, or several; None for all of them (default: None).
+            out: the tensor to write the result to, which is returned (default: None).
+            keepdims: whether to keep reduced dimensions with length 1 (default: False).
+            dim: alias of `axis`, as in PyTorch (default: None).
+            keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
         Returns:
             a tensor.
@@ -189,11 +189,11 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None (default: None).
-            out: a tensor to write the result to, which is returned (default: None).
-            keepdims: whether reduced dimensions stay, with length 1 (default: False).
-            dim: PyTorch's name of `axis` (default: None).
-            keepdim: PyTorch's name of `keepdims` (default: None).
+            axis: the dimension to operate along, or several; None for all of them (default: None).
+            out: the tensor to write the result to, which is returned (default: None).
+            keepdims: whether to keep reduced dimensions with length 1 (default: False).
+            dim: alias of `axis`, as in PyTorch (default: None).
+            keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
         Returns:
             a tensor.
@@ -217,7 +217,7 @@ class OperatorMethods:
         """The indices of the elements that are not 0, one row for each."""
 
     def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-        """A window on the memory of the tensor's base, by lengths, strides and offset in elements.
+        """Return a window on the memory of the tensor's base, by lengths, strides and offset in elements.
 
         Arguments:
             size: the lengths of its dimensions.
@@ -234,13 +234,13 @@ class OperatorMethods:
         """The values in another dtype."""
 
     def average(self, axis: _Axis = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Tensor:
-        """The weighted mean.
+        """Return the weighted mean.
 
         Arguments:
-            axis: the dimensions to take it over; all of them if left out.
-            weights: of the shape of the tensor, or of the dimensions in `axis`; all equal if left out.
+            axis: the dimensions to average over; all of them if omitted.
+            weights: an array with the shape of the tensor, or of the dimensions in `axis`; equal weights if omitted.
             returned: whether to return the sums of the weights as well.
-            keepdims: whether the dimensions that are reduced stay, with length 1.
+            keepdims: whether to keep the reduced dimensions with length 1.
         """
 
     def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
@@ -395,10 +395,10 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None (default: None).
+            axis: the dimension to operate along, or several; None for all of them (default: None).
             dtype: the dtype of the result (default: None).
-            out: a tensor to write the result to, which is returned (default: None).
-            dim: PyTorch's name of `axis` (default: None).
+            out: the tensor to write the result to, which is returned (default: None).
+            dim: alias of `axis`, as in PyTorch (default: None).
 
         Returns:
             a tensor.
@@ -420,10 +420,10 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None (default: None).
+            axis: the dimension to operate along, or several; None for all of them (default: None).
             dtype: the dtype of the result (default: None).
-            out: a tensor to write the result to, which is returned (default: None).
-            dim: PyTorch's name of `axis` (default: None).
+            out: the tensor to write the result to, which is returned (default: None).
+            dim: alias of `axis`, as in PyTorch (default: None).
 
         Returns:
             a tensor.
@@ -457,7 +457,7 @@ class OperatorMethods:
         """Zero matrices with the last dimension on a diagonal."""
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-        """The diagonals of the planes of two dimensions, as the last dimension."""
+        """Return the diagonals of the planes of two dimensions, as the last dimension."""
 
     def diff(self, n: int | None = 1, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The differences of neighbours along a dimension, `n` times over."""
@@ -965,13 +965,13 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None (default: None).
-            out: a tensor to write the result to, which is returned (default: None).
-            keepdims: whether reduced dimensions stay, with length 1 (default: False).
-            initial: what it begins with (default: None).
-            where: the elements that count, as a mask (default: True).
-            dim: PyTorch's name of `axis` (default: None).
-            keepdim: PyTorch's name of `keepdims` (default: None).
+            axis: the dimension to operate along, or several; None for all of them (default: None).
+            out: the tensor to write the result to, which is returned (default: None).
+            keepdims: whether to keep reduced dimensions with length 1 (default: False).
+            initial: the starting value (default: None).
+            where: a mask of the elements to include (default: True).
+            dim: alias of `axis`, as in PyTorch (default: None).
+            keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
         Returns:
             a tensor.
@@ -996,13 +996,13 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None (default: None).
+            axis: the dimension to operate along, or several; None for all of them (default: None).
             dtype: the dtype of the result (default: None).
-            out: a tensor to write the result to, which is returned (default: None).
-            keepdims: whether reduced dimensions stay, with length 1 (default: False).
-            where: the elements that count, as a mask (default: True).
-            dim: PyTorch's name of `axis` (default: None).
-            keepdim: PyTorch's name of `keepdims` (default: None).
+            out: the tensor to write the result to, which is returned (default: None).
+            keepdims: whether to keep reduced dimensions with length 1 (default: False).
+            where: a mask of the elements to include (default: True).
+            dim: alias of `axis`, as in PyTorch (default: None).
+            keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
         Returns:
             a tensor.
@@ -1024,13 +1024,13 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None (default: None).
-            out: a tensor to write the result to, which is returned (default: None).
-            keepdims: whether reduced dimensions stay, with length 1 (default: False).
-            initial: what it begins with (default: None).
-            where: the elements that count, as a mask (default: True).
-            dim: PyTorch's name of `axis` (default: None).
-            keepdim: PyTorch's name of `keepdims` (default: None).
+            axis: the dimension to operate along, or several; None for all of them (default: None).
+            out: the tensor to write the result to, which is returned (default: None).
+            keepdims: whether to keep reduced dimensions with length 1 (default: False).
+            initial: the starting value (default: None).
+            where: a mask of the elements to include (default: True).
+            dim: alias of `axis`, as in PyTorch (default: None).
+            keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
         Returns:
             a tensor.
@@ -1091,13 +1091,13 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None (default: None).
+            axis: the dimension to operate along, or several; None for all of them (default: None).
             dtype: the dtype of the result (default: None).
-            out: a tensor to write the result to, which is returned (default: None).
-            keepdims: whether reduced dimensions stay, with length 1 (default: False).
-            where: the elements that count, as a mask (default: True).
-            dim: PyTorch's name of `axis` (default: None).
-            keepdim: PyTorch's name of `keepdims` (default: None).
+            out: the tensor to write the result to, which is returned (default: None).
+            keepdims: whether to keep reduced dimensions with length 1 (default: False).
+            where: a mask of the elements to include (default: True).
+            dim: alias of `axis`, as in PyTorch (default: None).
+            keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
         Returns:
             a tensor.
@@ -1134,14 +1134,14 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None (default: None).
+            axis: the dimension to operate along, or several; None for all of them (default: None).
             dtype: the dtype of the result (default: None).
-            out: a tensor to write the result to, which is returned (default: None).
-            keepdims: whether reduced dimensions stay, with length 1 (default: False).
-            initial: what it begins with (default: None).
-            where: the elements that count, as a mask (default: True).
-            dim: PyTorch's name of `axis` (default: None).
-            keepdim: PyTorch's name of `keepdims` (default: None).
+            out: the tensor to write the result to, which is returned (default: None).
+            keepdims: whether to keep reduced dimensions with length 1 (default: False).
+            initial: the starting value (default: None).
+            where: a mask of the elements to include (default: True).
+            dim: alias of `axis`, as in PyTorch (default: None).
+            keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
         Returns:
             a tensor.
@@ -1159,7 +1159,7 @@ class OperatorMethods:
         """The variance of the values that are numbers."""
 
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
-        """The `length` slices from `start` of dimension `dim`."""
+        """Return the `length` slices from `start` of dimension `dim`."""
 
     def ndtr(self) -> Tensor:
         """The probability that a normal variable is less than the value."""
@@ -1189,12 +1189,12 @@ class OperatorMethods:
         """For each dimension the indices of the elements that are not 0."""
 
     def norm(self, ord: Any = None, axis: _Axis = None, keepdims: bool = False) -> Tensor:
-        """The norm of a vector or of a matrix, as `numpy.linalg.norm`; its gradient is 0 where it is 0.
+        """Return the norm of a vector or matrix, as in `numpy.linalg.norm`; its gradient at 0 is 0.
 
         Arguments:
             ord: the order; by default the root of the sum of squares.
-            axis: one dimension for norms of vectors, two for norms of matrices, or None for the whole tensor.
-            keepdims: whether the dimensions that are reduced stay, with length 1.
+            axis: one dimension for vector norms, two for matrix norms, or None for the whole tensor.
+            keepdims: whether to keep the reduced dimensions with length 1.
         """
 
     def not_equal(self, other: _TensorLike) -> Tensor:
@@ -1216,7 +1216,7 @@ class OperatorMethods:
         """The values below which given percentages of the values lie."""
 
     def permute(self, *dims: Any) -> Tensor:
-        """The dimensions in the order given."""
+        """Return the dimensions in the order given."""
 
     def pinv(self, rcond: Any = None) -> Tensor:
         """The Moore-Penrose pseudo-inverses. Differentiable where the rank does not change nearby."""
@@ -1238,14 +1238,14 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None (default: None).
+            axis: the dimension to operate along, or several; None for all of them (default: None).
             dtype: the dtype of the result (default: None).
-            out: a tensor to write the result to, which is returned (default: None).
-            keepdims: whether reduced dimensions stay, with length 1 (default: False).
-            initial: what it begins with (default: None).
-            where: the elements that count, as a mask (default: True).
-            dim: PyTorch's name of `axis` (default: None).
-            keepdim: PyTorch's name of `keepdims` (default: None).
+            out: the tensor to write the result to, which is returned (default: None).
+            keepdims: whether to keep reduced dimensions with length 1 (default: False).
+            initial: the starting value (default: None).
+            where: a mask of the elements to include (default: True).
+            dim: alias of `axis`, as in PyTorch (default: None).
+            keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
         Returns:
             a tensor.
@@ -1429,7 +1429,7 @@ class OperatorMethods:
         """Return the indices at which values would have to be inserted to keep a vector sorted."""
 
     def select(self, dim: int, index: int) -> Tensor:
-        """The slice at `index` of dimension `dim`, without that dimension."""
+        """Return the slice at `index` of dimension `dim`, without that dimension."""
 
     def selu(self) -> Tensor:
         """The scaled `elu` that keeps mean 0 and variance 1; at 0 the gradient from below."""
@@ -1537,23 +1537,23 @@ class OperatorMethods:
         """The value times itself."""
 
     def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
-        """The tensor without the dimensions of length 1, or without those named."""
+        """Return the tensor without the dimensions of length 1, or without those named."""
 
     def std(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The square root of the variance; gradient 0 where it is 0.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None (default: None).
+            axis: the dimension to operate along, or several; None for all of them (default: None).
             dtype: the dtype of the result (default: None).
-            out: a tensor to write the result to, which is returned (default: None).
-            ddof: what is subtracted from the number of elements in the divisor (default: 0).
-            keepdims: whether reduced dimensions stay, with length 1 (default: False).
-            where: the elements that count, as a mask (default: True).
+            out: the tensor to write the result to, which is returned (default: None).
+            ddof: subtracted from the number of elements to get the divisor (default: 0).
+            keepdims: whether to keep reduced dimensions with length 1 (default: False).
+            where: a mask of the elements to include (default: True).
             mean: the mean, if it is known (default: None).
-            correction: another name for `ddof` (default: None).
-            dim: PyTorch's name of `axis` (default: None).
-            keepdim: PyTorch's name of `keepdims` (default: None).
+            correction: alias of `ddof` (default: None).
+            dim: alias of `axis`, as in PyTorch (default: None).
+            keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
         Returns:
             a tensor.
@@ -1578,14 +1578,14 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None (default: None).
+            axis: the dimension to operate along, or several; None for all of them (default: None).
             dtype: the dtype of the result (default: None).
-            out: a tensor to write the result to, which is returned (default: None).
-            keepdims: whether reduced dimensions stay, with length 1 (default: False).
-            initial: what it begins with (default: None).
-            where: the elements that count, as a mask (default: True).
-            dim: PyTorch's name of `axis` (default: None).
-            keepdim: PyTorch's name of `keepdims` (default: None).
+            out: the tensor to write the result to, which is returned (default: None).
+            keepdims: whether to keep reduced dimensions with length 1 (default: False).
+            initial: the starting value (default: None).
+            where: a mask of the elements to include (default: True).
+            dim: alias of `axis`, as in PyTorch (default: None).
+            keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
         Returns:
             a tensor.
@@ -1645,7 +1645,7 @@ class OperatorMethods:
         """The whole tensor repeated `reps` times along each dimension."""
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
-        """The tensor itself, which lives on the CPU.
+        """Return the tensor itself, which lives on the CPU.
 
         Raises:
             ValueError: for another device than "cpu".
@@ -1664,7 +1664,7 @@ class OperatorMethods:
         """The sum along a diagonal."""
 
     def transpose(self, *axes: Any) -> Tensor:
-        """The dimensions in another order; reversed where none is given."""
+        """Return the dimensions in another order; reversed where none is given."""
 
     def trapezoid(self, x: _TensorLike | None = None, dx: float = 1.0, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The integral of a function along a dimension, by the trapezoidal rule, from samples at `x`, or `dx` apart."""
@@ -1682,7 +1682,7 @@ class OperatorMethods:
         """The integer part; gradient 0."""
 
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
-        """The slices of dimension `dim`, each without that dimension."""
+        """Return the slices of dimension `dim`, each without that dimension."""
 
     def unfold(self, dimension: int, size: int, step: int = 1) -> Tensor:
         """Every window of `size` elements along `dimension`, `step` apart, as a new last dimension."""
@@ -1694,7 +1694,7 @@ class OperatorMethods:
         """The distinct values, ascending, where each comes first, which of them each value is, and how often each occurs. What is not a number is equal to nothing."""
 
     def unsqueeze(self, dim: int) -> Tensor:
-        """The tensor with a dimension of length 1 put in at `dim`."""
+        """Return the tensor with a dimension of length 1 put in at `dim`."""
 
     def unwrap(self, discont: float | None = None, axis: int = -1, *, period: float = 6.283185307179586) -> Tensor:
         """The values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
@@ -1704,16 +1704,16 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None (default: None).
+            axis: the dimension to operate along, or several; None for all of them (default: None).
             dtype: the dtype of the result (default: None).
-            out: a tensor to write the result to, which is returned (default: None).
-            ddof: what is subtracted from the number of elements in the divisor (default: 0).
-            keepdims: whether reduced dimensions stay, with length 1 (default: False).
-            where: the elements that count, as a mask (default: True).
+            out: the tensor to write the result to, which is returned (default: None).
+            ddof: subtracted from the number of elements to get the divisor (default: 0).
+            keepdims: whether to keep reduced dimensions with length 1 (default: False).
+            where: a mask of the elements to include (default: True).
             mean: the mean, if it is known (default: None).
-            correction: another name for `ddof` (default: None).
-            dim: PyTorch's name of `axis` (default: None).
-            keepdim: PyTorch's name of `keepdims` (default: None).
+            correction: alias of `ddof` (default: None).
+            dim: alias of `axis`, as in PyTorch (default: None).
+            keepdim: alias of `keepdims`, as in PyTorch (default: None).
 
         Returns:
             a tensor.
@@ -1740,13 +1740,13 @@ class OperatorMethods:
         """A view: in another shape, or of the same memory with another dtype of real or complex numbers."""
 
     def view_as(self, other: Tensor) -> Tensor:
-        """A view in the shape of `other`."""
+        """Return a view in the shape of `other`."""
 
     def view_as_complex(self) -> Tensor:
-        """A real tensor whose last dimension has length 2 as a complex one without that dimension."""
+        """Return a real tensor whose last dimension has length 2 as a complex one without that dimension."""
 
     def view_as_real(self) -> Tensor:
-        """A complex tensor as a real one with a last dimension of length 2: real and imaginary part."""
+        """Return a complex tensor as a real one with a last dimension of length 2: real and imaginary part."""
 
     def where(self, condition: Any, other: Any) -> Tensor:
         """The tensor where the condition is true, and `other` elsewhere."""
@@ -1823,7 +1823,7 @@ class OperatorMethods:
 
     @property
     def imag(self) -> Tensor:
-        """The imaginary parts: a view of a complex tensor (of a scalar, a scalar), and zeros for a real one."""
+        """Return the imaginary parts: a view of a complex tensor (of a scalar, a scalar), and zeros for a real one."""
 
     @imag.setter
     def imag(self, value: _TensorLike) -> None: ...
@@ -1842,7 +1842,7 @@ class OperatorMethods:
 
     @property
     def real(self) -> Tensor:
-        """The real parts: a view of a complex tensor (of a scalar, a scalar), and a real tensor itself."""
+        """Return the real parts: a view of a complex tensor (of a scalar, a scalar), and a real tensor itself."""
 
     @real.setter
     def real(self, value: _TensorLike) -> None: ...

@@ -232,13 +232,15 @@ def no_grad(function: F) -> F: ...
 @overload
 def no_grad(function: None = None) -> ModeSwitch: ...
 def no_grad(function: Any = None) -> Any:
-    """Record no history: `with no_grad():`, `@no_grad()` or `@no_grad`.
+    """Do not record history inside the block.
+
+    Use it as `with no_grad():`, `@no_grad()` or `@no_grad`.
 
     Arguments:
-        function: where used as a bare decorator, the function in which no history is recorded.
+        function: if used as a bare decorator, the function to decorate.
 
     Returns:
-        A context manager that is a decorator too; or the decorated function.
+        A context manager that is also a decorator; or the decorated function.
 
     Example:
         >>> import viewgrad as vg
@@ -256,15 +258,15 @@ def enable_grad(function: F) -> F: ...
 @overload
 def enable_grad(function: None = None) -> ModeSwitch: ...
 def enable_grad(function: Any = None) -> Any:
-    """Record history, also inside `no_grad`: `with enable_grad():`, `@enable_grad()` or `@enable_grad`.
+    """Record history inside the block, even within `no_grad`.
 
-    It has no effect inside `inference_mode`.
+    Use it as `with enable_grad():`, `@enable_grad()` or `@enable_grad`. It has no effect inside `inference_mode`.
 
     Arguments:
-        function: where used as a bare decorator, the function in which history is recorded.
+        function: if used as a bare decorator, the function to decorate.
 
     Returns:
-        A context manager that is a decorator too; or the decorated function.
+        A context manager that is also a decorator; or the decorated function.
 
     Example:
         >>> import viewgrad as vg
@@ -278,10 +280,10 @@ def enable_grad(function: Any = None) -> Any:
 
 
 class set_grad_enabled(SwitchAtOnce):
-    """Set grad mode at once, and restore it where used as a context manager.
+    """Enable or disable grad mode; as a context manager, restore the previous setting on exit.
 
     Arguments:
-        enabled: whether operators record history from here on.
+        enabled: whether operators record history.
 
     Example:
         >>> import viewgrad as vg
@@ -301,16 +303,16 @@ def inference_mode(enabled: F) -> F: ...
 @overload
 def inference_mode(enabled: bool = True) -> ModeSwitch: ...
 def inference_mode(enabled: Any = True) -> Any:
-    """Record nothing, and make tensors that autograd can never record.
+    """Record nothing inside the block, and create tensors that can never be recorded.
 
-    What is made inside may be written to inside only, and cannot be saved for backward; a `clone()` taken outside can.
-    Tensors from outside may be written to as usual, but views of them taken inside are not written to in grad mode.
+    Tensors created inside can be written to only inside, and cannot be saved for backward; a `clone()` made outside
+    can. Other tensors may be written to as usual, but views of them taken inside cannot be written to in grad mode.
 
     Arguments:
-        enabled: False leaves an enclosing inference mode for the block; as a bare decorator, the function.
+        enabled: False suspends an enclosing inference mode; if used as a bare decorator, the function to decorate.
 
     Returns:
-        A context manager that is a decorator too; or the decorated function.
+        A context manager that is also a decorator; or the decorated function.
 
     Example:
         >>> import viewgrad as vg

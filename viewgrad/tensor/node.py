@@ -70,12 +70,12 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """For each input: the node that its gradient goes to, and which of that node's outputs it was."""
+        """For each input, the node that receives its gradient, and the number of that node's output."""
         return tuple((None, 0) if edge is None else (node_of(edge), input_nr_of(edge)) for edge in self.edges)
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        """A dictionary for the user's own notes on this node."""
+        """A dictionary for user annotations on this node."""
         try:
             return self._metadata
         except AttributeError:
@@ -84,15 +84,15 @@ class Node:
             return self._metadata
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> Any:
-        """The gradients of the inputs whose entry in `edges` is not None, from arrays."""
+        """Compute the gradients of the inputs whose entry in `edges` is not None, with arrays."""
         raise NotImplementedError(f"{self.name()} defines no apply")
 
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> Any:
-        """`apply` from tensors, recorded so that it can be differentiated again."""
+        """Compute `apply` with tensors, recorded so that it can be differentiated again."""
         raise NotImplementedError(f"{self.name()} defines no apply_recorded")
 
     def consume(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> Any:
-        """`apply`, after which the saved values are released."""
+        """Compute `apply` and release the saved values."""
         result = self.apply(grad, edges)
         self.release()
         return result
@@ -111,11 +111,11 @@ class Node:
         return f"<{self.name()}>"
 
     def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(grad_inputs, grad_outputs)` after this node has run; what it returns replaces `grad_inputs`."""
+        """Call `hook(grad_inputs, grad_outputs)` after this node has run; its result replaces `grad_inputs`."""
         return add_hook(hooks_of(self).after, hook)
 
     def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(grad_outputs)` before this node runs; what it returns replaces `grad_outputs`."""
+        """Call `hook(grad_outputs)` before this node runs; its result replaces `grad_outputs`."""
         return add_hook(hooks_of(self).before, hook)
 
 
@@ -127,7 +127,7 @@ TWO_EDGES: Final = property(attrgetter("edge0", "edge1"))
 @final
 @attrs.define(eq=False)
 class Edge:
-    """A way into a node with several outputs: `(node, input_nr)`."""
+    """An edge to a node with several outputs: `(node, input_nr)`."""
 
     node: Node
     input_nr: int
@@ -175,7 +175,7 @@ class RemovableHandle:
     _key: int
 
     def remove(self) -> None:
-        """Take the hook away; doing so twice is harmless."""
+        """Remove the hook. Calling this twice is harmless."""
         self._hooks.pop(self._key, None)
 
     def __enter__(self) -> RemovableHandle:
@@ -186,9 +186,9 @@ class RemovableHandle:
 
 
 class AccumulateGrad(Node):
-    """The end of the graph at a leaf: adds what arrives to the leaf's `grad`.
+    """The node of a leaf at the end of the graph, which adds gradients to the leaf's `grad`.
 
-    The leaf owns this node, and the node knows the leaf only weakly, so that neither keeps the other alive by a cycle.
+    The leaf owns this node, and the node holds only a weak reference to the leaf, so there is no reference cycle.
     """
 
     __slots__ = ("_variable", "dtype", "shape")
@@ -204,7 +204,7 @@ class AccumulateGrad(Node):
 
     @property
     def variable(self) -> Tensor | None:
-        """The leaf, or None if nothing holds it any longer."""
+        """The leaf, or None if it no longer exists."""
         return self._variable()
 
 

@@ -72,17 +72,17 @@ FUNCTIONS: Final = AdapterTable()
 
 
 class Tensor(OperatorMethods, metaclass=TensorType):
-    """An array that can be differentiated through, and written to in place through views.
+    """An array that records operations for differentiation, and supports in-place writes through views.
 
     Arguments:
-        data: anything that `numpy.array` takes, or a tensor without history; it is copied.
-        dtype: a bool, integer, float or complex NumPy dtype; inferred from `data` if left out.
-        requires_grad: whether gradients with respect to this tensor are wanted.
+        data: anything that `numpy.array` accepts, or a tensor without history; it is copied.
+        dtype: a bool, integer, float or complex NumPy dtype; inferred from `data` if omitted.
+        requires_grad: whether to compute gradients with respect to the tensor.
 
     Raises:
-        TypeError: for data that is not numeric, and for arrays that mean more than their elements, as masked ones do.
-        AutogradError: for a tensor that requires grad, or has a tangent.
-        DifferentiabilityError: for `requires_grad` with an integer or bool dtype.
+        TypeError: if the data is not numeric, or an array subclass such as a masked array.
+        AutogradError: if the data is a tensor that requires grad or has a tangent.
+        DifferentiabilityError: if `requires_grad` is set and the dtype is integer or bool.
 
     Example:
         >>> import viewgrad as vg
@@ -158,17 +158,17 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     @property
     def itemsize(self) -> int:
-        """The bytes of one element."""
+        """The number of bytes of one element."""
         return self._array.itemsize
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all elements."""
+        """The number of bytes of all elements."""
         return self._array.nbytes
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The steps between neighbours in memory, in bytes, as NumPy counts them."""
+        """The distances between neighbours in memory, in bytes, as in NumPy."""
         return self._array.strides
 
     @overload
@@ -176,12 +176,12 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     @overload
     def stride(self, dim: None = None) -> tuple[int, ...]: ...
     def stride(self, dim: int | None = None) -> int | tuple[int, ...]:
-        """The steps between neighbours in memory, in elements; of one dimension or of all."""
+        """Return the distances between neighbours in memory, in elements, for one dimension or all."""
         strides = tuple(stride // self._array.itemsize for stride in self._array.strides)
         return strides if dim is None else strides[dim]
 
     def is_contiguous(self) -> bool:
-        """Return whether the elements lie in memory in row order without gaps."""
+        """Return whether the elements are contiguous in memory, in row-major order."""
         return bool(self._array.flags.c_contiguous)
 
     def is_complex(self) -> bool:
@@ -196,7 +196,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to this tensor: it is a leaf that requires grad, or was computed from one."""
+        """True if gradients flow to this tensor: it is a leaf that requires grad, or was computed from one."""
         return current_edge(self) is not None
 
     @requires_grad.setter
@@ -205,26 +205,30 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the tensor is a leaf: no recorded operation made it."""
+        """True if no recorded operation created the tensor."""
         edge = current_edge(self)
         return edge is None or type(edge) is AccumulateGrad
 
     @property
     def grad_fn(self) -> Node | None:
-        """The node that made this tensor, or None for a leaf; that of a view is rebuilt after writes to its base."""
+        """The node that created the tensor, or None for a leaf.
+
+        For a view, it is rebuilt after writes to its base.
+        """
         edge = current_edge(self)
         return None if edge is None or type(edge) is AccumulateGrad else node_of(edge)
 
     @property
     def output_nr(self) -> int:
-        """The number of the output of `grad_fn` that this tensor is."""
+        """The number of the tensor among the outputs of `grad_fn`."""
         return input_nr_of(current_edge(self))
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient that backward passes have accumulated here, or None.
+        """The gradient accumulated by backward passes, or None.
 
-        Warns where none ever will: of a tensor that was computed, and for which `retain_grad()` was not called.
+        Reading it warns if no backward pass will fill it in: the tensor was computed, and `retain_grad()` was not
+        called.
         """
         if current_mode() & TRACE:
             leave(self, "the gradient", None)
@@ -252,9 +256,9 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         self._grad = value
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Say whether gradients with respect to this leaf are wanted; returns the tensor itself.
+        """Set whether to compute gradients with respect to this leaf; return the tensor itself.
 
-        A scalar becomes an array without dimensions by it: a leaf can be updated in place.
+        A scalar becomes a 0-d array, so that the leaf can be updated in place.
         """
         given: Any = requires_grad
         if not isinstance(given, bool | np.bool_):
@@ -304,7 +308,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return self._storage is not None and self._storage.inference
 
     def detach(self) -> Tensor:
-        """A tensor on this memory without the history: writes to either are seen, and counted, by both."""
+        """Return a tensor without history that shares this memory; a write to either is visible in both."""
         if is_scalar(self):
             return self._without_history()
         alone = self._storage is None
@@ -321,13 +325,13 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return out
 
     def detach_(self) -> Tensor:
-        """Make this tensor a leaf without history, in place.
+        """Remove the history of this tensor in place, which makes it a leaf.
 
-        Views of it that were taken before keep the history that they have. Where elements are written to from then on,
-        all views have the history of what is written.
+        Existing views keep their history. Elements that are written afterwards have the history of the write, in all
+        views.
 
         Raises:
-            AutogradError: for a view, whose history is its base's.
+            AutogradError: for a view, whose history is that of its base.
             ForwardModeError: for a tensor with a tangent, which may have views.
         """
         if self._view is not None:
@@ -359,7 +363,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     @property
     def data(self) -> Tensor:
-        """The values, without the history: the result of `detach()`. Assigning to it writes values in place."""
+        """The values without history, as returned by `detach()`. Assigning to it writes the values in place."""
         return self.detach()
 
     @data.setter
@@ -376,10 +380,10 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     # -- to and from NumPy ---------------------------------------------------------------------------------------------
 
     def numpy(self) -> Array:
-        """A read-only window on the memory, without copying; of a scalar, an array without dimensions.
+        """Return a read-only array that shares the memory; for a scalar, a 0-d array.
 
         Raises:
-            AutogradError: if the tensor requires grad, or has a tangent, since the array would carry neither.
+            AutogradError: if the tensor requires grad or has a tangent, which the array would lose.
         """
         if self.requires_grad:
             raise AutogradError("numpy() on a tensor that requires grad would lose its history; use detach().numpy()")
@@ -417,7 +421,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return objects
 
     def item(self, *args: Any) -> Any:
-        """The only element (or the one at the given index) as a Python number; warns where a history is lost."""
+        """Return the only element, or the one at the given index, as a Python number; warn if its history is lost."""
         value = self._array.item(*args)
         if is_differentiated(self):
             return self._element(args)
@@ -425,7 +429,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return value
 
     def tolist(self) -> Any:
-        """The elements as nested Python lists; warns where a history is lost."""
+        """Return the elements as nested Python lists; warn if their history is lost."""
         if is_differentiated(self):
             return [row.tolist() for row in self] if self._array.ndim else self._element(())
         leave(self, "tolist()", self._array)
@@ -638,13 +642,13 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
 
 def current_edge(tensor: Tensor) -> OptionalEdge:
-    """The edge to the step that made the tensor's present value; None if it needs no gradient."""
+    """Return the edge to the step that made the tensor's present value; None if it needs no gradient."""
     view = tensor._view
     return tensor._edge if view is None else view.edge_of(tensor)
 
 
 def held_grad(tensor: Tensor) -> Tensor | None:
-    """The `grad` of a tensor, which a backward pass is about to add to."""
+    """Return the `grad` of a tensor, which a backward pass is about to add to."""
     return getattr(tensor, "_grad", None)
 
 
@@ -664,7 +668,7 @@ def is_scalar(tensor: Tensor) -> bool:
 
 
 def as_scalar(tensor: Tensor) -> Tensor:
-    """A tensor without dimensions that nothing else holds, as the scalar that it is to be from now on."""
+    """Return a tensor without dimensions that nothing else holds, as the scalar that it is to be from now on."""
     array = tensor._array
     tensor._array = array[()]
     tensor._storage = None
@@ -680,7 +684,7 @@ def as_buffered(tensor: Tensor) -> Tensor:
 
 
 def from_array(array: Array, edge: OptionalEdge = None) -> Tensor:
-    """A tensor over `array` itself, which nothing else may hold; a scalar where it is one of NumPy's numbers."""
+    """Return a tensor over `array` itself, which nothing else may hold; a scalar where it is one of NumPy's numbers."""
     out: Tensor = new(Tensor)
     out._array = array
     out._edge = edge
@@ -714,7 +718,7 @@ def from_new_array(array: Array) -> Tensor:
 
 
 def tensor_like(saved: SavedTensor | np.float64, edge: OptionalEdge) -> Tensor:
-    """A tensor over what a node has saved, with the history that it had, for the recorded backward pass."""
+    """Return a tensor over what a node has saved, with the history that it had, for the recorded backward pass."""
     if isinstance(saved, np.float64):
         return from_array(saved, edge)  # type: ignore[arg-type]
     array = saved.array
@@ -739,12 +743,12 @@ def method(function: C) -> C:
 
 
 def edge_to(node: Node, input_nr: int) -> Node | Edge:
-    """The edge by which output `input_nr` of `node` is reached."""
+    """Return the edge by which output `input_nr` of `node` is reached."""
     return node if node.outputs == 1 else Edge(node, input_nr)
 
 
 def plain_array(array: Array) -> Array:
-    """An array as one that is nothing but its elements.
+    """Return an array as one that is nothing but its elements.
 
     Raises:
         UnsupportedTypeError: for one of a class that gives them another meaning: a mask, a unit, another product.

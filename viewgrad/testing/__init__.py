@@ -1,4 +1,4 @@
-"""Property-based testing of programs and of operators (needs the extra `testing`)."""
+"""Property-based testing of programs and operators (requires the extra `testing`)."""
 
 from . import program_ops
 from .backends import Comparison, compare_backends

@@ -56,12 +56,12 @@ def check_program(program: Program, *, order: int = 2, numeric: bool = True) -> 
     """Run a program and compare it with the oracles.
 
     Arguments:
-        program: what to run.
-        order: 1 for gradients, 2 for gradients of gradients too, 3 for those of these.
-        numeric: whether to compare with finite differences, besides the other oracles, up to the second order.
+        program: the program to run.
+        order: 1 for gradients, 2 for second derivatives too, 3 for third derivatives too.
+        numeric: whether to compare with finite differences as well, up to the second order.
 
     Raises:
-        Mismatch: where anything differs; the message shows the program.
+        Mismatch: if anything differs; the message shows the program.
     """
     double = program.in_double_precision
     try:

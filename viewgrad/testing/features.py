@@ -23,15 +23,15 @@ Array = np.ndarray[Any, Any]
 
 
 def check_feature(program: Program, feature: str, *, order: int = 2) -> None:
-    """Run a program plainly and with a feature on, and compare.
+    """Run a program with and without a feature enabled, and compare the results.
 
     Arguments:
-        program: what to run.
+        program: the program to run.
         feature: a key of `FEATURES`.
-        order: 1 for gradients, 2 for gradients of gradients too.
+        order: 1 for gradients, 2 for second derivatives too.
 
     Raises:
-        Mismatch: where anything differs; a note has the program.
+        Mismatch: if anything differs; a note shows the program.
     """
     program = program.in_double_precision
     try:

@@ -27,24 +27,24 @@ Array = np.ndarray[Any, Any]
 
 @attrs.frozen
 class ProgramFunction:
-    """A function of arrays and of tensors.
+    """A function that drawn programs can call.
 
     Arguments:
-        name: what it is called in a program.
-        numpy: what it is for arrays.
-        operator: what it is for tensors.
-        arity: how many operands it takes.
-        symbol: its infix or prefix operator, if it has one.
-        ufunc: the name of the ufunc that means it, if there is one.
-        domain: the interval in which it is drawn.
-        complex: whether it takes complex operands.
-        inplace: whether there is an in-place form.
+        name: its name in a program.
+        numpy: its implementation on arrays.
+        operator: its implementation on tensors.
+        arity: the number of operands.
+        symbol: its infix or prefix operator, if any.
+        ufunc: the name of the equivalent ufunc, if any.
+        domain: the interval from which operands are drawn.
+        complex: whether it accepts complex operands.
+        inplace: whether it has an in-place form.
         elementwise: whether it works element by element, with broadcasting.
-        listed: whether its operands are given as one list.
-        outputs: how many results it has.
-        module: where a program finds it; "" for one of the user's own.
-        inplace_operator: its in-place form, of one of the user's own.
-        constants: the places of the operands that no gradient flows to.
+        listed: whether its operands are passed as one list.
+        outputs: the number of results.
+        module: the module that a program imports it from; "" for user-defined functions.
+        inplace_operator: the in-place form of a user-defined function.
+        constants: the positions of operands without gradient.
     """
 
     name: str
@@ -108,10 +108,10 @@ SYMBOLS: Final = {"mul": "*", "add": "+", "sub": "-", "div": "/", "neg": "-", "p
 
 
 def function_of(operator: Operator) -> ProgramFunction | None:
-    """An elementwise operator of one or two tensors as a function that programs can use; None for other operators.
+    """Return an elementwise operator of one or two tensors as a function for programs; None for other operators.
 
     Arguments:
-        operator: one of viewgrad's, or made by `define_op`.
+        operator: an operator of viewgrad, or one made by `define_op`.
 
     Example:
         >>> import numpy as np, viewgrad as vg

@@ -27,15 +27,15 @@ class MachineWithLeaves(s.Machine, Protocol):
 
 @attrs.frozen(repr=False)
 class Program:
-    """A program that mutates tensors through views, and can be run in several ways.
+    """A program that modifies tensors through views, and can be run in several ways.
 
-    Printed, it is Python that can be pasted and run.
+    Printing it shows Python code that can be pasted and run.
 
     Arguments:
-        leaves: what it starts with.
-        steps: what it does, in order.
+        leaves: the leaves it starts with.
+        steps: the steps it performs, in order.
         loss: the name of its result, a real number.
-        inputs: names of other tensors of the program with respect to which it is differentiated as well.
+        inputs: names of other tensors to differentiate with respect to.
     """
 
     leaves: tuple[s.Leaf, ...]
@@ -45,17 +45,17 @@ class Program:
 
     @property
     def differentiable_leaves(self) -> tuple[s.Leaf, ...]:
-        """The leaves with respect to which it is differentiated."""
+        """The leaves to differentiate with respect to."""
         return tuple(leaf for leaf in self.leaves if leaf.requires_grad)
 
     @property
     def in_double_precision(self) -> Program:
-        """This program with leaves of double precision only."""
+        """Return this program with all leaves in double precision."""
         return attrs.evolve(self, leaves=tuple(attrs.evolve(leaf, single=False) for leaf in self.leaves))
 
     @property
     def functions(self) -> tuple[ProgramFunction, ...]:
-        """The functions that it calls, each once."""
+        """The functions it calls, without repetition."""
         found = {step.function: None for step in s.flat_steps(self.steps) if hasattr(step, "function")}
         return tuple(found)
 
@@ -67,7 +67,7 @@ class Program:
             step.run(machine)
 
     def execute(self) -> dict[str, Any]:
-        """Run it as it is printed, on viewgrad's tensors; returns all that it has bound, by name."""
+        """Run it on viewgrad tensors, as printed; return all variables by name."""
         names = self._environment()
         exec(_compiled(self.body()), names)
         del names["__builtins__"]
@@ -76,11 +76,11 @@ class Program:
     def execute_stepwise(
         self, leaves: Mapping[str, Any], after_step: Callable[[Any, dict[str, Any]], None] = lambda step, names: None
     ) -> dict[str, Any]:
-        """Run it on leaves that are given, step by step.
+        """Run it step by step on the given leaves.
 
         Arguments:
-            leaves: by name, what takes the place of each leaf.
-            after_step: is called with each step that has been taken, and with all names bound so far.
+            leaves: by name, the replacement for each leaf.
+            after_step: a function that is called after each step with the step and all variables so far.
         """
         names = self._environment() | dict(leaves)
         for step in self.steps:
@@ -104,11 +104,11 @@ class Program:
         return names
 
     def body(self) -> str:
-        """Its lines, without the imports and the gradient."""
+        """Return its lines, without the imports and the gradient."""
         return "\n".join([*(leaf.source() for leaf in self.leaves), *(step.source() for step in self.steps)]) + "\n"
 
     def source(self) -> str:
-        """The whole of it as Python."""
+        """Return the whole program as Python code."""
         wanted = [*(leaf.name for leaf in self.differentiable_leaves), *self.inputs]
         return (
             "import numpy as np\nimport viewgrad as vg\n\n"

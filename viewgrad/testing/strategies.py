@@ -37,14 +37,14 @@ def tensors(
     elements: st.SearchStrategy[Any] | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Tensors, which lie in memory in one of several ways.
+    """Draw tensors in various memory layouts.
 
     Arguments:
-        shape: their shape, or a strategy of shapes; of up to three short dimensions if left out.
-        dtype: their dtype.
+        shape: the shape, or a strategy of shapes; up to three short dimensions if omitted.
+        dtype: the dtype.
         layouts: some of "C", "F", "reversed", "with gaps", "with an offset".
-        elements: a strategy of their elements; numbers between -2 and 2, or what fits the dtype, if left out.
-        requires_grad: whether they are leaves that require grad.
+        elements: a strategy for the elements; if omitted, numbers between -2 and 2, or values that fit the dtype.
+        requires_grad: whether the tensors are leaves that require grad.
 
     Example:
         >>> import viewgrad as vg
@@ -86,11 +86,11 @@ def _laid_out(array: Array, layout: str) -> Array:
 
 @st.composite
 def views_of(draw: Draw, tensor: Tensor, *, most: int = 2) -> Tensor:
-    """Views of a tensor: slices, transposed and reshaped windows, and views of those.
+    """Draw views of a tensor: slices, transposed and reshaped views, and views of those.
 
     Arguments:
         tensor: the tensor.
-        most: how many views are taken of each other.
+        most: the maximum number of nested views.
 
     Example:
         >>> import viewgrad as vg
@@ -110,7 +110,7 @@ def views_of(draw: Draw, tensor: Tensor, *, most: int = 2) -> Tensor:
 
 
 def basic_indices(shape: tuple[int, ...]) -> st.SearchStrategy[Any]:
-    """Indices made of integers, slices, None and `...`, for a tensor of that shape.
+    """Draw indices made of integers, slices, None and `...`, for a tensor of the given shape.
 
     Example:
         >>> from hypothesis import given
@@ -124,7 +124,7 @@ def basic_indices(shape: tuple[int, ...]) -> st.SearchStrategy[Any]:
 
 
 def array_indices(shape: tuple[int, ...]) -> st.SearchStrategy[Any]:
-    """Indices with an array of integers or bools in them, for a tensor of that shape, which has elements.
+    """Draw indices that contain an array of integers or bools, for a tensor of the given nonempty shape.
 
     Example:
         >>> from hypothesis import given
@@ -149,16 +149,16 @@ def programs(
     complex: bool = True,
     functions: Sequence[ProgramFunction | Operator | Callable[..., Any]] = (),
 ) -> Program:
-    """Programs that take views of tensors and write to them, in any order, and end in a real number.
+    """Draw programs that take views of tensors and write to them in any order, and compute a real number.
 
-    They are differentiable at their leaves, and smooth and tame there, so that finite differences can be trusted.
+    They are differentiable and smooth at their leaves, so that finite differences are accurate.
 
     Arguments:
-        max_steps: how many steps they have at most, before those that combine tensors to the final number.
+        max_steps: the maximum number of steps, without those that combine tensors into the result.
         complex: whether complex tensors occur.
-        functions: functions of the user's own: operators, classes of `Function`, functions of tensors (with options: a
-            `functools.partial`). Each program calls at least one of them, and its result depends on it. They are
-            called with numbers between 0.2 and 1.5; a `ProgramFunction` says where else a function is tame.
+        functions: your own functions: operators, `Function` classes, or functions of tensors (use `functools.partial`
+            for options). Each program calls at least one of them, and its result depends on it. Operands are between
+            0.2 and 1.5; pass a `ProgramFunction` to specify another domain.
 
     Example:
         >>> from hypothesis import given

@@ -362,7 +362,7 @@ class Block:
     def append(
         self, kind: str, inputs: Iterable[Value | None], attributes: Any, types: Iterable[Type], location: int = -1
     ) -> Node:
-        """A new node at the end."""
+        """Return a new node at the end."""
         return Node(kind, inputs, attributes, types, location).insert_before(self.returns)
 
     def clear(self) -> None:
@@ -458,13 +458,13 @@ class Graph:
         yield from nodes_of(self.block)
 
     def where(self, node: Node) -> str:
-        """The source line of a node, as `file:line`."""
+        """Return the source line of a node, as `file:line`."""
         if not 0 <= node.location < len(self.locations):
             return "an unknown line"
         return "{}:{}".format(*self.locations[node.location])
 
     def clone(self) -> Graph:
-        """A copy of the graph."""
+        """Return a copy of the graph."""
         copied = Graph(list(self.locations))
         values: dict[Value, Value | None] = {}
         for value in self.inputs:

@@ -22,14 +22,14 @@ def run(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
 
     Arguments:
         graph: the graph.
-        inputs: an array for each input; None for a gradient that is undefined. They are not written to.
+        inputs: an array for each input; None for an undefined gradient. They are not written to.
 
     Returns:
         The outputs: arrays, which may share memory with inputs and with each other; None for undefined gradients.
 
     Raises:
-        GuardError: if a value that steered the program is another than when it was traced.
-        GraphError: for inputs of other shapes or dtypes.
+        GuardError: if a value that control flow depends on differs from its value during tracing.
+        GraphError: if inputs have other shapes or dtypes.
 
     Example:
         >>> import numpy as np, viewgrad as vg

@@ -22,13 +22,13 @@ __all__ = ["parse", "text_of"]
 
 
 def text_of(graph: Graph, *, locations: bool = True, objects: list[Any] | None = None) -> str:
-    """The text of a graph.
+    """Return the text of a graph.
 
     Arguments:
         graph: the graph.
-        locations: whether to say of each node which line it comes from.
-        objects: gets what cannot be written as text: functions, generators and the like, which stand there as
-            `object(number)`.
+        locations: whether to print the source line of each node.
+        objects: a list that receives objects without a text form, such as functions and generators, which are printed
+            as `object(number)`.
     """
     return "\n".join(Printer(graph, locations, [] if objects is None else objects).lines())
 
@@ -162,17 +162,17 @@ NODE: Final = re.compile(
 
 
 def parse(text: str, objects: list[Any] | None = None) -> Graph:
-    """The graph of a text.
+    """Parse the text of a graph.
 
     Arguments:
-        text: as `Graph.text` gives it.
-        objects: what stands there as `object(number)`.
+        text: the text, as returned by `Graph.text`.
+        objects: the objects referred to as `object(number)`.
 
     Returns:
-        The graph; it has no signature.
+        The graph, without a signature.
 
     Raises:
-        GraphError: if the text is not that of a graph; the message has the line.
+        GraphError: if the text is not a valid graph, with the line.
 
     Example:
         >>> import viewgrad as vg

@@ -36,11 +36,11 @@ __all__ = ["Record", "record", "trace"]
 
 @attrs.frozen(eq=False)
 class Record:
-    """A run that was recorded.
+    """A recorded run of a function.
 
     Arguments:
-        graph: what was done.
-        result: what the function has returned, with its history, as usual.
+        graph: the graph of the run.
+        result: the result of the function, with its history.
     """
 
     graph: Graph
@@ -50,32 +50,32 @@ class Record:
 def trace(
     f: Callable[..., Any], *example_inputs: Any, escapes: str = "error", numbers: str = "fixed", **keywords: Any
 ) -> Graph:
-    """The graph of a function, from one run of it.
+    """Return the graph of a function, recorded in one run.
 
-    The function runs as usual: what it writes to is written to. The graph is valid for arguments of
-    the same shapes and dtypes, of which the same require grad and share memory. Python's control flow is unrolled; the
-    values that steered it are guards, which each run of the graph checks. Tensors that the function finds elsewhere are
-    inputs, after those for its arguments. NumPy arrays and numbers found elsewhere are constants, as they were. What
-    the function does besides, such as to print or to append to a list that it finds, is done in this run alone.
+    The function runs normally, including its writes and side effects. The graph is valid for arguments of the same
+    shapes and dtypes, with the same `requires_grad` and memory sharing. Control flow is unrolled; the values it depends
+    on become guards, which each run of the graph checks. Captured tensors are inputs, after those for the arguments.
+    Captured NumPy arrays and numbers are constants. Side effects, such as printing or appending to a captured list,
+    happen in this run only.
 
     Arguments:
-        f: any function of tensors, in trees of any nesting.
-        example_inputs: its arguments. NumPy arrays among them are given to it as tensors over their memory.
-        escapes: what becomes of a value that leaves the library, by `item()`, `float()` or `numpy()`: "error", or
-            "guard", which checks in each run that it is the same.
-        numbers: what floats and complex numbers among the arguments are: "fixed" for a part of the program, whose
-            function takes no others, or "inputs", to which gradients flow. The function is given scalars for them, as
-            of `np.float64`. Integers, bools and strings are always a part of it.
+        f: any function of tensors, which may be nested in trees.
+        example_inputs: its arguments. NumPy arrays are passed to it as tensors that share their memory.
+        escapes: what to do if a value leaves the library through `item()`, `float()` or `numpy()`: "error", or "guard"
+            to check in each run that it is unchanged.
+        numbers: how to treat floats and complex numbers among the arguments: "fixed" makes them constants of the graph;
+            "inputs" makes them inputs with gradients, and the function receives scalars of type `np.float64` or
+            similar. Integers, bools and strings are always constants.
         keywords: further arguments.
 
     Returns:
-        The graph. Its inputs are the tensors among the arguments, in the order of `func.tree`, then those found
-        elsewhere. Its outputs are the tensors among the results, then the values of the inputs that were written to.
+        The graph. Its inputs are the tensors among the arguments, in the order of `func.tree`, then captured tensors.
+        Its outputs are the tensors among the results, then the values of the inputs that were written to.
 
     Raises:
-        ConcretizationError: for a value that leaves the library, with the file and line.
-        TraceError: for what no graph can hold. With `numbers="inputs"` that is also a number that meets a narrower
-            dtype, such as float32: it would take that dtype, and an input has its own.
+        ConcretizationError: if a value leaves the library, with the file and line.
+        TraceError: if a graph cannot represent the program. With `numbers="inputs"`, also if a number is combined with
+            a narrower dtype, such as float32: it would take that dtype, but an input has its own.
 
     Example:
         >>> import viewgrad as vg
@@ -105,14 +105,14 @@ def record(
     numbers: str = "fixed",
     limit: int | None = None,
 ) -> Record:
-    """Run a function as usual, and record what it does; see `trace`.
+    """Run a function normally, and record its graph; see `trace`.
 
     Arguments:
         f: the function.
         args, keywords: its arguments.
         escapes: "error" or "guard".
         numbers: "fixed" or "inputs".
-        limit: how many nodes there may be.
+        limit: the maximum number of nodes.
     """
     leaves, structure = flatten((tuple(args), dict(keywords or {})))
     tracer = Tracer(escapes, limit=limit)

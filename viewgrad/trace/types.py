@@ -167,7 +167,7 @@ class Window(NamedTuple):
 
 
 def row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides, in elements, of an array of `shape` in row order; 0 in dimensions of length 1."""
+    """Return the strides, in elements, of an array of `shape` in row order; 0 in dimensions of length 1."""
     if 0 in shape:
         return (0,) * len(shape)
     strides = []
@@ -179,5 +179,5 @@ def row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def whole(shape: tuple[int, ...]) -> Window:
-    """The window that is all of a base of `shape`."""
+    """Return the window that is all of a base of `shape`."""
     return Window(shape, row_strides(shape), 0)

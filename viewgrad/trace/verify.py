@@ -11,16 +11,16 @@ __all__ = ["verify"]
 
 
 def verify(graph: Graph) -> None:
-    """Check that a graph is one.
+    """Check that a graph is well-formed.
 
-    Every value is given before it is taken, lists are linked, and users are known. Each node takes and gives what nodes
-    of its kind do: so many values, of such shapes and dtypes, with options that fit.
+    Values are defined before they are used, lists are linked, and users are registered. Each node has inputs, outputs
+    and attributes that are valid for its kind, with matching shapes and dtypes.
 
     Arguments:
         graph: the graph.
 
     Raises:
-        GraphError: if it is not well formed; the message names the node and the violation.
+        GraphError: if it is not; the message names the node and the problem.
     """
     uses: dict[Value, int] = {}
     known = set(graph.inputs)

@@ -204,7 +204,7 @@ def _creation(mode: int) -> CreationMeta:
 
 
 class view_replay(ModeSwitch):
-    """Take views again by replaying their view functions, even where their geometry would do.
+    """Rebuild the history of views by replaying their view functions, even if their geometry would suffice.
 
     Arguments:
         enabled: whether to replay, inside the block.

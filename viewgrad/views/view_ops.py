@@ -100,13 +100,13 @@ def _on(self: Tensor, dim: int, item: Any) -> tuple[Any, ...]:
 
 @method
 def select(self: Tensor, dim: int, index: int) -> Tensor:
-    """The slice at `index` of dimension `dim`, without that dimension."""
+    """Return the slice at `index` of dimension `dim`, without that dimension."""
     return index_view(self, _on(self, dim, int(index)), SelectBackward)
 
 
 @method
 def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """The `length` slices from `start` of dimension `dim`."""
+    """Return the `length` slices from `start` of dimension `dim`."""
     extent = self._array.shape[dim]
     start = int(start) + extent if start < 0 else int(start)
     if not 0 <= start <= start + length <= extent:
@@ -116,7 +116,7 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 @method
 def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices of dimension `dim`, each without that dimension."""
+    """Return the slices of dimension `dim`, each without that dimension."""
     return tuple(
         index_view(self, _on(self, dim, i), UnbindBackward) for i in range(self._array.shape[dim])
     )
@@ -152,7 +152,7 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @method
 def squeeze(self: Tensor, axis: int | tuple[int, ...] | None = None) -> Tensor:
-    """The tensor without the dimensions of length 1, or without those named."""
+    """Return the tensor without the dimensions of length 1, or without those named."""
     shape = self._array.shape
     if axis is None:
         dims = {i for i, extent in enumerate(shape) if extent == 1}
@@ -169,7 +169,7 @@ def squeeze(self: Tensor, axis: int | tuple[int, ...] | None = None) -> Tensor:
 
 @method
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
-    """The tensor with a dimension of length 1 put in at `dim`."""
+    """Return the tensor with a dimension of length 1 put in at `dim`."""
     index = (*(slice(None),) * _dimension(dim, self._array.ndim + 1), None, ...)
     return index_view(self, index, UnsqueezeBackward)
 
@@ -184,7 +184,7 @@ def _view(self: Tensor, view_fn: ViewFunction, node_class: type[ViewBackward], *
 
 @method
 def transpose(self: Tensor, *axes: Any) -> Tensor:
-    """The dimensions in another order; reversed where none is given."""
+    """Return the dimensions in another order; reversed where none is given."""
     order = flat_sizes(axes)
     ndim = self._array.ndim
     if is_scalar(self) and (not order or order == (None,)):
@@ -196,7 +196,7 @@ def transpose(self: Tensor, *axes: Any) -> Tensor:
 
 @method
 def permute(self: Tensor, *dims: Any) -> Tensor:
-    """The dimensions in the order given."""
+    """Return the dimensions in the order given."""
     ndim = self._array.ndim
     return _view(self, Permuted(tuple(_dimension(dim, ndim) for dim in flat_sizes(dims))), PermuteBackward)
 
@@ -245,7 +245,7 @@ def _matrix_transposed(self: Tensor) -> Tensor:
 
 @method
 def reshape(self: Tensor, *shape: Any) -> Tensor:
-    """The elements in row order in another shape: a view where NumPy's is one, a copy otherwise."""
+    """Return the elements in row order in another shape: a view where NumPy's is one, a copy otherwise."""
     self = as_buffered(self)
     sizes = flat_sizes(shape)
     array = self._array.reshape(sizes)
@@ -257,7 +257,7 @@ def reshape(self: Tensor, *shape: Any) -> Tensor:
 
 @method
 def view(self: Tensor, *shape: Any) -> Tensor:
-    """The elements in row order in another shape, as a view.
+    """Return the elements in row order in another shape, as a view.
 
     Raises:
         ValueError: if the memory layout allows no such view.
@@ -274,7 +274,7 @@ def view(self: Tensor, *shape: Any) -> Tensor:
 
 @method
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """A view in the shape of `other`."""
+    """Return a view in the shape of `other`."""
     return view(self, other.shape)
 
 
@@ -289,7 +289,7 @@ def ravel(self: Tensor) -> Tensor:
 
 @method
 def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """A copy with the dimensions from `start_dim` to `end_dim` made one."""
+    """Return a copy with the dimensions from `start_dim` to `end_dim` made one."""
     shape = self._array.shape
     first, last = (_dimension(start_dim, len(shape)), _dimension(end_dim, len(shape))) if shape else (0, 0)
     merged = int(np.prod(shape[first : last + 1]))
@@ -330,7 +330,7 @@ def broadcast_to(self: Tensor, shape: Any) -> Tensor:
 
 @method
 def diagonal(self: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The diagonals of the planes of two dimensions, as the last dimension."""
+    """Return the diagonals of the planes of two dimensions, as the last dimension."""
     return _view(self, Diagonal(as_int(offset), as_int(axis1), as_int(axis2)), DiagonalBackward)
 
 
@@ -348,7 +348,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int = 1) -> Tensor:
 def as_strided(
     self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
-    """A window on the memory of the tensor's base, by lengths, strides and offset in elements.
+    """Return a window on the memory of the tensor's base, by lengths, strides and offset in elements.
 
     Arguments:
         size: the lengths of its dimensions.
@@ -401,14 +401,14 @@ def as_strided(
 
 
 def real(self: Tensor) -> Tensor:
-    """The real parts: a view of a complex tensor (of a scalar, a scalar), and a real tensor itself."""
+    """Return the real parts: a view of a complex tensor (of a scalar, a scalar), and a real tensor itself."""
     if self._array.dtype.kind != "c":
         return self
     return _of_scalar(self, _view(self, RealPart(), RealBackward, strided=False))
 
 
 def imag(self: Tensor) -> Tensor:
-    """The imaginary parts: a view of a complex tensor (of a scalar, a scalar), and zeros for a real one."""
+    """Return the imaginary parts: a view of a complex tensor (of a scalar, a scalar), and zeros for a real one."""
     if self._array.dtype.kind != "c":
         return _of_scalar(self, Tensor(self._array.imag.copy(order="K")))  # zeros that lie as NumPy's do
     return _of_scalar(self, _view(self, ImaginaryPart(), ImagBackward, strided=False))
@@ -421,7 +421,7 @@ def _of_scalar(source: Tensor, part: Tensor) -> Tensor:
 
 @method
 def view_as_real(self: Tensor) -> Tensor:
-    """A complex tensor as a real one with a last dimension of length 2: real and imaginary part."""
+    """Return a complex tensor as a real one with a last dimension of length 2: real and imaginary part."""
     if self._array.dtype.kind != "c":
         raise TypeError(f"view_as_real takes a complex tensor, not one of {self._array.dtype}")
     return _view(self, AsReal(), ViewAsRealBackward, strided=False)
@@ -429,7 +429,7 @@ def view_as_real(self: Tensor) -> Tensor:
 
 @method
 def view_as_complex(self: Tensor) -> Tensor:
-    """A real tensor whose last dimension has length 2 as a complex one without that dimension."""
+    """Return a real tensor whose last dimension has length 2 as a complex one without that dimension."""
     array = self._array
     if array.dtype.kind != "f" or array.dtype.itemsize < 4 or not array.ndim or array.shape[-1] != 2:
         raise TypeError(
@@ -462,7 +462,7 @@ def flat_sizes(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def atleast_1d(self: Tensor) -> Tensor:
-    """The tensor itself, or a view with one dimension of one that has none."""
+    """Return the tensor itself, or a view with one dimension of one that has none."""
     return self if self._array.ndim else reshape(self, 1)
 
 

@@ -71,14 +71,15 @@ class FunctionCall(Call):
 
 
 class Function:
-    """A differentiable step written by hand: subclass it, and call the subclass's `apply`.
+    """Base class of custom differentiable functions: subclass it and call the subclass's `apply`.
 
-    A subclass defines static methods. Either `forward(ctx, *args)`, or `forward(*args)` and
-    `setup_context(ctx, inputs, output)`. Then `backward(ctx, *grads)`, which takes a gradient for each output and
-    returns one for each argument. It is None for arguments that are no tensors or need none. For forward mode,
-    `jvp(ctx, *tangents)` takes a tangent for each argument and returns one for each output.
+    A subclass defines static methods: either `forward(ctx, *args)`, or `forward(*args)` and `setup_context(ctx, inputs,
+    output)`; and `backward(ctx, *grads)`, which takes a gradient for each output and returns one for each argument
+    (None for arguments that are not tensors or need no gradient). For forward mode, define `jvp(ctx, *tangents)`, which
+    takes a tangent for each argument and returns one for each output.
 
-    Gradients are conjugated as everywhere in the library: for a holomorphic step of derivative `d`, `grad * conj(d)`.
+    Gradients are conjugated as everywhere in the library: for a holomorphic function with derivative `d`, `backward`
+    returns `grad * conj(d)`.
 
     Example:
         >>> import viewgrad as vg
@@ -111,12 +112,12 @@ class Function:
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """Compute the outputs: a tensor or a tuple of them."""
+        """Compute the outputs: a tensor or a tuple of tensors."""
         raise NotImplementedError("a custom Function must define forward as a static method")
 
     @staticmethod
     def setup_context(*args: Any, **kwargs: Any) -> None:
-        """`setup_context(ctx, inputs, output)`: put on `ctx` what backward needs, where forward takes no `ctx`."""
+        """`setup_context(ctx, inputs, output)`: store on `ctx` what backward needs, if forward does not take `ctx`."""
         raise NotImplementedError("this custom Function has no setup_context: its forward takes ctx")
 
     @staticmethod
@@ -133,17 +134,18 @@ class Function:
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run forward on `args`, and record the step.
+        """Call forward with `args` and record the function in the graph.
 
         Arguments:
-            args: what forward takes, `ctx` aside; tensors inside of lists and other containers are not seen.
+            args: the arguments of forward, without `ctx`. Tensors inside lists and other containers are not
+                differentiated.
 
         Returns:
-            What forward returns.
+            The result of forward.
 
         Raises:
-            FunctionError: if forward breaks the contract. A dirty tensor is not returned, an input was written to
-                without having been marked dirty, or `FunctionCtx` refuses something.
+            FunctionError: if forward violates the contract: a dirty tensor is not returned, an input was written to
+                without being marked dirty, or `FunctionCtx` rejects a call.
         """
         separate = cls.setup_context is not Function.setup_context
         if kwargs or separate:
@@ -238,10 +240,10 @@ class Function:
 
 
 def once_differentiable(function: F) -> F:
-    """Run the `backward` of a custom function unrecorded, so that differentiating its result is an error.
+    """Decorate the `backward` of a custom function that cannot itself be differentiated.
 
-    Put it below `@staticmethod`. It is for a backward that computes outside of what is recorded, with NumPy for
-    instance: a second derivative, which could not be had, is then refused rather than wrong.
+    Put it below `@staticmethod`. Use it if `backward` computes outside viewgrad, for example with NumPy: second
+    derivatives then raise an error instead of being wrong.
 
     Example:
         >>> from viewgrad.autograd import Function, once_differentiable

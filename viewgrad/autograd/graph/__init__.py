@@ -1,4 +1,4 @@
-"""Looking at the graph and at what it saves: hooks on saved values and on several tensors, drawings, explanations."""
+"""Tools that inspect the graph and its saved values: hooks, drawings, explanations and memory use."""
 
 from ...tensor.node import AccumulateGrad, Edge, Node, RemovableHandle
 from ..execute import plain_engine

@@ -77,7 +77,7 @@ def _saved_value(name: str, saved: Any) -> SavedValue:
 
 
 def shape_text(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
-    """A shape and a dtype, as in `float64 (2, 3)`."""
+    """Return a shape and a dtype, as in `float64 (2, 3)`."""
     return f"{dtype} {shape}"
 
 
@@ -91,7 +91,7 @@ def window_of(node: Node, name: str) -> str | None:
 
 
 def window_text(name: str, index: Any, view_fn: Callable[[Any], Any] | None) -> str:
-    """The expression that takes a window from something called `name`."""
+    """Return the expression that takes a window from something called `name`."""
     return f"{name}{_index_text(index)}" if view_fn is None else f"{name}{_step_text(view_fn)}"
 
 

@@ -42,16 +42,17 @@ class Arrow:
 
 
 def to_dot(tensor: Tensor | Sequence[Tensor]) -> str:
-    """The graph that leads to a tensor, as source for Graphviz.
+    """Return the graph that leads to a tensor in the DOT language of Graphviz.
 
-    Drawn are tensors with their versions, and views with a dashed arrow to their base. Nodes have what they save (name,
-    dtype, shape, bytes), and a `CopySlices` is around the node that it wraps. Arrows lead the way that gradients go.
+    It shows tensors with their versions, views with a dashed arrow to their base, and nodes with their saved values
+    (name, dtype, shape, bytes). A `CopySlices` surrounds the node that it wraps. Arrows point in the direction of
+    gradients.
 
     Arguments:
         tensor: one tensor or several.
 
     Returns:
-        Text in the language `dot`.
+        A string in the DOT language.
 
     Example:
         >>> import viewgrad as vg
@@ -105,7 +106,7 @@ def _quoted(*lines: str) -> str:
 
 
 def to_mermaid(tensor: Tensor | Sequence[Tensor]) -> str:
-    """The graph that leads to a tensor, as source for Mermaid, which Markdown viewers draw.
+    """Return the graph that leads to a tensor as a Mermaid flow chart, which Markdown viewers can draw.
 
     Arguments:
         tensor: one tensor or several.

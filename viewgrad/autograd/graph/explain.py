@@ -33,13 +33,13 @@ class Write:
 
 
 def explain(tensor: Tensor) -> str:
-    """Explain the history of a tensor in words: the writes, through which views, in order.
+    """Explain the history of a tensor in words: its writes, in order, and the views used for them.
 
     Arguments:
-        tensor: any tensor; of a view, the history is that of its base.
+        tensor: any tensor; for a view, the history is that of its base.
 
     Returns:
-        A text of several lines.
+        A string of several lines.
 
     Example:
         >>> import viewgrad as vg

@@ -71,12 +71,12 @@ class Memory:
 def memory(*tensors: Tensor) -> Memory:
     """Return the memory that the history of tensors keeps for the backward pass.
 
-    A saved window keeps its whole buffer alive: compare `held` with `saved`. What was copied, because a write was about
-    to touch it, has a buffer of its own: compare `copied`. Nodes know the lines that made them where they were made
-    inside `vg.autograd.profile()`. The memory of the nodes themselves is not counted, nor what hooks have packed away.
+    A saved window keeps its whole buffer alive: compare `held` with `saved`. Values copied because a write was about to
+    change them have their own buffers: see `copied`. Nodes created inside `vg.autograd.profile()` know their lines. The
+    memory of the nodes themselves, and of values packed by hooks, is not counted.
 
     Arguments:
-        tensors: such as the loss; of several, what their histories share counts once.
+        tensors: tensors such as the loss; history that they share is counted once.
 
     Returns:
         A record with a row for each kind of node and a row for each line.

@@ -80,20 +80,20 @@ class SeveralHandles:
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[[Any], None], *, mode: Literal["all", "any"] = "all"
 ) -> SeveralHandles:
-    """Call `fn` once in each backward pass, with the gradients of several tensors.
+    """Call `fn` once in each backward pass with the gradients of several tensors.
 
     Arguments:
         tensors: tensors that require grad, leaves or not.
-        fn: in mode "all", takes a tuple with the gradient of each tensor, or None for one that the pass does not reach.
-            It is called when the last has arrived, or at the end of a pass that does not reach all. In mode "any",
-            takes the gradient that arrives first.
+        fn: in mode "all", a function of a tuple with the gradient of each tensor, or None for tensors that the pass
+            does not reach. It is called when the last gradient has arrived, or at the end of a pass that does not reach
+            all tensors. In mode "any", a function of the first gradient that arrives.
         mode: "all" or "any".
 
     Returns:
-        A handle, whose `remove()` takes the hook away again.
+        A handle whose `remove()` removes the hook.
 
     Raises:
-        HookError: for a tensor that does not require grad, or an unknown mode.
+        HookError: if a tensor does not require grad, or the mode is unknown.
 
     Example:
         >>> import viewgrad as vg

@@ -20,12 +20,12 @@ __all__ = ["PreservedWindow", "forbid_mutation_on_saved_tensors", "increment_ver
 
 @attrs.frozen
 class PreservedWindow:
-    """A saved window that was copied before a write touched it.
+    """A saved window that was copied before a write changed it.
 
     Arguments:
-        geometry: where it lies: sizes, strides and offset, in elements, from the start of its storage.
-        nbytes: how many bytes were copied.
-        writer: the operator that wrote, as in `mul_` or `__setitem__`.
+        geometry: its sizes, strides and offset, in elements, from the start of its storage.
+        nbytes: the number of bytes copied.
+        writer: the operator that wrote, such as `mul_` or `__setitem__`.
     """
 
     geometry: TensorGeometry
@@ -34,13 +34,13 @@ class PreservedWindow:
 
 
 def preserved(tensor: Tensor) -> list[PreservedWindow]:
-    """Return the windows saved from the tensor's storage that writes have copied: by which write, and how many bytes.
+    """Return the saved windows of a storage that were copied before writes.
 
     Arguments:
         tensor: any tensor on the storage.
 
     Returns:
-        A record for each copy, in order; of a storage that has seen many, the latest thousand.
+        A record for each copy, in order, with the write and the number of bytes; at most the latest thousand.
 
     Example:
         >>> import viewgrad as vg
@@ -61,15 +61,14 @@ def preserved(tensor: Tensor) -> list[PreservedWindow]:
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor], window: Any = None) -> None:
-    """Say that the tensor's memory has been written to behind the library's back.
+    """Report that a tensor's memory was written to outside viewgrad.
 
-    What was saved of it for backward can be trusted no longer: its use is an error from now on. What was saved of
-    memory that came from outside (`from_numpy`, DLPack) was copied when it was saved, and stays usable.
+    Values saved from that memory for backward are no longer valid, and using them raises an error. Values saved from
+    external memory (`from_numpy`, DLPack) were copied when they were saved and stay valid.
 
     Arguments:
         tensor: the tensor that was written to, or several.
-        window: the basic index of the part that was written to, as in `numpy.s_[1:3]`; all of the tensor where left
-            out.
+        window: a basic index of the part that was written to, such as `numpy.s_[1:3]`; by default the whole tensor.
 
     Example:
         >>> import viewgrad as vg
@@ -96,14 +95,14 @@ def increment_version(tensor: Tensor | Iterable[Tensor], window: Any = None) -> 
 
 
 class forbid_mutation_on_saved_tensors(ModeSwitch):
-    """Refuse writes that touch a value saved for backward, where otherwise that value would be copied first.
+    """Raise an error for writes that would change a saved value, instead of copying the value first.
 
-    It is the way to find the writes that cost memory and time, or to hold a program to PyTorch's rule. The write
-    raises, at its own line, and changes nothing. An operator may overwrite what only it has saved itself, as
-    `x.mul_(x)` does. Of a single element that was saved before the block a number was kept, which no write touches.
+    Use it to find the writes that cost memory and time, or to hold a program to PyTorch's rule. The error is raised at
+    the line of the write, which changes nothing. An operator may still overwrite a value that only it has saved, as
+    `x.mul_(x)` does. Single elements saved before the block are stored as numbers, so later writes do not affect them.
 
     Raises:
-        StrictMutationError: from such a write inside; it names the node that saved the value.
+        StrictMutationError: from such a write inside the block; it names the node that saved the value.
 
     Example:
         >>> import viewgrad as vg

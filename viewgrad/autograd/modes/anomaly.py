@@ -27,18 +27,18 @@ __all__ = [
 
 
 class detect_anomaly(ModeSwitch):
-    """Find the operator whose backward failed, or made a gradient that is not a number.
+    """Find the operation whose backward failed or created a NaN gradient.
 
-    Nodes made inside remember where that was. When a node fails in a backward pass inside, the error carries, as a
-    note, the traceback of the forward call that made the node. A node may have been made by an earlier, recorded
-    backward pass. Then the note also has that of the node that was then run, and so on. It slows everything down, and
-    is for debugging.
+    Nodes created inside the block remember where they were created. If a node fails in a backward pass inside the
+    block, the error has a note with the traceback of the forward call that created the node. If the node was created by
+    an earlier, recorded backward pass, the note also shows the node that ran then, and so on. This mode is slow and
+    meant for debugging.
 
     Arguments:
-        check_nan: whether a gradient that is not a number is an error as well.
+        check_nan: whether a NaN gradient is an error as well.
 
     Raises:
-        AnomalyError: from a backward pass inside, when a node made a NaN.
+        AnomalyError: from a backward pass inside the block, if a node creates a NaN gradient.
 
     Example:
         >>> import math, viewgrad as vg
@@ -55,11 +55,11 @@ class detect_anomaly(ModeSwitch):
 
 
 class set_detect_anomaly(SwitchAtOnce):
-    """Switch anomaly detection at once, and restore it where used as a context manager.
+    """Enable or disable anomaly detection; as a context manager, restore the previous setting on exit.
 
     Arguments:
-        mode: whether it is on from here on.
-        check_nan: whether a gradient that is not a number is an error as well.
+        mode: whether to enable it.
+        check_nan: whether a NaN gradient is an error as well.
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:

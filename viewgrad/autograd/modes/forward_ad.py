@@ -31,7 +31,7 @@ class UnpackedDualTensor(NamedTuple):
 
     Arguments:
         primal: the value.
-        tangent: how it changes; None if it doesn't.
+        tangent: the tangent, or None if there is none.
     """
 
     primal: Tensor
@@ -39,9 +39,9 @@ class UnpackedDualTensor(NamedTuple):
 
 
 class dual_level:
-    """A block in which tensors can have tangents, which are gone at its end.
+    """Open a level in which tensors can have tangents; they are dropped at its end.
 
-    Levels can be nested: a tangent of an inner level has tangents of the levels around it.
+    Levels can be nested: a tangent of an inner level can have tangents of the outer levels.
 
     Example:
         >>> import viewgrad as vg
@@ -84,7 +84,7 @@ class dual_level:
 
 
 def enter_dual_level() -> DualLevel:
-    """Open a level, to be left by `exit_dual_level`; `dual_level` does both.
+    """Open a level without a `with` block; close it with `exit_dual_level`.
 
     Returns:
         The level.
@@ -96,10 +96,10 @@ def enter_dual_level() -> DualLevel:
 
 
 def exit_dual_level(level: DualLevel | None = None) -> None:
-    """Leave a level; all tangents made in it are dropped.
+    """Close a level and drop all tangents made in it.
 
     Arguments:
-        level: which; the innermost if left out, and it can be no other.
+        level: the level to close, which must be the innermost; by default the innermost.
 
     Raises:
         ForwardModeError: if no level is open, or another one is the innermost.
@@ -114,23 +114,23 @@ def exit_dual_level(level: DualLevel | None = None) -> None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor) -> Tensor:
-    """A tensor with the value and the memory of `tensor`, and with a tangent.
+    """Return a dual tensor with the value and memory of `tensor`, and a tangent.
 
-    `tensor` itself gets no tangent by that. A write to the dual tensor is a write to `tensor` too, and gives it a
-    tangent: it then depends on what was made dual.
+    `tensor` itself does not get the tangent. A write to the dual tensor also writes to `tensor` and gives it a tangent,
+    since its value then depends on the dual tensor.
 
     Arguments:
-        tensor: the value, of floating-point or complex dtype; with a history it keeps it.
-        tangent: how it changes, of the same shape and dtype. It is kept, and never written to; where it has a history,
-            that is the tangent's.
+        tensor: the value, of floating-point or complex dtype; it keeps its history.
+        tangent: the tangent, of the same shape and dtype. It is not copied, and never written to; its history becomes
+            that of the dual tensor's tangent.
 
     Returns:
         The dual tensor, a view of `tensor`.
 
     Raises:
-        ForwardModeError: if no level is open, or one of the two has a tangent at this level already.
-        DifferentiabilityError: for an integer or bool tensor.
-        GradientMismatchError: for a tangent of another shape or dtype.
+        ForwardModeError: if no level is open, or one of the tensors already has a tangent at this level.
+        DifferentiabilityError: if the tensor has an integer or bool dtype.
+        GradientMismatchError: if the tangent has another shape or dtype.
     """
     level = LEVEL.get()
     if level is None or not level.open:
@@ -161,10 +161,10 @@ def make_dual(tensor: Tensor, tangent: Tensor) -> Tensor:
 
 
 def unpack_dual(tensor: Tensor) -> UnpackedDualTensor:
-    """The value of a tensor and its tangent at the innermost level.
+    """Return the value of a tensor and its tangent at the innermost level.
 
     Returns:
-        `(primal, tangent)`: a view of `tensor` that has no tangent, and the tangent; `(tensor, None)` for a tensor
+        `(primal, tangent)`, where `primal` is a view of `tensor` without the tangent; `(tensor, None)` for a tensor
         without one.
     """
     level = LEVEL.get()

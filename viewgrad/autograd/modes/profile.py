@@ -66,15 +66,15 @@ class ProfileRow:
 
 
 class profile:
-    """Count and time what a program calls, and the steps of its backward passes: `with profile() as p:`.
+    """Count and time the operator calls of a program and its backward steps: `with profile() as p:`.
 
-    `print(p)` shows two tables, `p.operators` and `p.lines` are their rows, and `p.save_trace(path)` writes a file for
-    https://ui.perfetto.dev. Times are those of the calls themselves, without what the profile adds to each. A backward
-    step counts for the operator and the line that made it, if that was inside the profile. Compiled functions count
-    as one call. Backward passes under `detect_anomaly()` or `plain_engine()` are not timed.
+    `print(p)` shows two tables, whose rows are `p.operators` and `p.lines`, and `p.save_trace(path)` writes a file for
+    https://ui.perfetto.dev. Times exclude the overhead of the profile. A backward step is attributed to the operator
+    and the line that created it, if that was inside the profile. A compiled function counts as one call. Backward
+    passes under `detect_anomaly()` or `plain_engine()` are not timed.
 
     Arguments:
-        trace: whether every call is remembered, with when it began, for `save_trace`. It takes some 200 bytes a call.
+        trace: whether to record the start of each call, for `save_trace`. This takes about 200 bytes for each call.
 
     Example:
         >>> import viewgrad as vg
@@ -110,7 +110,7 @@ class profile:
     # -- what is told to it --------------------------------------------------------------------------------------------
 
     def alone(self, name: str, run: Callable[[], Any]) -> Any:
-        """Run something that is one call, whatever it consists of, and return what it returns."""
+        """Run `run` as a single call, including everything it calls, and return its result."""
 
         def run_unwatched() -> Any:
             with ModeSwitch(off=PROFILE):
@@ -123,7 +123,7 @@ class profile:
         return result
 
     def call(self, call: Call, run: Callable[[], Any]) -> Any:
-        """Run a call, and return what it returns."""
+        """Run a call and return its result."""
         result = self._timed(call.name(), False, line_here(), run)
         for node in (call.node, call.history):
             if node is not None:
@@ -131,11 +131,11 @@ class profile:
         return result
 
     def step(self, name: str, line: Line | None, run: Callable[[], Any]) -> None:
-        """Run a step of a backward pass, which belongs to an operator and to a line."""
+        """Run a step of a backward pass on behalf of an operator and a line."""
         self._timed(name, True, line, run)
 
     def copied(self, nbytes: int, writer: str) -> None:
-        """So many bytes that were saved for backward have been copied, since `writer` is about to write over them."""
+        """Count bytes of saved values that were copied because `writer` is about to overwrite them."""
         self._operator("copy_" if writer == "__setitem__" else writer).copied += nbytes
         self._line(line_here()).copied += nbytes
 
@@ -179,23 +179,23 @@ class profile:
 
     @property
     def operators(self) -> list[ProfileRow]:
-        """A row for each operator, those that were called first before others."""
+        """One row for each operator, in the order of their first calls."""
         return list(self._operators.values())
 
     @property
     def lines(self) -> list[ProfileRow]:
-        """A row for each line of the user's program, those that ran first before others."""
+        """One row for each line of the user's program, in the order of their first calls."""
         return list(self._lines.values())
 
     def table(self, by: Literal["operator", "line"] = "operator", limit: int = 20) -> str:
-        """The rows as a text, those that took longest first.
+        """Return the rows as a table, the slowest first.
 
         Arguments:
-            by: what a row is.
-            limit: how many rows to show.
+            by: the kind of rows.
+            limit: the number of rows to show.
 
         Returns:
-            A text of several lines.
+            A string of several lines.
         """
         if by not in ("operator", "line"):
             raise ValueError(f"a profile has tables by 'operator' and by 'line', not by {by!r}")
@@ -212,13 +212,13 @@ class profile:
         return f"{self.table('operator')}\n\n{self.table('line')}"
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write every call and every backward step, with its time, for https://ui.perfetto.dev.
+        """Write a timeline of all calls and backward steps for https://ui.perfetto.dev.
 
         Arguments:
-            path: of the file, which is JSON in the format of Chrome's traces.
+            path: the file to write, in Chrome's JSON trace format.
 
         Raises:
-            ValueError: for a profile with `trace=False`.
+            ValueError: if the profile was created with `trace=False`.
         """
         if not self._keep_trace:
             raise ValueError("this profile was made with trace=False, so that it remembers no single calls")

@@ -59,19 +59,19 @@ class PackedTensor(SavedTensor):
 
 
 class saved_tensors_hooks(ModeSwitch):
-    """Pass every value saved for backward through `pack`, and through `unpack` when it is needed.
+    """Pass every saved value through `pack` when it is saved and through `unpack` when it is needed.
 
-    `pack` is called when an operator saves a value, once for each node that saves it. It gets a copy, which it may
-    keep. `unpack` is called in the backward pass and returns a tensor of the same shape and dtype. Of several pairs,
-    the one entered last counts. What nodes keep beside saved values (shapes, indices) does not pass through the hooks.
+    `pack` is called when an operator saves a value, once for each node that saves it. It receives a copy, which it may
+    keep. `unpack` is called in the backward pass and returns a tensor of the same shape and dtype. If several pairs are
+    active, only the innermost is used. Other data that nodes keep (shapes, indices) does not pass through the hooks.
 
     Arguments:
-        pack: takes a tensor and returns anything.
-        unpack: takes what `pack` has returned, and returns the tensor.
+        pack: a function that takes a tensor and returns any object.
+        unpack: a function that takes the result of `pack` and returns the tensor.
 
     Raises:
-        HookError: on entering, inside `disable_saved_tensors_hooks`; in the backward pass, where `unpack` does not
-            return the tensor.
+        HookError: on entry, inside `disable_saved_tensors_hooks`; in the backward pass, if `unpack` does not return the
+            tensor.
 
     Example:
         >>> import viewgrad as vg
@@ -103,10 +103,11 @@ class saved_tensors_hooks(ModeSwitch):
 
 
 class save_on_disk(saved_tensors_hooks):
-    """Keep the values that are saved for backward in files, each until its node lets go of it.
+    """Save values for backward in files, each until its node releases it.
 
     Arguments:
-        dir: the directory for the files, made where it does not exist; the system's for temporary files if left out.
+        dir: the directory for the files, which is created if it does not exist; by default the system's directory for
+            temporary files.
 
     Example:
         >>> import viewgrad as vg
@@ -155,13 +156,13 @@ def _remove(path: str) -> None:
 
 
 class disable_saved_tensors_hooks(ModeSwitch):
-    """Refuse `saved_tensors_hooks` inside.
+    """Raise an error if `saved_tensors_hooks` is used inside the block.
 
     Arguments:
-        message: what the error says.
+        message: the text of the error.
 
     Raises:
-        HookError: on entering, where such hooks are active already; and when they are entered inside.
+        HookError: on entry, if such hooks are already active; inside, when such hooks are entered.
 
     Example:
         >>> from viewgrad.autograd.graph import disable_saved_tensors_hooks, saved_tensors_hooks

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 def part(a: Any, axis: int, start: int | None, stop: int | None) -> Any:
-    """The elements from `start` to `stop` along `axis`."""
+    """Return the elements from `start` to `stop` along `axis`."""
     return a[(slice(None),) * (axis % a.ndim) + (slice(start, stop),)]
 
 
@@ -43,7 +43,7 @@ def padded(a: Any, axis: int, before: int, after: int) -> Any:
 
 @formula_function
 def diff_gradient(grad: Any, shape: tuple[int, ...], n: int, axis: int) -> Any:
-    """The gradient of what the `n`-th differences were taken of."""
+    """Return the gradient of what the `n`-th differences were taken of."""
     if n == 0:
         return grad
     if shape[axis] <= n:
@@ -115,16 +115,16 @@ def _edge(f: Any, axis: int, h: Any, last: bool, order: int) -> Any:
 
 @composite(method=False)
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """The derivatives of a sampled function along each dimension, by central differences: `numpy.gradient`.
+    """Return the derivatives of a sampled function along each dimension by central differences, as in `numpy.gradient`.
 
     Arguments:
         f: the samples.
-        varargs: how far they are apart, or where they are: nothing, one for all dimensions, or one for each.
-        axis: the dimensions; all of them if left out.
+        varargs: the distances or the coordinates of the samples: none, one for all dimensions, or one for each.
+        axis: the dimensions; all of them if omitted.
         edge_order: 1 or 2, the order of the differences at both ends.
 
     Returns:
-        The derivative, or a tuple of one for each dimension.
+        The derivative, or a tuple with one for each dimension.
     """
     f = as_operand(f)
     f = f.astype(float) if f.dtype.kind in "iu" else f  # whose differences might wrap
@@ -183,13 +183,13 @@ def trapezoid_weights(y: Any, x: Any, dx: float, axis: int) -> Any:
 
 
 def aligned_shape(n: int, ndim: int, axis: int) -> tuple[int, ...]:
-    """The shape in which a vector lies along `axis`."""
+    """Return the shape in which a vector lies along `axis`."""
     return tuple(n if dim == axis % ndim else 1 for dim in range(ndim))
 
 
 @formula_function
 def trapezoid_places_gradient(grad: Any, y: Any, x_shape: tuple[int, ...], axis: int) -> Any:
-    """The gradient of the places of the samples."""
+    """Return the gradient of the places of the samples."""
     if y.shape[axis] < 2:
         return zeros_beside(grad, x_shape)
     means = (part(y, axis, 1, None) + part(y, axis, None, -1)) * 0.5
@@ -200,13 +200,13 @@ def trapezoid_places_gradient(grad: Any, y: Any, x_shape: tuple[int, ...], axis:
 
 @formula_function
 def integral(y: Any, weights: Any, axis: int) -> Any:
-    """The weighted sum along `axis`."""
+    """Return the weighted sum along `axis`."""
     return (y * weights).sum(axis=axis)
 
 
 @formula_function
 def trapezoid_tangent(y_t: Any, x_t: Any, y: Any, x: Any, dx: float, axis: int) -> Any:
-    """The tangent of an integral."""
+    """Return the tangent of an integral."""
     result = integral(y_t, trapezoid_weights(y, x, dx, axis), axis)
     if x_t is not None:
         result = result + integral(y, trapezoid_weights(y, x_t, dx, axis), axis)
@@ -266,14 +266,14 @@ class Segments:
         return (fp[self.upper] - fp[self.lower]) / self.width * self.inside
 
     def spread(self, grad: Any, length: int) -> Any:
-        """The gradient of the knots: what of that of each point goes to the two ends of its segment."""
+        """Return the gradient of the knots: what of that of each point goes to the two ends of its segment."""
         lower = grad * (1 - self.part) * self.inside
         upper = grad * self.part * self.inside
         places = np.concatenate([self.lower.reshape(-1), self.upper.reshape(-1)])
         return scattered(np.concatenate([lower.reshape(-1), upper.reshape(-1)]), places, 0, length)
 
     def between(self, fp: Any) -> Any:
-        """The function on the segments, and 0 outside."""
+        """Return the function on the segments, and 0 outside."""
         return (fp[self.lower] * (1 - self.part) + fp[self.upper] * self.part) * self.inside
 
 
@@ -285,14 +285,14 @@ def interp_slope(x: Any, xp: Any, fp: Any) -> Any:
 
 @formula_function
 def interp_knots_gradient(grad: Any, x: Any, xp: Any, fp: Any) -> Any:
-    """The gradient of the places of the knots."""
+    """Return the gradient of the places of the knots."""
     segments = Segments(x, xp)
     return segments.spread(-grad * conjugated(segments.slope(fp)), xp.shape[0])
 
 
 @formula_function
 def interp_values_gradient(grad: Any, x: Any, xp: Any, shape: tuple[int, ...], left: Any, right: Any) -> Any:
-    """The gradient of the values at the knots."""
+    """Return the gradient of the values at the knots."""
     segments = Segments(x, xp)
     result = segments.spread(grad, shape[0])
     for given, outside, knot in ((left, segments.before, 0), (right, segments.after, shape[0] - 1)):
@@ -305,7 +305,7 @@ def interp_values_gradient(grad: Any, x: Any, xp: Any, shape: tuple[int, ...], l
 
 @formula_function
 def interp_tangent(x_t: Any, xp_t: Any, fp_t: Any, x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
-    """The tangent of the interpolated values."""
+    """Return the tangent of the interpolated values."""
     segments = Segments(x, xp)
     result = segments.between(fp_t) + segments.slope(fp) * (x_t - segments.between(xp_t))
     for given, outside, knot in ((left, segments.before, 0), (right, segments.after, -1)):
@@ -375,14 +375,14 @@ def convolution_start(n: int, m: int, mode: str, correlated: bool) -> tuple[int,
 
 @formula_function
 def in_full(grad: Any, n: int, m: int, mode: str, correlated: bool) -> Any:
-    """The gradient of the full convolution, of which a part was asked for."""
+    """Return the gradient of the full convolution, of which a part was asked for."""
     start, length = convolution_start(n, m, mode, correlated)
     return padded(grad, 0, start, n + m - 1 - start - length)
 
 
 @formula_function
 def reversed_conj(a: Any) -> Any:
-    """A vector conjugated and back to front."""
+    """Return a vector conjugated and back to front."""
     return conjugated(a)[::-1]
 
 

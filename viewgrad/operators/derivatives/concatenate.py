@@ -107,7 +107,7 @@ def rot90(self: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
 
 
 def at_least(tensors: Sequence[Any], ndim: int) -> list[Any]:
-    """The tensors with dimensions of length 1 put where `numpy.atleast_2d` and `numpy.atleast_3d` put them."""
+    """Return the tensors with dimensions of length 1 put where `numpy.atleast_2d` and `numpy.atleast_3d` put them."""
     shaped: Any = np.atleast_2d if ndim == 2 else np.atleast_3d
     return [tensor.reshape(shaped(tensor._array).shape) for tensor in map(as_operand, tensors)]
 
@@ -148,7 +148,7 @@ def append(self: Any, values: Any, axis: int | None = None) -> Any:
 
 @formula_function
 def split_gradient(grad: Any, shapes: list[tuple[int, ...]], axis: int | None) -> list[Any]:
-    """The parts of the gradient of joined tensors that belong to each of them."""
+    """Return the parts of the gradient of joined tensors that belong to each of them."""
     if axis is None:
         parts = split_gradient(grad, [(math.prod(shape),) for shape in shapes], 0)
         return [part.reshape(shape) for part, shape in zip(parts, shapes)]
@@ -170,14 +170,14 @@ def roll_back(grad: Any, shift: Any, axis: Any) -> Any:
 
 @formula_function
 def unstack_gradient(grad: Any, axis: int) -> list[Any]:
-    """The parts of the gradient of stacked tensors that belong to each of them."""
+    """Return the parts of the gradient of stacked tensors that belong to each of them."""
     axis %= grad.ndim
     return [grad[(*(slice(None),) * axis, i, ...)] for i in range(grad.shape[axis])]
 
 
 @formula_function
 def tile_gradient(grad: Any, shape: tuple[int, ...], reps: Any) -> Any:
-    """The sum over the tiles."""
+    """Return the sum over the tiles."""
     reps = tuple(np.atleast_1d(reps).tolist())
     ndim = max(len(reps), len(shape))
     reps = (1,) * (ndim - len(reps)) + reps
@@ -188,7 +188,7 @@ def tile_gradient(grad: Any, shape: tuple[int, ...], reps: Any) -> Any:
 
 @formula_function
 def repeat_gradient(grad: Any, repeats: Any, shape: tuple[int, ...], axis: int | None) -> Any:
-    """The sum over the repetitions."""
+    """Return the sum over the repetitions."""
     lanes = (math.prod(shape),) if axis is None or not shape else shape
     along = 0 if axis is None or not shape else axis % len(shape)
     counts = plain(repeats)
@@ -203,7 +203,7 @@ def repeat_gradient(grad: Any, repeats: Any, shape: tuple[int, ...], axis: int |
 
 @formula_function
 def pad_gradient(grad: Any, shape: tuple[int, ...], pad_width: Any, mode: str) -> Any:
-    """The gradient of what is inside the margin, and of the elements that the margin repeats."""
+    """Return the gradient of what is inside the margin, and of the elements that the margin repeats."""
     if mode == "constant":
         widths = np.broadcast_to(np.asarray(pad_width, int), (len(shape), 2)) if shape else ()
         return grad[tuple(slice(int(before), int(before) + extent) for (before, _), extent in zip(widths, shape))]

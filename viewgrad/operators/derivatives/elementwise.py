@@ -27,7 +27,7 @@ STEP: Final = "zeros_like(grad)"  # of functions that are constant between their
 
 
 def unary(name: str, forward: Any, gradient: str, doc: str, *, tangent: str = AUTO, **options: Any) -> Operator:
-    """A row of one tensor, with an in-place form."""
+    """Return a row of one tensor, with an in-place form."""
     numpy = [forward] if isinstance(forward, np.ufunc | LateFunction) else ()
     options = {"dtype_kinds": "fc", "numpy": numpy, "inplace": True} | options
     return row(
@@ -37,7 +37,7 @@ def unary(name: str, forward: Any, gradient: str, doc: str, *, tangent: str = AU
 
 
 def binary(name: str, forward: Any, gradients: tuple[str, str], tangent: str, doc: str, **options: Any) -> Operator:
-    """A row of two tensors that are broadcast against each other, with an in-place form."""
+    """Return a row of two tensors that are broadcast against each other, with an in-place form."""
     options = {"numpy": [forward] if isinstance(forward, np.ufunc | LateFunction) else ()} | options
     return row(
         name if "(" in name else f"{name}(self, other)", forward, dict(zip(("self", "other"), gradients)),
@@ -259,7 +259,7 @@ row(
 
 
 def predicate(name: str, forward: Any, doc: str, **options: Any) -> Operator:
-    """A row whose result has no derivative."""
+    """Return a row whose result has no derivative."""
     tensors = {"self": NOT, "other": NOT} if forward.nin == 2 else {"self": NOT}
     return row(f"{name}({', '.join(tensors)})", forward, tensors, elementwise=True, numpy=[forward], doc=doc, **options)
 
@@ -320,7 +320,7 @@ def power_log(base: Any, exponent: Any) -> Any:
 
 @formula_function
 def power_tangent(base: Any, exponent: Any, result: Any, base_tangent: Any, exponent_tangent: Any) -> Any:
-    """The tangent of a power.
+    """Return the tangent of a power.
 
     An input whose tangent is 0 adds nothing, also where the slope is infinite or no number. Only there is the base
     replaced: elsewhere the tangent must go on depending on the tangents of the inputs, which may be differentiated.
@@ -379,7 +379,7 @@ def not_above(value: Any, low: Any, high: Any) -> Any:
 
 @formula_function
 def clip_tangent(value: Any, low: Any, high: Any, tangent: Any, low_tangent: Any, high_tangent: Any) -> Any:
-    """The tangent of a clipped value: that of the value or of the bound that it was clipped to."""
+    """Return the tangent of a clipped value: that of the value or of the bound that it was clipped to."""
     result = np.where(outside(value, low, high), 0, tangent)
     if low is not None:
         result = result + np.where(not_below(value, low, high), 0, low_tangent)

@@ -42,7 +42,7 @@ def resized(a: Any, axis: int, length: int) -> Any:
 
 
 def in_dtype(a: Any, dtype: Any) -> Any:
-    """The real part of what belongs to a real value, in its precision."""
+    """Return the real part of what belongs to a real value, in its precision."""
     if a.dtype.kind == "c" != np.dtype(dtype).kind:
         a = a.real
     return a if real_dtype(a.dtype) == real_dtype(dtype) else a.astype(dtype)
@@ -50,19 +50,19 @@ def in_dtype(a: Any, dtype: Any) -> Any:
 
 @formula_function
 def fft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm: Any) -> Any:
-    """The gradient of what `fft` transformed."""
+    """Return the gradient of what `fft` transformed."""
     return in_dtype(resized(np.fft.ifft(grad, axis=axis, norm=TURNED[norm]), axis, shape[axis]), dtype)
 
 
 @formula_function
 def ifft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm: Any) -> Any:
-    """The gradient of what `ifft` transformed."""
+    """Return the gradient of what `ifft` transformed."""
     return in_dtype(resized(np.fft.fft(grad, axis=axis, norm=TURNED[norm]), axis, shape[axis]), dtype)
 
 
 @formula_function
 def rfft_gradient(grad: Any, shape: Sequence[int], dtype: Any, n: int | None, axis: int, norm: Any) -> Any:
-    """The gradient of what `rfft` transformed: the other half of the spectrum has none."""
+    """Return the gradient of what `rfft` transformed: the other half of the spectrum has none."""
     length = shape[axis] if n is None else n
     return in_dtype(resized(np.fft.ifft(grad, length, axis, TURNED[norm]).real, axis, shape[axis]), dtype)
 
@@ -81,7 +81,7 @@ def irfft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm:
 
 
 def transformed_axes(ndim: int, s: Sequence[int] | None, axes: Sequence[int] | None) -> list[int]:
-    """The dimensions that a transform of several dimensions goes over."""
+    """Return the dimensions that a transform of several dimensions goes over."""
     if axes is None:
         if s is not None and len(s) > ndim:
             raise ValueError(f"a transform of {ndim} dimensions takes no {len(s)} lengths")
@@ -96,7 +96,7 @@ def _require_distinct(ndim: int, s: Any, axes: Any) -> None:
 
 @formula_function
 def fftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> Any:
-    """The gradient of what `fftn`, or the inverse of it, transformed."""
+    """Return the gradient of what `fftn`, or the inverse of it, transformed."""
     over = transformed_axes(len(shape), s, axes)
     if over:
         grad = (np.fft.fftn if inverse else np.fft.ifftn)(grad, axes=over, norm=TURNED[norm])
@@ -107,7 +107,7 @@ def fftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: Any
 
 @formula_function
 def rfftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: Any, norm: Any) -> Any:
-    """The gradient of what `rfftn` transformed."""
+    """Return the gradient of what `rfftn` transformed."""
     *first, last = transformed_axes(len(shape), s, axes)
     if first:
         grad = np.fft.ifftn(grad, axes=first, norm=TURNED[norm])
@@ -118,7 +118,7 @@ def rfftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: An
 
 @formula_function
 def irfftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: Any, norm: Any) -> Any:
-    """The gradient of what `irfftn` transformed."""
+    """Return the gradient of what `irfftn` transformed."""
     *first, last = transformed_axes(len(shape), s, axes)
     grad = irfft_gradient(grad, shape, np.result_type(dtype, np.complex64), last, norm)
     if first:

@@ -26,7 +26,7 @@ SMALL: Final = 4096  # up to so many elements np.broadcast_to, at 1.8 us, costs 
 
 
 def of_its_own(result: Any, a: Any) -> Any:
-    """A result in memory of its own; NumPy returns the argument itself where there is nothing to do."""
+    """Return a result in memory of its own; NumPy returns the argument itself where there is nothing to do."""
     return result.copy() if result is a else result
 
 
@@ -47,7 +47,7 @@ def memory_order(array: Any) -> list[int]:
 
 @formula_function
 def zeros_like(value: Any) -> Any:
-    """Zeros with the shape and dtype of `value`."""
+    """Return zeros with the shape and dtype of `value`."""
     return np.zeros_like(value)
 
 
@@ -59,7 +59,7 @@ def nonzero_or_one(value: Any) -> Any:
 
 @formula_function
 def flowing(product: Any, grad: Any, dim: int | None = None) -> Any:
-    """A product with `grad`; but 0 where `grad` is 0 and the other factor is infinite or no number.
+    """Return a product with `grad`; but 0 where `grad` is 0 and the other factor is infinite or no number.
 
     Of what is computed along a dimension, it is 0 where `grad` is 0 all along that.
 
@@ -103,7 +103,7 @@ def keep_still(tangent: Any, still: Any) -> None:
 
 
 def filled(array: Any, mask: Any, value: Any) -> Any:
-    """The array with `value` where the mask is true."""
+    """Return the array with `value` where the mask is true."""
     if type(value) is int and not value and type(array) is np.ndarray and array.size >= MANY:
         if type(mask) is np.ndarray and mask.shape == array.shape and array.dtype in ZEROS:
             return kept_elements(array, np.logical_not(mask))
@@ -111,7 +111,7 @@ def filled(array: Any, mask: Any, value: Any) -> Any:
 
 
 def kept_elements(array: Array, mask: Array) -> Array:
-    """The elements where the mask is true, elsewhere 0.
+    """Return the elements where the mask is true, elsewhere 0.
 
     They are multiplied with the mask, as integers: as what they are, infinite ones would not become 0. A choice has
     to guess which operand comes next, and takes five times as long where that is left to chance.
@@ -124,7 +124,7 @@ def kept_elements(array: Array, mask: Array) -> Array:
 
 @formula_function
 def of_positive(grad: Any, value: Any) -> Any:
-    """The gradient, but 0 where a value, which is not negative, is 0."""
+    """Return the gradient, but 0 where a value, which is not negative, is 0."""
     if type(grad) is np.ndarray:
         zero = ZEROS.get(grad.dtype)
         if zero is not None:  # an array; to convert a number takes NumPy longer than a few elements
@@ -135,18 +135,18 @@ def of_positive(grad: Any, value: Any) -> Any:
 
 
 def conjugated(value: Any) -> Any:
-    """The conjugate of an array or a tensor; a real one itself, which `numpy.conjugate` would copy."""
+    """Return the conjugate of an array or a tensor; a real one itself, which `numpy.conjugate` would copy."""
     return value.conj() if value.dtype.kind == "c" else value
 
 
 @formula_function
 def as_dtype(grad: Any, dtype: np.dtype[Any]) -> Any:
-    """The gradient in another dtype; its real part where that is real."""
+    """Return the gradient in another dtype; its real part where that is real."""
     return match_spec(grad, (grad.shape, dtype))
 
 
 def plain(value: Any) -> Any:
-    """The array of an index or mask, or of what is chosen by, whether it is wrapped in a tensor or not."""
+    """Return the array of an index or mask, or of what is chosen by, whether it is wrapped in a tensor or not."""
     if not isinstance(value, Tensor):
         return np.asarray(value)
     return array_of(value, LOOKED_AT.get(value._array.dtype.kind, "a choice by values"))
@@ -156,12 +156,12 @@ LOOKED_AT: Final = {"b": "a mask", "i": "an index", "u": "an index"}
 
 
 def pattern_of(value: Any) -> Any:
-    """An array of the shape, dtype and layout of a tensor or an array, whose elements no one is to look at."""
+    """Return an array of the shape, dtype and layout of a tensor or an array, whose elements no one is to look at."""
     return np.asarray(value._array if isinstance(value, Tensor) else value)
 
 
 def call(name: str, value: Any, *args: Any) -> Any:
-    """The operator `name`: on a tensor itself, on an array what it computes."""
+    """Return the operator `name`: on a tensor itself, on an array what it computes."""
     if isinstance(value, Tensor):
         return getattr(TENSOR_FUNCTIONS, name)(value, *args)
     return getattr(ARRAY_FUNCTIONS, name)(value, *args)
@@ -172,15 +172,15 @@ def call(name: str, value: Any, *args: Any) -> Any:
 
 @formula_function
 def adjoint(a: Any) -> Any:
-    """The matrices transposed and conjugated."""
+    """Return the matrices transposed and conjugated."""
     return a.mT.conj() if a.dtype.kind == "c" else a.mT
 
 
 def eye_like(a: Any) -> Array:
-    """The identity matrix of the size of the square matrices `a`, in their real dtype."""
+    """Return the identity matrix of the size of the square matrices `a`, in their real dtype."""
     return np.eye(a.shape[-1], dtype=real_dtype(a.dtype))
 
 
 def real_dtype(dtype: Any) -> np.dtype[Any]:
-    """The dtype of the parts of a number."""
+    """Return the dtype of the parts of a number."""
     return np.empty(0, dtype).real.dtype

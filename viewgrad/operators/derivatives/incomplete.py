@@ -48,7 +48,7 @@ def _doubles(*values: Any) -> Any:
 
 
 def gamma_integral(a: Any, x: Any, power: int, upper: bool) -> Any:
-    """The regularised incomplete gamma function, with a power of the centred logarithm in the lower integral."""
+    """Return the regularised incomplete gamma function, with a power of the centred logarithm in the lower integral."""
     if power < 0 or (power and upper):
         raise ValueError(f"power={power}: a power is not negative, and of the lower function")
     if power == 0:
@@ -64,7 +64,7 @@ def gamma_integral(a: Any, x: Any, power: int, upper: bool) -> Any:
 
 
 def beta_integral(a: Any, b: Any, x: Any, power: int, other_power: int) -> Any:
-    """The regularised incomplete beta function, with powers of both centred logarithms in the integral."""
+    """Return the regularised incomplete beta function, with powers of both centred logarithms in the integral."""
     if power < 0 or other_power < 0:
         raise ValueError(f"powers of logarithms are not negative: {power}, {other_power}")
     if power == other_power == 0:
@@ -103,7 +103,7 @@ _trigamma = _called("polygamma", lambda order, a: special.polygamma(order, a))
 
 @formula_function
 def gamma_order_slope(a: Any, x: Any, power: int, upper: bool) -> Any:
-    """The derivative of the incomplete gamma function by its order."""
+    """Return the derivative of the incomplete gamma function by its order."""
     slope = _gamma(a, x, power + 1, False)
     if power:
         slope = slope - power * _trigamma(1, a) * _gamma(a, x, power - 1, False)
@@ -112,7 +112,7 @@ def gamma_order_slope(a: Any, x: Any, power: int, upper: bool) -> Any:
 
 @formula_function
 def gamma_end_slope(a: Any, x: Any, power: int, upper: bool) -> Any:
-    """The derivative of the incomplete gamma function by its end."""
+    """Return the derivative of the incomplete gamma function by its end."""
     slope = powers_times(-x - special.gammaln(a), (x, a - 1, False))
     if power:
         slope = slope * (np.log(x) - special.digamma(a)) ** power
@@ -121,7 +121,7 @@ def gamma_end_slope(a: Any, x: Any, power: int, upper: bool) -> Any:
 
 @formula_function
 def beta_slope(a: Any, b: Any, x: Any, power: int, other_power: int, second: bool) -> Any:
-    """The derivative of the incomplete beta function by its first or its second parameter."""
+    """Return the derivative of the incomplete beta function by its first or its second parameter."""
     slope = _beta(a, b, x, power + (not second), other_power + second)
     if power:
         of_first = -_trigamma(1, a + b) if second else _trigamma(1, a) - _trigamma(1, a + b)
@@ -134,7 +134,7 @@ def beta_slope(a: Any, b: Any, x: Any, power: int, other_power: int, second: boo
 
 @formula_function
 def beta_end_slope(a: Any, b: Any, x: Any, power: int, other_power: int) -> Any:
-    """The derivative of the incomplete beta function by its end."""
+    """Return the derivative of the incomplete beta function by its end."""
     slope = powers_times(-special.betaln(a, b), (x, a - 1, False), (x, b - 1, True))
     if power:
         slope = slope * (np.log(x) - special.digamma(a) + special.digamma(a + b)) ** power

@@ -25,7 +25,7 @@ LINEAR: Final = "auto_linear"
 
 
 def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
-    """A copy in another shape, which owns its memory, as what NumPy's `reshape` copies does not."""
+    """Return a copy in another shape, which owns its memory, as what NumPy's `reshape` copies does not."""
     out = np.empty(shape, array.dtype)
     out.reshape(array.shape)[...] = array
     return out
@@ -113,7 +113,7 @@ row(
 
 
 def places_of_slices(index: Any, axis: int, ndim: int) -> Any:
-    """The index of slices along an axis."""
+    """Return the index of slices along an axis."""
     index = plain(index)
     if index.dtype.kind not in "iu":
         raise IndexError(f"slices are indexed by integers here, not by {index.dtype}")
@@ -228,7 +228,7 @@ row(
 
 @formula_function
 def take_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | None, mode: str) -> Any:
-    """The gradient added to the places that were taken."""
+    """Return the gradient added to the places that were taken."""
     lanes = (math.prod(shape),) if axis is None or not shape else shape
     along = 0 if axis is None or not shape else axis % len(shape)
     places = plain(indices).astype(np.intp)  # NumPy takes bools for 0 and 1 here
@@ -241,14 +241,14 @@ def take_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | N
 
 @formula_function
 def take_along_axis_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | None) -> Any:
-    """The gradient added to the places that were taken."""
+    """Return the gradient added to the places that were taken."""
     lanes = (math.prod(shape),) if axis is None else shape
     places = places_along_axis(plain(indices), 0 if axis is None else axis, lanes)
     return call("_scatter_into_zeros", grad, places, lanes).reshape(shape)
 
 
 def places_along_axis(indices: Any, axis: int, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """The index by which `numpy.take_along_axis` takes, and `numpy.put_along_axis` puts."""
+    """Return the index by which `numpy.take_along_axis` takes, and `numpy.put_along_axis` puts."""
     if indices.dtype.kind not in "iu" or indices.ndim != len(shape):
         raise IndexError(
             f"along an axis of shape {shape} one indexes with integers in {len(shape)} dimensions, "
@@ -273,7 +273,7 @@ def scatter_winners(indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
 
 @formula_function
 def sort_gradient(grad: Any, value: Any, axis: int | None) -> Any:
-    """The gradient of each element from the place that sorting gave it."""
+    """Return the gradient of each element from the place that sorting gave it."""
     shape = value.shape
     if axis is None:
         value, axis = value.reshape(-1), -1

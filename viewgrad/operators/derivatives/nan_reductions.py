@@ -17,7 +17,7 @@ __all__ = ["nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmi
 
 
 def filled(a: Any, value: float) -> Any:
-    """The values, with another for those that are missing."""
+    """Return the values, with another for those that are missing."""
     return a.masked_fill(np.isnan(a), value)
 
 
@@ -80,7 +80,7 @@ def nanstd(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False)
 
 
 def root_of_variance(variance: Any) -> Any:
-    """The square root, whose gradient is 0 where the variance is: all values are the same there."""
+    """Return the square root, whose gradient is 0 where the variance is: all values are the same there."""
     root = np.where(variance == 0, variance, np.sqrt(variance))
     return as_scalar(root) if is_scalar(variance) else root
 

@@ -32,7 +32,7 @@ SEVERAL: Final = frozenset({"airy", "airye", "fresnel", "sici", "shichi", "itj0y
 
 
 def family_value(x: Any, name: str, parameters: tuple[Any, ...]) -> Any:
-    """A function of a family, of arrays."""
+    """Return a function of a family, of arrays."""
     function = getattr(special, name)
     if name in SEVERAL:
         return function(x)[parameters[0]]
@@ -48,7 +48,7 @@ def _of(name: str, x: Any, *parameters: Any) -> Any:
 
 @formula_function
 def family_slope(x: Any, value: Any, name: str, parameters: tuple[Any, ...]) -> Any:
-    """The derivative of a function of a family."""
+    """Return the derivative of a function of a family."""
     slope = FAMILIES[name](x, value, *parameters)
     return slope if slope.dtype == value.dtype else slope.astype(value.dtype)
 

@@ -185,7 +185,7 @@ row(
 
 @formula_function
 def expand_reduced(grad: Any, shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
-    """The gradient of a sum over `axis`, broadcast back to `shape`."""
+    """Return the gradient of a sum over `axis`, broadcast back to `shape`."""
     if axis is not None and not keepdims and shape:
         reduced = {dim % len(shape) for dim in (axis if isinstance(axis, tuple) else (axis,))}
         grad = grad.reshape([1 if dim in reduced else extent for dim, extent in enumerate(shape)])
@@ -211,7 +211,7 @@ def reduced_count(shape: tuple[int, ...], axis: Any) -> int:
 
 @formula_function
 def var_slope(value: Any, axis: Any, ddof: float) -> Any:
-    """The derivative of the variance."""
+    """Return the derivative of the variance."""
     return 2 * (value - value.mean(axis=axis, keepdims=True)) / (reduced_count(value.shape, axis) - ddof)
 
 
@@ -252,7 +252,7 @@ def exp_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
 
 @formula_function
 def logsumexp_gradient(grad: Any, value: Any, b: Any, result: Any, axis: Any, keepdims: bool) -> Any:
-    """The gradient of the exponents."""
+    """Return the gradient of the exponents."""
     if b is None:
         shares = exp_shares(value, result, axis, keepdims)
     else:
@@ -265,7 +265,7 @@ def logsumexp_gradient(grad: Any, value: Any, b: Any, result: Any, axis: Any, ke
 def logsumexp_weight_gradient(
     grad: Any, value: Any, b_shape: tuple[int, ...], result: Any, axis: Any, keepdims: bool
 ) -> Any:
-    """The gradient of the factors of the exponentials."""
+    """Return the gradient of the factors of the exponentials."""
     shape = np.broadcast_shapes(value.shape, b_shape)
     shares = exp_shares(broadcast(value, shape), result, axis, keepdims)
     grad = expand_reduced(grad, shape, axis, keepdims)
@@ -274,7 +274,7 @@ def logsumexp_weight_gradient(
 
 @formula_function
 def logsumexp_tangent(value_t: Any, b_t: Any, value: Any, b: Any, result: Any, axis: Any, keepdims: bool) -> Any:
-    """The tangent of the logarithm of a sum of exponentials."""
+    """Return the tangent of the logarithm of a sum of exponentials."""
     if b is None:
         product = exp_shares(value, result, axis, keepdims) * value_t
         return flowing(product, value_t).sum(axis=axis, keepdims=keepdims)
@@ -285,13 +285,13 @@ def logsumexp_tangent(value_t: Any, b_t: Any, value: Any, b: Any, result: Any, a
 
 
 def broadcast(value: Any, shape: tuple[int, ...]) -> Any:
-    """An array or a tensor in a shape that it can be broadcast to."""
+    """Return an array or a tensor in a shape that it can be broadcast to."""
     return value if value.shape == shape else np.broadcast_to(value, shape)
 
 
 @formula_function
 def tie_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
-    """The share of each element in the extremum `result` over `axis`: the elements equal to it share equally.
+    """Return the share of each element in the extremum `result` over `axis`: the elements equal to it share equally.
 
     Where the extremum is not a number, those elements share that are not numbers.
     """
@@ -299,7 +299,7 @@ def tie_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def shares_of(hit: Any, value: Any, axis: Any) -> Any:
-    """The share of each element that is chosen, where no element is chosen of each that is not a number."""
+    """Return the share of each element that is chosen, where no element is chosen of each that is not a number."""
     counts = hit.sum(axis=axis, keepdims=True)
     if not (counts._array if isinstance(counts, Tensor) else counts).all():
         plain(counts)
@@ -310,7 +310,7 @@ def shares_of(hit: Any, value: Any, axis: Any) -> Any:
 
 @formula_function
 def norm_direction(value: Any, result: Any, order: Any, axis: Any, keepdims: bool) -> Any:
-    """The derivative of the norm `result` of `value`, and 0 where the norm is 0."""
+    """Return the derivative of the norm `result` of `value`, and 0 where the norm is 0."""
     if order == 0:
         return np.zeros_like(value)
     if order == 1:
@@ -335,14 +335,14 @@ def norm_direction(value: Any, result: Any, order: Any, axis: Any, keepdims: boo
 
 @formula_function
 def reversed_cumsum(grad: Any, axis: Any) -> Any:
-    """The running sums from the end."""
+    """Return the running sums from the end."""
     axis = 0 if axis is None else axis
     return np.flip(np.cumsum(np.flip(grad, axis), axis), axis)
 
 
 @formula_function
 def shifted(value: Any, axis: Any, first: float) -> Any:
-    """Each element's predecessor along `axis`, and `first` for those that have none."""
+    """Return each element's predecessor along `axis`, and `first` for those that have none."""
     axis = 0 if axis is None else axis % value.ndim
     before = (slice(None),) * axis
     return np.concatenate([np.full_like(value[(*before, slice(1))], first), value[(*before, slice(-1))]], axis)
@@ -364,14 +364,14 @@ def products_of_others(value: Any, axis: Any) -> Any:
 
 @formula_function
 def reversed_scan(grad: Any, coefficients: Any, axis: int) -> Any:
-    """The gradient of a linear recurrence with respect to its inputs: a recurrence that runs from the end."""
+    """Return the gradient of a linear recurrence with respect to its inputs: a recurrence that runs from the end."""
     factors = np.roll(np.flip(np.conjugate(coefficients), axis), 1, axis)
     return np.flip(call("linear_scan", np.flip(grad, axis), factors, axis), axis)
 
 
 @formula_function
 def cumprod_gradient(grad: Any, value: Any, result: Any, axis: Any) -> Any:
-    """The gradient of running products; no division, so zeros do no harm."""
+    """Return the gradient of running products; no division, so zeros do no harm."""
     along = 0 if axis is None else axis
     lanes = value.reshape(result.shape)
     return (reversed_scan(grad, lanes, along) * np.conjugate(shifted(result, along, 1))).reshape(value.shape)
@@ -379,7 +379,7 @@ def cumprod_gradient(grad: Any, value: Any, result: Any, axis: Any) -> Any:
 
 @formula_function
 def cumprod_tangent(value: Any, result: Any, tangent: Any, axis: Any) -> Any:
-    """The tangent of running products."""
+    """Return the tangent of running products."""
     along = 0 if axis is None else axis
     inputs = shifted(result, along, 1) * tangent.reshape(result.shape)
     return call("linear_scan", inputs, value.reshape(result.shape), along)

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 
 @formula_function
 def materialized(grads: Sequence[Any], input_specs: Sequence[Like], recorded: bool) -> list[Any]:
-    """The gradients of the outputs of an operator, with zeros for those that are undefined.
+    """Return the gradients of the outputs of an operator, with zeros for those that are undefined.
 
     Arguments:
         grads: arrays, or tensors in a recorded run; None if no gradient arrived.
@@ -49,19 +49,19 @@ def is_known_zero(grad: Any) -> bool:
 
 
 def zeros_beside(value: Any, shape: tuple[int, ...]) -> Any:
-    """Zeros of a shape, an array or a tensor as `value` is, in its dtype."""
+    """Return zeros of a shape, an array or a tensor as `value` is, in its dtype."""
     zeros = np.zeros(shape, value.dtype)
     return from_number(zeros) if isinstance(value, Tensor) else zeros
 
 
 def in_precision_of(result: Any, a: Any) -> Array:
-    """A result in the dtype of the floating-point array that it was computed from."""
+    """Return a result in the dtype of the floating-point array that it was computed from."""
     array = np.asarray(result)
     return array.astype(a.dtype, copy=False) if a.dtype.kind in "fc" else array
 
 
 def values_of(a: Any) -> Array:
-    """The array of a tensor, or the array itself."""
+    """Return the array of a tensor, or the array itself."""
     return array_of(a, "an operator that computes with arrays") if isinstance(a, Tensor) else np.asarray(a)
 
 
@@ -84,7 +84,7 @@ def scatter_along_axis_forward(a: Any, indices: Any, axis: int, length: int) -> 
 
 @formula_function
 def gather_along_axis(values: Any, indices: Any, axis: int) -> Any:
-    """The values at `indices` along `axis`; of a value without dimensions the value itself."""
+    """Return the values at `indices` along `axis`; of a value without dimensions the value itself."""
     return np.take_along_axis(values, indices, axis) if values.ndim else values
 
 
@@ -127,14 +127,14 @@ row(
 
 @composite(np.diag, method=False)
 def diag(v: Any, k: int = 0) -> Any:
-    """The diagonal of a matrix as a view, or the matrix that has a vector on its diagonal.
+    """Return the diagonal of a matrix as a view, or a matrix with a given diagonal.
 
     Arguments:
         v: a matrix or a vector.
-        k: which diagonal; those above the main one have positive numbers.
+        k: the diagonal; positive numbers are above the main diagonal.
 
     Raises:
-        ValueError: if `v` is neither.
+        ValueError: if `v` is neither a matrix nor a vector.
 
     Example:
         >>> import viewgrad as vg

@@ -46,14 +46,14 @@ def _of_order(name: str, gradient: str, doc: str) -> None:
 
 @formula_function
 def beta_density(a: Any, b: Any, x: Any) -> Any:
-    """The density of the beta distribution."""
+    """Return the density of the beta distribution."""
     density = powers_times(-_weak(special.betaln(a, b)), (x, a - 1, False), (x, b - 1, True))
     return density if density.dtype == x.dtype else density.astype(x.dtype)
 
 
 @formula_function
 def student_density(df: Any, t: Any) -> Any:
-    """The density of Student's distribution."""
+    """Return the density of Student's distribution."""
     scale = np.exp(special.gammaln((df + 1) / 2) - special.gammaln(df / 2)) / np.sqrt(df * np.pi)
     return _weak(scale) * np.exp(np.log1p(t * t / df) * (-(df + 1) / 2))
 
@@ -91,7 +91,7 @@ _unary("ellipe", "grad * ellipe_slope(self)", "The complete elliptic integral of
 
 @formula_function
 def unless_zero(factor: Any, value: Any) -> Any:
-    """The product; 0 where the factor is 0, whatever the value is."""
+    """Return the product; 0 where the factor is 0, whatever the value is."""
     factor = np.asarray(factor, value.dtype)
     return factor * np.where(factor == 0, 0, value)
 
@@ -145,7 +145,7 @@ signal: Any = LateModule("scipy.signal")
 
 @formula_function
 def reversed_in_time(x: Any) -> Any:
-    """The samples in reverse order."""
+    """Return the samples in reverse order."""
     return x[..., ::-1]
 
 
@@ -160,7 +160,7 @@ def lagged_products(x: Any, y: Any, lags: int) -> Any:
 
 @formula_function
 def all_pole_response(coefficients: Any, y: Any) -> Any:
-    """The samples convolved with coefficients, as many as there were."""
+    """Return the samples convolved with coefficients, as many as there were."""
     count = y.shape[-1]
     total = y * coefficients[0]
     for lag in range(1, min(coefficients.shape[0], count)):

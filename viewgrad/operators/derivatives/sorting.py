@@ -26,7 +26,7 @@ def reinserted(a: Any, axis: int, keepdims: bool) -> Any:
 
 @formula_function
 def length_along(shape: tuple[int, ...], axis: int) -> int:
-    """The length of a dimension; 1 for a value that has none."""
+    """Return the length of a dimension; 1 for a value that has none."""
     return shape[axis] if shape else 1
 
 
@@ -69,7 +69,7 @@ def kthvalue_forward(a: Any, k: int, axis: int = -1, keepdims: bool = False) -> 
 
 @formula_function
 def chosen_along(a: Any, indices: Any, axis: int, keepdims: bool) -> Any:
-    """The values that a reduction over `axis` chose."""
+    """Return the values that a reduction over `axis` chose."""
     if not a.ndim:
         return a
     chosen = np.take_along_axis(a, reinserted(indices, axis, keepdims), axis)

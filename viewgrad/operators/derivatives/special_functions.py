@@ -34,7 +34,7 @@ _erfc: Final[Callable[..., Any]] = np.frompyfunc(math.erfc, 1, 1)
 
 
 def ndtr_plainly(a: Any) -> Any:
-    """The normal distribution function from Python's `math`."""
+    """Return the normal distribution function from Python's `math`."""
     return in_precision_of(np.asarray(_erfc(a * -math.sqrt(0.5))).astype(float) * 0.5, a)
 
 
@@ -112,7 +112,7 @@ row(
 
 @formula_function
 def angle_gradient(grad: Any, value: Any) -> Any:
-    """The gradient of an angle: at right angles to the number, divided by its magnitude."""
+    """Return the gradient of an angle: at right angles to the number, divided by its magnitude."""
     if value.dtype.kind != "c":
         return np.zeros_like(grad)
     return np.where(value == 0, 0, grad) * 1j / np.where(value == 0, 1, value).conj()
@@ -120,7 +120,7 @@ def angle_gradient(grad: Any, value: Any) -> Any:
 
 @formula_function
 def angle_tangent(tangent: Any, value: Any) -> Any:
-    """The tangent of an angle."""
+    """Return the tangent of an angle."""
     if value.dtype.kind != "c":
         return np.zeros_like(tangent)
     return (np.where(value == 0, 0, tangent) / np.where(value == 0, 1, value)).imag
@@ -241,7 +241,7 @@ def of_order(name: str, gradient: str, doc: str, dtype_kinds: str = "f") -> None
 
 
 def order_of(v: Any, name: str) -> Any:
-    """A plain number."""
+    """Return a plain number."""
     if np.ndim(v):
         raise ValueError(
             f"{name} of a tensor takes a number for its first argument, not an array of shape {np.shape(v)}"
@@ -251,20 +251,20 @@ def order_of(v: Any, name: str) -> Any:
 
 @formula_function
 def gamma_density(v: Any, x: Any) -> Any:
-    """The derivative of the regularised incomplete gamma function."""
+    """Return the derivative of the regularised incomplete gamma function."""
     density = powers_times(-x - float(special.gammaln(order_of(v, "gammainc"))), (x, v - 1, False))
     return density if density.dtype == x.dtype else density.astype(x.dtype)
 
 
 @formula_function
 def log_beside(value: Any, factor: Any) -> Any:
-    """The logarithm of a value, with 0 for what is not positive beside a factor that is 0."""
+    """Return the logarithm of a value, with 0 for what is not positive beside a factor that is 0."""
     return np.log(np.where((factor == 0) & (value == 0 if value.dtype.kind == "c" else value <= 0), 1, value))
 
 
 @formula_function
 def ratio_beside(factor: Any, value: Any) -> Any:
-    """The quotient, with 0 for 0 / 0."""
+    """Return the quotient, with 0 for 0 / 0."""
     return factor / np.where((factor == 0) & (value == 0), 1, value)
 
 

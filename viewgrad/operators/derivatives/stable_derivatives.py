@@ -28,7 +28,7 @@ FAR_FOR_ORDER_TWO: Final = 1000.0
 
 
 def in_its_precision(slope: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The function, with results in the dtype of its argument: SciPy has none in half precision."""
+    """Return the function, with results in the dtype of its argument: SciPy has none in half precision."""
 
     @functools.wraps(slope)
     def converted(x: Any) -> Any:
@@ -78,7 +78,7 @@ def _parted(x: Any, far: Any, otherwise: float) -> tuple[Any, Any]:
 
 @in_its_precision
 def erfcx_slope(x: Any) -> Any:
-    """The derivative of erfcx, 2 x erfcx(x) - 2/sqrt(pi): far out a difference of equals."""
+    """Return the derivative of erfcx, 2 x erfcx(x) - 2/sqrt(pi): far out a difference of equals."""
     if x.dtype.kind == "c":
         return 2 * x * special.erfcx(x) - 2 / ROOT_OF_PI
     near, out = _parted(x, x > FAR, FAR)
@@ -88,7 +88,7 @@ def erfcx_slope(x: Any) -> Any:
 
 @in_its_precision
 def dawsn_slope(x: Any) -> Any:
-    """The derivative of Dawson's integral, 1 - 2 x dawsn(x): far out a difference of equals."""
+    """Return the derivative of Dawson's integral, 1 - 2 x dawsn(x): far out a difference of equals."""
     if x.dtype.kind == "c":
         return 1 - 2 * x * special.dawsn(x)
     far = (x > FAR) | (x < -FAR)
@@ -98,7 +98,7 @@ def dawsn_slope(x: Any) -> Any:
 
 @in_its_precision
 def log_ndtr_slope(x: Any) -> Any:
-    """The density of the normal distribution divided by its integral, which both vanish for small values."""
+    """Return the density of the normal distribution divided by its integral, which both vanish for small values."""
     low = x.real < 0
     below, above = np.where(low, x, 0.0), np.where(low, 0.0, x)
     return np.where(
@@ -128,7 +128,7 @@ def ive_of_two(x: Any) -> Any:
 
 @in_its_precision
 def logit_slope(x: Any) -> Any:
-    """The derivative of logit: not a number outside of the interval, as the value."""
+    """Return the derivative of logit: not a number outside of the interval, as the value."""
     return np.where((x < 0) | (x > 1), math.nan, 1 / (x * (1 - x)))
 
 
@@ -141,7 +141,7 @@ def less_exponent(x: Any, y: Any) -> Any:
 
 @in_its_precision
 def ellipk_slope(x: Any) -> Any:
-    """The derivative of ellipk: by a series about 0, if it is a quotient of two zeros."""
+    """Return the derivative of ellipk: by a series about 0, if it is a quotient of two zeros."""
     near, out = np.where(_is_half(x), x, 0.0), np.where(_is_half(x), -1.0, x)
     return np.where(
         _is_half(x),
@@ -152,7 +152,7 @@ def ellipk_slope(x: Any) -> Any:
 
 @in_its_precision
 def ellipe_slope(x: Any) -> Any:
-    """The derivative of ellipe: by a series about 0, if it is a quotient of two zeros."""
+    """Return the derivative of ellipe: by a series about 0, if it is a quotient of two zeros."""
     near, out = np.where(_is_half(x), x, 0.0), np.where(_is_half(x), -1.0, x)
     return np.where(
         _is_half(x),

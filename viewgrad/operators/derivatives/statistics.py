@@ -64,7 +64,7 @@ row(
 
 
 def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """The dimensions that a reduction goes over."""
+    """Return the dimensions that a reduction goes over."""
     if axis is None:
         return tuple(range(ndim))
     return tuple(sorted(dim % ndim for dim in (axis if isinstance(axis, (tuple, list)) else (axis,)))) if ndim else ()
@@ -128,7 +128,7 @@ def in_places_of_numpy(quantiles: Any, ndim: int, axes: tuple[int, ...], q_ndim:
 
 @formula_function
 def quantile_gradient(grad: Any, weights: Any, q_ndim: int, axis: Any, ignore_nan: bool = False) -> Any:
-    """The gradient of what a weighted sum was taken of."""
+    """Return the gradient of what a weighted sum was taken of."""
     shape = weights.shape[q_ndim:]
     if not weights.size:  # where NumPy's quantiles that pass over NaN have not the shape of the fractions
         return weights.sum(axis=tuple(range(q_ndim))) if q_ndim else weights
@@ -145,7 +145,7 @@ def quantile_gradient(grad: Any, weights: Any, q_ndim: int, axis: Any, ignore_na
 
 @formula_function
 def quantile_tangent(tangent: Any, weights: Any, q_ndim: int, axis: Any, result: Any, ignore_nan: bool = False) -> Any:
-    """The weighted sum of the tangents."""
+    """Return the weighted sum of the tangents."""
     if not weights.size:
         return np.zeros_like(result)
     ndim = weights.ndim - q_ndim
@@ -157,7 +157,7 @@ def quantile_tangent(tangent: Any, weights: Any, q_ndim: int, axis: Any, result:
 
 @formula_function
 def number_of_dimensions(q: Any) -> int:
-    """The number of dimensions of a plain argument."""
+    """Return the number of dimensions of a plain argument."""
     return np.ndim(q)
 
 
@@ -384,7 +384,7 @@ def _freedom(matrix: Any, bias: bool, ddof: int | None) -> int:
 
 @formula_function
 def cov_gradient(grad: Any, a: Any, rowvar: bool, bias: bool, ddof: int | None) -> Any:
-    """The gradient of the observations."""
+    """Return the gradient of the observations."""
     variables = grad.shape[0] if grad.ndim else 1
     transposed = _is_transposed(a.shape, rowvar, variables)
     matrix = _centred(a, transposed)
@@ -395,7 +395,7 @@ def cov_gradient(grad: Any, a: Any, rowvar: bool, bias: bool, ddof: int | None) 
 
 @formula_function
 def cov_tangent(tangent: Any, a: Any, shape: tuple[int, ...], rowvar: bool, bias: bool, ddof: int | None) -> Any:
-    """The tangent of covariances of the given shape."""
+    """Return the tangent of covariances of the given shape."""
     transposed = _is_transposed(a.shape, rowvar, shape[0] if shape else 1)
     matrix = _centred(a, transposed)
     product = _centred(tangent, transposed) @ adjoint(matrix)
@@ -425,13 +425,13 @@ def corrcoef(self: Any, *, rowvar: bool = True) -> Any:
 
 @composite(np.average)
 def average(self: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
-    """The weighted mean.
+    """Return the weighted mean.
 
     Arguments:
-        axis: the dimensions to take it over; all of them if left out.
-        weights: of the shape of the tensor, or of the dimensions in `axis`; all equal if left out.
+        axis: the dimensions to average over; all of them if omitted.
+        weights: an array with the shape of the tensor, or of the dimensions in `axis`; equal weights if omitted.
         returned: whether to return the sums of the weights as well.
-        keepdims: whether the dimensions that are reduced stay, with length 1.
+        keepdims: whether to keep the reduced dimensions with length 1.
     """
     self = as_operand(self)
     if weights is None:

@@ -38,13 +38,14 @@ def set_meaning(name: str, arrays: Callable[..., Any] | None, tensors: Callable[
 
 
 def formula_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function that works on arrays and on tensors alike known to formulas by its name.
+    """Make a function available to formulas under its own name.
 
     Arguments:
-        function: written with methods, Python's operators and NumPy's functions, which mean the same for both.
+        function: a function of both arrays and tensors. It is written with methods, Python's operators and NumPy's
+            functions, which have the same meaning for both.
 
     Returns:
-        The function itself, so that this can be used as a decorator.
+        The function itself, so this can be used as a decorator.
 
     Example:
         >>> import viewgrad as vg

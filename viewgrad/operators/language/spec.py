@@ -196,14 +196,14 @@ class Formula:
 
 @attrs.frozen
 class InPlace:
-    """The parts of an in-place variant that a row states itself, instead of deriving them.
+    """The parts of an in-place form that a declaration states explicitly instead of deriving them.
 
     Arguments:
-        forward: computes the new value from arrays; as that of the row if left out.
-        derivatives: the formulas, in which `self` is the value before the write, and `result` the one after; those of
-            the row if left out.
-        forward_derivative: the tangent of the new value, from `result` and `self_t`. The value before the write is
-            gone. It is that of the row if left out.
+        forward: computes the new value from arrays; by default the operator's forward.
+        derivatives: the formulas, in which `self` is the value before the write and `result` the value after it; by
+            default those of the operator.
+        forward_derivative: the tangent of the new value, from `result` and `self_t`, since the old value no longer
+            exists; by default that of the operator.
     """
 
     forward: Callable[..., Any] | None = None

@@ -94,7 +94,7 @@ def of_dtype(result: Any, dtype: Any) -> Any:
 
 
 def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., Any]:
-    """An operator with a ufunc's `out=`, `where=` and `dtype=`."""
+    """Return an operator with a ufunc's `out=`, `where=` and `dtype=`."""
     name = ufunc.__name__
 
     def call(*inputs: Any, out: Any = None, where: Any = True, **options: Any) -> Any:
@@ -127,7 +127,7 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
 
 
 def converted(ufunc: np.ufunc, inputs: Any, dtype: Any = None, casting: str = "same_kind", **others: Any) -> list[Any]:
-    """The inputs in the dtypes in which a ufunc computes, if it is asked for a dtype.
+    """Return the inputs in the dtypes in which a ufunc computes, if it is asked for a dtype.
 
     Raises:
         TypeError: for an option that has no meaning for tensors, or a dtype that the inputs cannot be cast to.
@@ -154,7 +154,7 @@ def unwritten(ufunc: np.ufunc, inputs: Any, where: Any) -> Tensor:
 
 
 def chosen(value: Any, mask: np.ndarray[Any, Any]) -> Any:
-    """The elements of an operand where `mask` is true."""
+    """Return the elements of an operand where `mask` is true."""
     if type(value) in (bool, int, float, complex):
         return value
     value = as_operand(value)
@@ -162,7 +162,7 @@ def chosen(value: Any, mask: np.ndarray[Any, Any]) -> Any:
 
 
 def ufunc_outer(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An operator on every pair of elements of two tensors."""
+    """Return an operator on every pair of elements of two tensors."""
 
     def outer(first: Any, second: Any, **options: Any) -> Any:
         first, second = as_operand(first), as_operand(second)
@@ -172,7 +172,7 @@ def ufunc_outer(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def ufunc_method(function: Callable[..., Any], ufunc: np.ufunc, kind: str) -> Callable[..., Any]:
-    """A reduction or running reduction with the defaults that it has as a method of a ufunc."""
+    """Return a reduction or running reduction with the defaults that it has as a method of a ufunc."""
 
     def method(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, **options: Any) -> Any:
         array = as_operand(array)

@@ -31,12 +31,12 @@ clip_ufunc: Any = np._core.umath.clip  # type: ignore[attr-defined]  # what the 
 
 @composite(np.linalg.norm)
 def norm(self: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """The norm of a vector or of a matrix, as `numpy.linalg.norm`; its gradient is 0 where it is 0.
+    """Return the norm of a vector or matrix, as in `numpy.linalg.norm`; its gradient at 0 is 0.
 
     Arguments:
         ord: the order; by default the root of the sum of squares.
-        axis: one dimension for norms of vectors, two for norms of matrices, or None for the whole tensor.
-        keepdims: whether the dimensions that are reduced stay, with length 1.
+        axis: one dimension for vector norms, two for matrix norms, or None for the whole tensor.
+        keepdims: whether to keep the reduced dimensions with length 1.
     """
     self = as_operand(self)
     self = self if self.dtype.kind in "fc" else self.astype(float)
@@ -147,12 +147,12 @@ def flatnonzero(self: Any) -> Tensor:
 
 @composite(np.meshgrid, method=False)
 def meshgrid(*tensors: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """The coordinates of the points of a grid, from those along each axis.
+    """Return coordinate arrays from coordinate vectors.
 
     Arguments:
         tensors: the coordinates along each axis.
-        copy: whether the results have memory of their own; else they are views.
-        sparse: whether the results keep length 1 in the dimensions along which they do not vary.
+        copy: whether the results have their own memory; otherwise they are views.
+        sparse: whether the results keep length 1 in the dimensions along which they are constant.
         indexing: "xy", so that the first axis is the second dimension of the results, or "ij".
     """
     if indexing not in ("xy", "ij"):

@@ -296,7 +296,7 @@ class FlatElements:
         return self[self._next - 1]
 
     def copy(self) -> Any:
-        """The elements as a tensor of one dimension."""
+        """Return the elements as a tensor of one dimension."""
         return self.base.reshape(-1).clone()
 
     def __eq__(self, other: Any) -> Any:

@@ -43,7 +43,7 @@ def _full_like(
 
 
 def with_new_axes(a: Any, axis: int | Sequence[int]) -> Any:
-    """A view with dimensions of length 1 put in, at these places of the result."""
+    """Return a view with dimensions of length 1 put in, at these places of the result."""
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     ndim = a.ndim + len(axes)
     places = [operator.index(place) for place in axes]

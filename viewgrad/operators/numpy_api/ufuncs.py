@@ -50,7 +50,7 @@ def ldexp(self: Any, other: Any) -> Any:
 
 
 def modf(x: Any, *, out: Any = None, **options: Any) -> tuple[Any, Any]:
-    """The fractional and the integer part; the gradient goes to the fractional one."""
+    """Return the fractional and the integer part; the gradient goes to the fractional one."""
     (x,) = converted(np.modf, (as_floating(x),), **options)
     whole = np.trunc(x)
     fraction = np.where(np.isinf(x), np.copysign(0.0, x.detach()), x - whole).astype(x.dtype, copy=False)
@@ -63,12 +63,12 @@ UFUNCS[np.modf, "__call__"] = modf
 
 
 def matvec(x1: Any, x2: Any) -> Any:
-    """The products of matrices and vectors."""
+    """Return the products of matrices and vectors."""
     return (as_operand(x1) @ as_operand(x2)[..., None])[..., 0]
 
 
 def vecmat(x1: Any, x2: Any) -> Any:
-    """The products of conjugated vectors and matrices."""
+    """Return the products of conjugated vectors and matrices."""
     return (as_operand(x1).conj()[..., None, :] @ as_operand(x2))[..., 0, :]
 
 
@@ -91,7 +91,7 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
 
 
 def i0_vector(x: Any) -> Any:
-    """The modified Bessel function of order 0."""
+    """Return the modified Bessel function of order 0."""
     x = as_operand(x)
     known = x.astype(float) if x.dtype == np.longdouble or x.dtype.kind in "biu" else x
     return as_buffered(OPERATORS["i0"].function(known).astype(np.result_type(x.dtype, known.dtype), copy=False))

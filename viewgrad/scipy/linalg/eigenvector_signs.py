@@ -13,7 +13,7 @@ __all__ = ["in_order_of_scipy", "signs_between"]
 
 
 def signs_between(vectors: Any, wanted: Any) -> Any:
-    """The factors, of absolute value 1, by which columns differ: another routine may choose others."""
+    """Return the factors, of absolute value 1, by which columns differ: another routine may choose others."""
     ours = np.asarray(plain_values(vectors))
     along = (ours.conj() * wanted).sum(-2, keepdims=True)
     return along / np.where(along == 0, 1, np.abs(along))

@@ -28,7 +28,7 @@ expm: Final = BASE["expm"]
 
 @made
 def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True) -> Any:
-    """The exponential of a matrix, and its derivative along another."""
+    """Return the exponential of a matrix, and its derivative along another."""
     a, e = floating(A), floating(E)
     size = a.shape[0]
     whole = expm(np.concatenate([np.concatenate([a, e], 1), np.concatenate([a * 0.0, a], 1)]))
@@ -46,46 +46,46 @@ def _waves(a: Any) -> tuple[Any, Any]:
 
 @made
 def cosm(A: Any) -> Any:
-    """The cosine of a matrix."""
+    """Return the cosine of a matrix."""
     return _waves(floating(A))[0]
 
 
 @made
 def sinm(A: Any) -> Any:
-    """The sine of a matrix."""
+    """Return the sine of a matrix."""
     return _waves(floating(A))[1]
 
 
 @made
 def tanm(A: Any) -> Any:
-    """The tangent of a matrix."""
+    """Return the tangent of a matrix."""
     return np.linalg.solve(*_waves(floating(A)))
 
 
 @made
 def coshm(A: Any) -> Any:
-    """The hyperbolic cosine of a matrix."""
+    """Return the hyperbolic cosine of a matrix."""
     a = floating(A)
     return (expm(a) + expm(-a)) / 2
 
 
 @made
 def sinhm(A: Any) -> Any:
-    """The hyperbolic sine of a matrix."""
+    """Return the hyperbolic sine of a matrix."""
     a = floating(A)
     return (expm(a) - expm(-a)) / 2
 
 
 @made
 def tanhm(A: Any) -> Any:
-    """The hyperbolic tangent of a matrix."""
+    """Return the hyperbolic tangent of a matrix."""
     a = floating(A)
     return np.linalg.solve(expm(a) + expm(-a), expm(a) - expm(-a))
 
 
 @made
 def signm(A: Any, **options: Any) -> Any:
-    """The sign of a matrix, by Newton's steps from the matrix itself."""
+    """Return the sign of a matrix, by Newton's steps from the matrix itself."""
     a = found = floating(A)
     more = STEPS
     while more:
@@ -106,7 +106,7 @@ def _by_eigenvalues(a: Any, function: Callable[[Any], Any], plain: Any) -> Any:
 
 @made
 def fractional_matrix_power(A: Any, t: Any) -> Any:
-    """A power of a matrix with distinct eigenvalues."""
+    """Return a power of a matrix with distinct eigenvalues."""
     a = floating(A)
     power = float(plain_values(t)) if not hasattr(t, "requires_grad") else None
     if power is not None and power == int(power):
@@ -117,7 +117,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
 
 @made
 def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
-    """A function of a matrix with distinct eigenvalues."""
+    """Return a function of a matrix with distinct eigenvalues."""
     if not disp:
         raise lost("scipy.linalg.funm", "of tensors with a history it takes no disp=False")
     a = floating(A)
@@ -138,7 +138,7 @@ def _adjoint(a: Any) -> Any:
 
 @made
 def polar(a: Any, side: str = "right") -> Any:
-    """The unitary and the positive factor of a matrix of full rank."""
+    """Return the unitary and the positive factor of a matrix of full rank."""
     a = floating(a)
     if side not in ("right", "left"):
         raise ValueError("`side` must be either 'right' or 'left'")
@@ -152,7 +152,7 @@ def polar(a: Any, side: str = "right") -> Any:
 
 @made
 def ldl(A: Any, lower: bool = True, hermitian: bool = True) -> Any:
-    """The triangular and the diagonal factor of a symmetric matrix, where SciPy needs no blocks."""
+    """Return the triangular and the diagonal factor of a symmetric matrix, where SciPy needs no blocks."""
     a = floating(A)
     _, d, order = scipy.linalg.ldl(np.array(plain_values(a)), lower, hermitian)
     if not lower or np.any(d != np.diag(np.diag(d))):
@@ -164,7 +164,7 @@ def ldl(A: Any, lower: bool = True, hermitian: bool = True) -> Any:
 
 @made
 def rq(a: Any, lwork: Any = None, mode: str = "full") -> Any:
-    """The triangular and the orthogonal factor, in this order."""
+    """Return the triangular and the orthogonal factor, in this order."""
     a = floating(a)
     rows, columns = a.shape
     if rows > columns or (rows < columns and mode == "full"):
@@ -180,7 +180,7 @@ def rq(a: Any, lwork: Any = None, mode: str = "full") -> Any:
 
 @made
 def pinvh(a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False) -> Any:
-    """The pseudo-inverse of a symmetric matrix."""
+    """Return the pseudo-inverse of a symmetric matrix."""
     if atol is not None:
         raise lost("scipy.linalg.pinvh", "of tensors with a history it takes rtol")
     a = floating(a)
@@ -191,7 +191,7 @@ def pinvh(a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return
 
 @made
 def orth(A: Any, rcond: Any = None) -> Any:
-    """The left singular vectors of a matrix, as many as its rank."""
+    """Return the left singular vectors of a matrix, as many as its rank."""
     a = floating(A)
     count = scipy.linalg.orth(np.array(plain_values(a)), rcond).shape[1]
     return np.linalg.svd(a, full_matrices=False)[0][:, :count]
@@ -199,7 +199,7 @@ def orth(A: Any, rcond: Any = None) -> Any:
 
 @made
 def subspace_angles(A: Any, B: Any) -> Any:
-    """The angles between the subspaces that columns span, the largest first."""
+    """Return the angles between the subspaces that columns span, the largest first."""
     first, second = (np.linalg.qr(floating(each))[0] for each in (A, B))
     both = _adjoint(first) @ second
     cosines = np.linalg.svdvals(both)
@@ -230,7 +230,7 @@ def _symmetric(ab: Any, lower: bool) -> Any:
 
 @made
 def cholesky_banded(ab: Any, lower: bool = False) -> Any:
-    """The triangular factor of a banded matrix, in the form of its diagonals."""
+    """Return the triangular factor of a banded matrix, in the form of its diagonals."""
     bands = floating(ab)
     factor = BASE["cholesky"](_symmetric(ab, lower), lower)
     rows = []
@@ -244,14 +244,14 @@ def cholesky_banded(ab: Any, lower: bool = False) -> Any:
 
 @made
 def cho_solve_banded(cb_and_lower: Any, b: Any) -> Any:
-    """The solution of a system from the factor of its banded matrix."""
+    """Return the solution of a system from the factor of its banded matrix."""
     factor, lower = cb_and_lower
     return BASE["cho_solve"]((_triangle(floating(factor), bool(lower)), lower), b)
 
 
 @made
 def eig_banded(a_band: Any, lower: bool = False, eigvals_only: bool = False) -> Any:
-    """The eigenvalues and eigenvectors of a symmetric banded matrix."""
+    """Return the eigenvalues and eigenvectors of a symmetric banded matrix."""
     found = BASE["eigh"](_symmetric(a_band, lower), eigvals_only=eigvals_only)
     if eigvals_only:
         return found
@@ -261,7 +261,7 @@ def eig_banded(a_band: Any, lower: bool = False, eigvals_only: bool = False) -> 
 
 @made
 def eigvals_banded(a_band: Any, lower: bool = False) -> Any:
-    """The eigenvalues of a symmetric banded matrix."""
+    """Return the eigenvalues of a symmetric banded matrix."""
     return BASE["eigvalsh"](_symmetric(a_band, lower))
 
 
@@ -271,7 +271,7 @@ def _tridiagonal(d: Any, e: Any) -> Any:
 
 @made
 def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False) -> Any:
-    """The eigenvalues and eigenvectors of a symmetric matrix with three diagonals."""
+    """Return the eigenvalues and eigenvectors of a symmetric matrix with three diagonals."""
     values, vectors = BASE["eigh"](_tridiagonal(d, e))
     if eigvals_only:
         return values
@@ -281,7 +281,7 @@ def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False) -> Any:
 
 @made
 def eigvalsh_tridiagonal(d: Any, e: Any) -> Any:
-    """The eigenvalues of a symmetric matrix with three diagonals."""
+    """Return the eigenvalues of a symmetric matrix with three diagonals."""
     return BASE["eigvalsh"](_tridiagonal(d, e))
 
 
@@ -290,14 +290,14 @@ def eigvalsh_tridiagonal(d: Any, e: Any) -> Any:
 
 @made
 def matmul_toeplitz(c_or_cr: Any, x: Any, workers: Any = None) -> Any:
-    """The product of a Toeplitz matrix with a vector or a matrix."""
+    """Return the product of a Toeplitz matrix with a vector or a matrix."""
     columns = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr,)
     return BASE["toeplitz"](*(floating(each) for each in columns)) @ floating(x)
 
 
 @made
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
-    """The matrix whose product with a vector is its convolution with another."""
+    """Return the matrix whose product with a vector is its convolution with another."""
     a = vector(a, "linalg.convolution_matrix") * 1.0
     size = a.shape[0]
     places = np.arange(size + n - 1)[:, None] - np.arange(n)[None, :]
@@ -312,21 +312,21 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
 
 @made
 def leslie(f: Any, s: Any) -> Any:
-    """The matrix of a population's births and survivals."""
+    """Return the matrix of a population's births and survivals."""
     f, s = floating(f), floating(s)
     return np.concatenate([f[None, :], np.concatenate([np.diag(s), np.zeros((s.shape[0], 1))], 1)])
 
 
 @made
 def fiedler(a: Any) -> Any:
-    """The matrix of the distances between numbers."""
+    """Return the matrix of the distances between numbers."""
     a = vector(a, "linalg.fiedler") * 1.0
     return np.abs(a[:, None] - a[None, :])
 
 
 @made
 def diagsvd(s: Any, M: int, N: int) -> Any:
-    """The rectangular matrix with given numbers on its diagonal."""
+    """Return the rectangular matrix with given numbers on its diagonal."""
     s = floating(s)
     count = s.shape[0]
     return np.pad(np.diag(s), [(0, M - count), (0, N - count)])
@@ -382,5 +382,5 @@ _riccati("solve_discrete_are", _discrete)
 
 @made
 def solve_lyapunov(a: Any, q: Any) -> Any:
-    """The matrix X with `a @ X + X @ a^H == q`."""
+    """Return the matrix X with `a @ X + X @ a^H == q`."""
     return BASE["solve_continuous_lyapunov"](a, q)

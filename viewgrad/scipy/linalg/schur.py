@@ -58,7 +58,7 @@ def _square(a: Any, name: str) -> Any:
 
 @made
 def schur(a: Any, output: str = "real", lwork: Any = None, overwrite_a: bool = False, sort: Any = None) -> Any:
-    """The real Schur form of a matrix, and the orthogonal factor, both differentiable.
+    """Return the real Schur form of a matrix, and the orthogonal factor, both differentiable.
 
     Raises:
         DifferentiabilityError: for equal eigenvalues, whose vectors are arbitrary.
@@ -98,7 +98,7 @@ def schur(a: Any, output: str = "real", lwork: Any = None, overwrite_a: bool = F
 
 @made
 def hessenberg(a: Any, calc_q: bool = False, overwrite_a: bool = False) -> Any:
-    """The Hessenberg form of a matrix, and with `calc_q` the orthogonal factor, both differentiable.
+    """Return the Hessenberg form of a matrix, and with `calc_q` the orthogonal factor, both differentiable.
 
     Raises:
         DifferentiabilityError: if an element beside the diagonal vanishes, so that the factor is arbitrary.

@@ -29,7 +29,7 @@ made: Final = maker(scipy.linalg, MADE)
 
 @made
 def inv(a: Any) -> Any:
-    """The inverse."""
+    """Return the inverse."""
     return np.linalg.inv(numbers(a))
 
 
@@ -53,7 +53,7 @@ def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed:
 
 @made
 def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
-    """The solution of a triangular system, of which one triangle is read."""
+    """Return the solution of a triangular system, of which one triangle is read."""
     a, b = numbers(a), numbers(b)
     triangle = np.tril(a) if lower else np.triu(a)
     if unit_diagonal:
@@ -66,13 +66,13 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
 
 @made
 def lstsq(a: Any, b: Any, cond: Any = None, lapack_driver: Any = None) -> Any:
-    """The least-squares solution, the residuals, the rank and the singular values."""
+    """Return the least-squares solution, the residuals, the rank and the singular values."""
     return np.linalg.lstsq(numbers(a), numbers(b), cond)
 
 
 @made
 def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False) -> Any:
-    """The pseudo-inverse."""
+    """Return the pseudo-inverse."""
     a = numbers(a)
     found = np.linalg.pinv(a) if rtol is None else np.linalg.pinv(a, rtol)
     return (found, int(np.linalg.matrix_rank(plain_values(a)))) if return_rank else found
@@ -80,14 +80,14 @@ def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = Fals
 
 @made
 def cholesky(a: Any, lower: bool = False) -> Any:
-    """The triangular factor of a positive definite matrix."""
+    """Return the triangular factor of a positive definite matrix."""
     a = numbers(a)
     return OPERATORS["cholesky"].function(a, upper=not lower)
 
 
 @made
 def cho_factor(a: Any, lower: bool = False) -> Any:
-    """The triangular factor, with whether it is the lower one; the other triangle is that of `a`."""
+    """Return the triangular factor, with whether it is the lower one; the other triangle is that of `a`."""
     factor = MADE["cholesky"](a, lower)
     other = np.triu(numbers(a), 1) if lower else np.tril(numbers(a), -1)
     return factor + other, lower
@@ -95,7 +95,7 @@ def cho_factor(a: Any, lower: bool = False) -> Any:
 
 @made
 def cho_solve(c_and_lower: Any, b: Any) -> Any:
-    """The solution of a system from the factor of its matrix."""
+    """Return the solution of a system from the factor of its matrix."""
     factor, lower = c_and_lower
     factor, b = numbers(factor), numbers(b)
     lower_factor = np.tril(factor) if lower else np.triu(factor).mT.conj()
@@ -104,7 +104,7 @@ def cho_solve(c_and_lower: Any, b: Any) -> Any:
 
 @made
 def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
-    """The factors P, L and U; the permutation, which has no derivative, is that of the values."""
+    """Return the factors P, L and U; the permutation, which has no derivative, is that of the values."""
     a = numbers(a)
     rows = scipy.linalg.lu(plain_values(a), p_indices=True)[0]
     permuted = np.take(a, np.argsort(rows), -2)
@@ -115,7 +115,7 @@ def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
 
 
 def without_pivots(a: Any) -> tuple[Any, Any]:
-    """The triangular factors of a matrix whose rows are in the right order."""
+    """Return the triangular factors of a matrix whose rows are in the right order."""
     m, n = a.shape
     work = a.clone()
     for k in range(min(m - 1, n)):
@@ -141,7 +141,7 @@ def lu_factor(a: Any) -> Any:
 
 @made
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Any:
-    """The solution of a system from the factors of its matrix."""
+    """Return the solution of a system from the factors of its matrix."""
     factors, pivots = lu_and_piv
     factors, b = numbers(factors), numbers(b)
     order = np.arange(factors.shape[0])
@@ -156,7 +156,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Any:
 
 @made
 def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
-    """The solution of a system with a banded matrix, whose diagonals are the rows of `ab`."""
+    """Return the solution of a system with a banded matrix, whose diagonals are the rows of `ab`."""
     below, above = (int(count) for count in l_and_u)
     ab = numbers(ab)
     size = ab.shape[1]
@@ -172,7 +172,7 @@ def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
 
 @made
 def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
-    """The solution of a system with a symmetric positive definite banded matrix."""
+    """Return the solution of a system with a symmetric positive definite banded matrix."""
     ab = numbers(ab)
     count, size = ab.shape
     matrix = from_array(np.zeros((size, size), ab.dtype))
@@ -187,20 +187,20 @@ def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
 
 @made
 def solve_circulant(c: Any, b: Any, **options: Any) -> Any:
-    """The solution of a system with a circulant matrix."""
+    """Return the solution of a system with a circulant matrix."""
     return np.linalg.solve(MADE["circulant"](vector(c, "linalg.solve_circulant")), numbers(b))
 
 
 @made
 def solve_toeplitz(c_or_cr: Any, b: Any) -> Any:
-    """The solution of a system with a Toeplitz matrix."""
+    """Return the solution of a system with a Toeplitz matrix."""
     columns = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr,)
     return np.linalg.solve(MADE["toeplitz"](*columns), numbers(b))
 
 
 @made
 def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
-    """The matrix X with `a @ X + X @ b == q`."""
+    """Return the matrix X with `a @ X + X @ b == q`."""
     a, b, q = numbers(a), numbers(b), numbers(q)
     m, n = a.shape[0], b.shape[0]
     system = np.kron(a, np.eye(n)) + np.kron(np.eye(m), b.mT)
@@ -209,13 +209,13 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
 
 @made
 def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
-    """The matrix X with `a @ X + X @ a^H == q`."""
+    """Return the matrix X with `a @ X + X @ a^H == q`."""
     return MADE["solve_sylvester"](a, numbers(a).mT.conj(), q)
 
 
 @made
 def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
-    """The matrix X with `a @ X @ a^H - X + q == 0`."""
+    """Return the matrix X with `a @ X @ a^H - X + q == 0`."""
     a, q = numbers(a), numbers(q)
     size = a.shape[0]
     system = np.eye(size * size) - np.kron(a, a.conj())
@@ -227,7 +227,7 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
 
 @made
 def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) -> Any:
-    """The orthogonal and the triangular factor."""
+    """Return the orthogonal and the triangular factor."""
     if pivoting:
         raise TypeError("qr of tensors takes no pivoting=True, whose exchanges have no derivative")
     a = numbers(a)
@@ -248,7 +248,7 @@ class Undetermined(Function):
 
     @staticmethod
     def forward(ctx: Any, matrix: Any, values: Any) -> Any:
-        """The values, with a history that leads to the matrix."""
+        """Return the values, with a history that leads to the matrix."""
         return values.clone()
 
     @staticmethod
@@ -266,19 +266,19 @@ class Undetermined(Function):
 
 @made
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, lapack_driver: Any = None) -> Any:
-    """The singular values, between the left and the right singular vectors."""
+    """Return the singular values, between the left and the right singular vectors."""
     return np.linalg.svd(numbers(a), full_matrices, compute_uv)  # type: ignore[call-overload]
 
 
 @made
 def svdvals(a: Any) -> Any:
-    """The singular values."""
+    """Return the singular values."""
     return np.linalg.svdvals(numbers(a))
 
 
 @made
 def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, **options: Any) -> Any:
-    """The eigenvalues and eigenvectors of a symmetric matrix, or of a pair of them."""
+    """Return the eigenvalues and eigenvectors of a symmetric matrix, or of a pair of them."""
     a = numbers(a)
     if options:
         raise TypeError(f"eigh of tensors takes no {', '.join(options)}")
@@ -303,13 +303,13 @@ def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, 
 
 @made
 def eigvalsh(a: Any, b: Any = None, lower: bool = True, **options: Any) -> Any:
-    """The eigenvalues of a symmetric matrix."""
+    """Return the eigenvalues of a symmetric matrix."""
     return MADE["eigh"](a, b, lower, True, **options)
 
 
 @made
 def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options: Any) -> Any:
-    """The eigenvalues and eigenvectors of a matrix."""
+    """Return the eigenvalues and eigenvectors of a matrix."""
     if left or options:
         raise TypeError("eig of tensors gives the right eigenvectors, in the usual form")
     product = numbers(a) if b is None else np.linalg.solve(numbers(b), numbers(a))
@@ -323,19 +323,19 @@ def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options
 
 @made
 def eigvals(a: Any, b: Any = None, **options: Any) -> Any:
-    """The eigenvalues of a matrix."""
+    """Return the eigenvalues of a matrix."""
     return MADE["eig"](a, b, False, False, **options)
 
 
 @made
 def expm(A: Any) -> Any:
-    """The exponential of a matrix."""
+    """Return the exponential of a matrix."""
     return OPERATORS["matrix_exp"].function(numbers(A))
 
 
 @made
 def sqrtm(A: Any, **options: Any) -> Any:
-    """The principal root of a matrix: SciPy's, with steps of Newton's method that carry seven derivatives.
+    """Return the principal root of a matrix: SciPy's, with steps of Newton's method that carry seven derivatives.
 
     The gradient of the root X of A solves `X @ dX + dX @ X == dA`.
     """
@@ -352,7 +352,7 @@ def sqrtm(A: Any, **options: Any) -> Any:
 
 @made
 def logm(A: Any, **options: Any) -> Any:
-    """The principal logarithm of a matrix that has distinct eigenvalues."""
+    """Return the principal logarithm of a matrix that has distinct eigenvalues."""
     a = numbers(A)
     values, vectors = np.linalg.eig(a)
     found = (vectors * np.log(values.astype(complex))) @ np.linalg.inv(vectors)
@@ -361,13 +361,13 @@ def logm(A: Any, **options: Any) -> Any:
 
 @made
 def det(a: Any) -> Any:
-    """The determinant."""
+    """Return the determinant."""
     return np.linalg.det(numbers(a))
 
 
 @made
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """The norm of a vector or of a matrix."""
+    """Return the norm of a vector or of a matrix."""
     return COMPOSITES["norm"](numbers(a), ord, axis, keepdims)
 
 
@@ -382,7 +382,7 @@ def null_space(A: Any, rcond: Any = None) -> Any:
 
 @made
 def block_diag(*arrs: Any) -> Any:
-    """The matrix with the given ones along its diagonal; of stacks of matrices a stack."""
+    """Return the matrix with the given ones along its diagonal; of stacks of matrices a stack."""
     parts = [numbers(part) for part in arrs]
     parts = [part.reshape((1,) * (2 - part.ndim) + part.shape) if part.ndim < 2 else part for part in parts]
     dtype = np.result_type(*(part.dtype for part in parts))
@@ -398,7 +398,7 @@ def block_diag(*arrs: Any) -> Any:
 
 @made
 def toeplitz(c: Any, r: Any = None) -> Any:
-    """The matrix with constant diagonals, of a given first column and first row."""
+    """Return the matrix with constant diagonals, of a given first column and first row."""
     c = vector(c, "linalg.toeplitz").reshape(-1)
     r = c.conj() if r is None else vector(r, "linalg.toeplitz").reshape(-1)
     values = np.concatenate([r[1:][::-1], c])
@@ -408,7 +408,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 
 @made
 def circulant(c: Any) -> Any:
-    """The matrix whose columns are a vector, turned by one place each."""
+    """Return the matrix whose columns are a vector, turned by one place each."""
     c = numbers(c)
     size = c.shape[-1]
     return c[..., (np.arange(size)[:, None] - np.arange(size)[None, :]) % size]
@@ -416,7 +416,7 @@ def circulant(c: Any) -> Any:
 
 @made
 def hankel(c: Any, r: Any = None) -> Any:
-    """The matrix with constant anti-diagonals."""
+    """Return the matrix with constant anti-diagonals."""
     c = vector(c, "linalg.hankel").reshape(-1)
     last = c * 0 if r is None else vector(r, "linalg.hankel").reshape(-1)
     values = np.concatenate([c, last[1:]])
@@ -425,7 +425,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 @made
 def companion(a: Any) -> Any:
-    """The companion matrix of a polynomial."""
+    """Return the companion matrix of a polynomial."""
     a = vector(a, "linalg.companion")
     below = np.eye(a.size - 2, a.size - 1, dtype=a.dtype)
     return np.concatenate([(-a[1:] / (1.0 * a[0]))[None, :], below])
@@ -433,13 +433,13 @@ def companion(a: Any) -> Any:
 
 @made
 def khatri_rao(a: Any, b: Any) -> Any:
-    """The Kronecker products of the columns."""
+    """Return the Kronecker products of the columns."""
     a, b = numbers(a), numbers(b)
     return (a[:, None, :] * b[None, :, :]).reshape(-1, a.shape[1])
 
 
 @made
 def orthogonal_procrustes(A: Any, B: Any) -> Any:
-    """The orthogonal matrix that turns one matrix into another best, and the sum of the singular values."""
+    """Return the orthogonal matrix that turns one matrix into another best, and the sum of the singular values."""
     u, values, vh = np.linalg.svd((numbers(B).mT @ numbers(A)).mT)
     return u @ vh, values.sum()

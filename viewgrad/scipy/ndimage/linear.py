@@ -66,7 +66,7 @@ def each_of(value: Any, count: int) -> list[Any]:
 
 
 def windows_around(image: Any, shape: tuple[int, ...], mode: Any, cval: Any, origin: Any) -> Any:
-    """The windows of a shape around each element, which come last."""
+    """Return the windows of a shape around each element, which come last."""
     for dim, (extent, way, offset) in enumerate(zip(shape, each_of(mode, image.ndim), each_of(origin, image.ndim))):
         margin = [(0, 0)] * image.ndim
         before = extent // 2 + int(offset)
@@ -90,7 +90,7 @@ def _filtered(image: Any, weights: Any, mode: Any, cval: float, origin: Any) -> 
 def correlate(
     input: Any, weights: Any, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, **options: Any
 ) -> Any:
-    """The correlation of an image with weights."""
+    """Return the correlation of an image with weights."""
     return _filtered(numbers(input), numbers(weights), mode, cval, origin)
 
 
@@ -98,7 +98,7 @@ def correlate(
 def convolve(
     input: Any, weights: Any, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, **options: Any
 ) -> Any:
-    """The convolution of an image with weights."""
+    """Return the convolution of an image with weights."""
     weights = numbers(weights)
     shifts = [-shift - (1 - size % 2) for shift, size in zip(each_of(origin, weights.ndim), weights.shape)]
     reversed_weights = weights[(slice(None, None, -1),) * weights.ndim]
@@ -119,7 +119,7 @@ def _along(image: Any, weights: Any, axis: int, mode: Any, cval: float, origin: 
 def correlate1d(
     input: Any, weights: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
-    """The correlation with weights along one dimension."""
+    """Return the correlation with weights along one dimension."""
     return _along(numbers(input), numbers(weights), axis, mode, cval, origin)
 
 
@@ -127,7 +127,7 @@ def correlate1d(
 def convolve1d(
     input: Any, weights: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
-    """The convolution with weights along one dimension."""
+    """Return the convolution with weights along one dimension."""
     weights = numbers(weights)
     return _along(numbers(input), weights[::-1], axis, mode, cval, -origin - (1 - weights.size % 2))
 
@@ -136,13 +136,13 @@ def convolve1d(
 def uniform_filter1d(
     input: Any, size: int, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
-    """The mean over windows along one dimension."""
+    """Return the mean over windows along one dimension."""
     return _along(numbers(input), numbers(np.full(int(size), 1.0 / int(size))), axis, mode, cval, origin)
 
 
 @made
 def uniform_filter(input: Any, size: Any = 3, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0) -> Any:
-    """The mean over windows."""
+    """Return the mean over windows."""
     image = numbers(input)
     for axis, (extent, way, shift) in enumerate(
         zip(each_of(size, image.ndim), each_of(mode, image.ndim), each_of(origin, image.ndim))
@@ -204,7 +204,7 @@ def gaussian_filter(
     radius: Any = None,
     axes: Any = None,
 ) -> Any:
-    """The correlation with a Gaussian along every dimension; gradients flow to its widths."""
+    """Return the correlation with a Gaussian along every dimension; gradients flow to its widths."""
     image = numbers(input)
     dims = list(range(image.ndim)) if axes is None else [dim % image.ndim for dim in each_of(axes, 1)]
     count = len(dims)
@@ -220,13 +220,13 @@ def gaussian_filter(
 
 @made
 def sobel(input: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0) -> Any:
-    """The slope along one dimension, smoothed along the others."""
+    """Return the slope along one dimension, smoothed along the others."""
     return _slope(numbers(input), axis, mode, cval, [1.0, 2.0, 1.0])
 
 
 @made
 def prewitt(input: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0) -> Any:
-    """The slope along one dimension, averaged along the others."""
+    """Return the slope along one dimension, averaged along the others."""
     return _slope(numbers(input), axis, mode, cval, [1.0, 1.0, 1.0])
 
 
@@ -242,7 +242,7 @@ def _slope(image: Any, axis: int, mode: Any, cval: float, across: list[float]) -
 
 @made
 def laplace(input: Any, mode: Any = "reflect", cval: float = 0.0, *, axes: Any = None) -> Any:
-    """The sum of the second differences along all dimensions."""
+    """Return the sum of the second differences along all dimensions."""
     image = numbers(input)
     dims = range(image.ndim) if axes is None else [dim % image.ndim for dim in each_of(axes, 1)]
     parts = [_along(image, numbers(np.array([1.0, -2.0, 1.0])), dim, mode, cval, 0) for dim in dims]
@@ -270,7 +270,7 @@ def _folded(places: Any, size: int, mode: str) -> Any:
 def map_coordinates(
     input: Any, coordinates: Any, order: int = 3, mode: str = "constant", cval: float = 0.0, prefilter: bool = True
 ) -> Any:
-    """The values of an image between its elements; gradients flow to the image and to the coordinates."""
+    """Return the values of an image between its elements; gradients flow to the image and to the coordinates."""
     image, places = numbers(input), numbers(coordinates) * 1.0
     if order == 0:
         order, places = 1, np.floor(places + 0.5)
@@ -328,7 +328,7 @@ def _linear(function: Callable[[Any], Any], image: Any) -> Any:
 def shift(
     input: Any, shift: Any, order: int = 3, mode: str = "constant", cval: float = 0.0, prefilter: bool = True
 ) -> Any:
-    """The image moved."""
+    """Return the image moved."""
     image = numbers(input)
     moves = each_of(shift if not hasattr(shift, "ndim") or not shift.ndim else list(shift), image.ndim)
     grid = np.indices(image.shape).astype(float)
@@ -347,7 +347,7 @@ def zoom(
     *,
     grid_mode: bool = False,
 ) -> Any:
-    """The image with more or fewer elements."""
+    """Return the image with more or fewer elements."""
     image = numbers(input)
     factors = [float(factor) for factor in each_of(plain_values(as_argument(zoom)), image.ndim)]
 

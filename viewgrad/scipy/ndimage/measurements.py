@@ -57,14 +57,14 @@ _measure("median", "The medians of parts.", np.median)
 
 @made
 def extrema(input: Any, labels: Any = None, index: Any = None) -> Any:
-    """The least and greatest elements of parts, and their places."""
+    """Return the least and greatest elements of parts, and their places."""
     places = (MADE[name](input, labels, index) for name in ("minimum_position", "maximum_position"))
     return MADE["minimum"](input, labels, index), MADE["maximum"](input, labels, index), *places
 
 
 @made
 def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
-    """The centres of mass of parts."""
+    """Return the centres of mass of parts."""
 
     def centre(elements: Any, places: Any) -> tuple[Any, ...]:
         return tuple((elements * each).sum() / elements.sum() for each in places)

@@ -68,7 +68,7 @@ def _convolved(a: Any, b: Any, mode: str) -> Any:
 def convolve(
     in1: Any, in2: Any, mode: str = "full", method: str = "auto", *, axes: Any = None, dot_axes: Any = None
 ) -> Any:
-    """The convolution of two tensors of the same number of dimensions.
+    """Return the convolution of two tensors of the same number of dimensions.
 
     Arguments:
         in1, in2: the tensors.
@@ -124,7 +124,7 @@ def _convolved_over(a: Any, b: Any, axes: Any, dots: Any, mode: str) -> Any:
 
 @made
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
-    """The correlation of two tensors."""
+    """Return the correlation of two tensors."""
     a, b = floating(in1), floating(in2)
     if mode == "valid" and all(m >= n for n, m in zip(a.shape, b.shape)) and a.shape != b.shape:
         return _reversed(_convolved(b, _reversed(a.conj()), mode)).conj()
@@ -133,7 +133,7 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
 
 @made
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
-    """The convolution of two tensors."""
+    """Return the convolution of two tensors."""
     if axes is not None:
         raise TypeError("fftconvolve of tensors takes no axes; use viewgrad.scipy.signal.convolve")
     return _convolved(floating(in1), floating(in2), mode)
@@ -141,7 +141,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
 
 @made
 def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
-    """The convolution of two tensors."""
+    """Return the convolution of two tensors."""
     return MADE["fftconvolve"](in1, in2, mode, axes)
 
 
@@ -150,7 +150,7 @@ MODES = {"fill": "constant", "symm": "symmetric", "wrap": "wrap"}
 
 @made
 def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
-    """The convolution of two matrices, with values beyond the boundary of the first."""
+    """Return the convolution of two matrices, with values beyond the boundary of the first."""
     a, b = floating(in1), floating(in2)
     if boundary == "fill" and fillvalue == 0:
         return _convolved(a, b, mode)
@@ -166,7 +166,7 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
 
 @made
 def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
-    """The correlation of two matrices."""
+    """Return the correlation of two matrices."""
     a, weights = floating(in1), _reversed(floating(in2).conj())
     if mode != "same":
         return MADE["convolve2d"](a, weights, mode, boundary, fillvalue)
@@ -179,7 +179,7 @@ def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", 
 
 @made
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
-    """A linear filter: `sum(a[k] * y[n - k]) = sum(b[k] * x[n - k])`.
+    """Return a linear filter: `sum(a[k] * y[n - k]) = sum(b[k] * x[n - k])`.
 
     Arguments:
         b, a: the coefficients of the numerator and of the denominator.
@@ -224,7 +224,7 @@ def _taps(b: Any, x: Any) -> Any:
 
 @made
 def lfilter_zi(b: Any, a: Any) -> Any:
-    """The state of a filter that has been fed with ones for ever."""
+    """Return the state of a filter that has been fed with ones for ever."""
     b, a = (np.atleast_1d(floating(value)) for value in (b, a))
     b, a = b / a[0], a / a[0]
     size = max(a.size, b.size)
@@ -236,7 +236,7 @@ def lfilter_zi(b: Any, a: Any) -> Any:
 
 @made
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
-    """A cascade of filters of second order."""
+    """Return a cascade of filters of second order."""
     sos, y = floating(sos), floating(x)
     if zi is None:
         for section in sos:
@@ -260,7 +260,7 @@ def filtfilt(
     method: str = "pad",
     irlen: Any = None,
 ) -> Any:
-    """A filter applied forwards and backwards, so that nothing is shifted."""
+    """Return a filter applied forwards and backwards, so that nothing is shifted."""
     if method != "pad" or padtype not in ("odd", "even", "constant", None):
         raise TypeError("filtfilt of tensors takes method='pad' and padtype 'odd', 'even', 'constant' or None")
     b, a, x = (np.atleast_1d(floating(value)) for value in (b, a, x))
@@ -286,7 +286,7 @@ def filtfilt(
 
 @made
 def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
-    """The samples without their mean, or without the line that fits them best."""
+    """Return the samples without their mean, or without the line that fits them best."""
     data = np.moveaxis(floating(data), axis, -1)
     if type in ("constant", "c"):
         return np.moveaxis(data - data.mean(-1, keepdims=True), -1, axis)
@@ -299,7 +299,7 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
 
 @made
 def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
-    """The analytic signal."""
+    """Return the analytic signal."""
     x = floating(x)
     count = x.shape[axis] if N is None else int(N)
     gains = np.zeros(count)

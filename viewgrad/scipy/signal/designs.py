@@ -47,14 +47,14 @@ def bilinear_zpk(z: Any, p: Any, k: Any, fs: Any) -> Any:
 
 @made
 def lp2lp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0) -> Any:
-    """A low-pass filter of another frequency."""
+    """Return a low-pass filter of another frequency."""
     z, p, wo = floating(z), floating(p), numbers(wo)
     return wo * z, wo * p, numbers(k) * wo ** _ends(z, p)
 
 
 @made
 def lp2hp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0) -> Any:
-    """A high-pass filter from a low-pass filter."""
+    """Return a high-pass filter from a low-pass filter."""
     z, p, wo = floating(z), floating(p), numbers(wo)
     zeros = np.concatenate([wo / z, np.zeros(_ends(z, p))])
     return zeros, wo / p, numbers(k) * _real(_product(-z) / _product(-p))
@@ -69,7 +69,7 @@ def _pair(values: Any, wo: Any) -> Any:
 
 @made
 def lp2bp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> Any:
-    """A band-pass filter from a low-pass filter."""
+    """Return a band-pass filter from a low-pass filter."""
     z, p, wo, bw = floating(z), floating(p), numbers(wo), numbers(bw)
     zeros = np.concatenate([_pair(z * bw / 2, wo), np.zeros(_ends(z, p))])
     return zeros, _pair(p * bw / 2, wo), numbers(k) * bw ** _ends(z, p)
@@ -77,7 +77,7 @@ def lp2bp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> Any:
 
 @made
 def lp2bs_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> Any:
-    """A band-stop filter from a low-pass filter."""
+    """Return a band-stop filter from a low-pass filter."""
     z, p, wo, bw = floating(z), floating(p), numbers(wo), numbers(bw)
     ones = np.ones(_ends(z, p))
     zeros = np.concatenate([_pair(bw / 2 / z, wo), 1j * wo * ones, -1j * wo * ones])
@@ -113,7 +113,7 @@ def iirfilter(
     N: int, Wn: Any, rp: Any = None, rs: Any = None, btype: str = "band", analog: bool = False,
     ftype: str = "butter", output: str = "ba", fs: Any = None,
 ) -> Any:  # fmt: skip
-    """A filter of a given order, whose gradients flow to its frequencies."""
+    """Return a filter of a given order, whose gradients flow to its frequencies."""
     kind = {"band": "bandpass", "pass": "bandpass", "bp": "bandpass", "bands": "bandstop", "stop": "bandstop",
             "bs": "bandstop", "low": "lowpass", "l": "lowpass", "lp": "lowpass", "high": "highpass", "h": "highpass",
             "hp": "highpass"}.get(btype.lower(), btype.lower())  # fmt: skip

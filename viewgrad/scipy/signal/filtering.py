@@ -39,7 +39,7 @@ def savgol_filter(
     x: Any, window_length: int, polyorder: int, deriv: int = 0, delta: float = 1.0, axis: int = -1,
     mode: str = "interp", cval: float = 0.0,
 ) -> Any:  # fmt: skip
-    """The values, or derivatives, of polynomials that fit the samples around each best."""
+    """Return the values, or derivatives, of polynomials that fit the samples around each best."""
     coefficients = scipy.signal.savgol_coeffs(window_length, polyorder, deriv, delta)
     if mode != "interp":
         return ndimage.convolve1d(floating(x), coefficients, axis, None, mode, cval)
@@ -56,7 +56,7 @@ def savgol_filter(
 
 @made
 def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
-    """A filter that smooths where the variance is that of noise."""
+    """Return a filter that smooths where the variance is that of noise."""
     im = floating(im)
     sizes = np.broadcast_to(3 if mysize is None else np.asarray(plain_values(mysize)), (im.ndim,))
     weights = np.ones(tuple(int(size) for size in sizes)) / np.prod(sizes)
@@ -68,7 +68,7 @@ def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
 
 @made
 def medfilt(volume: Any, kernel_size: Any = None) -> Any:
-    """The median of the samples around each, with zeros beyond the ends."""
+    """Return the median of the samples around each, with zeros beyond the ends."""
     volume = floating(volume)
     sizes = np.broadcast_to(3 if kernel_size is None else np.asarray(plain_values(kernel_size)), (volume.ndim,))
     if np.any(sizes % 2 == 0):
@@ -78,19 +78,19 @@ def medfilt(volume: Any, kernel_size: Any = None) -> Any:
 
 @made
 def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
-    """The median of the elements around each of a matrix, with zeros beyond its edges."""
+    """Return the median of the elements around each of a matrix, with zeros beyond its edges."""
     return MADE["medfilt"](input, kernel_size)
 
 
 @made
 def order_filter(a: Any, domain: Any, rank: int) -> Any:
-    """The one of a given rank of the samples around each, with zeros beyond the ends."""
+    """Return the one of a given rank of the samples around each, with zeros beyond the ends."""
     return ndimage.rank_filter(floating(a), int(rank), footprint=np.asarray(plain_values(domain)) != 0, mode="constant")
 
 
 @made
 def sosfilt_zi(sos: Any) -> Any:
-    """The state of a cascade that has been fed with ones for ever."""
+    """Return the state of a cascade that has been fed with ones for ever."""
     sos = floating(sos)
     states, scale = [], 1.0
     for section in sos:
@@ -116,7 +116,7 @@ def _lengthened(x: Any, count: int, kind: Any) -> Any:
 
 @made
 def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: Any = None) -> Any:
-    """A cascade applied forwards and backwards, so that nothing is shifted."""
+    """Return a cascade applied forwards and backwards, so that nothing is shifted."""
     sos, x = floating(sos), _along(x, axis)
     plain = plain_values(sos)
     size = 2 * len(plain) + 1 - min((plain[:, 2] == 0).sum(), (plain[:, 5] == 0).sum())
@@ -133,7 +133,7 @@ def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: 
 
 @made
 def deconvolve(signal: Any, divisor: Any) -> Any:
-    """The quotient and the remainder of two series as polynomials."""
+    """Return the quotient and the remainder of two series as polynomials."""
     top, bottom = np.atleast_1d(floating(signal)), np.atleast_1d(floating(divisor))
     n, d = top.shape[0], bottom.shape[0]
     if d > n:
@@ -146,7 +146,7 @@ def deconvolve(signal: Any, divisor: Any) -> Any:
 
 @made
 def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
-    """The state of a filter that has had given output and input."""
+    """Return the state of a filter that has had given output and input."""
     b, a, y = (np.atleast_1d(floating(each)) for each in (b, a, y))
     b, a = b / a[0], a / a[0]
     top, bottom = b.shape[0] - 1, a.shape[0] - 1
@@ -278,7 +278,7 @@ make_constant(
 
 @made
 def sawtooth(t: Any, width: Any = 1) -> Any:
-    """A wave that rises and falls along straight lines."""
+    """Return a wave that rises and falls along straight lines."""
     t, width = floating(t), numbers(width) * 1.0
     phase = t - 2 * math.pi * np.floor(plain_values(t) / (2 * math.pi))
     rising = plain_values(phase) < plain_values(width) * 2 * math.pi
@@ -292,7 +292,7 @@ def chirp(
     t: Any, f0: Any, t1: Any, f1: Any, method: str = "linear", phi: Any = 0, vertex_zero: bool = True, *,
     complex: bool = False,
 ) -> Any:  # fmt: skip
-    """A cosine whose frequency changes from one to another."""
+    """Return a cosine whose frequency changes from one to another."""
     t, f0, t1, f1 = (numbers(each) * 1.0 for each in (t, f0, t1, f1))
     if method in ("linear", "lin", "li"):
         phase = 2 * math.pi * (f0 * t + 0.5 * (f1 - f0) / t1 * t * t)
@@ -316,7 +316,7 @@ def chirp(
 def gausspulse(
     t: Any, fc: Any = 1000, bw: Any = 0.5, bwr: Any = -6, tpr: Any = -60, retquad: bool = False, retenv: bool = False
 ) -> Any:
-    """A cosine under a Gaussian."""
+    """Return a cosine under a Gaussian."""
     t, fc, bw = (numbers(each) * 1.0 for each in (t, fc, bw))
     decay = -((math.pi * fc * bw) ** 2) / (4.0 * math.log(10.0 ** (bwr / 20.0)))
     envelope = np.exp(-decay * t * t)
@@ -328,6 +328,6 @@ def gausspulse(
 
 @made
 def gauss_spline(x: Any, n: int) -> Any:
-    """The Gaussian that is like a spline of a given degree."""
+    """Return the Gaussian that is like a spline of a given degree."""
     width = (n + 1) / 12.0
     return np.exp(floating(x) ** 2 / (-2 * width)) / math.sqrt(2 * math.pi * width)

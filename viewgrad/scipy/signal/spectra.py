@@ -63,7 +63,7 @@ class Segments:
         return as_tensors(make(self.nfft, 1 / self.fs))
 
     def transformed(self, x: Any) -> Any:
-        """The transforms of the segments, which come before the frequencies."""
+        """Return the transforms of the segments, which come before the frequencies."""
         parts = x.unfold(-1, self.size, self.size - self.overlap)
         if self.detrend:
             kind = self.detrend
@@ -72,7 +72,7 @@ class Segments:
         return transform(parts * self.window, self.nfft)
 
     def times(self, length: int) -> Any:
-        """The middles of the segments."""
+        """Return the middles of the segments."""
         return np.arange(self.size / 2, length - self.size / 2 + 1, self.size - self.overlap) / float(self.fs)
 
 
@@ -245,7 +245,7 @@ def istft(
 @made
 def lombscargle(x: Any, y: Any, freqs: Any, precenter: bool = False, normalize: Any = False, *, weights: Any = None,
                 floating_mean: bool = False) -> Any:  # fmt: skip
-    """The power of waves of given frequencies in samples at uneven times."""
+    """Return the power of waves of given frequencies in samples at uneven times."""
     if precenter or floating_mean or normalize == "amplitude":
         raise lost("scipy.signal.lombscargle", "of tensors with a history it takes no mean and no amplitudes")
     x, y, freqs = floating(x), floating(y), floating(freqs)
@@ -265,7 +265,7 @@ def lombscargle(x: Any, y: Any, freqs: Any, precenter: bool = False, normalize: 
 
 @made
 def czt(x: Any, m: Any = None, w: Any = None, a: Any = 1 + 0j, *, axis: int = -1) -> Any:
-    """The values of the z-transform along a spiral."""
+    """Return the values of the z-transform along a spiral."""
     x = np.moveaxis(floating(x), axis, -1)
     n = x.shape[-1]
     count = n if m is None else int(m)
@@ -282,7 +282,7 @@ def _powers(ratio: Any, exponents: Any) -> Any:
 
 @made
 def zoom_fft(x: Any, fn: Any, m: Any = None, *, fs: Any = 2, endpoint: bool = False, axis: int = -1) -> Any:
-    """The Fourier transform on a part of the frequencies."""
+    """Return the Fourier transform on a part of the frequencies."""
     if carries_history(fn):
         raise lost("scipy.signal.zoom_fft", "no gradient flows to the frequencies; use czt")
     ends = np.asarray(plain_values(fn), float).reshape(-1)

@@ -19,7 +19,7 @@ made: Final = maker(scipy.signal, MADE)
 
 
 def polynomial_of(roots: Any) -> Any:
-    """The coefficients of the polynomial with given roots; real where roots come in conjugate pairs."""
+    """Return the coefficients of the polynomial with given roots; real where roots come in conjugate pairs."""
     roots = floating(roots)
     found: Any = numbers(np.ones(1))
     for place in range(roots.shape[0]):
@@ -29,7 +29,7 @@ def polynomial_of(roots: Any) -> Any:
 
 
 def characteristic(a: Any) -> Any:
-    """The coefficients of a matrix's characteristic polynomial, by Faddeev's and LeVerrier's recurrence."""
+    """Return the coefficients of a matrix's characteristic polynomial, by Faddeev's and LeVerrier's recurrence."""
     size = a.shape[0]
     coefficients, product = [numbers(1.0)], np.eye(size)
     for k in range(1, size + 1):
@@ -74,7 +74,7 @@ def tf2zpk(b: Any, a: Any) -> Any:
 
 @made
 def tf2ss(num: Any, den: Any) -> Any:
-    """The controller canonical form of a transfer function."""
+    """Return the controller canonical form of a transfer function."""
     num, den = normalized(num, den)
     num = np.atleast_2d(num)
     order = den.shape[0]
@@ -100,7 +100,7 @@ def ss2tf(A: Any, B: Any, C: Any, D: Any, input: int = 0) -> Any:
 
 @made
 def zpk2ss(z: Any, p: Any, k: Any) -> Any:
-    """A system in state space from zeros, poles and gain."""
+    """Return a system in state space from zeros, poles and gain."""
     return MADE["tf2ss"](*MADE["zpk2tf"](z, p, k))
 
 
@@ -123,7 +123,7 @@ def sos2tf(sos: Any) -> Any:
 
 @made
 def zpk2sos(z: Any, p: Any, k: Any, pairing: Any = None, *, analog: bool = False) -> Any:
-    """A cascade from zeros, poles and gain, which are paired as SciPy pairs them."""
+    """Return a cascade from zeros, poles and gain, which are paired as SciPy pairs them."""
     z, p, k = floating(z), floating(p), floating(k)
     plain = scipy.signal.zpk2sos(*(plain_values(each) for each in (z, p, k)), pairing, analog=analog)
     left = {"z": list(range(z.shape[0])), "p": list(range(p.shape[0]))}
@@ -154,12 +154,12 @@ def _nearest(wanted: Any, roots: Any, left: list[int]) -> Any:
 
 @made
 def tf2sos(b: Any, a: Any, pairing: Any = None, *, analog: bool = False) -> Any:
-    """A cascade from numerator and denominator."""
+    """Return a cascade from numerator and denominator."""
     return MADE["zpk2sos"](*MADE["tf2zpk"](b, a), pairing, analog=analog)
 
 
 def state_space(system: Any) -> tuple[Any, ...]:
-    """A system of two, three or four parts in state space."""
+    """Return a system of two, three or four parts in state space."""
     if len(system) == 4:
         return tuple(np.atleast_2d(floating(each)) for each in system)
     if len(system) in (2, 3):
@@ -202,7 +202,7 @@ ALPHAS: Final = {"bilinear": 0.5, "tustin": 0.5, "euler": 0.0, "forward_diff": 0
 
 @made
 def cont2discrete(system: Any, dt: Any, method: str = "zoh", alpha: Any = None) -> Any:
-    """A system in discrete time that does what one in continuous time does."""
+    """Return a system in discrete time that does what one in continuous time does."""
     if len(system) == 2:
         a, b, c, d, dt = MADE["cont2discrete"](MADE["tf2ss"](*system), dt, method, alpha)
         return (*MADE["ss2tf"](a, b, c, d), dt)
@@ -245,7 +245,7 @@ def _squeezed(y: Any) -> Any:
 
 @made
 def lsim(system: Any, U: Any, T: Any, X0: Any = None, interp: bool = True) -> Any:
-    """The times, the output and the states of a system that is driven by an input."""
+    """Return the times, the output and the states of a system that is driven by an input."""
     a, b, c, d = state_space(system)
     times = floating(T)
     count, order, inputs = times.shape[0], a.shape[0], b.shape[1]
@@ -277,14 +277,14 @@ def _times(scipys: Any, system: Any, T: Any, N: Any) -> Any:
 
 @made
 def step(system: Any, X0: Any = None, T: Any = None, N: Any = None) -> Any:
-    """The times, and the output for an input that becomes 1."""
+    """Return the times, and the output for an input that becomes 1."""
     times = _times(scipy.signal.step, system, T, N)
     return MADE["lsim"](system, np.ones(np.shape(plain_values(times))), times, X0, interp=False)[:2]
 
 
 @made
 def impulse(system: Any, X0: Any = None, T: Any = None, N: Any = None) -> Any:
-    """The times, and the output for a pulse."""
+    """Return the times, and the output for a pulse."""
     a, b, c, d = state_space(system)
     times = _times(scipy.signal.impulse, system, T, N)
     start = b.reshape(-1) if X0 is None else b.reshape(-1) + floating(X0)
@@ -293,7 +293,7 @@ def impulse(system: Any, X0: Any = None, T: Any = None, N: Any = None) -> Any:
 
 @made
 def dlsim(system: Any, u: Any, t: Any = None, x0: Any = None) -> Any:
-    """The times, the output and, of a state space, the states of a system in discrete time."""
+    """Return the times, the output and, of a state space, the states of a system in discrete time."""
     *parts, dt = system
     if t is not None:
         raise lost("scipy.signal.dlsim", "of tensors with a history it takes no times; resample the input")

@@ -117,7 +117,7 @@ class SparseArray:
         return (self.pattern if self.format == "csr" else self.pattern.transposed).compressed()[2]
 
     def detach(self) -> Any:
-        """The same array without history."""
+        """Return the same array without history."""
         return self._of(self.pattern, self.data.detach())
 
     def to_scipy(self) -> Any:
@@ -166,13 +166,13 @@ class SparseArray:
         return found.T
 
     def dot(self, other: Any) -> Any:
-        """The product with a scalar, an array or a sparse array."""
+        """Return the product with a scalar, an array or a sparse array."""
         return self.multiply(other) if np.ndim(plain_values(other) if holds_tensor(other) else other) == 0 and (
             not is_sparse(other)
         ) else self @ other  # fmt: skip
 
     def multiply(self, other: Any) -> Any:
-        """The product element by element, with a scalar, a dense array, or a sparse array."""
+        """Return the product element by element, with a scalar, a dense array, or a sparse array."""
         if is_sparse(other):
             return self._intersected(as_sparse(other))
         dense = _operand(other)
@@ -214,7 +214,7 @@ class SparseArray:
         return self._of(*_summed(self)).map(lambda data: data**n)
 
     def map(self, function: Callable[[Any], Any]) -> Any:
-        """The array with a function of its stored values; its value at 0 should be 0."""
+        """Return the array with a function of its stored values; its value at 0 should be 0."""
         return self._of(self.pattern, function(self.data))
 
     def __add__(self, other: Any) -> Any:
@@ -236,7 +236,7 @@ class SparseArray:
         return -self + other
 
     def conj(self, copy: bool = True) -> Any:
-        """The complex conjugate."""
+        """Return the complex conjugate."""
         return self._of(self.pattern, self.data.conj())
 
     conjugate = conj
@@ -252,17 +252,17 @@ class SparseArray:
         return self._of(self.pattern, self.data.imag)
 
     def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
-        """The same array with stored values of another dtype."""
+        """Return the same array with stored values of another dtype."""
         return self._of(self.pattern, self.data.astype(dtype))
 
     def copy(self) -> Any:
-        """A copy of the array, with a history."""
+        """Return a copy of the array, with a history."""
         return self._of(self.pattern, self.data.clone())
 
     # -- reductions ----------------------------------------------------------------------------------------------------
 
     def sum(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
-        """The sum of all elements, or along an axis."""
+        """Return the sum of all elements, or along an axis."""
         if axis is None:
             return self.data.sum(dtype=dtype)
         pattern = self.pattern if axis in (1, -1) else self.pattern.transposed
@@ -271,17 +271,17 @@ class SparseArray:
         return total if not self.is_matrix else total[:, None] if axis in (1, -1) else total[None, :]
 
     def mean(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
-        """The mean of all elements, or along an axis."""
+        """Return the mean of all elements, or along an axis."""
         count = self.shape[0] * self.shape[1] if axis is None else self.shape[axis]
         return self.sum(axis, dtype) / count
 
     def diagonal(self, k: int = 0) -> Any:
-        """The elements on a diagonal."""
+        """Return the elements on a diagonal."""
         pattern, data = _summed(self)
         return picked(data, pattern.numbered().diagonal(k))
 
     def trace(self, offset: int = 0) -> Any:
-        """The sum of the elements on a diagonal."""
+        """Return the sum of the elements on a diagonal."""
         return self.diagonal(offset).sum()
 
     # -- forms ---------------------------------------------------------------------------------------------------------
@@ -292,12 +292,12 @@ class SparseArray:
         return self.transpose()
 
     def transpose(self, axes: Any = None, copy: bool = False) -> Any:
-        """The transpose: of a CSR array a CSC array, and the other way round."""
+        """Return the transpose: of a CSR array a CSC array, and the other way round."""
         name = {"csr": "csc", "csc": "csr"}.get(self.format, self.format)
         return self._kind(name)._of(self.pattern.transposed, self.data)
 
     def toarray(self, order: Any = None, out: None = None) -> Any:
-        """The dense tensor of the same elements."""
+        """Return the dense tensor of the same elements."""
         pattern, data = _summed(self)
         dense: Any = as_operand(np.zeros(self.shape, self.dtype))
         dense[pattern.rows, pattern.cols] = data
@@ -306,19 +306,19 @@ class SparseArray:
     todense = toarray
 
     def tocsr(self, copy: bool = False) -> Any:
-        """The same array, stored row by row."""
+        """Return the same array, stored row by row."""
         return self._kind("csr")._of(*_summed(self))
 
     def tocsc(self, copy: bool = False) -> Any:
-        """The same array, stored column by column."""
+        """Return the same array, stored column by column."""
         return self._kind("csc")._of(*_summed(self))
 
     def tocoo(self, copy: bool = True) -> Any:
-        """The same array, stored with the row and column of each value."""
+        """Return the same array, stored with the row and column of each value."""
         return self._kind("coo")._of(self.pattern, self.data)
 
     def asformat(self, format: str | None, copy: bool = False) -> Any:
-        """The same array in one of the formats `"csr"`, `"csc"` and `"coo"`."""
+        """Return the same array in one of the formats `"csr"`, `"csc"` and `"coo"`."""
         if format is None or format == self.format:
             return self
         if format not in ("csr", "csc", "coo"):
@@ -326,7 +326,7 @@ class SparseArray:
         return getattr(self, f"to{format}")()
 
     def reshape(self, *shape: Any, **options: Any) -> Any:
-        """The array with its elements, row by row, in another shape."""
+        """Return the array with its elements, row by row, in another shape."""
         return rearranged(lambda each: each.reshape(*shape, **options), [self], self._kind("coo"))
 
     def __getitem__(self, index: Any) -> Any:
@@ -374,7 +374,7 @@ def is_sparse(value: Any) -> bool:
 
 
 def as_sparse(value: Any) -> Any:
-    """A sparse array of SciPy's as one with a tensor for its stored values."""
+    """Return a sparse array of SciPy's as one with a tensor for its stored values."""
     if isinstance(value, SparseArray):
         return value
     is_matrix = not isinstance(value, scipy.sparse.sparray)
@@ -383,7 +383,7 @@ def as_sparse(value: Any) -> Any:
 
 
 def to_scipy(value: Any) -> Any:
-    """The arguments of a function of SciPy's, with its own sparse arrays, and arrays for tensors."""
+    """Return the arguments of a function of SciPy's, with its own sparse arrays, and arrays for tensors."""
     if isinstance(value, SparseArray):
         return value.to_scipy()
     return type(value)(map(to_scipy, value)) if type(value) in (list, tuple) else plain_values(value)
@@ -461,7 +461,7 @@ def _grouped(values: Any, groups: Any, count: int) -> Any:
 
 
 def picked(data: Any, numbers: Any) -> Any:
-    """The stored values with these numbers, counted from 1; 0 where the number is 0."""
+    """Return the stored values with these numbers, counted from 1; 0 where the number is 0."""
     if not np.ndim(numbers):
         return data[int(numbers) - 1] if numbers else as_operand(np.zeros((), data.dtype))[()]
     if (numbers != 0).all():
@@ -500,7 +500,7 @@ def rearranged(function: Callable[..., Any], arrays: Sequence[Any], kind: Any) -
 
 
 def combined(arrays: Sequence[Any], function: Callable[..., Any], kind: Any) -> Any:
-    """The sum of sparse arrays of one shape, with a function that SciPy checks the shapes by."""
+    """Return the sum of sparse arrays of one shape, with a function that SciPy checks the shapes by."""
     function(*[scipy.sparse.csr_array(each.shape) for each in arrays])
     dtype = np.result_type(*[each.dtype for each in arrays])
     pattern = Pattern(

@@ -56,7 +56,7 @@ def _diagonals(diagonals: Any, offsets: Any) -> tuple[list[Any], bool]:
 def diags_array(
     diagonals: Any, /, *, offsets: Any = 0, shape: Any = None, format: str | None = None, dtype: Any = None
 ) -> Any:
-    """The sparse array of some diagonals; gradients flow to them.
+    """Return the sparse array of some diagonals; gradients flow to them.
 
     Arguments:
         diagonals: arrays, tensors or scalars (which are repeated, if `shape` is given); of `offsets=0` one of them.
@@ -81,7 +81,7 @@ def diags_array(
 def diags(
     diagonals: Any, offsets: Any = 0, shape: Any = None, format: str | None = None, dtype: Any = None
 ) -> Any:
-    """The sparse matrix of some diagonals; see `diags_array`."""
+    """Return the sparse matrix of some diagonals; see `diags_array`."""
     return _diags(diagonals, offsets, shape, format, dtype, is_matrix=True)
 
 
@@ -96,7 +96,7 @@ def _diags(diagonals: Any, offsets: Any, shape: Any, format: str | None, dtype: 
 
 @made
 def spdiags(data: Any, diags: Any, m: Any = None, n: Any = None, format: str | None = None) -> Any:
-    """The sparse matrix whose diagonals are rows of `data`; see `scipy.sparse.spdiags`."""
+    """Return the sparse matrix whose diagonals are rows of `data`; see `scipy.sparse.spdiags`."""
     values = as_operand(as_argument(data))
     return _by_numbers([values], lambda numbers: scipy.sparse.spdiags(numbers[0], diags, m, n), format, True)
 
@@ -146,19 +146,19 @@ def _is_matrix(value: Any) -> bool:
 
 @made
 def tril(A: Any, k: int = 0, format: str | None = None) -> Any:
-    """The lower triangle."""
+    """Return the lower triangle."""
     return rearranged(lambda each: scipy.sparse.tril(each, k), [A], _kind(format, _is_matrix(A)))
 
 
 @made
 def triu(A: Any, k: int = 0, format: str | None = None) -> Any:
-    """The upper triangle."""
+    """Return the upper triangle."""
     return rearranged(lambda each: scipy.sparse.triu(each, k), [A], _kind(format, _is_matrix(A)))
 
 
 @made
 def kron(A: Any, B: Any, format: str | None = None) -> Any:
-    """The Kronecker product."""
+    """Return the Kronecker product."""
     first, second = _sparse_of(A), _sparse_of(B)
     (p, left), (q, right) = summed(first), summed(second)
     rows = (np.asarray(p.rows, np.int64)[:, None] * second.shape[0] + q.rows).reshape(-1)
@@ -170,7 +170,7 @@ def kron(A: Any, B: Any, format: str | None = None) -> Any:
 
 @made
 def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
-    """The Kronecker sum of two square matrices."""
+    """Return the Kronecker sum of two square matrices."""
     first, second = _sparse_of(A), _sparse_of(B)
     if first.shape[0] != first.shape[1] or second.shape[0] != second.shape[1]:
         raise ValueError("kronsum takes square matrices")
@@ -180,25 +180,25 @@ def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
 
 @made
 def eye_array(m: int, n: int | None = None, *, k: int = 0, dtype: Any = float, format: str | None = None) -> Any:
-    """The sparse array with ones on a diagonal."""
+    """Return the sparse array with ones on a diagonal."""
     return _kind(format, False)(scipy.sparse.eye_array(m, n, k=k, dtype=dtype))
 
 
 @made
 def eye(m: int, n: int | None = None, k: int = 0, dtype: Any = float, format: str | None = None) -> Any:
-    """The sparse matrix with ones on a diagonal."""
+    """Return the sparse matrix with ones on a diagonal."""
     return _kind(format, True)(scipy.sparse.eye_array(m, n, k=k, dtype=dtype))
 
 
 @made
 def identity(n: int, dtype: Any = "d", format: str | None = None) -> Any:
-    """The sparse identity matrix."""
+    """Return the sparse identity matrix."""
     return _kind(format, True)(scipy.sparse.eye_array(n, dtype=dtype))
 
 
 @made
 def find(A: Any) -> Any:
-    """The rows, columns and values of the elements that are not 0."""
+    """Return the rows, columns and values of the elements that are not 0."""
     pattern, data = summed(_sparse_of(A))
     kept = np.flatnonzero(plain_values(data.detach()))
     return pattern.rows[kept], pattern.cols[kept], data[kept]

@@ -29,26 +29,26 @@ def sparse_jacobian(
     f: Callable[..., Any], sparsity: Any, argnums: int = 0, *, mode: Literal["auto", "fwd", "rev"] = "auto",
     check: bool = True,
 ) -> Callable[..., Any]:
-    """Return the function that computes a Jacobian whose pattern of nonzeros is known.
+    """Return a function that computes a Jacobian with a known sparsity pattern.
 
-    Columns without a common row have their derivatives computed in one direction (or rows without a common column in
-    one backward pass). A banded Jacobian of width w takes w of them, for any size.
+    Columns that share no row are computed together in one direction (or rows that share no column in one backward
+    pass). A banded Jacobian of width w takes w directions, for any size.
 
     Arguments:
         f: the function to differentiate. It takes and returns arrays or tensors of any shape; the Jacobian is that of
-            the output as a vector with respect to the argument as a vector.
-        sparsity: where the Jacobian may be nonzero: a sparse or dense array of shape (outputs, inputs).
-        argnums: the positional argument with respect to which.
-        mode: `"fwd"` for columns, `"rev"` for rows; `"auto"` takes what needs fewer.
-        check: compare a product with a random vector, which costs one direction more.
+            the flattened output with respect to the flattened argument.
+        sparsity: the positions of possible nonzeros: a sparse or dense array of shape (outputs, inputs).
+        argnums: the positional argument to differentiate with respect to.
+        mode: `"fwd"` for columns, `"rev"` for rows; `"auto"` chooses the one that needs fewer.
+        check: whether to compare a product with a random vector, which costs one more direction.
 
     Returns:
-        A function of the same arguments that returns a CSR array: of SciPy's for an array argument, of
-        `viewgrad.scipy.sparse` for a tensor. All elements of the pattern are stored.
+        A function with the same arguments that returns a CSR array: SciPy's for an array argument, one of
+            `viewgrad.scipy.sparse` for a tensor. All elements of the pattern are stored.
 
     Raises:
-        ValueError: by that function, if `sparsity` has another shape than the Jacobian.
-        DifferentiabilityError: by that function, if the Jacobian has a nonzero element outside of the pattern.
+        ValueError: when called, if `sparsity` does not have the shape of the Jacobian.
+        DifferentiabilityError: when called, if the Jacobian has a nonzero element outside the pattern.
 
     Example:
         >>> import numpy as np, scipy.sparse, viewgrad as vg

@@ -60,7 +60,7 @@ class Factored:
         self.lu = scipy.sparse.linalg.splu(pattern.matrix(_inexact(values)).tocsc(), **options)
 
     def solve(self, b: Any, transposed: bool, conjugated: bool) -> Any:
-        """The solution for a right-hand side, of the matrix, its transpose, its conjugate, or both."""
+        """Return the solution for a right-hand side, of the matrix, its transpose, its conjugate, or both."""
         b = b.conj() if conjugated else b
         trans = "T" if transposed else "N"
         if np.iscomplexobj(b) and self.lu.U.dtype.kind != "c":
@@ -129,7 +129,7 @@ def _system(matrix: Any, b: Any) -> tuple[Any, Any]:
 
 @made
 def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = True) -> Any:
-    """The solution of a sparse linear system; gradients flow to `b` and to the stored values of `A`.
+    """Return the solution of a sparse linear system; gradients flow to `b` and to the stored values of `A`.
 
     Arguments:
         A: a square sparse array.
@@ -167,7 +167,7 @@ class SuperLU:
         self._factored = Factored(self.matrix.pattern, plain_values(self.matrix.data), options)
 
     def solve(self, rhs: Any, trans: str = "N") -> Any:
-        """The solution for a right-hand side of shape (n,) or (n, k); `trans` as in SciPy."""
+        """Return the solution for a right-hand side of shape (n,) or (n, k); `trans` as in SciPy."""
         if trans not in ("N", "T", "H"):
             raise ValueError(f"trans is 'N', 'T' or 'H', not {trans!r}")
         a, right = _system(self.matrix, rhs)
@@ -186,13 +186,13 @@ MADE["SuperLU"] = SuperLU
 
 @made
 def splu(A: Any, permc_spec: str | None = None, **options: Any) -> Any:
-    """The LU factorization of a sparse array, the `solve` of which is differentiable."""
+    """Return the LU factorization of a sparse array, the `solve` of which is differentiable."""
     return SuperLU(as_sparse(A), {key: value for key, value in {"permc_spec": permc_spec, **options}.items() if value})
 
 
 @made
 def factorized(A: Any) -> Callable[[Any], Any]:
-    """A function that solves linear systems with one matrix for many right-hand sides."""
+    """Return a function that solves linear systems with one matrix for many right-hand sides."""
     solve: Callable[[Any], Any] = splu(A).solve
     return solve
 
@@ -214,13 +214,13 @@ class Iterative:
         self.info = 0
 
     def first(self, b: Any) -> Any:
-        """The solution as the user asked for it."""
+        """Return the solution as the user asked for it."""
         x, self.info = self.method(self.matrix, b, **self.options)
         self.found = x
         return x
 
     def solve(self, b: Any, transposed: bool, conjugated: bool) -> Any:
-        """A system of the derivative, solved more exactly than the user asked for."""
+        """Return a system of the derivative, solved more exactly than the user asked for."""
         if self.info:
             raise DifferentiabilityError(
                 f"scipy.sparse.linalg.{self.method.__name__} has not converged (info {self.info}), so its result has "
@@ -334,7 +334,7 @@ for _name in ITERATIVE:
 
 @made
 def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
-    """The norm of a sparse array: Frobenius', or by sums of rows or columns."""
+    """Return the norm of a sparse array: Frobenius', or by sums of rows or columns."""
     array = as_sparse(x)
     if axis is None and ord in (None, "fro", "f"):
         return np.sqrt((abs(array).data ** 2).sum())

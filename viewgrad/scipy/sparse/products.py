@@ -21,7 +21,7 @@ BLOCK: Final = 1 << 20  # elements that are gathered at a time
 
 
 def product(pattern: Pattern, data: Any, dense: Any) -> Any:
-    """The product of a sparse matrix with a dense vector or matrix.
+    """Return the product of a sparse matrix with a dense vector or matrix.
 
     Arguments:
         pattern: of shape (m, n), with `data` of shape (pattern.count,).
@@ -34,7 +34,7 @@ def product(pattern: Pattern, data: Any, dense: Any) -> Any:
 
 
 def sampled(pattern: Pattern, left: Any, right: Any) -> Any:
-    """The elements of `left @ right.T` where a pattern has stored values.
+    """Return the elements of `left @ right.T` where a pattern has stored values.
 
     Arguments:
         pattern: of shape (m, n).

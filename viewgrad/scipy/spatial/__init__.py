@@ -35,7 +35,7 @@ class KDTree:
     def query(
         self, x: Any, k: Any = 1, eps: float = 0, p: float = 2, distance_upper_bound: float = np.inf, workers: int = 1
     ) -> tuple[Any, Any]:
-        """The distances to the nearest points, and their numbers."""
+        """Return the distances to the nearest points, and their numbers."""
         points = as_operand(as_argument(x)) * 1.0
         _, places = self._tree.query(plain_values(points.detach()), k, eps, p, distance_upper_bound, workers)
         missing = np.asarray(places) >= self.data.shape[0]
@@ -69,7 +69,7 @@ made: Final = maker(scipy.spatial, MADE)
 
 @made
 def minkowski_distance_p(x: Any, y: Any, p: float = 2.0) -> Any:
-    """The distances along the last dimension, before the root is taken."""
+    """Return the distances along the last dimension, before the root is taken."""
     away = np.abs(floating(x) - floating(y))
     if p == np.inf:
         return away.max(-1)
@@ -78,13 +78,13 @@ def minkowski_distance_p(x: Any, y: Any, p: float = 2.0) -> Any:
 
 @made
 def minkowski_distance(x: Any, y: Any, p: float = 2.0) -> Any:
-    """The distances along the last dimension."""
+    """Return the distances along the last dimension."""
     return (floating(x) - floating(y)).vector_norm(p, -1)
 
 
 @made
 def distance_matrix(x: Any, y: Any, p: float = 2.0, threshold: int = 1000000) -> Any:
-    """The distances between every vector of one matrix and every vector of another."""
+    """Return the distances between every vector of one matrix and every vector of another."""
     return (floating(x)[:, None, :] - floating(y)[None, :, :]).vector_norm(p, -1)
 
 

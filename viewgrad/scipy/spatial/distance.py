@@ -64,7 +64,7 @@ def _metric(name: Any) -> Callable[..., Any]:
 
 
 def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:
-    """The distances between every vector of one matrix and every vector of another."""
+    """Return the distances between every vector of one matrix and every vector of another."""
     if not holds_tensor((XA, XB)):
         return as_tensors(scipy.spatial.distance.cdist(XA, XB, metric, out=out, **options))
     a, b = _vectors(XA), _vectors(XB)
@@ -74,7 +74,7 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **opt
 
 
 def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:
-    """The distances between all pairs of the vectors of a matrix, in one dimension."""
+    """Return the distances between all pairs of the vectors of a matrix, in one dimension."""
     if not holds_tensor(X):
         return as_tensors(scipy.spatial.distance.pdist(X, metric, out=out, **options))
     x = _vectors(X)
@@ -85,7 +85,7 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any)
 
 
 def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
-    """The distances of `pdist` as a symmetric matrix, and back."""
+    """Return the distances of `pdist` as a symmetric matrix, and back."""
     if not holds_tensor(X):
         return as_tensors(scipy.spatial.distance.squareform(X, force, checks))
     x = _vectors(X)
@@ -124,7 +124,7 @@ made: Final = maker(scipy.spatial.distance, MADE)
 
 @made
 def jensenshannon(p: Any, q: Any, base: Any = None, *, axis: int = 0, keepdims: bool = False) -> Any:
-    """The root of the divergence of Jensen and Shannon between two distributions."""
+    """Return the root of the divergence of Jensen and Shannon between two distributions."""
     p, q = (_vectors(each) for each in (p, q))
     p, q = p / p.sum(axis, keepdims=True), q / q.sum(axis, keepdims=True)
     middle = (p + q) / 2.0

@@ -56,12 +56,12 @@ class Rotation:
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> Rotation:
-        """The rotation with a given matrix, which must be orthogonal."""
+        """Return the rotation with a given matrix, which must be orthogonal."""
         return cls(matrix)
 
     @classmethod
     def identity(cls, num: int | None = None) -> Rotation:
-        """The rotation that moves nothing."""
+        """Return the rotation that moves nothing."""
         return cls(np.eye(3) if num is None else np.tile(np.eye(3), (num, 1, 1)))
 
     @classmethod
@@ -80,7 +80,7 @@ class Rotation:
 
     @classmethod
     def from_quat(cls, quat: Any, *, scalar_first: bool = False) -> Rotation:
-        """The rotation of a quaternion, whose scalar part comes last, unless `scalar_first`."""
+        """Return the rotation of a quaternion, whose scalar part comes last, unless `scalar_first`."""
         quat = as_operand(as_argument(quat)) * 1.0
         quat = quat / quat.vector_norm(2, -1, True)
         parts = [quat[..., place] for place in range(4)]
@@ -94,7 +94,7 @@ class Rotation:
 
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
-        """The rotation about a vector, by the angle that its length is."""
+        """Return the rotation about a vector, by the angle that its length is."""
         vector = as_operand(as_argument(rotvec)) * 1.0
         if degrees:
             vector = vector * (np.pi / 180)
@@ -148,7 +148,7 @@ class Rotation:
         return np.concatenate([quat[..., 3:], quat[..., :3]], -1) if scalar_first else quat
 
     def as_rotvec(self, degrees: bool = False) -> Any:
-        """The vector about which it turns, as long as the angle."""
+        """Return the vector about which it turns, as long as the angle."""
         quat = self.as_quat(canonical=True)
         imaginary = quat[..., :3]
         length = imaginary.vector_norm(2, -1, True)
@@ -175,17 +175,17 @@ class Rotation:
         return angles * (180 / np.pi) if degrees else angles
 
     def apply(self, vectors: Any, inverse: bool = False) -> Any:
-        """The vectors, turned."""
+        """Return the vectors, turned."""
         vectors = as_operand(as_argument(vectors)) * 1.0
         matrix = self._matrix.mT if inverse else self._matrix
         return (matrix @ vectors[..., None])[..., 0]
 
     def inv(self) -> Rotation:
-        """The rotation back."""
+        """Return the rotation back."""
         return Rotation(self._matrix.mT)
 
     def magnitude(self) -> Any:
-        """The angle by which it turns."""
+        """Return the angle by which it turns."""
         return self.as_rotvec().vector_norm(2, -1)
 
     def __mul__(self, other: Rotation) -> Rotation:

@@ -74,7 +74,7 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
 
 @made
 def multigammaln(a: Any, d: Any) -> Any:
-    """The logarithm of the multivariate gamma function."""
+    """Return the logarithm of the multivariate gamma function."""
     a, d = numbers(a), int(d)
     total = sum((scipy.special.gammaln(a - j / 2.0) for j in range(d)), a * 0)
     return total + d * (d - 1) * 0.25 * math.log(math.pi)
@@ -82,7 +82,7 @@ def multigammaln(a: Any, d: Any) -> Any:
 
 @made
 def factorial(n: Any, exact: bool = False, **options: Any) -> Any:
-    """The factorial, as gamma(n + 1), for tensors with its derivative."""
+    """Return the factorial, as gamma(n + 1), for tensors with its derivative."""
     n = numbers(n)
     if n.dtype.kind != "f":
         return numbers(scipy.special.factorial(n._array))
@@ -92,7 +92,7 @@ def factorial(n: Any, exact: bool = False, **options: Any) -> Any:
 
 @made
 def binom(n: Any, k: Any) -> Any:
-    """The binomial coefficient, also of numbers that are not whole."""
+    """Return the binomial coefficient, also of numbers that are not whole."""
     n, k = numbers(n) * 1.0, numbers(k) * 1.0
     rest = n - k + 1
     # Where the gamma function below has a pole, the coefficient is 0, but its slope is not.
@@ -106,7 +106,7 @@ def binom(n: Any, k: Any) -> Any:
 
 @made
 def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
-    """The number of ways to choose `k` of `N` things."""
+    """Return the number of ways to choose `k` of `N` things."""
     N = numbers(N) + numbers(k) - 1 if repetition else numbers(N)
     none = (plain_values(numbers(k)) > plain_values(N)) | (plain_values(N) < 0) | (plain_values(numbers(k)) < 0)
     return np.where(none, 0.0, binom(np.where(none, 1.0, N), np.where(none, 1.0, k)))
@@ -114,7 +114,7 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> An
 
 @made
 def polygamma(n: Any, x: Any) -> Any:
-    """The `n`-th derivative of the digamma function."""
+    """Return the `n`-th derivative of the digamma function."""
     if int(n) != n:
         raise lost("scipy.special.polygamma", "of tensors with a history its order is a whole number")
     return OPERATORS["polygamma"].function(int(n), numbers(x))

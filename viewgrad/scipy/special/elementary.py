@@ -21,19 +21,19 @@ DEGREE: Final = math.pi / 180
 
 @made
 def cbrt(x: Any) -> Any:
-    """The cube root."""
+    """Return the cube root."""
     return np.cbrt(x)
 
 
 @made
 def exp2(x: Any) -> Any:
-    """The power of 2."""
+    """Return the power of 2."""
     return np.exp2(x)
 
 
 @made
 def exp10(x: Any) -> Any:
-    """The power of 10."""
+    """Return the power of 10."""
     return 10.0 ** numbers(x)
 
 
@@ -63,31 +63,31 @@ def _degrees(x: Any) -> Any:
 
 @made
 def sindg(x: Any) -> Any:
-    """The sine of an angle in degrees."""
+    """Return the sine of an angle in degrees."""
     return np.sin(_degrees(x))
 
 
 @made
 def cosdg(x: Any) -> Any:
-    """The cosine of an angle in degrees."""
+    """Return the cosine of an angle in degrees."""
     return np.cos(_degrees(x))
 
 
 @made
 def tandg(x: Any) -> Any:
-    """The tangent of an angle in degrees."""
+    """Return the tangent of an angle in degrees."""
     return np.tan(_degrees(x))
 
 
 @made
 def cotdg(x: Any) -> Any:
-    """The cotangent of an angle in degrees."""
+    """Return the cotangent of an angle in degrees."""
     return 1.0 / np.tan(_degrees(x))
 
 
 @made
 def radian(d: Any, m: Any, s: Any) -> Any:
-    """An angle of degrees, minutes and seconds in radians."""
+    """Return an angle of degrees, minutes and seconds in radians."""
     return (numbers(d) + numbers(m) / 60.0 + numbers(s) / 3600.0) * DEGREE
 
 
@@ -110,7 +110,7 @@ def huber(delta: Any, r: Any) -> Any:
 
 @made
 def pseudo_huber(delta: Any, r: Any) -> Any:
-    """A smooth loss that is like Huber's."""
+    """Return a smooth loss that is like Huber's."""
     delta, r = numbers(delta) * 1.0, numbers(r) * 1.0
     share = r / delta
     # The root less 1, without cancellation.
@@ -126,7 +126,7 @@ def softplus(x: Any) -> Any:
 
 @made
 def poch(z: Any, m: Any) -> Any:
-    """The rising factorial, gamma(z + m) / gamma(z)."""
+    """Return the rising factorial, gamma(z + m) / gamma(z)."""
     z, m = numbers(z) * 1.0, numbers(m) * 1.0
     orders = plain_values(m)
     if not carries_history(m) and np.all(orders == orders.reshape(-1)[0]) and orders.flat[0] in range(64):
@@ -140,7 +140,7 @@ def poch(z: Any, m: Any) -> Any:
 
 @made
 def perm(N: Any, k: Any, exact: bool = False) -> Any:
-    """The number of ordered choices of `k` of `N` things."""
+    """Return the number of ordered choices of `k` of `N` things."""
     plain = np.asarray(plain_values(numbers(N))), np.asarray(plain_values(numbers(k)))
     none = (plain[1] > plain[0]) | (plain[0] < 0) | (plain[1] < 0)
     return np.where(none, 0.0, MADE["poch"](np.where(none, 1.0, numbers(N) - numbers(k) + 1.0), k))
@@ -169,13 +169,13 @@ def exprel(x: Any) -> Any:
 
 @made
 def boxcox(x: Any, lmbda: Any) -> Any:
-    """The Box-Cox transform."""
+    """Return the Box-Cox transform."""
     return _box_cox(np.log(numbers(x) * 1.0), numbers(lmbda) * 1.0)
 
 
 @made
 def boxcox1p(x: Any, lmbda: Any) -> Any:
-    """The Box-Cox transform of 1 + x."""
+    """Return the Box-Cox transform of 1 + x."""
     return _box_cox(np.log1p(numbers(x) * 1.0), numbers(lmbda) * 1.0)
 
 
@@ -211,7 +211,7 @@ def logarithm_by_power(y: Any, power: Any) -> Any:
 
 @made
 def diric(x: Any, n: Any) -> Any:
-    """The periodic sinc function of order `n`."""
+    """Return the periodic sinc function of order `n`."""
     x, n = numbers(x) * 1.0, int(plain_values(numbers(n)))
     if n < 1:
         return x * np.nan
@@ -247,7 +247,7 @@ BERNOULLI: Final = [float(b) / math.factorial(2 * k) for k, b in enumerate(scipy
 
 @made
 def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
-    """The zeta function of Riemann or Hurwitz, differentiable in both arguments, for x > 1 and q > 0."""
+    """Return the zeta function of Riemann or Hurwitz, differentiable in both arguments, for x > 1 and q > 0."""
     x, q = numbers(x) * 1.0, numbers(1.0 if q is None else q) * 1.0
     if x.dtype.kind == "c" or np.any(plain_values(x) <= 1) or np.any(plain_values(q) <= 0):
         raise lost("scipy.special.zeta", "it has a derivative for real x above 1 and q above 0")

@@ -58,26 +58,26 @@ def _roots(*values: Any) -> list[Any]:
 
 @made
 def elliprf(x: Any, y: Any, z: Any) -> Any:
-    """The symmetric elliptic integral of the first kind."""
+    """Return the symmetric elliptic integral of the first kind."""
     return _first(*_roots(x, y, z))
 
 
 @made
 def elliprc(x: Any, y: Any) -> Any:
-    """The degenerate symmetric elliptic integral."""
+    """Return the degenerate symmetric elliptic integral."""
     root, other = _roots(x, y)
     return _first(root, other, other)
 
 
 @made
 def elliprd(x: Any, y: Any, z: Any) -> Any:
-    """The symmetric elliptic integral of the second kind."""
+    """Return the symmetric elliptic integral of the second kind."""
     return _second(*_roots(x, y, z))
 
 
 @made
 def elliprg(x: Any, y: Any, z: Any) -> Any:
-    """The completely symmetric elliptic integral of the second kind."""
+    """Return the completely symmetric elliptic integral of the second kind."""
     x, y, z = _roots(x, y, z)
     # z RF - (x - z) (y - z) RD / 3 + root(x y / z), over 2; the largest for z keeps it exact.
     a, b, c = x * x, y * y, z * z
@@ -99,7 +99,7 @@ def _beyond(m: Any) -> Any:
 
 @made
 def ellipkinc(phi: Any, m: Any) -> Any:
-    """The incomplete elliptic integral of the first kind."""
+    """Return the incomplete elliptic integral of the first kind."""
     phi, m = numbers(phi) * 1.0, numbers(m) * 1.0
     turns, sine, cosine, root = _reduced(phi, m)
     found = sine * _first(cosine, root, np.ones(())) + _beyond(m)
@@ -108,7 +108,7 @@ def ellipkinc(phi: Any, m: Any) -> Any:
 
 @made
 def ellipeinc(phi: Any, m: Any) -> Any:
-    """The incomplete elliptic integral of the second kind."""
+    """Return the incomplete elliptic integral of the second kind."""
     phi, m = numbers(phi) * 1.0, numbers(m) * 1.0
     turns, sine, cosine, root = _reduced(phi, m)
     found = sine * _first(cosine, root, np.ones(())) - m * sine**3 / 3.0 * _second(cosine, root, np.ones(()))

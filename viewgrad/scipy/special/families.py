@@ -21,7 +21,7 @@ made: Final = maker(scipy.special, MADE)
 
 
 def family(name: str, x: Any, *parameters: Any) -> Any:
-    """A function of one variable with a history; of parameters that are arrays, each number by itself."""
+    """Return a function of one variable with a history; of parameters that are arrays, each number by itself."""
     if carries_history(parameters):
         raise lost(f"scipy.special.{name}", "no gradient flows to its orders and parameters; pass their detach()")
     x = numbers(x) * 1.0
@@ -111,13 +111,13 @@ def kelvin(x: Any) -> Any:
 
 @made
 def k0e(x: Any) -> Any:
-    """The function `k0`, scaled by exp(x)."""
+    """Return the function `k0`, scaled by exp(x)."""
     return family("kve", x, 0)
 
 
 @made
 def k1e(x: Any) -> Any:
-    """The function `k1`, scaled by exp(x)."""
+    """Return the function `k1`, scaled by exp(x)."""
     return family("kve", x, 1)
 
 
@@ -129,7 +129,7 @@ def wofz(z: Any) -> Any:
 
 @made
 def voigt_profile(x: Any, sigma: Any, gamma: Any) -> Any:
-    """The density of the sum of a normal and a Cauchy variable."""
+    """Return the density of the sum of a normal and a Cauchy variable."""
     x, sigma, gamma = (numbers(each) * 1.0 for each in (x, sigma, gamma))
     if np.any(plain_values(sigma) == 0):
         raise lost("scipy.special.voigt_profile", "sigma must not be 0: that is scipy.stats.cauchy.pdf")
@@ -145,7 +145,7 @@ def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
 
 @made
 def expn(n: Any, x: Any) -> Any:
-    """The generalized exponential integral; gradients flow to `x`."""
+    """Return the generalized exponential integral; gradients flow to `x`."""
     order = np.asarray(plain_values(numbers(n)))
     if order.ndim or order != np.floor(order):
         raise lost("scipy.special.expn", "of tensors with a history its order is a whole number")
@@ -166,25 +166,25 @@ def hyperu(a: Any, b: Any, x: Any) -> Any:
 
 @made
 def loggamma(z: Any) -> Any:
-    """The logarithm of the gamma function; of complex numbers with first derivatives."""
+    """Return the logarithm of the gamma function; of complex numbers with first derivatives."""
     return family("loggamma", z)
 
 
 @made
 def ellipkm1(p: Any) -> Any:
-    """The complete elliptic integral of the first kind near 1, by the arithmetic-geometric mean."""
+    """Return the complete elliptic integral of the first kind near 1, by the arithmetic-geometric mean."""
     p = numbers(p) * 1.0
     return math.pi / 2 / mean_of_means(p * 0.0 + 1.0, np.sqrt(p))
 
 
 @made
 def agm(a: Any, b: Any) -> Any:
-    """The arithmetic-geometric mean."""
+    """Return the arithmetic-geometric mean."""
     return mean_of_means(numbers(a) * 1.0, numbers(b) * 1.0)
 
 
 def mean_of_means(a: Any, b: Any) -> Any:
-    """The common limit of arithmetic and geometric means, in which derivatives converge as fast as values."""
+    """Return the common limit of arithmetic and geometric means, in which derivatives converge as fast as values."""
     sign = np.where((plain_values(a) < 0) & (plain_values(b) < 0), -1.0, 1.0)
     a, b = a * sign, b * sign
     for _ in range(12):

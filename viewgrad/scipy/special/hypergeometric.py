@@ -23,7 +23,7 @@ AGREEMENT: Final = 1e-8  # to which the series must have SciPy's value
 
 @made
 def hyp2f1(a: Any, b: Any, c: Any, z: Any) -> Any:
-    """The hypergeometric function; gradients flow to the parameters as well where its series converges (z < 1).
+    """Return the hypergeometric function; gradients flow to the parameters as well where its series converges (z < 1).
 
     With respect to the parameters it is differentiated as its power series, after Pfaff's transformation if z < 0. The
     series must have SciPy's value to a relative error of 1e-8, which is an error otherwise.

@@ -41,7 +41,7 @@ _incomplete_gamma("gammaincc", True)
 
 @made
 def betainc(a: Any, b: Any, x: Any, **options: Any) -> Any:
-    """The regularised incomplete beta function, differentiable by its parameters and the end of the integral."""
+    """Return the regularised incomplete beta function, differentiable by its parameters and the end of the integral."""
     if not carries_history((a, b)):
         return as_tensors(scipy.special.betainc(plain_values(a), plain_values(b), x, **options))
     return OPERATORS["_incomplete_beta"].function(*(numbers(each) * 1.0 for each in (a, b, x)))

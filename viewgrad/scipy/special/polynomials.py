@@ -54,7 +54,7 @@ MOVED: Final[dict[str, tuple[str, Step]]] = {
 
 
 def polynomial(name: str, degree: int, x: Any, *parameters: Any) -> Any:
-    """A polynomial of a family, by its recurrence."""
+    """Return a polynomial of a family, by its recurrence."""
     first, step = FAMILIES[name]
     before, last = x * 0.0 + 1.0, first(x, *parameters)
     if degree <= 0:
@@ -111,7 +111,7 @@ def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
 
 
 def associated(degree: int, order: int, x: Any, root: Any) -> Any:
-    """An associated function of Legendre with the sign (-1)^order, of x and of root(1 - x^2)."""
+    """Return an associated function of Legendre with the sign (-1)^order, of x and of root(1 - x^2)."""
     size = abs(order)
     if size > degree:
         return x * 0.0
@@ -133,7 +133,7 @@ def _one(name: str, value: Any) -> int:
 
 @made
 def lpmv(m: Any, v: Any, x: Any) -> Any:
-    """The associated function of Legendre of whole order and degree."""
+    """Return the associated function of Legendre of whole order and degree."""
     x = numbers(x) * 1.0
     degree = _one("lpmv", v)
     if degree != float(plain_values(v)) or degree < 0:
@@ -151,7 +151,7 @@ def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
 
 @made
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
-    """The spherical harmonic, of the polar angle and the azimuth."""
+    """Return the spherical harmonic, of the polar angle and the azimuth."""
     if diff_n:
         raise lost("scipy.special.sph_harm_y", "take its derivatives by viewgrad instead of diff_n")
     degree, order = _one("sph_harm_y", n), _one("sph_harm_y", m)
@@ -162,7 +162,7 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
 
 
 def sph_harm(m: Any, n: Any, theta: Any, phi: Any) -> Any:
-    """The spherical harmonic, of the azimuth and the polar angle: an old name."""
+    """Return the spherical harmonic, of the azimuth and the polar angle: an old name."""
     return MADE["sph_harm_y"](n, m, phi, theta)
 
 

@@ -63,7 +63,7 @@ def _kept(result: Any, axis: Any, ndim: int) -> Any:
 
 
 def statistic(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator for statistics of one or more samples, which are reduced along their last dimension.
+    """Return a decorator for statistics of one or more samples, which are reduced along their last dimension.
 
     Arguments:
         count: how many samples there are; 0 for as many as are given.

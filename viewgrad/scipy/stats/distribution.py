@@ -113,35 +113,35 @@ class Distribution:
         return np.where(above, low + (high - low) / 2, low + 1.0)
 
     def logpdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """The logarithm of the density."""
+        """Return the logarithm of the density."""
         return self._evaluate("logpdf", self._log, x, args, kwargs)
 
     def pdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """The density."""
+        """Return the density."""
         return self._evaluate("pdf", lambda *given: np.exp(self._log(*given)), x, args, kwargs)
 
     def logpmf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
-        """The logarithm of the probability of a value."""
+        """Return the logarithm of the probability of a value."""
         return self._evaluate("logpmf", self._log, k, args, kwargs)
 
     def pmf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
-        """The probability of a value."""
+        """Return the probability of a value."""
         return self._evaluate("pmf", lambda *given: np.exp(self._log(*given)), k, args, kwargs)
 
     def cdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """The probability of a value that is not greater."""
+        """Return the probability of a value that is not greater."""
         return self._cumulative("cdf", x, args, kwargs)
 
     def sf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """The probability of a greater value."""
+        """Return the probability of a greater value."""
         return self._cumulative("sf", x, args, kwargs)
 
     def logcdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """The logarithm of the probability of a value that is not greater."""
+        """Return the logarithm of the probability of a value that is not greater."""
         return self._cumulative("logcdf", x, args, kwargs)
 
     def logsf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """The logarithm of the probability of a greater value."""
+        """Return the logarithm of the probability of a greater value."""
         return self._cumulative("logsf", x, args, kwargs)
 
     def _cumulative(self, method: str, x: Any, args: Any, kwargs: Any) -> Any:
@@ -172,11 +172,11 @@ class Distribution:
         return np.where(below, at_low, np.where(above, at_high, inner))
 
     def ppf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
-        """The value below which lies a given probability."""
+        """Return the value below which lies a given probability."""
         return self._quantile("ppf", q, args, kwargs)
 
     def isf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
-        """The value above which lies a given probability."""
+        """Return the value above which lies a given probability."""
         return self._quantile("isf", q, args, kwargs)
 
     def _quantile(self, method: str, q: Any, args: Any, kwargs: Any) -> Any:
@@ -211,16 +211,16 @@ class Distribution:
         return np.where(within, value, z)
 
     def median(self, *args: Any, **kwargs: Any) -> Any:
-        """The value below which lies half of the probability."""
+        """Return the value below which lies half of the probability."""
         return self.ppf(0.5, *args, **kwargs)
 
     def interval(self, confidence: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """The ends between which a given probability lies, with as much below as above."""
+        """Return the ends between which a given probability lies, with as much below as above."""
         rest = (1.0 - as_operand(as_argument(confidence))) / 2.0
         return self.ppf(rest, *args, **kwargs), self.ppf(1.0 - rest, *args, **kwargs)
 
     def entropy(self, *args: Any, **kwargs: Any) -> Any:
-        """The entropy."""
+        """Return the entropy."""
         if not carries_history((args, kwargs)):
             return self._plain("entropy", *args, **kwargs)
         shapes, _, scale = self._parameters(args, kwargs)
@@ -230,7 +230,7 @@ class Distribution:
         return standard if self.discrete else standard + np.log(scale)
 
     def stats(self, *args: Any, moments: str = "mv", **kwargs: Any) -> Any:
-        """The mean ("m"), the variance ("v"), or both."""
+        """Return the mean ("m"), the variance ("v"), or both."""
         if not carries_history((args, kwargs)):
             return as_tensors(self.scipy.stats(*plain_values(args), moments=moments, **plain_values(kwargs)))
         if set(moments) - set("mv"):
@@ -239,21 +239,21 @@ class Distribution:
         return found if len(found) > 1 else found[0]
 
     def mean(self, *args: Any, **kwargs: Any) -> Any:
-        """The mean."""
+        """Return the mean."""
         if not carries_history((args, kwargs)):
             return self._plain("mean", *args, **kwargs)
         shapes, loc, scale = self._parameters(args, kwargs)
         return loc + scale * self._moment(0, "mean", shapes)
 
     def var(self, *args: Any, **kwargs: Any) -> Any:
-        """The variance."""
+        """Return the variance."""
         if not carries_history((args, kwargs)):
             return self._plain("var", *args, **kwargs)
         shapes, _, scale = self._parameters(args, kwargs)
         return scale * scale * self._moment(1, "var", shapes)
 
     def std(self, *args: Any, **kwargs: Any) -> Any:
-        """The standard deviation."""
+        """Return the standard deviation."""
         return np.sqrt(self.var(*args, **kwargs))
 
     def _moment(self, place: int, name: str, shapes: list[Any]) -> Any:
@@ -312,12 +312,12 @@ def scipy_of(distribution: Any, name: str) -> Any:
 
 
 def by_name(name: str) -> Any:
-    """A distribution of `viewgrad.scipy.stats`, for what is unpickled."""
+    """Return a distribution of `viewgrad.scipy.stats`, for what is unpickled."""
     return getattr(importlib.import_module("viewgrad.scipy.stats"), name)
 
 
 def guarded(function: Any, name: str) -> Any:
-    """A function of SciPy for tensors without history; what is no function as it is."""
+    """Return a function of SciPy for tensors without history; what is no function as it is."""
     if not callable(function):
         return function
 
@@ -330,15 +330,15 @@ def guarded(function: Any, name: str) -> Any:
 
 
 def everywhere(*shapes: Any) -> tuple[float, float]:
-    """The support of all numbers."""
+    """Return the support of all numbers."""
     return -math.inf, math.inf
 
 
 def positive(*shapes: Any) -> tuple[float, float]:
-    """The support of positive numbers."""
+    """Return the support of positive numbers."""
     return 0.0, math.inf
 
 
 def unit(*shapes: Any) -> tuple[float, float]:
-    """The support from 0 to 1."""
+    """Return the support from 0 to 1."""
     return 0.0, 1.0

@@ -46,11 +46,11 @@ class gaussian_kde:
         return 1.0 / (self.weights * self.weights).sum()
 
     def scotts_factor(self) -> Any:
-        """The width by Scott's rule."""
+        """Return the width by Scott's rule."""
         return self.neff ** (-1.0 / (self.d + 4))
 
     def silverman_factor(self) -> Any:
-        """The width by Silverman's rule."""
+        """Return the width by Silverman's rule."""
         return (self.neff * (self.d + 2.0) / 4.0) ** (-1.0 / (self.d + 4))
 
     def set_bandwidth(self, bw_method: Any = None) -> None:
@@ -72,7 +72,7 @@ class gaussian_kde:
         return np.linalg.inv(self.covariance)
 
     def logpdf(self, x: Any) -> Any:
-        """The logarithm of the density."""
+        """Return the logarithm of the density."""
         points = np.atleast_2d(floating(x))
         if points.shape[0] != self.d and points.shape[0] == 1 and points.shape[1] == self.d:
             points = points.reshape(self.d, 1)
@@ -85,13 +85,13 @@ class gaussian_kde:
         return special.logsumexp(-0.5 * squared + np.log(self.weights), -1) - scale
 
     def evaluate(self, points: Any) -> Any:
-        """The density."""
+        """Return the density."""
         return np.exp(self.logpdf(points))
 
     __call__ = pdf = evaluate
 
     def integrate_box_1d(self, low: Any, high: Any) -> Any:
-        """The probability between two ends, in one dimension."""
+        """Return the probability between two ends, in one dimension."""
         if self.d != 1:
             raise ValueError("integrate_box_1d() only handles 1D pdfs")
         width = np.sqrt(self.covariance[0, 0])

@@ -20,7 +20,7 @@ __all__ = ["Dirichlet", "Multinomial", "MultivariateNormal", "MultivariateT", "W
 
 
 def squeezed(value: Any) -> Any:
-    """A value without dimensions of length 1, as SciPy's distributions of several variables give it."""
+    """Return a value without dimensions of length 1, as SciPy's distributions of several variables give it."""
     return value.squeeze() if 1 in value.shape else value
 
 
@@ -49,7 +49,7 @@ class MultivariateNormal:
         return x - (np.zeros(dim) if mean is None else mean.reshape(-1)), cov
 
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
-        """The logarithm of the density; a singular covariance has its density on its own subspace."""
+        """Return the logarithm of the density; a singular covariance has its density on its own subspace."""
         if not holds_tensor((x, mean, cov)):
             return as_tensors(self.scipy.logpdf(x, mean, cov, allow_singular))
         away, cov = self._parts(x, mean, cov)
@@ -74,11 +74,11 @@ class MultivariateNormal:
         return squeezed(-0.5 * (len(values) * 2 * HALF_LOG_TWO_PI + np.linalg.slogdet(cov)[1] + squared))
 
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
-        """The density."""
+        """Return the density."""
         return np.exp(self.logpdf(x, mean, cov, allow_singular))
 
     def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
-        """The differential entropy."""
+        """Return the differential entropy."""
         if not holds_tensor((mean, cov)):
             return as_tensors(self.scipy.entropy(mean, cov))
         _, cov = self._parts(0.0 if mean is None else mean, mean, cov)
@@ -110,7 +110,7 @@ class Dirichlet:
         return Frozen(self, (alpha,), {})
 
     def logpdf(self, x: Any, alpha: Any) -> Any:
-        """The logarithm of the density."""
+        """Return the logarithm of the density."""
         if not holds_tensor((x, alpha)):
             return as_tensors(self.scipy.logpdf(x, alpha))
         x, alpha = as_operand(as_argument(x)), as_operand(as_argument(alpha)) * 1.0
@@ -120,11 +120,11 @@ class Dirichlet:
         return powers - special.gammaln(alpha).sum() + special.gammaln(alpha.sum())
 
     def pdf(self, x: Any, alpha: Any) -> Any:
-        """The density."""
+        """Return the density."""
         return np.exp(self.logpdf(x, alpha))
 
     def mean(self, alpha: Any) -> Any:
-        """The mean."""
+        """Return the mean."""
         alpha = as_operand(as_argument(alpha))
         return alpha / alpha.sum()
 
@@ -146,7 +146,7 @@ class MultivariateT:
         return Frozen(self, (loc, shape, df), {})
 
     def logpdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
-        """The logarithm of the density."""
+        """Return the logarithm of the density."""
         if not holds_tensor((x, loc, shape, df)):
             return as_tensors(self.scipy.logpdf(x, loc, shape, df))
         df = as_operand(as_argument(df)) * 1.0
@@ -162,7 +162,7 @@ class MultivariateT:
         return squeezed(constant - np.linalg.slogdet(scale)[1] / 2 - half * np.log1p(squared / df))
 
     def pdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1, allow_singular: bool = False) -> Any:
-        """The density."""
+        """Return the density."""
         return np.exp(self.logpdf(x, loc, shape, df))
 
     def __getattr__(self, name: str) -> Any:
@@ -184,7 +184,7 @@ class Multinomial:
         return Frozen(self, (n, p), {})
 
     def logpmf(self, x: Any, n: Any, p: Any) -> Any:
-        """The logarithm of the probability of the counts `x` in `n` draws."""
+        """Return the logarithm of the probability of the counts `x` in `n` draws."""
         plain = self.scipy.logpmf(*(plain_values(_detached(each)) for each in (x, n, p)))
         if not holds_tensor(p) or not np.isfinite(plain).all():
             return as_tensors(np.asarray(plain))[()]
@@ -194,7 +194,7 @@ class Multinomial:
         return special.gammaln(draws + 1) + (special.xlogy(counts, p) - special.gammaln(counts + 1)).sum(-1)
 
     def pmf(self, x: Any, n: Any, p: Any) -> Any:
-        """The probability of the counts `x` in `n` draws."""
+        """Return the probability of the counts `x` in `n` draws."""
         return np.exp(self.logpmf(x, n, p))
 
     def __getattr__(self, name: str) -> Any:
@@ -213,7 +213,7 @@ class Wishart:
         return Frozen(self, (df, scale), {})
 
     def logpdf(self, x: Any, df: Any, scale: Any) -> Any:
-        """The logarithm of the density at a matrix, or at matrices along the last dimension."""
+        """Return the logarithm of the density at a matrix, or at matrices along the last dimension."""
         if not holds_tensor((x, df, scale)):
             return as_tensors(self.scipy.logpdf(x, df, scale))
         x, df, scale = (as_operand(as_argument(each)) * 1.0 for each in (x, df, scale))
@@ -228,7 +228,7 @@ class Wishart:
         return (df - size - 1) / 2 * np.linalg.slogdet(matrices)[1] - traces / 2 - constant
 
     def pdf(self, x: Any, df: Any, scale: Any) -> Any:
-        """The density."""
+        """Return the density."""
         return np.exp(self.logpdf(x, df, scale))
 
     def __getattr__(self, name: str) -> Any:

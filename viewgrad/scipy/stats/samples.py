@@ -34,13 +34,13 @@ def _central(x: Any, order: int) -> Any:
 
 @made
 def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
-    """The distances from the mean, in standard deviations."""
+    """Return the distances from the mean, in standard deviations."""
     return MADE["zmap"](a, a, axis, ddof, nan_policy)
 
 
 @made
 def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
-    """The distances from the mean of other values, in their standard deviations."""
+    """Return the distances from the mean of other values, in their standard deviations."""
     scores, compare = floating(scores), floating(compare)
     if nan_policy != "propagate" and np.isnan(plain_values(compare)).any():
         raise lost("scipy.stats.zmap", "samples of tensors must have no NaN for that nan_policy")
@@ -49,7 +49,7 @@ def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: st
 
 @made
 def gzscore(a: Any, *, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
-    """The distances of logarithms from their mean, in their standard deviations."""
+    """Return the distances of logarithms from their mean, in their standard deviations."""
     return MADE["zscore"](np.log(floating(a)), axis, ddof, nan_policy)
 
 
@@ -93,7 +93,7 @@ _mean("pmean", lambda x, p: x**p if p else np.log(x), lambda x, p: x ** (1.0 / p
 
 @made
 def trim_mean(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
-    """The mean without the least and the greatest values."""
+    """Return the mean without the least and the greatest values."""
     a = floating(a)
     a = np.sort(a.reshape(-1) if axis is None else np.moveaxis(a, axis, -1), -1)
     cut = int(proportiontocut * _count(a))
@@ -102,7 +102,7 @@ def trim_mean(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
 
 @statistic(1)
 def expectile(a: Any, alpha: float = 0.5, weights: Any = None) -> Any:
-    """The value about which deviations above and below balance, with their weights."""
+    """Return the value about which deviations above and below balance, with their weights."""
     middle = plain_values(a).mean()
     for _ in range(200):  # the weights depend on no more than which side a value is on
         each = np.where(plain_values(a) > middle, alpha, 1 - alpha)
@@ -119,7 +119,7 @@ def expectile(a: Any, alpha: float = 0.5, weights: Any = None) -> Any:
 
 @statistic(1)
 def moment(a: Any, order: Any = 1, *, center: Any = None) -> Any:
-    """The mean of a power of the distances from the mean, or from a given centre."""
+    """Return the mean of a power of the distances from the mean, or from a given centre."""
     if np.ndim(order):
         return np.stack([((a - a.mean(-1, keepdims=True)) ** int(each)).mean(-1) for each in order])
     return ((a - (a.mean(-1, keepdims=True) if center is None else center)) ** order).mean(-1)
@@ -127,14 +127,14 @@ def moment(a: Any, order: Any = 1, *, center: Any = None) -> Any:
 
 @statistic(1)
 def skew(a: Any, bias: bool = True) -> Any:
-    """The skewness of samples."""
+    """Return the skewness of samples."""
     found, n = _central(a, 3) / _central(a, 2) ** 1.5, _count(a)
     return found if bias or n < 3 else found * (math.sqrt(n * (n - 1)) / (n - 2))
 
 
 @statistic(1)
 def kurtosis(a: Any, fisher: bool = True, bias: bool = True) -> Any:
-    """The kurtosis of samples."""
+    """Return the kurtosis of samples."""
     found, n = _central(a, 4) / _central(a, 2) ** 2, _count(a)
     if not bias and n > 3:
         found = ((n * n - 1) * found - 3 * (n - 1) ** 2) / ((n - 2) * (n - 3)) + 3
@@ -143,39 +143,39 @@ def kurtosis(a: Any, fisher: bool = True, bias: bool = True) -> Any:
 
 @statistic(1)
 def sem(a: Any, ddof: int = 1) -> Any:
-    """The standard error of the mean."""
+    """Return the standard error of the mean."""
     return a.std(-1, ddof=ddof) / math.sqrt(_count(a))
 
 
 @statistic(1)
 def gstd(a: Any, ddof: int = 1) -> Any:
-    """The geometric standard deviation."""
+    """Return the geometric standard deviation."""
     return np.exp(np.log(a).std(-1, ddof=ddof))
 
 
 @statistic(1)
 def variation(a: Any, ddof: int = 0) -> Any:
-    """The standard deviation in units of the mean."""
+    """Return the standard deviation in units of the mean."""
     return a.std(-1, ddof=ddof) / a.mean(-1)
 
 
 @statistic(1)
 def iqr(x: Any, rng: Any = (25, 75), scale: Any = 1.0, interpolation: str = "linear") -> Any:
-    """The range between two percentiles."""
+    """Return the range between two percentiles."""
     low, high = (np.percentile(x, float(each), -1, method=interpolation) for each in sorted(rng))  # type: ignore[call-overload]
     return (high - low) / (2 * QUARTILE if scale == "normal" else scale)
 
 
 @statistic(1)
 def median_abs_deviation(x: Any, center: Any = None, scale: Any = 1.0) -> Any:
-    """The median of the distances from the median, or from another centre."""
+    """Return the median of the distances from the median, or from another centre."""
     middle = np.median(x, -1, keepdims=True) if center in (None, np.median) else center(x, axis=-1)[..., None]
     return np.median(np.abs(x - middle), -1) / (QUARTILE if scale == "normal" else scale)
 
 
 @statistic(1)
 def kstat(data: Any, n: int = 2) -> Any:
-    """The unbiased estimate of a cumulant."""
+    """Return the unbiased estimate of a cumulant."""
     count = _count(data)
     first, second, third, fourth = ((data**order).sum(-1) for order in range(1, 5))
     if n == 1:
@@ -194,7 +194,7 @@ def kstat(data: Any, n: int = 2) -> Any:
 
 @statistic(1)
 def kstatvar(data: Any, n: int = 2) -> Any:
-    """The variance of the estimate of a cumulant."""
+    """Return the variance of the estimate of a cumulant."""
     count, second = _count(data), MADE["kstat"](data, 2, axis=-1)
     if n == 1:
         return second / count
@@ -243,38 +243,38 @@ def _trimmed(a: Any, kept: Any, ddof: Any) -> tuple[Any, Any, Any]:
 
 @statistic(1)
 def tmean(a: Any, limits: Any = None, inclusive: Any = (True, True)) -> Any:
-    """The mean of the values within limits."""
+    """Return the mean of the values within limits."""
     return _trimmed(a, _within(a, limits, inclusive), 0)[1]
 
 
 @statistic(1)
 def tvar(a: Any, limits: Any = None, inclusive: Any = (True, True), ddof: int = 1) -> Any:
-    """The variance of the values within limits."""
+    """Return the variance of the values within limits."""
     return _trimmed(a, _within(a, limits, inclusive), ddof)[2]
 
 
 @statistic(1)
 def tstd(a: Any, limits: Any = None, inclusive: Any = (True, True), ddof: int = 1) -> Any:
-    """The standard deviation of the values within limits."""
+    """Return the standard deviation of the values within limits."""
     return np.sqrt(_trimmed(a, _within(a, limits, inclusive), ddof)[2])
 
 
 @statistic(1)
 def tsem(a: Any, limits: Any = None, inclusive: Any = (True, True), ddof: int = 1) -> Any:
-    """The standard error of the mean of the values within limits."""
+    """Return the standard error of the mean of the values within limits."""
     count, _, variance = _trimmed(a, _within(a, limits, inclusive), ddof)
     return np.sqrt(variance / count)
 
 
 @statistic(1)
 def tmin(a: Any, lowerlimit: Any = None, inclusive: bool = True) -> Any:
-    """The least of the values above a limit."""
+    """Return the least of the values above a limit."""
     return np.where(_within(a, (lowerlimit, None), (inclusive, True)), a, np.inf).min(-1)
 
 
 @statistic(1)
 def tmax(a: Any, upperlimit: Any = None, inclusive: bool = True) -> Any:
-    """The greatest of the values below a limit."""
+    """Return the greatest of the values below a limit."""
     return np.where(_within(a, (None, upperlimit), (True, inclusive)), a, -np.inf).max(-1)
 
 
@@ -291,7 +291,7 @@ def _direction(samples: Any, high: Any, low: Any) -> tuple[Any, Any, float]:
 
 @statistic(1)
 def circmean(samples: Any, high: Any = 2 * math.pi, low: Any = 0) -> Any:
-    """The mean of angles."""
+    """Return the mean of angles."""
     sine, cosine, period = _direction(samples, high, low)
     angle = np.arctan2(sine, cosine)
     angle = np.where(plain_values(angle) < 0, angle + 2 * math.pi, angle)
@@ -300,14 +300,14 @@ def circmean(samples: Any, high: Any = 2 * math.pi, low: Any = 0) -> Any:
 
 @statistic(1)
 def circvar(samples: Any, high: Any = 2 * math.pi, low: Any = 0) -> Any:
-    """The variance of angles."""
+    """Return the variance of angles."""
     sine, cosine, _ = _direction(samples, high, low)
     return 1.0 - np.hypot(sine, cosine)
 
 
 @statistic(1)
 def circstd(samples: Any, high: Any = 2 * math.pi, low: Any = 0, *, normalize: bool = False) -> Any:
-    """The standard deviation of angles."""
+    """Return the standard deviation of angles."""
     sine, cosine, period = _direction(samples, high, low)
     found = np.sqrt(-2 * np.log(np.hypot(sine, cosine)))
     return found if normalize else found * (period / (2 * math.pi))
@@ -315,7 +315,7 @@ def circstd(samples: Any, high: Any = 2 * math.pi, low: Any = 0, *, normalize: b
 
 @made
 def directional_stats(samples: Any, *, axis: int = 0, normalize: bool = True) -> Any:
-    """The mean direction of vectors, and how long their mean is."""
+    """Return the mean direction of vectors, and how long their mean is."""
     samples = np.moveaxis(floating(samples), axis, 0)
     if normalize:
         samples = samples / samples.vector_norm(2, -1, True)
@@ -330,7 +330,7 @@ def directional_stats(samples: Any, *, axis: int = 0, normalize: bool = True) ->
 @made
 def entropy(pk: Any, qk: Any = None, base: Any = None, axis: Any = 0, *, nan_policy: str = "propagate",
             keepdims: bool = False) -> Any:  # fmt: skip
-    """The entropy of a distribution, or its divergence from another."""
+    """Return the entropy of a distribution, or its divergence from another."""
     pk = floating(pk)
     if qk is not None:
         pk, qk = np.broadcast_arrays(pk, floating(qk))
@@ -375,7 +375,7 @@ def _correa(x: Any, m: int) -> Any:
 
 @statistic(1)
 def differential_entropy(values: Any, *, window_length: Any = None, base: Any = None, method: str = "auto") -> Any:
-    """The entropy of the distribution that samples come from, by the distances between them."""
+    """Return the entropy of the distribution that samples come from, by the distances between them."""
     n = _count(values)
     m = math.floor(math.sqrt(n) + 0.5) if window_length is None else int(window_length)
     chosen = ("van es" if n <= 10 else "ebrahimi" if n <= 1000 else "vasicek") if method == "auto" else method.lower()
@@ -400,14 +400,14 @@ def _box_cox_likelihood(lmb: Any, data: Any) -> Any:
 
 @made
 def boxcox_llf(lmb: Any, data: Any, *, axis: Any = 0, keepdims: bool = False, nan_policy: str = "propagate") -> Any:
-    """The logarithm of the likelihood of a parameter of the Box-Cox transform."""
+    """Return the logarithm of the likelihood of a parameter of the Box-Cox transform."""
     data = floating(data)
     found = _box_cox_likelihood(lmb, data.reshape(-1) if axis is None else np.moveaxis(data, axis, 0))
     return np.expand_dims(found, axis) if keepdims and axis is not None else found
 
 
 def yeo_johnson(x: Any, power: Any) -> Any:
-    """The transform of Yeo and Johnson: a power of 1 + x, and another of 1 - x below 0."""
+    """Return the transform of Yeo and Johnson: a power of 1 + x, and another of 1 - x below 0."""
     above = plain_values(x) >= 0
     logs = np.log1p(np.abs(x))
     right = logs * special.exprel(power * logs)
@@ -417,7 +417,7 @@ def yeo_johnson(x: Any, power: Any) -> Any:
 
 @made
 def yeojohnson_llf(lmb: Any, data: Any, *, axis: Any = 0, keepdims: bool = False, nan_policy: str = "propagate") -> Any:
-    """The logarithm of the likelihood of a parameter of the transform of Yeo and Johnson."""
+    """Return the logarithm of the likelihood of a parameter of the transform of Yeo and Johnson."""
     data, power = floating(data), numbers(lmb) * 1.0
     data = data.reshape(-1) if axis is None else np.moveaxis(data, axis, 0)
     logs = (np.sign(plain_values(data)) * np.log1p(np.abs(data))).sum(0)

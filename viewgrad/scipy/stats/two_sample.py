@@ -54,7 +54,7 @@ def _centred(x: Any) -> Any:
 
 @made
 def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = None, axis: Any = 0) -> Any:
-    """The correlation of two samples, and the probability of one as large by chance."""
+    """Return the correlation of two samples, and the probability of one as large by chance."""
     if method is not None:
         raise lost("scipy.stats.pearsonr", "of tensors with a history it takes no method")
     x, y = (_centred(floating(each).reshape(-1) if axis is None else np.moveaxis(floating(each), axis, -1))
@@ -67,7 +67,7 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = No
 
 @made
 def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Any:
-    """The line that fits best: slope, intercept, correlation, probability and standard errors."""
+    """Return the line that fits best: slope, intercept, correlation, probability and standard errors."""
     x, y = floating(x), floating(y)
     n = x.shape[0]
     away, rise = _centred(x), _centred(y)
@@ -138,7 +138,7 @@ def ttest_ind_from_stats(
 
 @statistic(0)
 def f_oneway(samples: Any, equal_var: bool = True) -> Any:
-    """The analysis of variance."""
+    """Return the analysis of variance."""
     if not equal_var:
         raise lost("scipy.stats.f_oneway", "of tensors with a history it takes no equal_var=False")
     counts = [sample.shape[-1] for sample in samples]
@@ -186,7 +186,7 @@ POWERS: Final = {
 
 @made
 def power_divergence(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0, lambda_: Any = None) -> Any:
-    """A statistic of the difference between frequencies that are observed and expected."""
+    """Return a statistic of the difference between frequencies that are observed and expected."""
     observed = floating(f_obs)
     observed = observed.reshape(-1) if axis is None else np.moveaxis(observed, axis, -1)
     if f_exp is None:
@@ -245,28 +245,28 @@ def _peakedness(a: Any) -> Any:
 
 @statistic(1)
 def skewtest(a: Any, alternative: str = "two-sided") -> Any:
-    """The test whether the skewness is that of a normal distribution."""
+    """Return the test whether the skewness is that of a normal distribution."""
     z = _skewness(a)
     return _tested(z, _of_normal(z, alternative))
 
 
 @statistic(1)
 def kurtosistest(a: Any, alternative: str = "two-sided") -> Any:
-    """The test whether the kurtosis is that of a normal distribution."""
+    """Return the test whether the kurtosis is that of a normal distribution."""
     z = _peakedness(a)
     return _tested(z, _of_normal(z, alternative))
 
 
 @statistic(1)
 def normaltest(a: Any) -> Any:
-    """The test of skewness and kurtosis together."""
+    """Return the test of skewness and kurtosis together."""
     found = _skewness(a) ** 2 + _peakedness(a) ** 2
     return _tested(found, np.exp(-found / 2))
 
 
 @statistic(1)
 def jarque_bera(x: Any) -> Any:
-    """The test of Jarque and Bera of skewness and kurtosis together."""
+    """Return the test of Jarque and Bera of skewness and kurtosis together."""
     found = x.shape[-1] / 6 * (MADE["skew"](x, -1) ** 2 + MADE["kurtosis"](x, -1) ** 2 / 4)
     return _tested(found, np.exp(-found / 2))
 
@@ -311,14 +311,14 @@ def _between(values: Any, weights: Any) -> tuple[Any, Any]:
 
 @made
 def wasserstein_distance(u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None) -> Any:
-    """The work that it takes to move one distribution to another."""
+    """Return the work that it takes to move one distribution to another."""
     widths, difference = _between((u_values, v_values), (u_weights, v_weights))
     return (np.abs(difference) * widths).sum()
 
 
 @made
 def energy_distance(u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None) -> Any:
-    """The energy distance between two distributions."""
+    """Return the energy distance between two distributions."""
     widths, difference = _between((u_values, v_values), (u_weights, v_weights))
     return np.sqrt(2 * (difference * difference * widths).sum())
 

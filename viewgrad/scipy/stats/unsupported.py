@@ -37,7 +37,7 @@ class Unsupported:
 
 
 def unsupported() -> dict[str, Unsupported]:
-    """All distributions of SciPy, by name."""
+    """Return all distributions of SciPy, by name."""
     values = {name: getattr(scipy.stats, name) for name in public_names(scipy.stats)}
     # Classes are to derive distributions of one's own from; they stay SciPy's.
     return {

@@ -30,12 +30,12 @@ CLOSE: Final = 1e-9
 
 @attrs.frozen
 class Comparison:
-    """What backends made of a program.
+    """The results of running a program on several backends.
 
     Attributes:
         program: the program.
-        outcomes: by the name of a backend "agrees", "values differ", "gradients differ" (of programs that give the same
-            values), or why it refuses, after "refuses: ".
+        outcomes: by name of backend: "agrees", "values differ", "gradients differ" (for programs with the same values),
+            or "refuses: " followed by the reason.
     """
 
     program: Program
@@ -43,7 +43,7 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Return whether no backend that runs the program gives other gradients."""
+        """Return whether no backend that runs the program computes different gradients."""
         return "gradients differ" not in self.outcomes.values()
 
 
@@ -57,10 +57,10 @@ def compare_backends(program: Program, backends: Sequence[str] | None = None) ->
 
     Arguments:
         program: the program.
-        backends: keys of `BACKENDS`; all that are installed if left out.
+        backends: keys of `BACKENDS`; all that are installed if omitted.
 
     Returns:
-        What each of them made of it.
+        The outcome for each backend.
 
     Example:
         >>> from hypothesis import given

@@ -24,18 +24,18 @@ class _Chosen:
 
 
 def profile() -> str:
-    """The name of the profile in force."""
+    """Return the name of the active profile."""
     return _Chosen.name
 
 
 def set_profile(name: str) -> None:
-    """Choose how long each check may take where it is not told.
+    """Set the default time of each check.
 
     Arguments:
-        name: "quick" (half a second of CPU time), "default" (two) or "thorough" (a minute).
+        name: "quick" (half a second of CPU time), "default" (two seconds) or "thorough" (a minute).
 
     Raises:
-        ValueError: for another name.
+        ValueError: for other names.
     """
     if name not in PROFILES:
         raise ValueError(f"no profile is called {name!r}; there are {', '.join(PROFILES)}")

@@ -44,63 +44,63 @@ def check_operator(
     progress: Callable[[str, int, int], None] | None = None,
     **rest: Any,
 ) -> Report:
-    """Check everything that an operator promises, at the arguments given and at others derived from them.
+    """Check all properties of an operator, for the given arguments and for others derived from them.
 
-    Its gradients are compared with finite differences: at special points, in other shapes, with other options, with
-    complex numbers if it is meant for them. They must not depend on the layout of tensors in memory, on what happens to
-    them afterwards, on other calls, or on other threads. Forward mode, second derivatives and the in-place form are
-    checked if there are any. `PROPERTIES` has the names of all properties.
+    Its gradients are compared with finite differences: at special points, in other shapes, with other options, and with
+    complex numbers if it supports them. They must not depend on the memory layout of the arguments, on later writes to
+    them, on other calls, or on other threads. Forward mode, second derivatives and the in-place form are checked if
+    they exist. `PROPERTIES` lists all properties.
 
-    An operator may refuse a derived call with an error, in forward or in backward. It must not be wrong.
+    An operator may reject a derived call with an error, in forward or in backward, but it must not be wrong.
 
     Arguments:
-        operator: an operator of `define_op`, a `Function` or its `apply`, an in-place form, or any function of tensors.
-            Its result holds tensors, possibly in tuples, lists and dicts.
-        positional: its arguments. Tensors and arrays are found in lists, tuples and dicts as well; arrays become
-            tensors. If a tensor that requires grad is among them, those that do are differentiated, else all of float
-            or complex dtype. An argument may be a Hypothesis strategy. A declared operator without arguments is checked
-            at its own samples.
+        operator: an operator made by `define_op`, a `Function` or its `apply`, an in-place form, or any function of
+            tensors. Its result contains tensors, possibly nested in tuples, lists and dicts.
+        positional: its arguments. Tensors and arrays may be nested in lists, tuples and dicts; arrays become tensors.
+            If any tensor requires grad, those that do are differentiated; otherwise all of float or complex dtype are.
+            An argument may be a Hypothesis strategy. An operator declared with samples is checked at these if there are
+            no arguments.
         arguments: more positional arguments, as a sequence.
         keywords: keyword arguments of the operator, as a mapping. If it is given, `rest` must be empty.
         options: the values to try, by argument: ``{"slope": [0.1, 0.2]}``. No others are tried. If the call does not
-            give the argument and it has no default, the first value is used. A value that is not a list is a keyword
-            argument of the operator.
-        inplace: its in-place form, which overwrites its first argument with the result; that of an operator of
-            `define_op` is known.
-        reference: computes the same values from arrays.
-        surrogate: a function of tensors whose derivative the gradient is meant to be (straight-through estimators,
-            gradient reversal). It is called with the operator's arguments; its own gradient is trusted.
-        domain: the interval ``(low, high)`` in which to check, or one interval or None for each argument, in a
-            sequence or a mapping from names.
-        valid: says whether the operator is meant for a call; it is called with the arguments, arrays in place of
-            tensors.
+            give the argument and it has no default, the first value is used. A value that is not a list is passed to
+            the operator as a keyword argument.
+        inplace: the in-place form, which overwrites the first argument with the result; known for operators made by
+            `define_op`.
+        reference: a function of arrays that computes the same values.
+        surrogate: a function of tensors whose derivative is the intended gradient (straight-through estimators,
+            gradient reversal). It is called with the operator's arguments, and its own gradient is trusted.
+        domain: the interval ``(low, high)`` in which to check, or one interval or None for each argument, in a sequence
+            or a mapping from names.
+        valid: a function that returns whether a call is valid; it receives the arguments of the call, with arrays
+            instead of tensors.
         structure: by name or position, "symmetric", "triangular", "positive definite", or a projection of arrays. The
-            argument is perturbed within the structure, and derived calls have it.
-        dtype_kinds: "fc" to insist on complex numbers, "f" to leave them out. Left out, they are insisted on if an
-            argument is complex or the operator's source mentions complex numbers. Otherwise, wrong gradients of complex
-            numbers are noted in the report.
-        float32: True to insist that results of float32 arguments have dtype float32. Left out, it is insisted on if an
+            argument is perturbed within this structure, and derived calls have it too.
+        dtype_kinds: "fc" to require support for complex numbers, "f" to skip them. By default, they are required if an
+            argument is complex or the operator's source mentions complex numbers; otherwise wrong complex gradients are
+            noted in the report.
+        float32: True to require that float32 arguments give float32 results. By default, this is required if an
             argument has that dtype, and noted otherwise.
-        disturb: changes state that the operator may hold (calls another of its methods); called with the operator, or
-            without arguments. The operator must give the same values after it.
-        order: 1 to leave out second derivatives; 2 by default.
+        disturb: a function that changes state the operator may hold, for example by calling another of its methods. It
+            is called with the operator or without arguments, and the operator must return the same values afterwards.
+        order: 1 to skip second derivatives; 2 by default.
         only: the properties to check; all by default.
-        switched_off: properties not to check, with the reason, which the report shows.
-        keep_going: whether to go on after a failure and report all properties that do not hold, the most basic first.
-        seconds: the CPU time for derived calls, 2 by default. The report says what was left out. An operator that is
-            slow itself gets the time of 400 calls.
-        max_examples: how many calls Hypothesis draws: from strategies among the arguments, or else similar to the given
-            call. By default a tenth of what its profile says, or none.
-        progress: is called with the name of each property, its number and the number of all.
-        rest: keyword arguments of the operator. If it has an argument with the name of one of the check (`order`, say),
-            that is meant.
+        switched_off: properties to skip, each with a reason, which the report shows.
+        keep_going: whether to continue after a failure and report all failing properties, the most basic first.
+        seconds: the CPU time for derived calls, 2 by default. The report lists what was skipped. A slow operator gets
+            the time of 400 calls.
+        max_examples: the number of calls that Hypothesis draws: from strategies among the arguments, or else similar to
+            the given call. By default a tenth of the number in its profile, or none.
+        progress: a function called with the name of each property, its number, and the number of properties.
+        rest: keyword arguments of the operator. If a name is also an argument of `check_operator` (such as `order`),
+            the operator's takes precedence.
 
     Returns:
         The report, which can be printed.
 
     Raises:
-        Failure: if a property does not hold. The message has both numbers, and a program that fails in the same way.
-        TypeError: for a keyword that neither the check nor the operator has.
+        Failure: if a property does not hold. The message has both values, and a program that reproduces the failure.
+        TypeError: for a keyword that neither `check_operator` nor the operator has.
 
     Example:
         >>> import numpy as np, viewgrad as vg

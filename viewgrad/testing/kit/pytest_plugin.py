@@ -17,18 +17,17 @@ PLUGIN: Final = "_viewgrad_pytestplugin"
 
 
 def property_test(operator: Any, *args: Any, **kwargs: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a pytest test of each property of an operator, named after it.
+    """Create a pytest test for each property of an operator, named after it.
 
-    Hypothesis's profile, seed and database are in force if an argument is a strategy. The tests have the marker
-    `viewgrad`.
+    If an argument is a strategy, Hypothesis's profile, seed and database apply. The tests have the marker `viewgrad`.
 
     Arguments:
         operator: the operator.
-        args, kwargs: as for `check_operator`; with `only=` there are tests of these properties alone.
+        args, kwargs: as for `check_operator`; with `only=`, tests are created for these properties alone.
 
     Returns:
-        A decorator for a function, which gives the tests their name. If it has an argument `report`, it is called with
-        the report of each property.
+        A decorator for a function that gives the tests their name. If the function has an argument `report`, it is
+        called with the report of each property.
 
     Example:
         >>> import numpy as np, viewgrad as vg

@@ -9,16 +9,16 @@ __all__ = ["Report"]
 
 @attrs.define
 class Report:
-    """The properties of an operator that hold, with the number of examples of each.
+    """The result of a check: the properties that hold, with the number of examples of each.
 
     Attributes:
-        operator: its name.
-        examples: by property, how many examples were checked; 0 where it has nothing that this could be seen of.
-        refused: by property, how many calls the operator refused, which is its right.
-        switched_off: by property, the reason given.
-        absent: what the operator says that it does not have, forward mode for instance.
-        notices: what is no fault, but worth knowing.
-        left_out: by property, how many calls there was no time for.
+        operator: the name of the operator.
+        examples: by property, the number of examples checked; 0 if the property does not apply.
+        refused: by property, the number of calls that the operator rejected with an error, which is allowed.
+        switched_off: by property, the reason given for skipping it.
+        absent: features that the operator does not have, such as forward mode.
+        notices: observations that are not failures.
+        left_out: by property, the number of calls skipped for lack of time.
         seconds: the CPU time of the check.
     """
 
@@ -32,7 +32,7 @@ class Report:
     seconds: float = 0.0
 
     def leave_out(self, property: str) -> None:
-        """Count a call that there was no time for."""
+        """Count a call that was skipped for lack of time."""
         self.left_out[property] = self.left_out.get(property, 0) + 1
 
     def add(self, property: str, examples: int) -> None:
@@ -40,7 +40,7 @@ class Report:
         self.examples[property] = self.examples.get(property, 0) + examples
 
     def refuse(self, property: str) -> None:
-        """Count a call that the operator refused."""
+        """Count a call that the operator rejected."""
         self.refused[property] = self.refused.get(property, 0) + 1
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ __all__ = ["parsed_subscripts"]
 
 @formula_function
 def matmul_left(grad: Any, other: Any, ndim: int) -> Any:
-    """The gradient of the left factor of a matrix product, before the sum over broadcast dimensions."""
+    """Return the gradient of the left factor of a matrix product, before the sum over broadcast dimensions."""
     other = conjugated(other)
     if ndim == other.ndim == 2:
         return grad @ other.T
@@ -29,7 +29,7 @@ def matmul_left(grad: Any, other: Any, ndim: int) -> Any:
 
 @formula_function
 def matmul_right(grad: Any, other: Any, ndim: int) -> Any:
-    """The gradient of the right factor of a matrix product, before the sum over broadcast dimensions."""
+    """Return the gradient of the right factor of a matrix product, before the sum over broadcast dimensions."""
     other = conjugated(other)
     if ndim == other.ndim == 2:
         return other.T @ grad
@@ -45,7 +45,7 @@ def matmul_right(grad: Any, other: Any, ndim: int) -> Any:
 
 @formula_function
 def dot_left(grad: Any, other: Any, ndim: int) -> Any:
-    """The gradient of the first factor of `dot`."""
+    """Return the gradient of the first factor of `dot`."""
     if not ndim or not other.ndim:
         return grad * conjugated(other)
     return tensordot_left(grad, other, ndim, (-1, max(-2, -other.ndim)))
@@ -53,7 +53,7 @@ def dot_left(grad: Any, other: Any, ndim: int) -> Any:
 
 @formula_function
 def dot_right(grad: Any, other: Any, ndim: int) -> Any:
-    """The gradient of the second factor of `dot`."""
+    """Return the gradient of the second factor of `dot`."""
     if not ndim or not other.ndim:
         return grad * conjugated(other)
     return tensordot_right(grad, other, ndim, (-1, max(-2, -ndim)))
@@ -61,7 +61,7 @@ def dot_right(grad: Any, other: Any, ndim: int) -> Any:
 
 @formula_function
 def tensordot_left(grad: Any, other: Any, ndim: int, axes: Any) -> Any:
-    """The gradient of the first factor of `tensordot`, which has `ndim` dimensions."""
+    """Return the gradient of the first factor of `tensordot`, which has `ndim` dimensions."""
     own, others = contracted_axes(axes, ndim, other.ndim)
     free = [dim for dim in range(ndim) if dim not in own]
     others_free = [dim for dim in range(other.ndim) if dim not in others]
@@ -71,7 +71,7 @@ def tensordot_left(grad: Any, other: Any, ndim: int, axes: Any) -> Any:
 
 @formula_function
 def tensordot_right(grad: Any, other: Any, ndim: int, axes: Any) -> Any:
-    """The gradient of the second factor of `tensordot`, which has `ndim` dimensions."""
+    """Return the gradient of the second factor of `tensordot`, which has `ndim` dimensions."""
     others, own = contracted_axes(axes, other.ndim, ndim)
     free = [dim for dim in range(ndim) if dim not in own]
     others_free = [dim for dim in range(other.ndim) if dim not in others]
@@ -80,7 +80,7 @@ def tensordot_right(grad: Any, other: Any, ndim: int, axes: Any) -> Any:
 
 
 def contracted_axes(axes: Any, first: int, second: int) -> tuple[list[int], list[int]]:
-    """The `axes` of `tensordot` as two lists, for factors of so many dimensions."""
+    """Return the `axes` of `tensordot` as two lists, for factors of so many dimensions."""
     if isinstance(axes, (int, np.integer)):
         return list(range(first - int(axes), first)), list(range(int(axes)))
     left, right = ([dims] if isinstance(dims, (int, np.integer)) else list(dims) for dims in axes)
@@ -88,7 +88,7 @@ def contracted_axes(axes: Any, first: int, second: int) -> tuple[list[int], list
 
 
 def moved_into_place(value: Any, places: list[int]) -> Any:
-    """The dimensions in another order: the one at `i` goes to `places[i]`."""
+    """Return the dimensions in another order: the one at `i` goes to `places[i]`."""
     return value.transpose(sorted(range(len(places)), key=places.__getitem__)) if places else value
 
 
@@ -96,7 +96,7 @@ def moved_into_place(value: Any, places: list[int]) -> Any:
 
 
 def parsed_subscripts(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
-    """The letters of each operand and of the result, with letters for what `...` stands for."""
+    """Return the letters of each operand and of the result, with letters for what `...` stands for."""
     left, arrow, output = subscripts.replace(" ", "").partition("->")
     inputs = left.split(",")
     if len(inputs) != len(ndims):
@@ -116,7 +116,7 @@ def parsed_subscripts(subscripts: str, ndims: list[int]) -> tuple[list[str], str
 
 @formula_function
 def einsum_gradient(grad: Any, other: Any, subscripts: str, place: int, shape: tuple[int, ...]) -> Any:
-    """The gradient of one operand of `einsum`, of this shape, if there are at most two."""
+    """Return the gradient of one operand of `einsum`, of this shape, if there are at most two."""
     left, _, output = subscripts.partition("->")
     terms = left.split(",")
     own = terms[place]

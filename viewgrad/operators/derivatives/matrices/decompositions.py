@@ -39,12 +39,12 @@ def half_triangle(a: Any, lower: bool = True) -> Any:
 
 
 def hermitian_gradient(grad: Any, lower: bool) -> Any:
-    """The gradient of what is read of a Hermitian matrix, from a gradient of the whole of it."""
+    """Return the gradient of what is read of a Hermitian matrix, from a gradient of the whole of it."""
     return half_triangle(grad + adjoint(grad), lower)
 
 
 def hermitian(a: Any, lower: bool) -> Any:
-    """The Hermitian matrix of which one triangle is given."""
+    """Return the Hermitian matrix of which one triangle is given."""
     half = half_triangle(a, lower)
     return half + adjoint(half)
 
@@ -86,7 +86,7 @@ def used_columns(*gradients: Any) -> Array:
 
 
 def finite(matrix: Any) -> Any:
-    """The matrix itself.
+    """Return the matrix itself.
 
     Raises:
         LinAlgError: if there are infinities or NaN: LAPACK's search for singular values may never end.
@@ -112,7 +112,7 @@ def of_finite(function: Callable[[Any], Any], matrices: Any) -> tuple[Array, ...
 
 
 def on_diagonal(values: Any) -> Any:
-    """The diagonal matrices with `values` on the diagonal."""
+    """Return the diagonal matrices with `values` on the diagonal."""
     return values[..., None] * np.eye(values.shape[-1], dtype=real_dtype(values.dtype))
 
 
@@ -133,7 +133,7 @@ def require_no_phase(diagonal: Any, scale: float, what: str) -> None:
 
 
 def largest(*arrays: Any) -> float:
-    """The greatest absolute value."""
+    """Return the greatest absolute value."""
     return max((float(np.abs(values_of(a)).max()) for a in arrays if a.size), default=0.0)
 
 
@@ -142,7 +142,7 @@ def largest(*arrays: Any) -> float:
 
 @formula_function
 def cholesky_gradient(grad: Any, factor: Any, upper: bool) -> Any:
-    """The gradient of a matrix from that of its factor."""
+    """Return the gradient of a matrix from that of its factor."""
     if upper:
         grad, factor = adjoint(grad), adjoint(factor)
     back = adjoint(factor)
@@ -153,7 +153,7 @@ def cholesky_gradient(grad: Any, factor: Any, upper: bool) -> Any:
 
 @formula_function
 def cholesky_tangent(tangent: Any, factor: Any, upper: bool) -> Any:
-    """The tangent of the factor."""
+    """Return the tangent of the factor."""
     lower = adjoint(factor) if upper else factor
     left = np.linalg.solve(lower, hermitian(tangent, not upper))
     change = lower @ half_triangle(adjoint(np.linalg.solve(lower, adjoint(left))))
@@ -220,7 +220,7 @@ def skew_part(x: Any) -> Any:
 
 @formula_function
 def qr_gradient(grad_q: Any, grad_r: Any, q: Any, r: Any) -> Any:
-    """The gradient of a matrix from those of its factors."""
+    """Return the gradient of a matrix from those of its factors."""
     refuse_completed(q, r)
     m, n = q.shape[-2], r.shape[-1]
     rest = None
@@ -241,7 +241,7 @@ def qr_gradient(grad_q: Any, grad_r: Any, q: Any, r: Any) -> Any:
 
 @formula_function
 def qr_tangents(tangent: Any, q: Any, r: Any) -> tuple[Any, Any]:
-    """The tangents of both factors."""
+    """Return the tangents of both factors."""
     refuse_completed(q, r)
     m, n = q.shape[-2], r.shape[-1]
     k = min(m, n)

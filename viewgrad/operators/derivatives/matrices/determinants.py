@@ -33,7 +33,7 @@ REGULAR: Final = 1e5  # up to this condition number derivatives are computed fro
 
 @formula_function
 def cofactors(a: Any, determinant: Any) -> Any:
-    """The matrices of cofactors of `a`: what its determinant changes by with each element."""
+    """Return the matrices of cofactors of `a`: what its determinant changes by with each element."""
     matrix = plain(a)
     if plain(determinant).all():
         inverse = np.linalg.inv(matrix)
@@ -46,7 +46,7 @@ def cofactors(a: Any, determinant: Any) -> Any:
 
 
 def decomposed(a: Any) -> tuple[Array, Array, Array, Any]:
-    """The singular value decompositions, and the determinants of the product of the vectors.
+    """Return the singular value decompositions, and the determinants of the product of the vectors.
 
     Of matrices with infinities or NaN the values are NaN: LAPACK's search for them may never end.
     """
@@ -57,7 +57,7 @@ def decomposed(a: Any) -> tuple[Array, Array, Array, Any]:
 
 
 def products_without(s: Any, count: int) -> Any:
-    """The products of all singular values but one (of each), or but two (of each pair; 0 on the diagonal)."""
+    """Return the products of all singular values but one (of each), or but two (of each pair; 0 on the diagonal)."""
     n = s.shape[-1]
     eye = np.eye(n, dtype=bool)
     if count == 1:
@@ -84,7 +84,7 @@ def cofactor_change_forward(a: Any, direction: Any) -> Any:
 
 @formula_function
 def cofactor_change_of_change(a: Any, x: Any, y: Any) -> Any:
-    """The second derivative of the cofactors at `a` in two directions, by sums and products of matrices alone.
+    """Return the second derivative of the cofactors at `a` in two directions, by sums and products of matrices alone.
 
     The recursion `m = a @ m + c * 1`, `c = -trace(a @ m) / k` of Faddeev and LeVerrier ends with the adjugate matrix,
     up to sign. Here it is run with what each of its values changes by in one direction, in the other, and in both.
@@ -102,7 +102,7 @@ def cofactor_change_of_change(a: Any, x: Any, y: Any) -> Any:
 
 
 def trace_of(a: Any) -> Any:
-    """The traces of matrices, in a shape that can be broadcast with them."""
+    """Return the traces of matrices, in a shape that can be broadcast with them."""
     return along(along((a * eye_like(a)).sum((-2, -1)), -1), -1)
 
 
@@ -143,7 +143,7 @@ row(
 
 @formula_function
 def slogdet_gradient(grad_sign: Any, grad_logabsdet: Any, a: Any, sign: Any) -> Any:
-    """The gradient of `a` from those of the sign and of the logarithm."""
+    """Return the gradient of `a` from those of the sign and of the logarithm."""
     grad = grad_logabsdet
     if a.dtype.kind == "c":
         grad = grad - 1j * (conjugated(grad_sign) * sign).imag
@@ -152,7 +152,7 @@ def slogdet_gradient(grad_sign: Any, grad_logabsdet: Any, a: Any, sign: Any) -> 
 
 @formula_function
 def logdet_tangent(t: Any, a: Any) -> Any:
-    """The tangent of the logarithm of the determinant, whose imaginary part is the angle's."""
+    """Return the tangent of the logarithm of the determinant, whose imaginary part is the angle's."""
     return (np.linalg.inv(a).mT * t).sum((-2, -1))
 
 

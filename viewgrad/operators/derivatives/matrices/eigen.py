@@ -42,7 +42,7 @@ def _of_kind(gradient: Any, dtype: np.dtype[Any]) -> Any:
 
 @formula_function
 def eig_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any, dtype: Any) -> Any:
-    """The gradient of a matrix from those of its eigenvalues and eigenvectors."""
+    """Return the gradient of a matrix from those of its eigenvalues and eigenvectors."""
     inner = on_diagonal(grad_values)
     if not is_known_zero(grad_vectors):
         if dtype.kind != "c" and vectors.dtype.kind == "c":  # of a real matrix, real eigenvalues have real vectors
@@ -60,7 +60,7 @@ def eig_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any,
 
 @formula_function
 def eig_tangents(tangent: Any, values: Any, vectors: Any) -> tuple[Any, Any]:
-    """The tangents of the eigenvalues and eigenvectors."""
+    """Return the tangents of the eigenvalues and eigenvectors."""
     turned = np.linalg.solve(vectors, tangent @ vectors)
     of_vectors = vectors @ (turned * _off_diagonal(turned) / differences_of(values, "eigenvalues"))
     along = np.diagonal(adjoint(vectors) @ of_vectors, 0, -2, -1).real
@@ -69,14 +69,14 @@ def eig_tangents(tangent: Any, values: Any, vectors: Any) -> tuple[Any, Any]:
 
 @formula_function
 def eigvals_gradient(grad: Any, a: Any) -> Any:
-    """The gradient of a matrix from that of its eigenvalues."""
+    """Return the gradient of a matrix from that of its eigenvalues."""
     vectors = np.linalg.eig(a)[1]
     return _of_kind(np.linalg.solve(adjoint(vectors), grad[..., :, None] * adjoint(vectors)), a.dtype)
 
 
 @formula_function
 def eigvals_tangent(tangent: Any, a: Any) -> Any:
-    """The tangents of the eigenvalues."""
+    """Return the tangents of the eigenvalues."""
     vectors = np.linalg.eig(a)[1]
     return np.diagonal(np.linalg.solve(vectors, tangent @ vectors), 0, -2, -1)
 
@@ -111,7 +111,7 @@ def is_lower(triangle: Any) -> bool:
 
 @formula_function
 def eigh_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any, triangle: Any) -> Any:
-    """The gradient of a Hermitian matrix from those of its eigenvalues and eigenvectors."""
+    """Return the gradient of a Hermitian matrix from those of its eigenvalues and eigenvectors."""
     inner = on_diagonal(grad_values)
     if not is_known_zero(grad_vectors):
         turn = adjoint(vectors) @ grad_vectors
@@ -124,7 +124,7 @@ def eigh_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any
 
 @formula_function
 def eigh_tangents(tangent: Any, values: Any, vectors: Any, triangle: Any) -> tuple[Any, Any]:
-    """The tangents of the eigenvalues and eigenvectors."""
+    """Return the tangents of the eigenvalues and eigenvectors."""
     turned = adjoint(vectors) @ hermitian(tangent, is_lower(triangle)) @ vectors
     of_vectors = vectors @ (turned * _off_diagonal(turned) / differences_of(values, "eigenvalues"))
     return np.diagonal(turned, 0, -2, -1).real, of_vectors
@@ -132,14 +132,14 @@ def eigh_tangents(tangent: Any, values: Any, vectors: Any, triangle: Any) -> tup
 
 @formula_function
 def eigvalsh_gradient(grad: Any, a: Any, triangle: Any) -> Any:
-    """The gradient of a Hermitian matrix from that of its eigenvalues."""
+    """Return the gradient of a Hermitian matrix from that of its eigenvalues."""
     vectors = np.linalg.eigh(a, triangle)[1]
     return hermitian_gradient((vectors * grad[..., None, :]) @ adjoint(vectors), is_lower(triangle))
 
 
 @formula_function
 def eigvalsh_tangent(tangent: Any, a: Any, triangle: Any) -> Any:
-    """The tangents of the eigenvalues."""
+    """Return the tangents of the eigenvalues."""
     vectors = np.linalg.eigh(a, triangle)[1]
     turned = adjoint(vectors) @ hermitian(tangent, is_lower(triangle)) @ vectors
     return np.diagonal(turned, 0, -2, -1).real

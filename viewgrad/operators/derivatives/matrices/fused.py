@@ -46,7 +46,7 @@ def multiplied(signature: str, first: str, second: str, ndims: tuple[int, int], 
 
 @formula_function
 def conjugate(value: Any) -> Any:
-    """The complex conjugate of a Python number."""
+    """Return the complex conjugate of a Python number."""
     return value.conjugate() if isinstance(value, complex) else value
 
 
@@ -101,7 +101,7 @@ row(
 
 @formula_function
 def linear_weight_gradient(grad: Any, x: Any, ndim: int) -> Any:
-    """The gradient of the weights of a layer."""
+    """Return the gradient of the weights of a layer."""
     count = math.prod(x.shape[:-1])
     inputs = conjugated(x).reshape((count, x.shape[-1]))
     return (inputs.T @ grad.reshape((count,))) if ndim == 1 else grad.reshape((count, grad.shape[-1])).T @ inputs
@@ -109,7 +109,7 @@ def linear_weight_gradient(grad: Any, x: Any, ndim: int) -> Any:
 
 @formula_function
 def or_nothing(tangent: Any) -> Any:
-    """The tangent of an argument that may be left out."""
+    """Return the tangent of an argument that may be left out."""
     return 0 if tangent is None else tangent
 
 

@@ -40,7 +40,7 @@ def solved(a: Any, b: Any, vector: bool) -> Any:
 
 @formula_function
 def applied(a: Any, b: Any, vector: bool) -> Any:
-    """The product of matrices with vectors or with matrices."""
+    """Return the product of matrices with vectors or with matrices."""
     return (a @ b[..., None])[..., 0] if vector else a @ b
 
 
@@ -67,14 +67,14 @@ row(
 
 
 def triangle_mask(n: int, upper: bool, unitriangular: bool, dtype: Any) -> Array:
-    """Ones where a triangular matrix has its elements; without the diagonal where that is known to be one."""
+    """Return ones where a triangular matrix has its elements; without the diagonal where that is known to be one."""
     mask = np.tri(n, k=-1 if unitriangular else 0, dtype=real_dtype(dtype))
     return mask.T if upper else mask
 
 
 @formula_function
 def in_triangle(a: Any, upper: bool, unitriangular: bool) -> Any:
-    """The triangle that is read of a matrix, with zeros in the rest."""
+    """Return the triangle that is read of a matrix, with zeros in the rest."""
     return a * triangle_mask(a.shape[-1], upper, unitriangular, a.dtype)
 
 
@@ -118,7 +118,7 @@ def triangular_gradient(solved_grad: Any, result: Any, left: bool) -> Any:
 
 @formula_function
 def triangular_product(a: Any, x: Any, left: bool) -> Any:
-    """The product that a triangular system asks for."""
+    """Return the product that a triangular system asks for."""
     return a @ x if left else x @ a
 
 
@@ -146,7 +146,7 @@ def is_cut(a: Any, p: Any) -> bool:
 
 
 def moved_where_cut(x: Any, a: Any, p: Any) -> Any:
-    """The adjoint of the change of `p` where `a` moves by `x`; this linear map is its own adjoint."""
+    """Return the adjoint of the change of `p` where `a` moves by `x`; this linear map is its own adjoint."""
     u, s, vh = np.linalg.svd(a, full_matrices=False)
     v = adjoint(vh)
     kept = np.einsum("...ij,...ji->...i", values_of(vh) @ values_of(p), values_of(u)).real * values_of(s) > 0.5
@@ -163,7 +163,7 @@ def moved_where_cut(x: Any, a: Any, p: Any) -> Any:
 
 @formula_function
 def pinv_gradient(grad: Any, a: Any, p: Any) -> Any:
-    """The gradient of `a`, whose pseudo-inverse is `p`."""
+    """Return the gradient of `a`, whose pseudo-inverse is `p`."""
     if is_cut(a, p):
         return moved_where_cut(adjoint(grad), a, p)
     q, back = adjoint(p), adjoint(grad)
@@ -172,7 +172,7 @@ def pinv_gradient(grad: Any, a: Any, p: Any) -> Any:
 
 @formula_function
 def pinv_tangent(t: Any, a: Any, p: Any) -> Any:
-    """The tangent of the pseudo-inverse `p` of `a`."""
+    """Return the tangent of the pseudo-inverse `p` of `a`."""
     if is_cut(a, p):
         return adjoint(moved_where_cut(t, a, p))
     q, back = adjoint(p), adjoint(t)

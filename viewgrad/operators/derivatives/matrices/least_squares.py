@@ -23,7 +23,7 @@ def lstsq_forward(a: Any, b: Any, rcond: float | None = None) -> Any:
 
 @formula_function
 def lstsq_inverse(a: Any, rcond: float | None) -> Any:
-    """The pseudo-inverse that a least-squares solution is made with."""
+    """Return the pseudo-inverse that a least-squares solution is made with."""
     if rcond is None or rcond <= 0 or rcond >= 1:  # where LAPACK takes its own bound
         rcond = np.finfo(np.result_type(a.dtype, np.float16)).eps * max(a.shape)  # also of whole numbers
     return np.linalg.pinv(a, rcond)
@@ -33,7 +33,7 @@ def lstsq_inverse(a: Any, rcond: float | None) -> Any:
 def lstsq_gradients(
     grad: Any, grad_residuals: Any, grad_values: Any, a: Any, b: Any, x: Any, rcond: float | None
 ) -> tuple[Any, Any]:
-    """The gradients of the matrix and of the right-hand sides."""
+    """Return the gradients of the matrix and of the right-hand sides."""
     vector = b.ndim == 1
     if vector:
         grad, b, x = grad[:, None], b[:, None], x[:, None]
@@ -53,14 +53,14 @@ def lstsq_gradients(
 
 @formula_function
 def lstsq_tangent(a_t: Any, b_t: Any, a: Any, b: Any, rcond: float | None) -> Any:
-    """The tangent of the solution."""
+    """Return the tangent of the solution."""
     p = lstsq_inverse(a, rcond)
     return pinv_tangent(a_t, a, p) @ b + p @ b_t
 
 
 @formula_function
 def residuals_tangent(a_t: Any, b_t: Any, a: Any, b: Any, x: Any, shape: tuple[int, ...]) -> Any:
-    """The tangent of the squared lengths of the gaps."""
+    """Return the tangent of the squared lengths of the gaps."""
     if not shape[0]:
         return zeros_beside(a_t.real, shape)
     gap = b - a @ x

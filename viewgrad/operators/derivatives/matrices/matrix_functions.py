@@ -32,14 +32,14 @@ def _block_triangular(a: Any, direction: Any) -> Any:
 
 @formula_function
 def matrix_power_derivative(a: Any, direction: Any, n: int) -> Any:
-    """The derivative of the `n`-th power at `a` in the given direction."""
+    """Return the derivative of the `n`-th power at `a` in the given direction."""
     size = a.shape[-1]
     return np.linalg.matrix_power(_block_triangular(a, direction), n)[..., :size, size:]
 
 
 @formula_function
 def matrix_exp_derivative(a: Any, direction: Any) -> Any:
-    """The derivative of the exponential at `a` in the given direction."""
+    """Return the derivative of the exponential at `a` in the given direction."""
     size = a.shape[-1]
     if not size:
         return direction

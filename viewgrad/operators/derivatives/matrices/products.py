@@ -80,7 +80,7 @@ def contracted(subscripts: str, first: Array, second: Array) -> Any:
 
 
 def with_letters(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """The subscripts and operands of a call, whose subscripts may be lists of numbers behind each operand."""
+    """Return the subscripts and operands of a call, whose subscripts may be lists of numbers behind each operand."""
     if isinstance(operands[0], str):
         return operands[0], operands[1:]
 
@@ -95,7 +95,7 @@ def with_letters(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 def without_sums(tensor: Any, letters: str, output: str) -> Any:
-    """A view with dimensions in another order, and diagonals where a letter occurs twice."""
+    """Return a view with dimensions in another order, and diagonals where a letter occurs twice."""
     for letter in dict.fromkeys(letters):
         while letters.count(letter) > 1:
             first = letters.index(letter)
@@ -110,15 +110,16 @@ def without_sums(tensor: Any, letters: str, output: str) -> Any:
 
 @composite(np.einsum, method=False)
 def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: Any = None, **idle: Any) -> Any:
-    """The sum of products of tensors that subscripts say, as `numpy.einsum`.
+    """Return the sum of products given by subscripts, as in `numpy.einsum`.
 
     Arguments:
-        operands: the subscripts, `"ij,jk->ik"`, and the tensors; without an arrow, the letters that appear once, in
-            order, are those of the result. Or each tensor followed by a list of numbers for letters, and at the end
-            those of the result. Of one tensor, of which nothing is summed, the result is a view.
-        optimize: for NumPy's sake, as `order` and `casting`; the order of the products is always looked for.
+        operands: the subscripts, such as `"ij,jk->ik"`, and the tensors. Without an arrow, the result has the letters
+            that appear once, in alphabetical order. Alternatively, each tensor followed by a list of integers instead
+            of letters, and finally those of the result. For a single tensor without summation, the result is a view.
+        optimize: accepted for compatibility with NumPy, like `order` and `casting`; the order of the products is always
+            optimized.
         out: the tensor to write to.
-        dtype: what to compute in.
+        dtype: the dtype of the computation.
 
     Example:
         >>> import viewgrad as vg
@@ -187,7 +188,7 @@ def vdot(self: Any, other: Any) -> Any:
 
 @formula_function
 def diagonal_mask(shape: tuple[int, ...], offset: int, axis1: int, axis2: int, dtype: Any) -> Array:
-    """Ones on the diagonals of the planes of two dimensions, to be broadcast to `shape`."""
+    """Return ones on the diagonals of the planes of two dimensions, to be broadcast to `shape`."""
     first, second = axis1 % len(shape), axis2 % len(shape)
     mask = np.eye(shape[first], shape[second], offset, real_dtype(dtype))
     sizes = [1] * len(shape)
@@ -233,7 +234,7 @@ def _interleaved(a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> tuple[tu
 
 @formula_function
 def kron_gradient(grad: Any, other: Any, shape: tuple[int, ...], second: bool) -> Any:
-    """The gradient of one factor, of the given shape, of a Kronecker product; `other` is the other factor."""
+    """Return the gradient of one factor, of the given shape, of a Kronecker product; `other` is the other factor."""
     shapes = _interleaved(other.shape, shape) if second else _interleaved(shape, other.shape)
     both = tuple(x * y for x, y in zip(*shapes))
     others = other.reshape(shapes[0] if second else shapes[1])
@@ -257,7 +258,7 @@ row(
 
 @formula_function
 def last(a: Any, axis: int) -> Any:
-    """The vectors along `axis`, along the last dimension."""
+    """Return the vectors along `axis`, along the last dimension."""
     return a if axis == -1 else np.moveaxis(a, axis, -1)
 
 

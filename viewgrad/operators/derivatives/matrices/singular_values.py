@@ -72,7 +72,7 @@ def _without_zero(s: Any, vectors: str, used: Array | None = None) -> Any:
 
 @formula_function
 def svd_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any) -> Any:
-    """The gradient of a matrix from those of its singular values and vectors."""
+    """Return the gradient of a matrix from those of its singular values and vectors."""
     k = s.shape[-1]
     null_u = null_v = None
     if u.shape[-1] > k:
@@ -124,7 +124,7 @@ def _turned(tangent: Any, u: Any, vh: Any) -> Any:
 
 @formula_function
 def svd_tangents(tangent: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
-    """The tangents of the singular values and vectors."""
+    """Return the tangents of the singular values and vectors."""
     k = s.shape[-1]
     if max(u.shape[-1], vh.shape[-2]) > k:
         raise DifferentiabilityError(
@@ -149,7 +149,7 @@ def svd_tangents(tangent: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
 
 
 def svdvals_forward(a: Any) -> Any:
-    """The singular values; NaN of matrices with infinities or NaN, for which LAPACK's search may never end."""
+    """Return the singular values; NaN of matrices with infinities or NaN, for which LAPACK's search may never end."""
     known = np.isfinite(a).all(axis=(-2, -1), keepdims=True)
     values = np.linalg.svd(a if known.all() else np.where(known, a, 0), compute_uv=False)
     return np.where(known[..., 0], values, np.nan)
@@ -161,14 +161,14 @@ def svd_forward(a: Any, full_matrices: bool = True) -> tuple[Array, ...]:
 
 @formula_function
 def svdvals_gradient(grad: Any, a: Any) -> Any:
-    """The gradient of a matrix from that of its singular values."""
+    """Return the gradient of a matrix from that of its singular values."""
     u, s, vh = np.linalg.svd(a, full_matrices=False) if isinstance(a, Tensor) else svd_forward(a, False)
     return (u * of_positive(grad, s)[..., None, :]) @ vh
 
 
 @formula_function
 def svdvals_tangent(tangent: Any, a: Any) -> Any:
-    """The tangents of the singular values."""
+    """Return the tangents of the singular values."""
     u, s, vh = np.linalg.svd(a, full_matrices=False) if isinstance(a, Tensor) else svd_forward(a, False)
     return of_positive(np.diagonal(_turned(tangent, u, vh), 0, -2, -1).real, s)
 

@@ -81,7 +81,7 @@ unary(
 
 @formula_function
 def gelu_slope(x: Any, approximate: str) -> Any:
-    """The derivative of `gelu`."""
+    """Return the derivative of `gelu`."""
     if approximate == "tanh":
         t = np.tanh(x * (x * x * (GELU_CUBE * GELU_SCALE) + GELU_SCALE))
         return (t + 1) * 0.5 + x * (1 - t * t) * (x * x * (1.5 * GELU_CUBE * GELU_SCALE) + 0.5 * GELU_SCALE)
@@ -170,7 +170,7 @@ def softsign_gradient(grad: Any, x: Any) -> Any:
 
 @formula_function
 def softsign_tangent(tangent: Any, x: Any) -> Any:
-    """The tangent of `softsign`."""
+    """Return the tangent of `softsign`."""
     scale = 1 / (1 + np.abs(x))
     if x.dtype.kind != "c":
         return tangent * (scale * scale)
@@ -179,7 +179,7 @@ def softsign_tangent(tangent: Any, x: Any) -> Any:
 
 @formula_function
 def mish_slope(x: Any) -> Any:
-    """The derivative of `mish`."""
+    """Return the derivative of `mish`."""
     t = np.tanh(np.logaddexp(x, 0.0))
     return t + x * (1 - t * t) * (np.tanh(x * 0.5) * 0.5 + 0.5)
 
@@ -187,7 +187,7 @@ def mish_slope(x: Any) -> Any:
 # -- along a dimension -------------------------------------------------------------------------------------------------
 
 def less_greatest(a: Any, dim: int) -> Any:
-    """The values less the greatest (real part) of them along a dimension, so that no exponential overflows."""
+    """Return the values less the greatest (real part) of them along a dimension, so that no exponential overflows."""
     a = a if a.dtype.kind in "fc" else a.astype(float)
     return a - np.max(a.real, axis=dim, keepdims=True, initial=-np.inf)
 

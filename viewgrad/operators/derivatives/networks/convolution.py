@@ -42,7 +42,7 @@ def tuple_of(value: Any, n: int, what: str) -> tuple[int, ...]:
 
 
 def window_of(kernel: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Window:
-    """The window of a kernel with the given extents; padding may be a number, "valid" or "same"."""
+    """Return the window of a kernel with the given extents; padding may be a number, "valid" or "same"."""
     n = len(kernel)
     strides, dilations = tuple_of(stride, n, "stride"), tuple_of(dilation, n, "dilation")
     if padding == "same":
@@ -226,19 +226,19 @@ row(
 
 @formula_function
 def extents_of(shape: tuple[int, ...], weight_shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The extents of what was convolved with weights of the given shape."""
+    """Return the extents of what was convolved with weights of the given shape."""
     return shape[len(shape) - len(weight_shape) + 2 :]
 
 
 @formula_function
 def over_channels(grad: Any, extents: int) -> Any:
-    """The gradient of what was added to each channel."""
+    """Return the gradient of what was added to each channel."""
     axis = grad.ndim - extents - 1
     return grad.sum(axis=tuple(dim for dim in range(grad.ndim) if dim != axis))
 
 
 def with_bias(product: Array, bias: Array | None, extents: int) -> Array:
-    """A bias added to each channel."""
+    """Return a bias added to each channel."""
     channels = product.shape[-extents - 1 :][:1]
     if bias is not None and bias.shape != channels:
         raise ValueError(f"a bias of shape {bias.shape} for {channels[0]} channels")
@@ -247,7 +247,7 @@ def with_bias(product: Array, bias: Array | None, extents: int) -> Array:
 
 @formula_function
 def bias_tangent(tangent: Any, extents: int) -> Any:
-    """The tangent of what is added to each channel, in a shape that can be broadcast."""
+    """Return the tangent of what is added to each channel, in a shape that can be broadcast."""
     return 0 if tangent is None else tangent.reshape((-1,) + (1,) * extents)
 
 
@@ -255,7 +255,7 @@ def bias_tangent(tangent: Any, extents: int) -> Any:
 
 
 def convolved(n: int) -> Any:
-    """The forward of a convolution in `n` dimensions."""
+    """Return the forward of a convolution in `n` dimensions."""
 
     def forward(
         x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
@@ -271,7 +271,7 @@ def convolved(n: int) -> Any:
 def transposed_window(
     extents: Sequence[int], kernel: Sequence[int], stride: Any, padding: Any, output_padding: Any, dilation: Any
 ) -> tuple[tuple[int, ...], Window]:
-    """The extents after a transposed convolution, and the window of the convolution that it transposes."""
+    """Return the extents after a transposed convolution, and the window of the convolution that it transposes."""
     window = window_of(kernel, stride, padding, dilation)
     extra = tuple_of(output_padding, len(kernel), "output_padding")
     if any(more >= step for more, step in zip(extra, window.stride)):
@@ -284,7 +284,7 @@ def transposed_window(
 
 
 def transposed(n: int) -> Any:
-    """The forward of a transposed convolution in `n` dimensions."""
+    """Return the forward of a transposed convolution in `n` dimensions."""
 
     def forward(
         x: Any,
@@ -306,7 +306,7 @@ def transposed(n: int) -> Any:
 
 @formula_function
 def conv_window(weight_shape: tuple[int, ...], stride: Any, padding: Any, dilation: Any) -> Window:
-    """The window of a convolution with weights of the given shape."""
+    """Return the window of a convolution with weights of the given shape."""
     return window_of(weight_shape[2:], stride, padding, dilation)
 
 

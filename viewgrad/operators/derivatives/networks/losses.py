@@ -26,7 +26,7 @@ LEAST: Final = math.exp(-100)  # of which the logarithm is as it is
 
 
 def reduced(loss: Any, reduction: str) -> Any:
-    """The losses, their sum or their mean."""
+    """Return the losses, their sum or their mean."""
     if reduction == "sum":
         return loss.sum()
     if reduction == "mean":
@@ -43,7 +43,7 @@ formula_function(reduced)
 
 @formula_function
 def per_element(grad: Any, reduction: str, shape: tuple[int, ...], other: tuple[int, ...]) -> Any:
-    """The gradient of the loss of each element, from that of what they were reduced to."""
+    """Return the gradient of the loss of each element, from that of what they were reduced to."""
     if reduction in ("none", "sum"):
         return grad
     both = np.broadcast_shapes(shape, other)
@@ -151,38 +151,38 @@ pointwise(
 
 @formula_function
 def smooth_sign(gap: Any, beta: float) -> Any:
-    """The derivative of the rounded absolute value."""
+    """Return the derivative of the rounded absolute value."""
     return np.clip(gap * (1 / beta), -1.0, 1.0) if beta > 0 else np.sign(gap)
 
 
 @formula_function
 def safe_log(a: Any) -> Any:
-    """The logarithm, and 0 where there is none."""
+    """Return the logarithm, and 0 where there is none."""
     return np.log(np.where(a > 0, a, 1))
 
 
 @formula_function
 def bounded_log(a: Any) -> Any:
-    """The logarithm, but not less than -100."""
+    """Return the logarithm, but not less than -100."""
     return np.where(a > 0, np.maximum(safe_log(a), -100.0), -100.0)
 
 
 @formula_function
 def bounded_log_slope(a: Any) -> Any:
-    """The derivative of `bounded_log`: 0 where the bound holds."""
+    """Return the derivative of `bounded_log`: 0 where the bound holds."""
     above = a > LEAST
     return np.where(above, 1 / np.where(above, a, 1), 0)
 
 
 @formula_function
 def probability(target: Any, log_target: bool) -> Any:
-    """The target distribution."""
+    """Return the target distribution."""
     return np.exp(target) if log_target else np.maximum(target, 0)
 
 
 @formula_function
 def kl_slope(a: Any, target: Any, log_target: bool) -> Any:
-    """The derivative with respect to the target."""
+    """Return the derivative with respect to the target."""
     if log_target:
         return np.exp(target) * (target - a + 1)
     return np.where(target > 0, safe_log(target) + 1 - a, 0)
@@ -220,7 +220,7 @@ def nll_loss_forward(a: Any, target: Any, weight: Any = None, ignore_index: int 
 def nll_loss_gradient(
     grad: Any, target: Any, weight: Any, shape: tuple[int, ...], ignore_index: int, reduction: str
 ) -> Any:
-    """The gradient of the logarithms of probabilities."""
+    """Return the gradient of the logarithms of probabilities."""
     axis, places, _, weights = _classes(target, weight, len(shape), ignore_index, grad.dtype)
     if reduction == "mean":
         weights = weights / weights.sum()
@@ -231,7 +231,7 @@ def nll_loss_gradient(
 
 @formula_function
 def nll_weight_gradient(grad: Any, a: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
-    """The gradient of the weights of the classes."""
+    """Return the gradient of the weights of the classes."""
     axis, places, counted, weights = _classes(target, weight, a.ndim, ignore_index, a.dtype)
     losses = -np.take_along_axis(a, places, axis)
     if reduction == "mean":
@@ -247,7 +247,7 @@ def nll_weight_gradient(grad: Any, a: Any, target: Any, weight: Any, ignore_inde
 def nll_loss_tangent(
     a_t: Any, weight_t: Any, a: Any, target: Any, weight: Any, ignore_index: int, reduction: str
 ) -> Any:
-    """The tangent of the loss."""
+    """Return the tangent of the loss."""
     axis, places, counted, weights = _classes(target, weight, a.ndim, ignore_index, a.dtype)
     losses = -np.take_along_axis(a, places, axis)
     change = -np.take_along_axis(a_t, places, axis) * weights

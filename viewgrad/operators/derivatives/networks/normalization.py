@@ -38,7 +38,7 @@ def _projected(change: Any, x: Any, axes: tuple[int, ...], eps: float) -> Any:
 
 
 def last_axes(normalized_shape: Any, ndim: int) -> tuple[int, ...]:
-    """The dimensions that `layer_norm` goes over."""
+    """Return the dimensions that `layer_norm` goes over."""
     count = len(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else 1
     return tuple(range(ndim - count, ndim))
 
@@ -56,14 +56,14 @@ def layer_norm_forward(x: Any, normalized_shape: Any, weight: Any = None, bias: 
 
 @formula_function
 def layer_norm_gradient(grad: Any, x: Any, normalized_shape: Any, weight: Any, eps: float) -> Any:
-    """The gradient of what was normalized."""
+    """Return the gradient of what was normalized."""
     change = grad if weight is None else grad * weight
     return _projected(change, x, last_axes(normalized_shape, x.ndim), eps)
 
 
 @formula_function
 def layer_normalized(x: Any, normalized_shape: Any, eps: float) -> Any:
-    """The normalized values, before weights and bias."""
+    """Return the normalized values, before weights and bias."""
     return _moments(x, last_axes(normalized_shape, x.ndim), eps)[0]
 
 
@@ -71,7 +71,7 @@ def layer_normalized(x: Any, normalized_shape: Any, eps: float) -> Any:
 def layer_norm_tangent(
     x_t: Any, weight_t: Any, bias_t: Any, x: Any, weight: Any, normalized_shape: Any, eps: float
 ) -> Any:
-    """The tangent of normalized values."""
+    """Return the tangent of normalized values."""
     axes = last_axes(normalized_shape, x.ndim)
     result = _projected(x_t, x, axes, eps)
     if weight is not None:
@@ -97,13 +97,13 @@ layer_norm = row(
 
 @formula_function
 def batch_axes(ndim: int) -> tuple[int, ...]:
-    """All dimensions but that of the channels."""
+    """Return all dimensions but that of the channels."""
     return (0, *range(2, ndim))
 
 
 @formula_function
 def per_channel(a: Any, ndim: int) -> Any:
-    """A vector of a number for each channel, in a shape that can be broadcast."""
+    """Return a vector of a number for each channel, in a shape that can be broadcast."""
     return a.reshape((-1,) + (1,) * (ndim - 2))
 
 
@@ -124,7 +124,7 @@ def batch_norm_training_forward(x: Any, weight: Any = None, bias: Any = None, ep
 
 @formula_function
 def batch_norm_gradient(grad: Any, grad_mean: Any, grad_var: Any, x: Any, weight: Any, eps: float) -> Any:
-    """The gradient of what was normalized."""
+    """Return the gradient of what was normalized."""
     axes = batch_axes(x.ndim)
     change = grad if weight is None else grad * per_channel(weight, x.ndim)
     result = _projected(change, x, axes, eps)
@@ -139,14 +139,14 @@ def batch_norm_gradient(grad: Any, grad_mean: Any, grad_var: Any, x: Any, weight
 
 @formula_function
 def batch_weight_gradient(grad: Any, x: Any, eps: float) -> Any:
-    """The gradient of the weight of each channel."""
+    """Return the gradient of the weight of each channel."""
     axes = batch_axes(x.ndim)
     return (grad * _moments(x, axes, eps)[0]).sum(axis=axes)
 
 
 @formula_function
 def batch_norm_tangents(x_t: Any, weight_t: Any, bias_t: Any, x: Any, weight: Any, eps: float) -> tuple[Any, Any, Any]:
-    """The tangents of the normalized values, and of the means and variances."""
+    """Return the tangents of the normalized values, and of the means and variances."""
     axes = batch_axes(x.ndim)
     result = _projected(x_t, x, axes, eps)
     if weight is not None:

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 def pooling_window(
     kernel_size: Any, stride: Any, padding: Any, dilation: Any, n: int
 ) -> tuple[tuple[int, ...], Window]:
-    """The extents of the window, and how it moves; by default it moves on by its own extents."""
+    """Return the extents of the window, and how it moves; by default it moves on by its own extents."""
     kernel = tuple_of(kernel_size, n, "kernel_size")
     around = tuple_of(padding, n, "padding")
     if min(kernel) < 1 or any(2 * extent > size or extent < 0 for extent, size in zip(around, kernel)):
@@ -33,7 +33,7 @@ def pooling_window(
 
 
 def flattened(a: Any, n: int) -> Any:
-    """The last `n` dimensions made one."""
+    """Return the last `n` dimensions made one."""
     return a.reshape(a.shape[: a.ndim - n] + (math.prod(a.shape[a.ndim - n :]),))
 
 
@@ -41,7 +41,7 @@ def flattened(a: Any, n: int) -> Any:
 
 
 def max_pool(n: int) -> Any:
-    """The forward of max pooling over `n` dimensions."""
+    """Return the forward of max pooling over `n` dimensions."""
 
     def forward(a: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Any, Any]:
         kernel, window = pooling_window(kernel_size, stride, padding, dilation, n)
@@ -65,14 +65,14 @@ def max_pool(n: int) -> Any:
 
 @formula_function
 def max_pool_gradient(grad: Any, indices: Any, shape: tuple[int, ...], n: int) -> Any:
-    """The gradient put at the places that were chosen."""
+    """Return the gradient put at the places that were chosen."""
     length = math.prod(shape[len(shape) - n :])
     return call("_scatter_along_axis", flattened(grad, n), flattened(indices, n), -1, length).reshape(shape)
 
 
 @formula_function
 def pooled_tangent(tangent: Any, indices: Any, n: int) -> Any:
-    """The tangent at the places that were chosen."""
+    """Return the tangent at the places that were chosen."""
     return np.take_along_axis(flattened(tangent, n), flattened(indices, n), -1).reshape(indices.shape)
 
 
@@ -142,7 +142,7 @@ def pooling_shares(
 
 
 def avg_pool(n: int) -> Any:
-    """The forward of average pooling over `n` dimensions."""
+    """Return the forward of average pooling over `n` dimensions."""
 
     def forward(a: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True) -> Any:
         kernel, window = pooling_window(kernel_size, stride, padding, 1, n)
@@ -156,7 +156,7 @@ def avg_pool(n: int) -> Any:
 def avg_pool_gradient(
     grad: Any, shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, count_include_pad: bool, n: int
 ) -> Any:
-    """The gradient of what means were taken of."""
+    """Return the gradient of what means were taken of."""
     kernel, window = pooling_window(kernel_size, stride, padding, 1, n)
     extents = shape[len(shape) - n :]
     shares = pooling_shares(extents, kernel, window, count_include_pad, grad.dtype)
