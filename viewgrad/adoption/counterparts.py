@@ -2,6 +2,7 @@
 
 They are found by identity: `xp = numpy`, `from numpy import zeros as z` and `helpers.np` all name the same objects. The
 namespaces are imported when something of the original module is first asked for, since SciPy alone takes half a second.
+A few functions of Python's library have counterparts, too; see `python_functions.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ __all__ = ["MISSING", "counterpart", "is_replaced_module", "namespace", "origina
 
 MISSING: Final = object()
 ROOTS: Final = ("math", "numpy", "scipy")  # each has a namespace viewgrad.<root>
+STANDARD: Final = ("statistics", "cmath")  # modules of Python's that have counterparts in python_functions.py
+LAZY: Final = ("scipy", *STANDARD)
 # What is the same object wherever it occurs, and can therefore not be looked up by identity.
 CONSTANTS: Final = (type(None), bool, int, float, complex, str, bytes, tuple, type(Ellipsis))
 
@@ -36,9 +39,11 @@ class Namespaces:
         self._load("math")
         self._load("numpy")
         found = self._found.get(id(value))
-        if found is None and "scipy" in sys.modules and _may_be_scipys(value):
-            self._load("scipy")
-            found = self._found.get(id(value))
+        if found is None:
+            for root in LAZY:
+                if root in sys.modules and root not in self._loaded and _may_be_of(root, value):
+                    self._load(root)
+                    found = self._found.get(id(value))
         return MISSING if found is None or found[0] is not value else found[1]
 
     def original(self, value: Any) -> Any:
@@ -51,6 +56,11 @@ class Namespaces:
             return
         with self._lock:
             if root in self._loaded:
+                return
+            if root in STANDARD:
+                functions = importlib.import_module(f"{__package__}.python_functions")
+                self._pair(sys.modules[root], functions.replaced_module(root))
+                self._loaded[root] = 1
                 return
             importlib.import_module(f"viewgrad.{root}")
             prefix = f"viewgrad.{root}"
@@ -75,12 +85,12 @@ class Namespaces:
         self._originals.setdefault(id(counterpart), (counterpart, original))
 
 
-def _may_be_scipys(value: Any) -> bool:
-    """Return whether an object may be of SciPy; ufuncs do not say where they are from."""
+def _may_be_of(root: str, value: Any) -> bool:
+    """Return whether an object may be of a package; ufuncs do not say where they are from."""
     if isinstance(value, np.ufunc):
-        return True
+        return root == "scipy"
     home = getattr(value, "__name__" if isinstance(value, types.ModuleType) else "__module__", None)
-    return type(home) is str and (home == "scipy" or home.startswith("scipy."))
+    return type(home) is str and (home == root or home.startswith(f"{root}."))
 
 
 _NAMESPACES: Final = Namespaces()

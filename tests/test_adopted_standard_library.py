@@ -1,0 +1,107 @@
+"""Functions of Python's `statistics` and `cmath` in adopted code."""
+
+from __future__ import annotations
+
+import cmath
+import statistics
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+
+DATA = np.array([1.3, 0.7, 2.1, 0.9, 1.6])
+OTHERS = np.array([0.4, 1.1, 0.2, 0.8, 0.5])
+
+OF_SAMPLES = {
+    "mean": lambda v: statistics.mean(v),
+    "mean of a list": lambda v: statistics.mean([x * x for x in v]),
+    "mean of an iterator": lambda v: statistics.mean(x * x for x in v),
+    "fmean": lambda v: statistics.fmean(v) + statistics.fmean(v, weights=OTHERS),
+    "fmean of weights": lambda v: statistics.fmean(OTHERS, v),
+    "geometric_mean": lambda v: statistics.geometric_mean(v),
+    "harmonic_mean": lambda v: statistics.harmonic_mean(list(v)) + statistics.harmonic_mean(list(v), weights=OTHERS),
+    "variance": lambda v: statistics.variance(v) + statistics.variance(v, xbar=v[0]),
+    "pvariance": lambda v: statistics.pvariance(list(v)) + statistics.pvariance(list(v), v[1]),
+    "stdev": lambda v: statistics.stdev(v) + statistics.pstdev(v),
+    "median": lambda v: statistics.median(v) + statistics.median(list(v[:4])),
+    "median_low": lambda v: statistics.median_low(v) + 3 * statistics.median_high(v[:4]),
+    "quantiles": lambda v: sum((i + 1) * q for i, q in enumerate(statistics.quantiles(v, n=5))),
+    "inclusive quantiles": lambda v: statistics.quantiles(list(v), n=3, method="inclusive")[1],
+    "covariance": lambda v: statistics.covariance(v, OTHERS),
+    "correlation": lambda v: statistics.correlation(OTHERS, v),
+    "linear_regression": lambda v: sum(statistics.linear_regression(OTHERS, v)),
+    "proportional": lambda v: statistics.linear_regression(v, OTHERS, proportional=True).slope,
+}
+OF_NUMBERS = {
+    **{
+        name: lambda x, f=getattr(cmath, name): (f(x) * (1 + 2j)).real + f(x + 0.5j).imag
+        for name in ("exp", "sqrt", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "tanh", "asinh")
+    },
+    "log": lambda x: cmath.log(x - 2).imag + cmath.log(1j * x, 3).real,
+    "polar": lambda x: cmath.polar(x + 1j)[1] * cmath.phase(1 + x * 1j) * abs(cmath.rect(x, x) - 1),
+    "root of a negative number": lambda x: cmath.sqrt(-x).imag,
+}
+
+
+def slopes(f, x, step=1e-5):
+    x = np.asarray(x, float)
+    found = np.empty(x.size)
+    for i in range(x.size):
+        away = np.zeros(x.size)
+        away[i] = step
+        away = away.reshape(x.shape)
+        found[i] = (f(x + away) - f(x - away)) / (2 * step)
+    return found.reshape(x.shape)
+
+
+@pytest.mark.parametrize("name", OF_SAMPLES)
+def test_statistics(name):
+    f = OF_SAMPLES[name]
+    value, slope = vg.value_and_grad(f)(DATA)
+    assert value == pytest.approx(f(DATA), rel=1e-12)
+    np.testing.assert_allclose(slope, slopes(f, DATA), atol=1e-7)
+    np.testing.assert_allclose(vg.func.jvp(f, (DATA,), (OTHERS,))[1], slope @ OTHERS)
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_complex_functions(name):
+    f = OF_NUMBERS[name]
+    value, slope = vg.value_and_grad(f)(0.4)
+    assert value == pytest.approx(f(0.4), rel=1e-12)
+    assert slope == pytest.approx(slopes(lambda x: f(float(x)), 0.4).item(), rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda v: statistics.mean(v[:0]),
+        lambda v: statistics.stdev(v[:1]),
+        lambda v: statistics.geometric_mean(v - 5),
+        lambda v: statistics.harmonic_mean(list(v - 5)),
+        lambda v: statistics.correlation(v * 0, OTHERS),
+        lambda v: statistics.linear_regression([0.0] * 5, v[:4]),
+        lambda v: statistics.quantiles(v, method="median"),
+        lambda v: statistics.fmean(v, weights=[1.0]),
+    ],
+)
+def test_errors_are_pythons(f):
+    with pytest.raises(ValueError) as plain:
+        f(DATA)
+    with pytest.raises(type(plain.value)):
+        vg.grad(f)(DATA)
+
+
+def test_plain_data_go_to_the_original_functions():
+    def f(x):
+        return statistics.mean([1, 2, 4]) * x + statistics.mode("aab").count("a") * x + len(statistics.__doc__) * 0
+
+    assert vg.grad(f)(2.0) == f(1.0)
+    assert vg.grad(lambda x: statistics.NormalDist(0.0, 1.0).cdf(0.0) * x)(2.0) == 0.5
+
+
+def test_compiled_functions_of_statistics():
+    compiled = vg.compile(lambda v: statistics.stdev(v) * statistics.mean(v), executor="python")
+    for x in (DATA, DATA[::-1] * 2, DATA):
+        expected = slopes(lambda v: statistics.stdev(v) * statistics.mean(v), x)
+        np.testing.assert_allclose(vg.grad(compiled)(x), expected, atol=1e-7)

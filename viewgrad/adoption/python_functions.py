@@ -1,0 +1,281 @@
+"""The functions of Python's `statistics` and `cmath` for tensors.
+
+Python's own convert what they are given to exact fractions and to plain complex numbers. They run for everything that
+is not a tensor with a gradient.
+"""
+
+from __future__ import annotations
+
+import cmath
+import functools
+import importlib
+import statistics
+import types
+from collections.abc import Callable
+from typing import Any, Final
+
+from .builtin_names import carries_history
+
+__all__ = ["REPLACED", "replaced_module"]
+
+FUNCTIONS: Final[dict[str, dict[str, Callable[..., Any]]]] = {"statistics": {}, "cmath": {}}
+
+
+def _numpy() -> Any:
+    return importlib.import_module("viewgrad.numpy")
+
+
+def _for_tensors(module: types.ModuleType) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator for the function that takes the place of a module's if there is a gradient among the arguments."""
+
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+        name = function.__name__
+        plain = getattr(module, name)
+
+        @functools.wraps(plain, updated=())
+        def call(*args: Any, **kwargs: Any) -> Any:
+            args = tuple(map(_gathered, args))
+            kwargs = {key: _gathered(value) for key, value in kwargs.items()}
+            given = (*args, *kwargs.values())
+            return (function if any(map(_has_gradient, given)) else plain)(*args, **kwargs)
+
+        FUNCTIONS[module.__name__][name] = call
+        return function
+
+    return make
+
+
+def _gathered(value: Any) -> Any:
+    """A list of what an iterator gives, which can be read only once; anything else as it is."""
+    return list(value) if hasattr(value, "__next__") else value
+
+
+def _has_gradient(value: Any) -> bool:
+    if isinstance(value, (list, tuple, set, frozenset, range)):
+        return any(map(carries_history, value))
+    return carries_history(value)
+
+
+# -- statistics --------------------------------------------------------------------------------------------------------
+
+statistic: Final = _for_tensors(statistics)
+
+
+def _numbers(data: Any, fewest: int, name: str) -> Any:
+    if not isinstance(data, (list, tuple)) and not hasattr(data, "ndim"):
+        data = list(data)
+    if len(data) < fewest:
+        points = "one data point" if fewest == 1 else "two data points"
+        raise statistics.StatisticsError(f"{name} requires at least {points}")
+    return _numpy().asarray(data)
+
+
+@statistic
+def mean(data: Any) -> Any:
+    """The arithmetic mean."""
+    return _numbers(data, 1, "mean").mean()
+
+
+@statistic
+def fmean(data: Any, weights: Any = None) -> Any:
+    """The arithmetic mean, or a weighted one."""
+    x = _numbers(data, 1, "fmean")
+    if weights is None:
+        return x.mean()
+    w = _numbers(weights, 1, "fmean")
+    if len(w) != len(x):
+        raise statistics.StatisticsError("data and weights must be the same length")
+    if not w.sum():
+        raise statistics.StatisticsError("sum of weights must be non-zero")
+    return (w * x).sum() / w.sum()
+
+
+@statistic
+def geometric_mean(data: Any) -> Any:
+    """The exponential of the mean of logarithms."""
+    x = _numbers(data, 1, "geometric mean")
+    if (x <= 0).any():
+        raise statistics.StatisticsError("geometric mean requires a non-empty dataset containing positive numbers")
+    return _numpy().exp(_numpy().log(x).mean())
+
+
+@statistic
+def harmonic_mean(data: Any, weights: Any = None) -> Any:
+    """The reciprocal of the mean of reciprocals."""
+    x = _numbers(data, 1, "harmonic_mean")
+    w = _numpy().ones(len(x)) if weights is None else _numbers(weights, 1, "harmonic_mean")
+    if len(w) != len(x):
+        raise statistics.StatisticsError("Number of weights does not match data size")
+    if (x < 0).any() or (w < 0).any():
+        raise statistics.StatisticsError("harmonic mean does not support negative values")
+    if (x == 0).any():
+        return 0.0 * x.sum()
+    return w.sum() / (w / x).sum()
+
+
+def _spread(data: Any, centre: Any, lost: int, name: str) -> Any:
+    x = _numbers(data, 1 + lost, name)
+    return ((x - (x.mean() if centre is None else centre)) ** 2).sum() / (len(x) - lost)
+
+
+@statistic
+def variance(data: Any, xbar: Any = None) -> Any:
+    """The variance of a sample."""
+    return _spread(data, xbar, 1, "variance")
+
+
+@statistic
+def pvariance(data: Any, mu: Any = None) -> Any:
+    """The variance of a population."""
+    return _spread(data, mu, 0, "pvariance")
+
+
+@statistic
+def stdev(data: Any, xbar: Any = None) -> Any:
+    """The standard deviation of a sample."""
+    return _numpy().sqrt(_spread(data, xbar, 1, "stdev"))
+
+
+@statistic
+def pstdev(data: Any, mu: Any = None) -> Any:
+    """The standard deviation of a population."""
+    return _numpy().sqrt(_spread(data, mu, 0, "pstdev"))
+
+
+@statistic
+def median(data: Any) -> Any:
+    """The value in the middle, or the mean of the two there."""
+    return _numpy().median(_numbers(data, 1, "median"))
+
+
+@statistic
+def median_low(data: Any) -> Any:
+    """The value in the middle, or the smaller of the two there."""
+    x = _numpy().sort(_numbers(data, 1, "median"))
+    return x[(len(x) - 1) // 2]
+
+
+@statistic
+def median_high(data: Any) -> Any:
+    """The value in the middle, or the greater of the two there."""
+    x = _numpy().sort(_numbers(data, 1, "median"))
+    return x[len(x) // 2]
+
+
+@statistic
+def quantiles(data: Any, *, n: int = 4, method: str = "exclusive") -> Any:
+    """The places that cut the sorted values into parts of equal probability."""
+    if n < 1:
+        raise statistics.StatisticsError("n must be at least 1")
+    if method not in ("exclusive", "inclusive"):
+        raise ValueError(f"Unknown method: {method!r}")
+    x = _numpy().sort(_numbers(data, 2, "quantiles"))
+    between = len(x) + 1 if method == "exclusive" else len(x) - 1
+    found = []
+    for i in range(1, n):
+        j, delta = divmod(i * between, n)
+        if method == "exclusive":
+            j = min(max(j, 1), len(x) - 1)
+            delta, j = i * between - j * n, j - 1
+        found.append((x[j] * (n - delta) + x[j + 1] * delta) / n if delta else x[j])
+    return found
+
+
+def _pair(x: Any, y: Any, name: str) -> tuple[Any, Any]:
+    if len(x) != len(y):
+        raise statistics.StatisticsError(f"{name} requires that both inputs have same number of data points")
+    return _numbers(x, 2, name), _numbers(y, 2, name)
+
+
+@statistic
+def covariance(x: Any, y: Any, /) -> Any:
+    """The covariance of two samples."""
+    x, y = _pair(x, y, "covariance")
+    return ((x - x.mean()) * (y - y.mean())).sum() / (len(x) - 1)
+
+
+@statistic
+def correlation(x: Any, y: Any, /) -> Any:
+    """Pearson's correlation coefficient."""
+    x, y = _pair(x, y, "correlation")
+    x, y = x - x.mean(), y - y.mean()
+    if not (x * x).sum() or not (y * y).sum():
+        raise statistics.StatisticsError("at least one of the inputs is constant")
+    return (x * y).sum() / _numpy().sqrt((x * x).sum() * (y * y).sum())
+
+
+@statistic
+def linear_regression(x: Any, y: Any, /, *, proportional: bool = False) -> Any:
+    """The slope and the intercept of the line of least squares."""
+    x, y = _pair(x, y, "linear regression")
+    a, b = (x, y) if proportional else (x - x.mean(), y - y.mean())
+    if not (a * a).sum():
+        raise statistics.StatisticsError("x is constant")
+    slope = (a * b).sum() / (a * a).sum()
+    return statistics.LinearRegression(slope, 0.0 if proportional else y.mean() - slope * x.mean())
+
+
+# -- cmath -------------------------------------------------------------------------------------------------------------
+
+of_complex: Final = _for_tensors(cmath)
+
+
+def _complex(x: Any) -> Any:
+    return x + 0j
+
+
+def _same_as_numpys(name: str, numpys: str) -> None:
+    def function(x: Any) -> Any:
+        return getattr(_numpy(), numpys)(_complex(x))
+
+    function.__name__ = name
+    of_complex(function)
+
+
+for _name, _numpys in {
+    "exp": "exp", "sqrt": "sqrt", "log10": "log10", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin",
+    "acos": "arccos", "atan": "arctan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asinh": "arcsinh",
+    "acosh": "arccosh", "atanh": "arctanh",
+}.items():  # fmt: skip
+    _same_as_numpys(_name, _numpys)
+
+
+@of_complex
+def log(x: Any, base: Any = None) -> Any:
+    """The logarithm, to the base e if no other is given."""
+    found = _numpy().log(_complex(x))
+    return found if base is None else found / _numpy().log(_complex(base))
+
+
+@of_complex
+def phase(x: Any) -> Any:
+    """The angle of a complex number."""
+    return _numpy().angle(_complex(x))
+
+
+@of_complex
+def polar(x: Any) -> Any:
+    """The absolute value and the angle of a complex number."""
+    return abs(x), _numpy().angle(_complex(x))
+
+
+@of_complex
+def rect(r: Any, phi: Any) -> Any:
+    """The complex number of an absolute value and an angle."""
+    return r * (_numpy().cos(phi) + 1j * _numpy().sin(phi))
+
+
+# -- modules -----------------------------------------------------------------------------------------------------------
+
+REPLACED: Final[dict[str, types.ModuleType]] = {"statistics": statistics, "cmath": cmath}
+
+
+def replaced_module(name: str) -> types.ModuleType:
+    """A module like `statistics` whose functions take tensors.
+
+    Arguments:
+        name: a key of REPLACED.
+    """
+    made = types.ModuleType(name, REPLACED[name].__doc__)
+    vars(made).update({**vars(REPLACED[name]), **FUNCTIONS[name]})
+    return made
