@@ -33,11 +33,15 @@ OF_SAMPLES = {
     "linear_regression": lambda v: sum(statistics.linear_regression(OTHERS, v)),
     "proportional": lambda v: statistics.linear_regression(v, OTHERS, proportional=True).slope,
 }
+NAMES = ("exp", "sqrt", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "tanh", "asinh")
+
+
+def parts(f):
+    return lambda x: (f(x) * (1 + 2j)).real + f(x + 0.5j).imag
+
+
 OF_NUMBERS = {
-    **{
-        name: lambda x, f=getattr(cmath, name): (f(x) * (1 + 2j)).real + f(x + 0.5j).imag
-        for name in ("exp", "sqrt", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "tanh", "asinh")
-    },
+    **{name: parts(getattr(cmath, name)) for name in NAMES},
     "log": lambda x: cmath.log(x - 2).imag + cmath.log(1j * x, 3).real,
     "polar": lambda x: cmath.polar(x + 1j)[1] * cmath.phase(1 + x * 1j) * abs(cmath.rect(x, x) - 1),
     "root of a negative number": lambda x: cmath.sqrt(-x).imag,

@@ -1059,3 +1059,27 @@ def test_a_tangent_with_a_tangent_is_refused():
             make_dual(vg.Tensor([2.0]), tangent)
         with dual_level():
             assert unpack_dual(make_dual(vg.Tensor([2.0]), tangent)).tangent.tolist() == [1.0]
+
+
+def reshaped_by_assignment(x):
+    y = x * x
+    same = y
+    y.shape = (2, 2)
+    y[0] *= y[1]
+    return (same @ y).sum()
+
+
+def resized(x):
+    y = x * x
+    y.resize(2, 3)
+    return (y * y[:, ::-1]).sum()
+
+
+@pytest.mark.parametrize("f", [reshaped_by_assignment, resized])
+def test_shapes_assigned_in_every_mode(f):
+    x = np.arange(4.0) + 0.5
+    expected = vg.grad(f)(x)
+    np.testing.assert_allclose(vg.func.jacfwd(f)(x), expected)
+    np.testing.assert_allclose(vg.grad(vg.func.functionalize(f))(x), expected)
+    np.testing.assert_allclose(vg.hessian(f)(x), vg.func.jacrev(vg.grad(f))(x))
+    assert vg.func.functionalize(f)(x) == f(x)

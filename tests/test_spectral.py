@@ -136,3 +136,21 @@ def test_jitter_in_a_compiled_function():
         a = vg.Tensor(scale * np.array([[1.0, 0.2], [0.2, 1.0]]), requires_grad=True)
         for found, expected in zip(func.value_and_grad(compiled)(a), func.value_and_grad(log_determinant)(a)):
             np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (4, 3), (2, 2, 3)])
+def test_tangents_of_the_one_vector_that_full_matrices_adds(shape):
+    rng = np.random.default_rng(5)
+    a, direction = rng.standard_normal(shape), rng.standard_normal(shape)
+
+    def f(a):
+        u, s, vh = np.linalg.svd(a)
+        return sum((part * np.cos(np.arange(part.size).reshape(part.shape))).sum() for part in (u, s * s, vh))
+
+    expected = (f(a + 1e-6 * direction) - f(a - 1e-6 * direction)) / 2e-6
+    assert vg.func.jvp(f, (a,), (direction,))[1] == pytest.approx(expected, rel=1e-6)
+
+
+def test_several_added_vectors_have_no_tangents():
+    with pytest.raises(vg.errors.DifferentiabilityError, match="null_projector"):
+        vg.func.jvp(lambda a: np.linalg.svd(a)[2].sum(), (np.ones((1, 3)),), (np.ones((1, 3)),))

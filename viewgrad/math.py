@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from .numpy.functions import lost
-from .numpy.namespace import unbound
+from .numpy.namespace import added_names, unbound
 from .operators.define import OPERATORS
 from .tensor.creation import as_operand, holds_tensor
 from .tensor.tensor import Tensor, current_edge
@@ -233,3 +233,4 @@ for _name in __all__:
     else:
         globals()[_name] = _other(_name) if callable(_value) else _value
 unbound(math, globals(), __name__)
+globals().update(__getattr__=added_names(math))

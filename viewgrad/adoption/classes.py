@@ -177,6 +177,9 @@ _LAYOUTS: Final[weakref.WeakKeyDictionary[type, tuple[Any, dict[str, Any]]]] = w
 class ViewState:
     """The source of a view, and the attributes that it has fetched.
 
+    An attribute that is in `seen` and not in `bound` was being fetched or forgotten when the program was interrupted:
+    what the view has of it then is not the program's.
+
     Arguments:
         original: the user's object.
     """
@@ -206,20 +209,21 @@ def view_of(original: Any, view_class: type) -> Any:
 def _fetch(view: Any, name: str) -> bool:
     """Take over an attribute of the original; whether there is one that has not been taken over."""
     state = _state(view)
-    value = _own_attribute(state.original, name) if name not in state.seen else MISSING
+    value = _own_attribute(state.original, name) if name not in state.bound else MISSING
     if value is MISSING:
         return False
     state.seen[name] = value
-    state.bound[name] = new = type(view).__viewgrad_lookup__(view, value)
+    new = type(view).__viewgrad_lookup__(view, value)
     _store(view, name, new)
+    state.bound[name] = new
     return True
 
 
 def _fetch_hidden(view: Any) -> None:
     """Take over the attributes that hide one of the class, which would be found in their place."""
-    kind, seen = type(view), _state(view).seen
+    kind, bound = type(view), _state(view).bound
     for name in _real_dict(_state(view).original):
-        if name not in seen and hasattr(kind, name):
+        if name not in bound and hasattr(kind, name):
             _fetch(view, name)
 
 
@@ -316,9 +320,10 @@ def refresh_view(view: Any) -> bool:
     if type(state.original) is not state.kind:
         return False
     for name, value in list(state.seen.items()):
-        if _own_attribute(state.original, name) is not value:
-            del state.seen[name], state.bound[name]
+        if _own_attribute(state.original, name) is not value or name not in state.bound:
+            state.bound.pop(name, None)
             _discard(view, name)
+            del state.seen[name]
     _fetch_hidden(view)
     return True
 
@@ -329,13 +334,16 @@ def flush_view(view: Any) -> None:
     unadopted = type(view).__viewgrad_unadopted__
     now = dict(_attributes(view))
     for name, value in now.items():
-        if state.bound.get(name, MISSING) is not value:
+        known = state.bound.get(name, MISSING)
+        if known is not value and (known is not MISSING or name not in state.seen):
+            new = unadopted(value)
+            _store(state.original, name, new)
+            state.seen[name] = new
             state.bound[name] = value
-            state.seen[name] = unadopted(value)
-            _store(state.original, name, state.seen[name])
     for name in [name for name in state.bound if name not in now]:
-        del state.seen[name], state.bound[name]
         _discard(state.original, name)
+        del state.bound[name]
+        del state.seen[name]
 
 
 def change_attributes(value: Any, changed: Callable[[Any], Any]) -> None:

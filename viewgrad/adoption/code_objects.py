@@ -5,11 +5,18 @@ from __future__ import annotations
 import dis
 import types
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["assigned_names", "looks_up_by_name", "mentioned_names"]
+import numpy as np
+
+from .counterparts import MISSING, is_replaced_module
+
+__all__ = ["assigned_names", "captured", "looks_up_by_name", "mentioned_names"]
 
 ASSIGNING: Final = frozenset({dis.opmap["STORE_GLOBAL"], dis.opmap["DELETE_GLOBAL"]})
+# What cannot change without being bound again.
+FIXED: Final = (type(None), bool, int, float, complex, str, bytes, np.generic, np.ufunc, types.BuiltinFunctionType)
+UNSTEADY: Final = frozenset({"random", "open", "input", "time", "environ"})  # names of what differs from call to call
 BY_NAME: Final = frozenset({"globals", "eval", "exec", "vars"})  # functions that reach globals code does not mention
 
 
@@ -39,3 +46,41 @@ def assigned_names(code: types.CodeType) -> set[str]:
 def looks_up_by_name(code: types.CodeType) -> bool:
     """Return whether a function may reach any global of its module, as by `eval`."""
     return not BY_NAME.isdisjoint(mentioned_names(code))
+
+
+def captured(function: types.FunctionType) -> list[tuple[dict[str, Any], str, Any]] | None:
+    """The globals that a function and those that it calls depend on: their dict, name and value.
+
+    Arguments:
+        function: the function.
+
+    Returns:
+        The list; None if the function depends on something that can change in another way, or without being bound
+        again, as an array can.
+    """
+    found: list[tuple[dict[str, Any], str, Any]] = []
+    functions, seen = [function], set()
+    while functions:
+        each = functions.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        names = mentioned_names(each.__code__)
+        if each.__closure__ or not UNSTEADY.isdisjoint(names) or looks_up_by_name(each.__code__):
+            return None
+        for name in names:
+            value = each.__globals__.get(name, MISSING)
+            found.append((each.__globals__, name, value))
+            if type(value) is types.FunctionType:
+                functions.append(value)
+            elif type(getattr(value, "__wrapped__", None)) is types.FunctionType:
+                functions.append(value.__wrapped__)
+            elif not _is_fixed(value):
+                return None
+    return found
+
+
+def _is_fixed(value: Any) -> bool:
+    if isinstance(value, types.ModuleType):
+        return is_replaced_module(value.__name__)
+    return value is MISSING or isinstance(value, FIXED)

@@ -6,6 +6,7 @@ import functools
 import inspect
 import operator
 import sys
+import threading
 import types
 from collections.abc import Callable, Generator
 from typing import Any, Final
@@ -42,10 +43,14 @@ class AdoptedFunction:
         self._reachable = self._world.reachable(states)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self.refresh()
+        if not _CALLS.depth:
+            self._world.forget_results()
+        _CALLS.depth += 1
         try:
+            self.refresh()
             result = self.function(*args, **kwargs)
         finally:
+            _CALLS.depth -= 1
             self.flush()
         if isinstance(result, Generator):
             return _flushing(result, self.flush)
@@ -101,6 +106,15 @@ class AdoptedFunction:
 
     def __repr__(self) -> str:
         return f"<adopted {self.__wrapped__!r}>"
+
+
+class _Calls(threading.local):
+    """The calls of adopted functions from outside that have begun."""
+
+    depth = 0
+
+
+_CALLS: Final = _Calls()
 
 
 def _flushing(generator: Generator[Any, Any, Any], flush: Callable[[], None]) -> Generator[Any, Any, Any]:

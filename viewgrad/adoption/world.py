@@ -36,6 +36,7 @@ from .classes import (
     view_class,
     view_of,
 )
+from .code_objects import captured
 from .containers import CONTAINERS, AdoptedDict, AdoptedList
 from .counterparts import MISSING, counterpart, is_replaced_module, original_of_counterpart
 from .foreign import converted, is_single_dispatch, single_dispatch
@@ -77,6 +78,7 @@ class World:
         self._views: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
         self._containers: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
         self._cells: Final[weakref.WeakKeyDictionary[Any, list[list[Any]]]] = weakref.WeakKeyDictionary()
+        self._remembering: Final[weakref.WeakSet[Any]] = weakref.WeakSet()  # cached functions
         self._collecting: list[set[AdoptedGlobals]] = []
         self._importlib: Final = OtherModule(importlib, {"import_module": self._import_module})
         self._under_way: Final[set[int]] = set()  # containers and functions that are being looked into
@@ -117,6 +119,14 @@ class World:
                 for value in list(vars(vars(made)[ORIGINAL]).values()):
                     self.renew(value)
             self._synchronize_all_cells()
+
+    def forget_results(self) -> None:
+        """Let cached functions whose results may have changed compute them again.
+
+        The user may have cleared the cache of the original, which does not tell.
+        """
+        for cached in list(self._remembering) if self._remembering else ():
+            cached.forget_changed()
 
     def _forget(self) -> None:
         """Let all be adopted again, since an object has another class, which its view cannot have."""
@@ -381,6 +391,7 @@ class World:
             if inner is cached.__wrapped__:
                 return cached
             found = _without_tensors(cached, inner)
+            self._remembering.add(found)
             self._functions[cached] = weakref.ref(found)
             _ORIGINALS[found] = weakref.ref(cached)
         return found
@@ -485,7 +496,16 @@ def _without_tensors(cached: Any, inner: Callable[..., Any]) -> Any:
         cached.cache_clear()
         keeping.cache_clear()
 
+    known = captured(cached.__wrapped__)
+
+    def forget_changed() -> None:
+        nonlocal known
+        if known is None or any(names.get(name, MISSING) is not value for names, name, value in known):
+            keeping.cache_clear()
+            known = captured(cached.__wrapped__)
+
     call.cache_clear, call.cache_info = cache_clear, keeping.cache_info  # type: ignore[attr-defined]
+    call.forget_changed = forget_changed  # type: ignore[attr-defined]
     call.cache_parameters = cached.cache_parameters  # type: ignore[attr-defined]
     return call
 

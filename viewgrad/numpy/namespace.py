@@ -5,15 +5,19 @@ from __future__ import annotations
 import pkgutil
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from ..adoption import adopted_arguments
 from ..tensor.tensor import FUNCTIONS, UFUNCS
 from .functions import adapted
 from .ufuncs import ufunc
 
-__all__ = ["Unbound", "filled", "has_operator", "public_names", "unbound"]
+__all__ = ["Unbound", "added_names", "filled", "has_operator", "public_names", "unbound"]
+
+LIBRARIES: Final = ("None", "math", "numpy", "scipy")  # whose own functions are named by the namespaces
+NUMBERS: Final = (bool, int, float, complex, str, np.ndarray)
 
 
 class Unbound(staticmethod):  # type: ignore[type-arg]
@@ -58,7 +62,26 @@ def filled(
         ways_out: what to use instead of functions that no operator computes.
     """
     own = frozenset(own)
-    return {name: _counterpart(module, name, made, own, ways_out) for name in public_names(module)}
+    found = {name: _counterpart(module, name, made, own, ways_out) for name in public_names(module)}
+    return found | {"__getattr__": added_names(module)}
+
+
+def added_names(module: types.ModuleType) -> Callable[[str], Any]:
+    """The `__getattr__` of a namespace: it finds what a program has added to the original module.
+
+    Arguments:
+        module: the original module.
+    """
+
+    def __getattr__(name: str) -> Any:
+        value = vars(module).get(name)
+        home = str(getattr(value, "__module__", None)).partition(".")[0]
+        is_added = isinstance(value, NUMBERS) or (callable(value) and home not in LIBRARIES)
+        if name.startswith("_") or not is_added:
+            raise AttributeError(f"module 'viewgrad.{module.__name__}' has no attribute {name!r}")
+        return adopted_arguments(value)
+
+    return __getattr__
 
 
 def _counterpart(

@@ -41,6 +41,7 @@ __all__ = [
     "saved_tangents",
     "set_tangent",
     "show_tangent",
+    "take_tangents",
     "tangent_of",
     "update_aliases",
     "with_tangents",
@@ -126,6 +127,13 @@ def tangent_of(tensor: Tensor, level: DualLevel | None = None) -> Tensor | None:
     if record is None:
         return None
     return record.value if view is None else view.tangent_window(record.value)  # type: ignore[no-any-return]
+
+
+def take_tangents(tensor: Tensor, source: Tensor) -> None:
+    """Give a tensor, which is no view and has none, the tangents of one whose memory it has taken over."""
+    tangents = getattr(source, "_tangent", None)
+    if tangents is not None:
+        tensor._tangent = tangents
 
 
 def show_tangent(tensor: Tensor, level: DualLevel) -> Tensor | None:

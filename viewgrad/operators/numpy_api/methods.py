@@ -13,10 +13,11 @@ import numpy as np
 from ...errors import AutogradError, UnsupportedFunctionError
 from ...tensor.creation import as_assigned, as_operand
 from ...tensor.doors import leave
-from ...tensor.modes import GRAD, TRACE, current_mode
+from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, TRACE, current_mode
 from ...tensor.node import AccumulateGrad
 from ...tensor.refcounts import ALONE_IN_SLOT, getrefcount
 from ...tensor.storage import scalar_write
+from ...tensor.tangents import take_tangents
 from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge, has_tangent, is_scalar
 from ...tensor.trace_hooks import array_of, observed
 from ...views import view_ops as views
@@ -163,7 +164,8 @@ def _become(self: Tensor, make: Callable[[Any], Any], what: str, way_out: str) -
     """Give a tensor another shape in place, where nothing else sees its memory: no view, no other name for it."""
     alone = self._storage is None or (getrefcount(self._storage) == ALONE_IN_SLOT and not self._storage.shared)
     mode = current_mode()
-    if self._view is not None or not alone or type(self._edge) is AccumulateGrad or mode & ~TRACE > GRAD:
+    is_leaf = type(self._edge) is AccumulateGrad
+    if self._view is not None or not alone or is_leaf or mode & ~(TRACE | FORWARD | FUNCTIONAL) > GRAD:
         raise AutogradError(
             f"{what} in place needs a tensor that is no leaf and no view, and that has no views; {way_out}"
         )
@@ -173,6 +175,8 @@ def _become(self: Tensor, make: Callable[[Any], Any], what: str, way_out: str) -
     made = make(self.clone()).clone()
     self._array, self._edge, self._storage = np.asarray(made._array), made._edge, None
     self._saved = None  # whoever saved the value keeps the memory that it had
+    if mode & FORWARD:
+        take_tangents(self, made)
 
 
 def _resize(self: Tensor, *shape: Any, refcheck: bool = True) -> None:

@@ -126,10 +126,20 @@ def _turned(tangent: Any, u: Any, vh: Any) -> Any:
 def svd_tangents(tangent: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
     """Return the tangents of the singular values and vectors."""
     k = s.shape[-1]
-    if max(u.shape[-1], vh.shape[-2]) > k:
+    added = max(u.shape[-1], vh.shape[-2]) - k
+    if added > 1 or (added and u.dtype.kind == "c"):
         raise DifferentiabilityError(
-            "svd has tangents with full_matrices=False only: the other singular vectors are arbitrary"
+            "the singular vectors that full_matrices=True adds to those that belong to singular values are arbitrary, "
+            "and have no tangents. Use full_matrices=False, viewgrad.linalg.null_projector(A), or reverse mode, which "
+            "takes functions of the space that they span"
         )
+    if added:  # one real vector, which the others determine up to its sign
+        u_t, s_t, vh_t = svd_tangents(tangent, u[..., :k], s, vh[..., :k, :])
+        if u.shape[-1] > k:
+            u_t = np.concatenate([u_t, -u[..., :k] @ (adjoint(u_t) @ u[..., k:])], -1)
+        else:
+            vh_t = np.concatenate([vh_t, -(vh[..., k:, :] @ adjoint(vh_t)) @ vh[..., :k, :]], -2)
+        return u_t, s_t, vh_t
     turned = _turned(tangent, u, vh)
     off_diagonal = (1 - np.eye(k, dtype=s.dtype)) / squared_differences(s)
     right, left = turned * s[..., None, :], turned * s[..., :, None]
