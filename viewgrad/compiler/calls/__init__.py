@@ -1,1 +1,1 @@
-"""A call of a compiled function: what it looks like, how it is recorded, compared, chosen and run."""
+"""Calls of compiled functions: signatures, tracing, verification, dispatch and execution."""

@@ -20,7 +20,7 @@ from ..guards.call_signature import specialization_key
 
 __all__ = ["FLOATS", "Arguments", "Call", "form_of", "is_found_by_name", "leaves_of", "owners"]
 
-FLOATS: Final = frozenset({float, np.float64, np.float32})  # numbers that become inputs where they vary
+FLOATS: Final = frozenset({float, np.float64, np.float32})  # numbers that become inputs once they vary
 VARIES: Final = object()  # the value of a float that has varied
 NONE: Final[frozenset[int]] = frozenset()
 NO_KEYWORDS: Final[dict[str, Any]] = {}
@@ -53,7 +53,7 @@ class Call:
 
 
 def form_of(structure: Structure) -> Any:
-    """Return how arguments are put together, without the numbers and strings among them."""
+    """Return the structure of arguments, without the numbers and strings among them."""
     if isinstance(structure, Fixed):
         return type(structure.value)
     if isinstance(structure, Branch):
@@ -85,7 +85,7 @@ def leaves_of(chosen: Collection[Any], owned: Sequence[tuple[Any, str]]) -> froz
 
 
 def is_found_by_name(function: Callable[..., Any], thing: Any) -> bool:
-    """Return whether `thing` is found by the qualified name of a function, as if it decorates that; for pickles."""
+    """Return whether the qualified name of a function refers to `thing`, as after decoration; for pickles."""
     found: Any = sys.modules.get(function.__module__)
     for part in function.__qualname__.split("."):
         found = getattr(found, part, None)

@@ -50,7 +50,7 @@ def _is_of_numbers(leaf: Any) -> bool:
 
 
 def over_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as one that gets tensors over the memory of arrays; compiled functions do so themselves.
+    """Return the function with arrays replaced by tensors over their memory; compiled functions do so themselves.
 
     Arguments:
         function: a function of tensors.

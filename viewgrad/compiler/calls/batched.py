@@ -37,8 +37,8 @@ __all__ = ["Batched", "ExampleProgram"]
 Array = np.ndarray[Any, Any]
 stack = OPERATORS["stack"].function
 concatenate = OPERATORS["concatenate"].function
-PARTS: Final = 16  # into so many parts a batch is split, at most
-LONG: Final = 400_000  # elements that a program computes at least where threads are of use
+PARTS: Final = 16  # the largest number of parts of a batch
+LONG: Final = 400_000  # the least number of elements for which threads pay
 
 
 @attrs.frozen(eq=False)
@@ -69,7 +69,7 @@ class ExampleFunction(Protocol):
         """Return the program for some arguments; None if calls do not run one, or if it writes to its inputs."""
 
     def explain(self) -> str:
-        """Return what was compiled."""
+        """Return a description of what was compiled."""
 
     def source(self) -> str:
         """Return the source of the programs."""
@@ -191,7 +191,7 @@ class Batched:
         return numbers, next(iter(lengths.values()))
 
     def _check_names(self, structure: Structure, chosen: tuple[int | str, ...]) -> None:
-        """Refuse what `batch` names, and the function does not have."""
+        """Raise if `batch` names arguments that the function does not have."""
         assert isinstance(structure, Branch)
         args, keywords = (getattr(child, "keys", ()) for child in structure.children)
         names = self.compiled.arguments.names
@@ -201,7 +201,7 @@ class Batched:
                 raise ValueError(f"batch names {each!r}, which is no argument of {getattr(self, '__name__', self)}")
 
     def _nothing(self, structure: Structure, leaves: list[Any], numbers: frozenset[int], mode: int) -> list[Any]:
-        """The results for no example, by a program of earlier calls."""
+        """Return the results for an empty batch, by a program of earlier calls."""
         example = [
             Tensor(
                 np.zeros(leaf.shape[1:], leaf.dtype),
@@ -228,7 +228,7 @@ class Batched:
             of: the program for one example.
             leaves: the leaves of the batch.
             numbers: which of them have a leading axis.
-            start, count: the first example, and where they end.
+            start, count: the first example, and the end.
         """
         whole = [
             (leaves[n][start:] if start else leaves[n]) if n in numbers else leaf for n, leaf in enumerate(of.leaves)
@@ -273,12 +273,12 @@ class BatchedBackward(CompiledBackward):
     runs: list[Run] | None
 
     def _by_program(self, run: Run, seeds: Sequence[Any], arrays: list[Any]) -> Sequence[Any]:
-        """The gradients of inputs with a leading axis by example, those of others summed over examples."""
+        """Return the gradients: per example for inputs with a leading axis, summed over examples for others."""
         assert self.runs is not None
         return _gradients(self.program, self.runs, seeds, arrays, self.batched)
 
     def _replayed(self, tensors: list[Tensor], grads: Sequence[Any]) -> list[tuple[Tensor, Any]]:
-        """The outputs of all examples that have a history, each with its gradient."""
+        """Return the outputs with a history, each with its gradient, for all examples."""
         assert self.runs is not None
         pairs = []
         for at in range(len(self.runs)):
@@ -289,7 +289,7 @@ class BatchedBackward(CompiledBackward):
         return pairs
 
     def kept(self) -> list[tuple[str, Any]]:
-        """The inputs, and the buffers of the program for each example."""
+        """Return the inputs, and the buffers of the program for each example."""
         if self.runs is None:
             return []
         return [("inputs", self.saved), *[item for run in self.runs for item in run.buffers.items()]]
@@ -306,10 +306,10 @@ class BatchedBackward(CompiledBackward):
 def _ran(
     program: CompiledProgram, arrays: list[Array], batched: frozenset[int], count: int
 ) -> tuple[list[Array], list[Run]] | None:
-    """The results of a program for each example, and what their gradients need.
+    """Run a program for each example; return the results, and what their gradients need.
 
     Returns:
-        None if a value was another than when the program was recorded.
+        None if a guard failed.
     """
     outputs = [np.empty((count, *shape), dtype) for shape, dtype in program.result_types]
     runs: list[Any] = [None] * (count if program.wanted else 0)
@@ -334,7 +334,7 @@ def _ran(
 def _gradients(
     program: CompiledProgram, runs: list[Run], seeds: Sequence[Any], arrays: list[Array], batched: frozenset[int]
 ) -> list[Array]:
-    """The gradients of the inputs that are wanted: of each example, or summed over them."""
+    """Return the gradients of the wanted inputs: per example, or summed over examples."""
     count = len(runs)
     bases = [base.initial for base in program.wanted]
     rows = [count if n in batched else PARTS for n in bases]
@@ -399,7 +399,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _together(results: list[Any], rest: list[Any] | None, count: int) -> Any:
-    """The results of single examples, and those of the other examples, with a leading axis.
+    """Join the results of single examples and those of the other examples along a leading axis.
 
     Arguments:
         results: of each of the first examples.
@@ -424,7 +424,7 @@ def _together(results: list[Any], rest: list[Any] | None, count: int) -> Any:
 
 
 def _stacked(values: list[Any]) -> Any:
-    """The values of some examples, one after the other."""
+    """Stack the values of some examples."""
     shapes = {np.shape(value) for value in values}
     if len(shapes) > 1:
         raise ValueError(f"examples give results of different shapes: {', '.join(map(str, sorted(shapes)))}")

@@ -235,10 +235,10 @@ def quietly(method: C) -> C:
 
 
 class QuietTracer(Tracer):
-    """A tracer that gives up where another raises, so that the run goes on as if no one watched.
+    """A tracer that gives up silently where others raise, so that the run continues normally.
 
     Attributes:
-        refusal: why it has given up; None as long as it has not.
+        refusal: why it has given up; None while it has not.
     """
 
     keeps_indices = True
@@ -246,9 +246,9 @@ class QuietTracer(Tracer):
     def __init__(self, escapes: str = "error", *, limit: int | None = None) -> None:
         super().__init__(escapes, limit=limit)
         self.refusal: TraceError | None = None
-        self._guards: dict[int, Node] = {}  # of arrays that are indices, by the ids of these
-        self._masks: dict[int, tuple[Any, Value]] = {}  # arrays of bools that are indices, by their ids
-        self._fixed: set[Node] = set()  # the guards of those that are used as something else, too
+        self._guards: dict[int, Node] = {}  # arrays used as indices, by id
+        self._masks: dict[int, tuple[Any, Value]] = {}  # bool arrays used as indices, by id
+        self._fixed: set[Node] = set()  # the guards of those that have other uses too
         self.nothing = Value(Node("nothing", (), None, ()), TensorType.of(np.dtype(float), ()))
 
     value_of = quietly(Tracer.value_of)
@@ -263,9 +263,9 @@ class QuietTracer(Tracer):
 
     @quietly
     def indexed(self, tensor: Tensor, array: Any) -> None:
-        """A copy of the elements of a tensor is used for an index.
+        """Handle a copy of a tensor's elements that is used as an index.
 
-        Integers are inputs of the read or write. Where the compiler cannot take them so, they must be what they were.
+        Integers are inputs of the read or write; if the compiler does not support that, they are guarded.
         """
         if array.dtype.kind not in "iu" and not array.ndim:
             self.left(tensor, "an index", array.item())
@@ -279,7 +279,7 @@ class QuietTracer(Tracer):
                 self.indices.add(array, read)
 
     def copied(self, index: Any, array: Any) -> None:
-        """An array takes the place of another in an index."""
+        """Handle an array that replaces another in an index."""
         super().copied(index, array)
         guard = self._guards.get(id(index))
         if guard is not None:
@@ -303,7 +303,7 @@ class QuietTracer(Tracer):
             guard.attributes = (COMPUTED, guard.attributes[1])
 
     def _written(self, tensor: Tensor, value: Value, recorded: bool, items: Any = None, kind: str = "write") -> None:
-        """A tensor was written to: one value by a mask is a choice, whatever the mask is."""
+        """Handle a write: assigning one value by a mask compiles to a select, for any mask."""
         if kind == "put_at" and len(items) == 1 and self._is_choice(tensor, value, recorded, items[0]):
             before = self._read(tensor)
             of: Any = before.type
@@ -316,7 +316,7 @@ class QuietTracer(Tracer):
     write = quietly(_written)
 
     def _is_choice(self, tensor: Tensor, value: Value, recorded: bool, mask: Any) -> bool:
-        """Return whether what is written by an index is one value by a mask of all elements, as the history knows."""
+        """Return whether a write by an index, as recorded, assigns one value by a mask over all elements."""
         if id(mask) not in self._masks or mask.shape != tensor.shape:
             return False
         of: Any = value.type
@@ -325,7 +325,7 @@ class QuietTracer(Tracer):
         return recorded or not (of.requires_grad or tensor.requires_grad)
 
     def kept(self, option: Any) -> None:
-        """An option of an operator: where it may hold such integers, they must be what they were."""
+        """Handle an option of an operator: computed integers in it are guarded."""
         guards = [self._guards.get(id(option))] if type(option) is np.ndarray else list(self._guards.values())
         for guard in guards:
             if guard is not None:
@@ -333,7 +333,7 @@ class QuietTracer(Tracer):
                 guard.attributes = ("an index", guard.attributes[1])
 
     def varies(self, tensor: Tensor) -> bool:
-        """Return False: a function may look at the elements of any tensor, and a guard then compares them."""
+        """Return False: a function may read the elements of any tensor, and a guard then compares them."""
         return False
 
     @quietly
@@ -342,7 +342,7 @@ class QuietTracer(Tracer):
         self.refuse(f"asking a tensor for {what}, which is another in each run,")
 
     def node(self, kind: str, inputs: Any, attributes: Any, types: Any, location: int | None = None) -> Node:
-        """Write down one node."""
+        """Append a node."""
         if self.refusal is None:
             try:
                 return super().node(kind, inputs, attributes, types, location)

@@ -18,7 +18,7 @@ __all__ = ["JvpArguments", "jvp_function"]
 
 
 def jvp_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of `(args, keywords, numbers, tangents, has_aux)` that gives what `func.jvp` gives.
+    """Return the function of `(args, keywords, numbers, tangents, has_aux)` that returns what `func.jvp` returns.
 
     Arguments:
         function: the function that is differentiated, along tangents of the arguments with some numbers.
@@ -41,7 +41,7 @@ def jvp_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class JvpArguments(Arguments):
-    """The arguments of a function that are the first two of another: a tuple and a dict."""
+    """Return the arguments of a function that are the first two of another: a tuple and a dict."""
 
     def _declared(self, structure: Structure) -> frozenset[int]:
         assert isinstance(structure, Branch)

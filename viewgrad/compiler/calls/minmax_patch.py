@@ -1,7 +1,7 @@
-"""`min` and `max` of Python in a recorded run: choices by value, where they would have steered the program.
+"""Python's `min` and `max` in a trace: compiled to selects, where they would have branched on values.
 
-Python compares, and takes one of the values: another one for other arguments, so that the record would not be theirs.
-`np.where` of the same comparison gives the same value, and the same gradient, whatever the arguments are.
+Python compares, and takes one of the values; for other arguments it may take another, and the trace would not hold.
+`np.where` of the same comparison gives the same value and gradient for all arguments.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _are_numbers(items: Any) -> bool:
     return has_floats
 
 
-# A block in which `min` and `max` of numbers that are recorded are recorded as choices.
+# A context in which `min` and `max` of traced numbers are traced as selects.
 extrema_by_value: Final = Replaced([
     (builtins, "min", builtins.min, _by_value(builtins.min, operator.lt)),
     (builtins, "max", builtins.max, _by_value(builtins.max, operator.gt)),

@@ -28,7 +28,7 @@ class CompiledBackward(Node):
         edges: one for each input.
         outputs: the number of outputs.
         program: the program.
-        graph: what it was recorded as.
+        graph: its trace.
         run: what its gradient needs of the call; None once that was released.
         saved: the inputs, as they were.
     """
@@ -45,7 +45,7 @@ class CompiledBackward(Node):
     saved: Any
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients along `edges`, by the program."""
+        """Return the gradients along `edges`, computed by the program."""
         saved = self.saved
         if self.run is None:
             raise self._freed()
@@ -64,7 +64,7 @@ class CompiledBackward(Node):
         return tuple(gradients)
 
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients from a replay of the record, which can be differentiated in turn."""
+        """Return the gradients by replaying the trace, which can be differentiated again."""
         if self.run is None:
             raise self._freed()
         tensors = [tensor_like(saved, edge) for saved, edge in zip(self.saved, self.edges, strict=True)]
@@ -80,9 +80,9 @@ class CompiledBackward(Node):
         return tuple([None if edge is None else next(found) for edge in edges])
 
     def _by_replay(self, seeds: Sequence[Any], arrays: list[Any], numbers: list[int]) -> list[Any]:
-        """The gradients from a replay, to which results without one give nothing.
+        """Return the gradients by a replay in which outputs without a gradient contribute nothing.
 
-        The program takes zeros for theirs, which are NaN where they meet an infinite factor.
+        The program would take zeros for them, which give NaN beside infinite factors.
         """
         tensors = [from_array(array).requires_grad_(number in numbers) for number, array in enumerate(arrays)]
         with enable_grad():
@@ -92,16 +92,16 @@ class CompiledBackward(Node):
         return [None if each is None else each._array for each in found]
 
     def _by_program(self, run: Run, seeds: Sequence[Any], arrays: list[Any]) -> Sequence[Any]:
-        """The gradients of what the program wants them of."""
+        """Return the gradients of the inputs that the program differentiates."""
         return self.program.gradients(run, seeds, arrays)
 
     def _replayed(self, tensors: list[Tensor], grads: Sequence[Any]) -> list[tuple[Tensor, Any]]:
-        """The outputs that have a history, each with its gradient."""
+        """Return the outputs with a history, each with its gradient."""
         outputs = replayed(self.graph, tensors)
         return [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None and o.requires_grad]
 
     def kept(self) -> list[tuple[str, Any]]:
-        """The inputs, and the buffers of the program."""
+        """Return the inputs, and the buffers of the program."""
         return [] if self.run is None else [("inputs", self.saved), *self.run.buffers.items()]
 
     def release(self) -> None:
@@ -125,10 +125,10 @@ def called(
     program: CompiledProgram, graph: Graph, arrays: Sequence[Any], run: Run, tensors: Sequence[Tensor],
     node: CompiledBackward | None = None,
 ) -> list[Tensor]:
-    """The results of a program as tensors, with one step for their history.
+    """Return the results of a program as tensors, with one node as their history.
 
     Arguments:
-        program, graph: the program, and what it was recorded as.
+        program, graph: the program, and its trace.
         arrays: its results.
         run: what its gradient needs.
         tensors: its inputs.
@@ -150,7 +150,7 @@ def called(
 
 
 def differentiable_outputs(graph: Graph) -> list[int]:
-    """The numbers of the outputs that have a history."""
+    """Return the numbers of the outputs that have a history."""
     signature: Any = graph.signature
     found = {number for number, value in enumerate(graph.outputs) if value is not None and value.type.requires_grad}
     for spec in signature.results:

@@ -1,8 +1,7 @@
 """Guards on captured state: variables of enclosing functions and of modules, classes, defaults.
 
-A recorded run holds what was found there. So before it is used again, all of it is compared with what it was. Numbers,
-strings and arrays are compared by value, functions by identity and by what they see in turn. Tensors are looked
-up again.
+A trace depends on what was found there, so all of it is compared before the trace is used again. Numbers, strings and
+arrays are compared by value, functions by identity and by their own captured state. Tensors are looked up again.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from .closure_walk import ATTRIBUTE, CELL, FIXED, ITEM, MOST, SIMPLE, Attributes
 
 __all__ = ["ClosureGuard", "random_state"]
 
-COPIED: Final = (set, deque, bytearray, array.array)  # which are compared with a copy
+COPIED: Final = (set, deque, bytearray, array.array)  # compared with a copy
 COUNTED: Final = (list,)  # compared by length
 KEYED: Final = (dict, types.MappingProxyType)  # compared by keys
-INPUTS: Final = (Tensor, np.ndarray, np.generic, float)  # what inputs of programs may be
+INPUTS: Final = (Tensor, np.ndarray, np.generic, float)  # the types of inputs of programs
 FREE: Final = object()  # what is kept of inputs, which are not compared
 
 
@@ -58,7 +57,7 @@ class ClosureGuard:
         self._look_up(seen, [kept for kept in self.kept if kept is not FREE])
 
     def _look_up(self, seen: list[Seen], all_kept: list[Any]) -> None:
-        """Prepare the comparison of what was seen, in order of its cost."""
+        """Prepare the comparisons, cheapest first."""
         self.contents = [
             (kept, each.value) for kept, each in zip(all_kept, seen)
             if isinstance(each.value, (np.ndarray, *COUNTED, *KEYED, *COPIED)) and type(kept) is tuple
@@ -77,12 +76,12 @@ class ClosureGuard:
 
     @property
     def too_many(self) -> bool:
-        """Return whether there is more than is looked at."""
+        """Return whether there is more captured state than is inspected."""
         return len(self.seen) >= MOST
 
     @property
     def has_iterators(self) -> bool:
-        """Return whether there is something that gives other values each time, and does not show it."""
+        """Return whether some captured state can change without notice."""
         return any(hasattr(type(each.value), "__next__") for each in self.seen)
 
     @property
@@ -91,11 +90,11 @@ class ClosureGuard:
         return next((str(each.value) for each in self.seen if type(each.value) is Hidden), None)
 
     def has_new_tensors(self) -> bool:
-        """Return whether other tensors are where some were."""
+        """Return whether captured tensors were replaced by others."""
         return any(isinstance(each.value, Tensor) and each.now() is not each.value for each in self.seen)
 
     def unchanged(self) -> bool:
-        """Return whether everything is as it was, tensors aside, and floating-point errors raise nothing."""
+        """Return whether all captured state but tensors is unchanged, and floating-point errors raise nothing."""
         if raises_errors():
             return False
         for get, keys, values in self.items:
@@ -120,7 +119,7 @@ class ClosureGuard:
         return not self.contents or all(_same(kept, value) for kept, value in self.contents)
 
     def _equal(self) -> bool:
-        """Return whether all is as it was, found by looking everything up again."""
+        """Return whether all captured state is unchanged, by walking it again."""
         now: list[Seen] = []
         for found in things_seen(self.function, self.arguments):
             number = len(now)
@@ -135,7 +134,7 @@ class ClosureGuard:
         return True
 
     def path_of(self, tensor: Tensor) -> int | None:
-        """The number by which `tensors_at` finds a tensor; None for one that is not seen."""
+        """Return the number by which `tensors_at` finds a tensor; None if it is not captured."""
         for number, each in enumerate(self.seen):
             if each.value is tensor:
                 return number
@@ -147,13 +146,13 @@ class ClosureGuard:
 
     @property
     def generators(self) -> list[Any]:
-        """The random generators that are seen."""
+        """The captured random generators."""
         kinds = (np.random.Generator, np.random.RandomState, random.Random)
         return [each.value for each in self.seen if isinstance(each.value, kinds)]
 
 
 def random_state(generators: list[Any]) -> Any:
-    """The state of NumPy's global random generator, of Python's, and of others."""
+    """Return the state of the global random generators of NumPy and Python, and of others."""
     found = np.random.get_state(legacy=False)  # noqa: NPY002 -- what the user may have drawn from
     assert isinstance(found, dict)
     return _state(found), random.getstate(), [_state_of(generator) for generator in generators]
@@ -173,7 +172,7 @@ def _state(found: Any) -> Any:
 
 
 def _kept(value: Any) -> Any:
-    """Return what is compared later."""
+    """Return what later comparisons need of a value."""
     if isinstance(value, np.ndarray):
         return value, value.copy()
     if isinstance(value, KEYED):
@@ -186,7 +185,7 @@ def _kept(value: Any) -> Any:
 
 
 def _paths_at(seen: Sequence[Seen], places: Collection[tuple[int, Any]]) -> frozenset[str]:
-    """Return the paths of what is seen at some places and nowhere else."""
+    """Return the paths of values that are captured at some places and nowhere else."""
     found: set[str] = set()
     others: set[str] = set()
     for each in seen:
@@ -224,7 +223,7 @@ def _same(before: Any, now: Any) -> bool:
 
 
 def _same_keys(before: list[Any], now: Any) -> bool:
-    """Return whether a dict has the keys that it had, in their order."""
+    """Return whether a dict has the same keys as before, in the same order."""
     if len(before) != len(now):
         return False
     return all(map(operator.is_, before, now)) or all(

@@ -1,7 +1,8 @@
 """The walk over captured state: from a function's code to variables, modules, classes and objects, and on from there.
 
-Of modules, classes and functions of libraries, only what the code names is inspected; of all else, everything. Code of
-libraries (see `libraries`) is not followed. Objects that cannot be inspected are a reason not to compile.
+Modules, classes and functions of libraries are inspected only as far as the code names their attributes; everything
+else is inspected completely. Library code (see `libraries`) is not followed. Objects that cannot be inspected are a
+reason not to compile.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ __all__ = [
 ]  # fmt: skip
 
 SIMPLE: Final = (int, float, complex, str, bytes, type(None), np.generic, range, slice)
-MOST: Final = 20_000  # things that are looked at
+MOST: Final = 20_000  # values that are inspected
 CLOSED: Final = frozenset({"builtins", "viewgrad", "logging", "threading", "_thread", "io", "_io"})  # of such objects
 BOUND: Final = (types.BuiltinMethodType, types.MethodWrapperType)  # methods of objects of classes in C
 VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.values()), type({}.items()))
@@ -62,7 +63,7 @@ EXACT: Final = (
     bool, int, float, complex, str, bytes, type(None), range, slice, list, tuple, dict, deque, set, frozenset,
     bytearray, memoryview, np.ndarray, types.MappingProxyType,
 )  # fmt: skip  # which have no attributes of their own
-# Of objects without attributes, those of these packages hold what is compared, or nothing that counts.
+# Objects without attributes from these packages are compared by value, or hold nothing that matters.
 PLAIN: Final = frozenset({
     "builtins", "numpy", "viewgrad", "scipy", "numba", "llvmlite", "functools", "_functools", "operator", "_operator",
     "re", "types", "collections", "_collections", "_collections_abc", "datetime", "decimal", "fractions", "itertools",
@@ -70,12 +71,12 @@ PLAIN: Final = frozenset({
     "array", "string", "_struct", "struct", "zoneinfo", "uuid", "copy", "contextlib", "_contextvars", "contextvars",
     "dataclasses", "numbers", "math", "inspect", "weakref", "_weakrefset",
 })  # fmt: skip
-LIBRARY: Final = "<library>"  # how the paths of attributes of libraries begin
+LIBRARY: Final = "<library>"  # the prefix of the paths of library attributes
 LOCKS: Final = (type(threading.Lock()), type(threading.RLock()))
 LOOKING_UP: Final = frozenset({"globals", "eval", "exec"})
 TEXTS: Final = frozenset({"eval", "exec"})  # after which strings may name variables
 ASKING: Final = frozenset({"is_leaf", "grad_fn", "_version", "retains_grad", "output_nr", "is_inference"})
-OF_MODULES: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")  # instructions that look names up there
+OF_MODULES: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")  # instructions that look up global names
 
 
 # How a value is looked up again: in a dict, a cell or a sequence, as an attribute, or never.
@@ -103,11 +104,11 @@ class Attributes:
 
 
 class Seen(NamedTuple):
-    """A thing that a function sees.
+    """A value that a function captures.
 
     Arguments:
         path: how it is reached, for comparison.
-        value: the thing.
+        value: the value.
         how, owner, key: how it is looked up again.
     """
 
@@ -153,7 +154,7 @@ class TracedValue(NamedTuple):
 
     @property
     def looks_up(self) -> bool:
-        """Return whether names of variables may be put together, or stand in a text."""
+        """Return whether names of variables may be computed, or occur in a string."""
         return not LOOKING_UP.isdisjoint(self.names)
 
 
@@ -182,15 +183,15 @@ def user_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Walk:
-    """A walk over what is seen.
+    """A walk over captured state.
 
     Attributes:
-        waiting: what was found, and not yet looked at.
-        opened: by its address, what was looked at; held, so that the address remains its own.
-        names: what the code that was met names.
+        waiting: values that were found and not yet inspected.
+        opened: inspected values by address; kept alive so that addresses are not reused.
+        names: the names in the code found so far.
         holders: modules, classes and functions: the path of each, where its attributes are, how many of the names were
             looked up there, and whether it is one of a library.
-        attributes: of variables that the code has met.
+        attributes: attributes of variables that the code found so far uses.
         is_direct: the modules that are variables, whose attributes are known from the code.
     """
 
@@ -204,11 +205,11 @@ class Walk:
         self.held: set[int] = set()  # the classes of libraries among the holders
 
     def add(self, *found: Seen) -> None:
-        """Note what is to be looked at."""
+        """Queue a value for inspection."""
         self.waiting.extend(found)
 
     def things(self) -> Iterator[Seen]:
-        """One thing after the other."""
+        """Yield the captured values one after the other."""
         for _ in range(MOST):
             if not self.waiting:
                 self._look_up_names()
@@ -220,7 +221,7 @@ class Walk:
             self._open(seen.path, seen.value)
 
     def _asked(self) -> Iterator[Seen]:
-        """Yield what the names say that may differ from run to run."""
+        """Yield attributes that may differ from run to run, judged by the names used."""
         names = self.names.keys()
         for name in sorted(ASKING & names):
             yield Seen(f"?{name}", Hidden(f"it asks a tensor for {name}, which compiled calls need not have"))
@@ -232,7 +233,7 @@ class Walk:
             yield Seen("?printing", print_options(None), CALLED, print_options)
 
     def _look_up_names(self) -> None:
-        """Look up in modules, classes and functions what was named since the last time."""
+        """Look up the names found since the last time in modules, classes and functions."""
         names = list(self.names)
         for holder in self.holders:
             path, owner, content, done, is_library = holder
@@ -296,14 +297,14 @@ class Walk:
             if module is decimal:
                 self._decimal()
             return
-        for name in ("__getattr__", "__dir__"):  # what Python looks up by itself
+        for name in ("__getattr__", "__dir__"):  # names that Python looks up implicitly
             if name in content:
                 self.add(Seen(f"{path}.{name}", content[name], ITEM, content, name))
         if type(module) is not types.ModuleType:
             self.add(Seen(path + ".__class__", type(module), ATTRIBUTE, module, "__class__"))
 
     def _bound(self, path: str, method: Any) -> None:
-        """Look at the object whose method a method of a class in C is."""
+        """Inspect the object that a method of a C type is bound to."""
         owner = method.__self__
         if owner is None or isinstance(owner, types.ModuleType):
             self._check_purity(path, method)
@@ -339,7 +340,7 @@ class Walk:
         return True
 
     def _elements(self, path: str, elements: list[Any]) -> None:
-        """Look at what is not replaced by others without notice: keys, and elements of sets."""
+        """Inspect what cannot be replaced without notice: keys, and elements of sets."""
         found = [each for each in elements if type(each) not in SIMPLE]
         self.add(*(Seen(f"{path}{{{number}}}", each) for number, each in enumerate(found)))
 
@@ -378,13 +379,13 @@ class Walk:
         self._variables(path, function, named)
 
     def _variables(self, path: str, function: Any, named: TracedValue) -> None:
-        """Look at the variables of modules that a function names, and at the modules that it imports."""
+        """Inspect the global variables that a function names, and the modules that it imports."""
         variables, builtin = function.__globals__, function.__builtins__
         looked_up = (*named.variables, *named.names) if named.looks_up else named.variables
         for name in looked_up:
             if name in variables:
                 self.add(Seen(f"{path}[{name}]", variables[name], ITEM, variables, name))
-            elif name in named.variables:  # one of Python's, which a variable of the module may hide
+            elif name in named.variables:  # a builtin, which a variable of the module may shadow
                 self.add(Seen(f"{path}[{name}]", variables.get(name), ITEM, variables, name))
                 if name in builtin and id(builtin[name]) not in PATCHED:
                     self.add(Seen(f"builtins.{name}", builtin[name], ITEM, builtin, name))
@@ -406,7 +407,7 @@ class Walk:
             return
         content = vars(kind)
         self.add(Seen(path + ".__mro__", kind.__mro__, ATTRIBUTE, kind, "__mro__"))
-        for name, value in content.items():  # what Python looks up by itself
+        for name, value in content.items():  # names that Python looks up implicitly
             if name[:2] == "__" and isinstance(value, (types.FunctionType, staticmethod, classmethod)):
                 self.add(Seen(f"{path}.{name}", value, ITEM, content, name))
         if type(kind) is not type:
@@ -432,13 +433,13 @@ class Walk:
         if isinstance(attributes, dict):
             self.add(Seen(path + ".__dict__", attributes))
         for each in kind.__mro__:
-            for name, member in vars(each).items():  # what has a place of its own: slots, and members of classes in C
+            for name, member in vars(each).items():  # attributes outside __dict__: slots, and members of C types
                 if type(member) is types.MemberDescriptorType and name[:2] != "__" and hasattr(value, name):
                     self.add(Seen(f"{path}.{name}", getattr(value, name), ATTRIBUTE, value, name))
         self.add(Seen(path + ".__class__", kind, ATTRIBUTE, value, "__class__"))
 
     def _hides(self, path: str, value: Any, kind: type) -> bool:
-        """Look at what shows its content in ways of its own; whether there is nothing else to be looked at."""
+        """Inspect an object with its own way to show its content; return whether nothing else is left to inspect."""
         if isinstance(value, contextvars.ContextVar):
             self.add(Seen(path + ".get()", value.get(None), CALLED, value.get))
         elif isinstance(value, threading.local):
@@ -462,31 +463,31 @@ class Walk:
         elif not isinstance(value, np.memmap) and _is_opaque(value, kind):
             self.add(Seen(path + "?", Hidden(f"it captures a {kind.__qualname__}, whose content cannot be inspected")))
         else:
-            return isinstance(value, np.memmap)  # which is compared as an array
+            return isinstance(value, np.memmap)  # compared as an array
         return True
 
 
-try:  # the object that NumPy keeps its options in, which is another one after each change
+try:  # the object that holds NumPy's print options, replaced at each change
     from numpy._core.printoptions import format_options
 
     def print_options(_: Any) -> Any:
-        """Return the options by which arrays print."""
+        """Return NumPy's print options."""
         return format_options.get()
 except ImportError:
 
     def print_options(_: Any) -> Any:
-        """Return the options by which arrays print, as a text."""
+        """Return NumPy's print options as a string."""
         return repr(np.get_printoptions())
 
 
 def decimal_context(_: Any) -> str:
-    """Return the settings of decimal numbers, without the signals that were raised."""
+    """Return the settings of a decimal context, without the flags."""
     context = decimal.getcontext()
     return f"{context.prec} {context.rounding} {context.Emin} {context.Emax} {context.capitals} {context.clamp}"
 
 
 def _is_opaque(value: Any, kind: type) -> bool:
-    """Return whether an object holds what Python does not show."""
+    """Return whether an object holds state that Python cannot inspect."""
     packages = [_package(each.__module__) for each in kind.__mro__]
     if not {"_ctypes", "mmap"}.isdisjoint(packages):
         return True
@@ -496,7 +497,7 @@ def _is_opaque(value: Any, kind: type) -> bool:
 
 
 def _package(module: Any) -> str:
-    """The package of a module; classes of Cython's functions have no name of one there, but a descriptor."""
+    """Return the package of a module; "" for Cython functions, whose class has a descriptor in place of the name."""
     return module.partition(".")[0] if isinstance(module, str) else ""
 
 

@@ -1,7 +1,7 @@
 """Reads of state outside the program, which may change between runs: files, clocks, folders, other processes.
 
-A recorded run would hold fixed what it has read there. So a function that reads it is not compiled. What loggers,
-warnings and imports read besides is not part of the program.
+A trace would keep the values that were read. So a function that reads such state is not compiled. Reads by loggers,
+warnings and imports do not count as the program's.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ CLOCKS: Final = (
     "thread_time_ns gmtime localtime ctime asctime strftime"
 )
 FILES: Final = "stat lstat listdir scandir getcwd getpid getloadavg times open"
-OF_SETTINGS: Final = "asking NumPy for its settings"  # not noticed in adopted functions, which ask a counterpart
+OF_SETTINGS: Final = "asking NumPy for its settings"  # not noticed in adopted functions, which call a counterpart
 SETTINGS: Final = ("geterr", "geterrcall", "get_printoptions", "getbufsize")
 
 
 def _refusing(given: Callable[..., Any], what: str) -> Callable[..., Any]:
-    """A function that refuses to be recorded."""
+    """A replacement for a function that raises if it is called in a trace."""
 
     @functools.wraps(given, updated=())
     def ours(*args: Any, **keywords: Any) -> Any:
@@ -55,7 +55,7 @@ def _refusing(given: Callable[..., Any], what: str) -> Callable[..., Any]:
 
 
 def _is_of_program(frame: FrameType | None) -> bool:
-    """Return whether a call comes from the program, also by way of other modules."""
+    """Return whether a call comes from the program, directly or through other modules."""
     while frame is not None:
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if package in QUIET:
@@ -79,9 +79,9 @@ NAMED: Final = [
     (importlib, "import_module", "importing a module by a name that is put together"),
 ]
 FOUND: Final = [(owner, name, getattr(owner, name), what) for owner, name, what in NAMED if hasattr(owner, name)]
-# What these do, by their addresses, where a variable holds one of them, so that no other can take its place.
+# What each of them does, by address, for functions that a variable keeps alive.
 OUTSIDE: Final = {id(given): what for _, _, given, what in FOUND}
-# The objects in which tracing replaces them, by their addresses: where else they are, no call of them is noticed.
+# The objects in which tracing replaces them, by address. Calls through other references are not noticed.
 OWNERS: Final[dict[int, set[int]]] = {}
 for _owner, _, _given, _ in FOUND:
     OWNERS.setdefault(id(_given), set()).add(id(_owner))
@@ -92,7 +92,7 @@ _REPLACED: Final = Replaced(PLACES)
 
 
 def outside_refused() -> AbstractContextManager[None]:
-    """Return a block in which what is traced reads nothing from outside."""
+    """Return a context in which traced code cannot read outside state."""
     namespace = sys.modules.get("viewgrad.numpy")
     if namespace is not None and not any(owner is namespace for owner, *_ in PLACES):
         PLACES.extend([

@@ -50,7 +50,7 @@ PURE: Final = frozenset(
     "contextvars _contextvars concurrent queue _queue io _io pathlib posixpath ntpath genericpath os.path fnmatch "
     "glob tempfile shutil subprocess importlib configparser zoneinfo tomllib".split()
 )
-# What other modules have that reads nothing.
+# Functions of other modules that read nothing.
 SAFE: Final = {
     "sys": frozenset({"exit", "intern", "exc_info", "setrecursionlimit", "displayhook"}),
     "os": frozenset(
