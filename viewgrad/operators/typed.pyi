@@ -20,19 +20,19 @@ def add(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The sum."""
 
 def addcdiv(self: _TensorLike, tensor1: _TensorLike, tensor2: _TensorLike, *, value: Any = 1) -> Tensor:
-    """The value, plus `value` times the quotient of the two others."""
+    """The input plus `value` times the quotient of the two other tensors."""
 
 def addcmul(self: _TensorLike, tensor1: _TensorLike, tensor2: _TensorLike, *, value: Any = 1) -> Tensor:
-    """The value, plus `value` times the product of the two others."""
+    """The input plus `value` times the product of the two other tensors."""
 
 def addmm(self: _TensorLike, mat1: _TensorLike, mat2: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """A matrix, times `beta`, plus the product of two matrices, times `alpha`."""
+    """A matrix times `beta`, plus the product of two matrices times `alpha`."""
 
 def addmv(self: _TensorLike, mat: _TensorLike, vec: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """A vector, times `beta`, plus the product of a matrix and a vector, times `alpha`."""
+    """A vector times `beta`, plus a matrix-vector product times `alpha`."""
 
 def angle(self: _TensorLike) -> Tensor:
-    """The angles of complex numbers; 0 or pi for real ones. Gradient 0 at 0."""
+    """The arguments of complex numbers; 0 or pi for real ones. Gradient 0 at 0."""
 
 def arccos(self: _TensorLike) -> Tensor:
     """The inverse of the cosine."""
@@ -56,70 +56,70 @@ def arctanh(self: _TensorLike) -> Tensor:
     """The inverse of tanh."""
 
 def argpartition(self: _TensorLike, kth: Any, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
-    """The places of the values, with that of the `kth` in order at its own place and lesser ones before it."""
+    """The indices that partition the elements around the `kth` smallest."""
 
 def argsort(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
-    """The indices that sort the elements along `axis`; of equal ones the first comes first."""
+    """The indices that sort the elements along `axis`; the sort is stable."""
 
 def avg_pool1d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True) -> Tensor:
-    """The mean of each window on the last dimension; zeros from padding count, unless `count_include_pad` is false."""
+    """The mean of each window over the last dimension; zeros from padding count, unless `count_include_pad` is false."""
 
 def avg_pool2d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True) -> Tensor:
-    """The mean of each window on the last 2 dimensions; zeros from padding count, unless `count_include_pad` is false."""
+    """The mean of each window over the last 2 dimensions; zeros from padding count, unless `count_include_pad` is false."""
 
 def baddbmm(self: _TensorLike, batch1: _TensorLike, batch2: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """A stack of matrices, times `beta`, plus the products of two stacks of matrices, times `alpha`."""
+    """A batch of matrices times `beta`, plus a batch of matrix products times `alpha`."""
 
 def beta(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The beta function."""
 
 def betainc(a: Any, b: Any, self: _TensorLike) -> Tensor:
-    """The part of the beta function's integral below the value; no gradient flows to the parameters."""
+    """The regularized incomplete beta function; no gradient flows to the parameters."""
 
 def betaln(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The logarithm of the absolute value of the beta function."""
 
 def binary_cross_entropy(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
-    """The cross-entropy of a probability and a target between 0 and 1. Logarithms are not less than -100."""
+    """The cross-entropy of a probability and a target between 0 and 1. Logarithms are clamped at -100."""
 
 def binary_cross_entropy_with_logits(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
     """The cross-entropy of sigmoid(prediction) and a target between 0 and 1."""
 
 def bincount(self: _TensorLike, weights: _TensorLike | None = None, minlength: int = 0) -> Tensor:
-    """How often each integer occurs, or the sum of the weights beside it."""
+    """The number of occurrences of each integer, or the sum of its weights."""
 
 def bitwise_and(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """Of integers or bools, bit by bit: and."""
+    """Bitwise AND of integers or bools."""
 
 def bitwise_count(self: _TensorLike) -> Tensor:
-    """How many bits of an integer are set."""
+    """The number of 1 bits of an integer."""
 
 def bitwise_or(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """Of integers or bools, bit by bit: or."""
+    """Bitwise OR of integers or bools."""
 
 def bitwise_xor(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """Of integers or bools, bit by bit: exclusive or."""
+    """Bitwise XOR of integers or bools."""
 
 def cbrt(self: _TensorLike) -> Tensor:
     """The cube root; infinite gradient at 0."""
 
 def ceil(self: _TensorLike) -> Tensor:
-    """The least integer that is not less; gradient 0."""
+    """The ceiling: the smallest integer not less than the value; gradient 0."""
 
 def celu(self: _TensorLike, alpha: float = 1.0) -> Tensor:
-    """The value where it is positive, alpha * (exp(value / alpha) - 1) elsewhere."""
+    """The value if it is positive, alpha * (exp(value / alpha) - 1) otherwise."""
 
 def cholesky(self: _TensorLike, *, upper: bool = False) -> Tensor:
     """The triangular factors L, with L times its adjoint equal to the matrix (or, `upper`, U with its adjoint times U). Only the lower (upper) triangle is read, and has a gradient."""
 
 def clip(self: _TensorLike, min: _TensorLike | None = None, max: _TensorLike | None = None) -> Tensor:
-    """The value, but not less than `min` and not more than `max`; at a bound the gradient is that of the value."""
+    """The values limited to the interval from `min` to `max`; at a bound the gradient is that of the value."""
 
 def clone(self: _TensorLike) -> Tensor:
     """A copy with the same history."""
 
 def concatenate(tensors: Sequence[_TensorLike], axis: _Axis = 0, *, dim: _Axis | None = None) -> Tensor:
-    """The tensors joined along a dimension that they have."""
+    """The tensors joined along an existing dimension."""
 
 def conj(self: _TensorLike) -> Tensor:
     """The complex conjugate."""
@@ -140,64 +140,64 @@ def conv_transpose2d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike |
     """The transposed convolution in 2 dimensions."""
 
 def convolve(self: _TensorLike, v: _TensorLike, mode: str = 'full') -> Tensor:
-    """The convolution of two vectors: all of it, the part of the length of the longer one, or what needs no padding."""
+    """The convolution of two vectors; `mode` is "full", "same" or "valid"."""
 
 def copysign(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """The magnitude of the first with the sign of the second; gradient 0 at 0."""
+    """The magnitude of the first argument with the sign of the second; gradient 0 at 0."""
 
 def correlate(self: _TensorLike, v: _TensorLike, mode: str = 'valid') -> Tensor:
-    """The cross-correlation of two vectors, the second of which is conjugated."""
+    """The cross-correlation of two vectors; the second is conjugated."""
 
 def cos(self: _TensorLike) -> Tensor:
-    """The cosine, of radians."""
+    """The cosine of an angle in radians."""
 
 def cosh(self: _TensorLike) -> Tensor:
     """The hyperbolic cosine."""
 
 def count_nonzero(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
-    """How many elements are not 0."""
+    """The number of elements that are not 0."""
 
 def cov(self: _TensorLike, *, rowvar: bool = True, bias: bool = False, ddof: float | None = None) -> Tensor:
-    """The covariances of variables, whose observations are the rows (columns, where not `rowvar`)."""
+    """The covariance matrix of variables in rows (in columns, unless `rowvar`)."""
 
 def cross(self: _TensorLike, other: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
-    """The cross products of vectors of three elements."""
+    """The cross products of vectors of length 3."""
 
 def cummax(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
-    """The greatest of the values so far along a dimension and where it is; of equals the last has the gradient."""
+    """The running maxima along a dimension, and their indices; of equal values the last one gets the gradient."""
 
 def cummin(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
-    """The least of the values so far along a dimension and where it is; of equals the last has the gradient."""
+    """The running minima along a dimension, and their indices; of equal values the last one gets the gradient."""
 
 def dawsn(self: _TensorLike) -> Tensor:
     """Dawson's integral."""
 
 def deg2rad(self: _TensorLike) -> Tensor:
-    """Degrees as radians."""
+    """Degrees converted to radians."""
 
 def det(self: _TensorLike) -> Tensor:
-    """The determinants of square matrices; of singular ones too, whose gradient is the matrix of cofactors."""
+    """The determinants of square matrices; differentiable at singular matrices too."""
 
 def diag_embed(self: _TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Zero matrices with the last dimension on a diagonal."""
+    """Matrices of zeros with the last dimension on a diagonal."""
 
 def diff(self: _TensorLike, n: int | None = 1, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
-    """The differences of neighbours along a dimension, `n` times over."""
+    """The `n`-th discrete differences along a dimension."""
 
 def digamma(self: _TensorLike) -> Tensor:
     """The derivative of `gammaln`."""
 
 def digitize(self: _TensorLike, bins: _TensorLike, right: bool = False) -> Tensor:
-    """The number of the bin that each value lies in."""
+    """The index of the bin that each value belongs to."""
 
 def div(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The quotient."""
 
 def dot(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """The sum of products over the last dimension of the first and the last but one of the second."""
+    """The dot product: the sum over the last dimension of the first and the second-to-last of the second."""
 
 def eig(self: _TensorLike) -> tuple[Tensor, Tensor]:
-    """The eigenvalues and the eigenvectors, of length 1, of square matrices."""
+    """The eigenvalues and normalized eigenvectors of square matrices."""
 
 def eigh(self: _TensorLike, UPLO: str = 'L') -> tuple[Tensor, Tensor]:
     """The eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices, of which only one triangle, the lower or the upper, is read, and has a gradient."""
@@ -206,7 +206,7 @@ def eigvals(self: _TensorLike) -> Tensor:
     """The eigenvalues of square matrices."""
 
 def eigvalsh(self: _TensorLike, UPLO: str = 'L') -> Tensor:
-    """The eigenvalues, ascending, of symmetric or Hermitian matrices, of which only one triangle is read."""
+    """The eigenvalues, in ascending order, of symmetric or Hermitian matrices; only one triangle is read."""
 
 def ellipe(self: _TensorLike) -> Tensor:
     """The complete elliptic integral of the second kind."""
@@ -215,16 +215,16 @@ def ellipk(self: _TensorLike) -> Tensor:
     """The complete elliptic integral of the first kind."""
 
 def elu(self: _TensorLike, alpha: float = 1.0) -> Tensor:
-    """The value where it is positive, alpha * (exp(value) - 1) elsewhere; at 0 the gradient from below."""
+    """The value if it is positive, alpha * (exp(value) - 1) otherwise; at 0 the gradient from below."""
 
 def embedding(self: _TensorLike, weight: _TensorLike) -> Tensor:
-    """The rows of the table `weight` that the integers name."""
+    """The rows of the table `weight` at the given indices."""
 
 def entr(self: _TensorLike) -> Tensor:
     """-value * log(value), and 0 at 0; infinite gradient at 0."""
 
 def equal(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """Whether the values are equal."""
+    """Test whether the values are equal."""
 
 def erf(self: _TensorLike) -> Tensor:
     """The error function."""
@@ -260,46 +260,46 @@ def expit(self: _TensorLike) -> Tensor:
     """1 / (1 + exp(-value))."""
 
 def expm1(self: _TensorLike) -> Tensor:
-    """exp(self) - 1, exact also near 0."""
+    """exp(self) - 1, accurate also near 0."""
 
 def fabs(self: _TensorLike) -> Tensor:
-    """The absolute value, of reals; gradient 0 at 0."""
+    """The absolute value of real numbers; gradient 0 at 0."""
 
 def fft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None, *, dim: _Axis | None = None) -> Tensor:
     """The discrete Fourier transform along one dimension."""
 
 def fft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """The discrete Fourier transform along several dimensions, by default of the last two."""
+    """The discrete Fourier transform along several dimensions, by default the last two."""
 
 def fftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
     """The discrete Fourier transform along several dimensions."""
 
 def fftshift(self: _TensorLike, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None) -> Tensor:
-    """The dimensions rolled so that the lowest frequency comes to the middle."""
+    """The dimensions rolled so that the zero frequency is at the center."""
 
 def floor(self: _TensorLike) -> Tensor:
-    """The greatest integer that is not greater; gradient 0."""
+    """The floor: the largest integer not greater than the value; gradient 0."""
 
 def floor_divide(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """The quotient rounded down; gradient 0."""
+    """The floor of the quotient; gradient 0."""
 
 def fmax(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """The greater of two, or the one that is a number; of equal ones the first gets the gradient."""
+    """The element-wise maximum, ignoring NaN; of equal values the first one gets the gradient."""
 
 def fmin(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """The lesser of two, or the one that is a number; of equal ones the first gets the gradient."""
+    """The element-wise minimum, ignoring NaN; of equal values the first one gets the gradient."""
 
 def fmod(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """What division leaves, with the dividend's sign; at a jump the gradient is that beside it."""
+    """The remainder of division with the sign of the dividend; at jumps a one-sided gradient."""
 
 def gamma(self: _TensorLike) -> Tensor:
     """The gamma function."""
 
 def gammainc(v: Any, self: _TensorLike) -> Tensor:
-    """The part of the gamma function's integral below the value."""
+    """The regularized lower incomplete gamma function."""
 
 def gammaincc(v: Any, self: _TensorLike) -> Tensor:
-    """The part of the gamma function's integral above the value."""
+    """The regularized upper incomplete gamma function."""
 
 def gammaln(self: _TensorLike) -> Tensor:
     """The logarithm of the absolute value of `gamma`."""
@@ -311,100 +311,100 @@ def gcd(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The greatest common divisor of integers."""
 
 def gelu(self: _TensorLike, *, approximate: str = 'none') -> Tensor:
-    """The value times the probability that a normal variable is less; `approximate='tanh'` approximates that."""
+    """The value times the standard normal distribution function of it; `approximate='tanh'` approximates that."""
 
 def greater(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """Whether the first value is greater."""
+    """Test whether the first value is greater than the second."""
 
 def greater_equal(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """Whether the first value is greater or equal."""
+    """Test whether the first value is greater than or equal to the second."""
 
 def hardshrink(self: _TensorLike, lambd: float = 0.5) -> Tensor:
-    """The value, and 0 where it is not further from 0 than `lambd`; gradient 0 at the jumps."""
+    """The value, or 0 if its magnitude is at most `lambd`; gradient 0 at the jumps."""
 
 def hardsigmoid(self: _TensorLike) -> Tensor:
-    """The line from 0 at -3 to 1 at 3, and constant outside; gradient 0 at the bends."""
+    """The piecewise linear sigmoid: 0 up to -3, 1 from 3; gradient 0 at the kinks."""
 
 def hardswish(self: _TensorLike) -> Tensor:
-    """The value times hardsigmoid(value); at the bends the gradients from outside."""
+    """The value times hardsigmoid(value); one-sided gradients at the kinks."""
 
 def hardtanh(self: _TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """The value, but not less than `min_val` and not more than `max_val`; gradient 0 at the bounds."""
+    """The value limited to the interval from `min_val` to `max_val`; gradient 0 at the bounds."""
 
 def heaviside(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """0 where the first value is negative, 1 where it is positive, the second where it is 0. Gradient 0 for the first."""
+    """The step function: 0 for negative values, 1 for positive ones, the second argument at 0. Gradient 0 for the first."""
 
 def huber_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean', delta: float = 1.0) -> Tensor:
-    """Half of the squared difference up to `delta`, and a straight line beyond."""
+    """Half the squared difference up to `delta`, linear beyond."""
 
 def hyp2f1(a: Any, b: Any, c: Any, self: _TensorLike) -> Tensor:
     """Gauss's hypergeometric function; no gradient flows to the parameters."""
 
 def hypot(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """The length of the vector (self, other); gradient 0 at the origin."""
+    """The hypotenuse sqrt(self**2 + other**2); gradient 0 at the origin."""
 
 def i0(self: _TensorLike) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
 
 def i0e(self: _TensorLike) -> Tensor:
-    """exp(-abs(value)) * i0(value); at 0 the mean of the gradients from both sides."""
+    """exp(-abs(value)) * i0(value); at 0 the mean of the one-sided gradients."""
 
 def i1(self: _TensorLike) -> Tensor:
     """The modified Bessel function of the first kind of order 1."""
 
 def i1e(self: _TensorLike) -> Tensor:
-    """exp(-abs(value)) * i1(value); at 0 the mean of the gradients from both sides."""
+    """exp(-abs(value)) * i1(value); at 0 the mean of the one-sided gradients."""
 
 def ifft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None, *, dim: _Axis | None = None) -> Tensor:
     """The inverse discrete Fourier transform along one dimension."""
 
 def ifft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """The inverse discrete Fourier transform along several dimensions, by default of the last two."""
+    """The inverse discrete Fourier transform along several dimensions, by default the last two."""
 
 def ifftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
     """The inverse discrete Fourier transform along several dimensions."""
 
 def ifftshift(self: _TensorLike, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None) -> Tensor:
-    """The dimensions rolled so that the lowest frequency comes back to the front."""
+    """The inverse of `fftshift`."""
 
 def index_add(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
-    """The tensor with the slices of `source` added to its slices at `index` along `axis`."""
+    """The tensor with the slices of `source` added at `index` along `axis`."""
 
 def interp(self: _TensorLike, xp: _TensorLike, fp: _TensorLike, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
-    """The function that is linear between the values `fp` at the increasing points `xp`, and constant outside; at a knot the gradient is that of the segment to the right."""
+    """The piecewise linear interpolant of the values `fp` at the increasing points `xp`, constant outside; at a knot the gradient is that of the segment to the right."""
 
 def inv(self: _TensorLike) -> Tensor:
     """The inverses of square matrices."""
 
 def invert(self: _TensorLike) -> Tensor:
-    """Of integers or bools, bit by bit: not."""
+    """Bitwise NOT of integers or bools."""
 
 def irfft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None, *, dim: _Axis | None = None) -> Tensor:
-    """The real numbers of which this is half the discrete Fourier transform."""
+    """The inverse of `rfft`: real numbers from half of their discrete Fourier transform."""
 
 def irfft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """The real numbers of which this is the transform along several dimensions, by default of the last two."""
+    """The inverse of `rfftn`, by default the last two."""
 
 def irfftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """The real numbers of which this is the transform along several dimensions."""
+    """The inverse of `rfftn`."""
 
 def isfinite(self: _TensorLike) -> Tensor:
-    """Whether the value is neither infinite nor not a number."""
+    """Test whether the value is finite."""
 
 def isin(self: _TensorLike, test_elements: _TensorLike, *, invert: bool = False) -> Tensor:
-    """Whether each value is one of the others."""
+    """Test whether each value is among the others."""
 
 def isinf(self: _TensorLike) -> Tensor:
-    """Whether the value is infinite."""
+    """Test whether the value is infinite."""
 
 def isnan(self: _TensorLike) -> Tensor:
-    """Whether the value is not a number."""
+    """Test whether the value is NaN."""
 
 def iv(v: Any, self: _TensorLike) -> Tensor:
     """The modified Bessel function of the first kind."""
 
 def ive(v: Any, self: _TensorLike) -> Tensor:
-    """exp(-abs(value)) * iv(v, value); at 0 the mean of the gradients from both sides."""
+    """exp(-abs(value)) * iv(v, value); at 0 the mean of the one-sided gradients."""
 
 def j0(self: _TensorLike) -> Tensor:
     """The Bessel function of the first kind of order 0."""
@@ -425,40 +425,40 @@ def kl_div(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "m
     """The terms of the relative entropy of a target distribution and a prediction, which is given by its logarithms. `reduction='batchmean'` divides the sum by the first extent."""
 
 def kn(v: Any, self: _TensorLike) -> Tensor:
-    """The modified Bessel function, second kind."""
+    """The modified Bessel function of the second kind of integer order."""
 
 def kron(self: _TensorLike, b: _TensorLike) -> Tensor:
     """The Kronecker product."""
 
 def kthvalue(self: _TensorLike, k: int, axis: _Axis = -1, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> tuple[Tensor, Tensor]:
-    """The `k`-th least value along a dimension, counted from 1, and where it is, which is where the gradient goes."""
+    """The `k`-th smallest value along a dimension, counted from 1, and its index; the gradient goes there."""
 
 def l1_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
     """The absolute difference; gradient 0 where it is 0."""
 
 def layer_norm(self: _TensorLike, normalized_shape: Any, weight: _TensorLike | None = None, bias: _TensorLike | None = None, eps: float = 1e-05) -> Tensor:
-    """The values with mean 0 and variance 1 over the last dimensions, times `weight` plus `bias`."""
+    """The values normalized to mean 0 and variance 1 over the last dimensions, times `weight` plus `bias`."""
 
 def lcm(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The least common multiple of integers."""
 
 def leaky_relu(self: _TensorLike, negative_slope: float = 0.01) -> Tensor:
-    """The value where it is positive, a small multiple of it elsewhere; at 0 the gradient from below."""
+    """The value if it is positive, a small multiple of it otherwise; at 0 the gradient from below."""
 
 def left_shift(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """Integers times a power of two."""
+    """Integers shifted to the left."""
 
 def lerp(self: _TensorLike, end: _TensorLike, weight: _TensorLike) -> Tensor:
-    """The point `weight` of the way from `self` to `end`."""
+    """The linear interpolation self + weight * (end - self)."""
 
 def less(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """Whether the first value is less."""
+    """Test whether the first value is less than the second."""
 
 def less_equal(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """Whether the first value is less or equal."""
+    """Test whether the first value is less than or equal to the second."""
 
 def linear(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None) -> Tensor:
-    """The product with the transpose of a matrix of weights, plus a bias: a layer of a network."""
+    """The product with the transposed weight matrix, plus a bias: a dense layer."""
 
 def linear_scan(self: _TensorLike, coefficients: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The recurrence `y[i] = self[i] + coefficients[i] * y[i - 1]` along `axis`, from `y[0] = self[0]`."""
@@ -470,7 +470,7 @@ def log10(self: _TensorLike) -> Tensor:
     """The logarithm to base 10."""
 
 def log1p(self: _TensorLike) -> Tensor:
-    """log(1 + self), exact near 0."""
+    """log(1 + self), accurate also near 0."""
 
 def log2(self: _TensorLike) -> Tensor:
     """The logarithm to base 2."""
@@ -479,7 +479,7 @@ def log_expit(self: _TensorLike) -> Tensor:
     """The logarithm of `expit`."""
 
 def log_ndtr(self: _TensorLike) -> Tensor:
-    """The logarithm of `ndtr`, exact also for small values."""
+    """The logarithm of `ndtr`, accurate also for small values."""
 
 def log_softmax(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The logarithms of `softmax`."""
@@ -491,16 +491,16 @@ def logaddexp2(self: _TensorLike, other: _TensorLike) -> Tensor:
     """log2(2**self + 2**other)."""
 
 def logical_and(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """Whether both are true."""
+    """Logical AND."""
 
 def logical_not(self: _TensorLike) -> Tensor:
-    """Whether the value is false."""
+    """Logical NOT."""
 
 def logical_or(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """Whether at least one is true."""
+    """Logical OR."""
 
 def logical_xor(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """Whether exactly one is true."""
+    """Logical exclusive OR."""
 
 def logit(self: _TensorLike) -> Tensor:
     """The inverse of `expit`."""
@@ -509,7 +509,7 @@ def logsigmoid(self: _TensorLike) -> Tensor:
     """log(sigmoid(value))."""
 
 def logsumexp(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, b: _TensorLike | None = None, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
-    """log(sum(b * exp(self))), without overflow; `b` is 1 where left out."""
+    """log(sum(b * exp(self))), without overflow; `b` is 1 if omitted."""
 
 def lstsq(self: _TensorLike, b: _TensorLike, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The least-squares solutions of systems of linear equations, the squared lengths of the gaps that remain (none where the rank is not full or nothing remains), the rank and the singular values of the matrix."""
@@ -518,7 +518,7 @@ def masked_fill(self: _TensorLike, mask: _TensorLike, value: _TensorLike) -> Ten
     """The tensor with `value` where the mask is true."""
 
 def matmul(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """The matrix product of the last two dimensions."""
+    """The matrix product over the last two dimensions."""
 
 def matrix_exp(self: _TensorLike) -> Tensor:
     """The exponentials of square matrices."""
@@ -530,19 +530,19 @@ def matrix_rank(self: _TensorLike, tol: Any = None, hermitian: bool = False, rto
     """The number of singular values above a tolerance."""
 
 def max_pool1d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Tensor, Tensor]:
-    """The greatest value in each window on the last dimension, and where it is, counted in row order; of equal ones the first has the gradient."""
+    """The maximum of each window over the last dimension, and its flat index; of equal values the first one gets the gradient."""
 
 def max_pool2d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Tensor, Tensor]:
-    """The greatest value in each window on the last 2 dimensions, and where it is, counted in row order; of equal ones the first has the gradient."""
+    """The maximum of each window over the last 2 dimensions, and its flat index; of equal values the first one gets the gradient."""
 
 def maximum(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """The greater of two; where they are equal, each gets half of the gradient."""
+    """The element-wise maximum; if the values are equal, each gets half of the gradient."""
 
 def median(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
-    """The value in the middle, or the mean of the two in the middle; of equal ones those at these places have the gradient."""
+    """The median; of equal values those in the middle positions get the gradient."""
 
 def minimum(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """The lesser of two; where they are equal, each gets half of the gradient."""
+    """The element-wise minimum; if the values are equal, each gets half of the gradient."""
 
 def mish(self: _TensorLike) -> Tensor:
     """The value times tanh(softplus(value))."""
@@ -554,133 +554,133 @@ def mul(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The product."""
 
 def nan_to_num(self: _TensorLike, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
-    """The values, with other numbers for what is not a number or infinite, where the gradient is 0."""
+    """The values with NaN and infinities replaced; the gradient of these is 0."""
 
 def nanmedian(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
-    """The value in the middle, or the mean of the two in the middle, of those that are numbers; of equal ones those at these places have the gradient."""
+    """The median, ignoring NaN; of equal values those in the middle positions get the gradient."""
 
 def nanquantile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear', dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
-    """The values below which given fractions of the values lie, of those that are numbers; of equal ones those at these places have the gradient."""
+    """The quantiles, ignoring NaN; of equal values those at the positions of the quantile get the gradient."""
 
 def ndtr(self: _TensorLike) -> Tensor:
-    """The probability that a normal variable is less than the value."""
+    """The standard normal cumulative distribution function."""
 
 def ndtri(self: _TensorLike) -> Tensor:
     """The inverse of `ndtr`."""
 
 def neg(self: _TensorLike) -> Tensor:
-    """The value with the opposite sign."""
+    """The negative value."""
 
 def nextafter(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """The next number after the first, towards the second; differentiated as the identity in the first."""
+    """The next floating-point number after the first argument towards the second; differentiated as the identity."""
 
 def nll_loss(self: _TensorLike, target: _TensorLike, weight: _TensorLike | None = None, ignore_index: Any = -100, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
     """Minus the logarithm of the probability of each example's class, from logarithms of shape (batch, classes, ...); classes may have weights, by which the mean is weighted, and one may be ignored."""
 
 def not_equal(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """Whether the values differ."""
+    """Test whether the values differ."""
 
 def one_hot(self: _TensorLike, num_classes: int = -1) -> Tensor:
-    """For each integer a vector of zeros with a one at its place."""
+    """The one-hot encoding of integers."""
 
 def outer(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """The products of each element of the first with each of the second."""
+    """The outer product of two vectors."""
 
 def pad(self: _TensorLike, pad_width: Any, mode: str = 'constant', constant_values: Any = 0) -> Tensor:
-    """The tensor with a margin: of constants, or (`edge`, `reflect`, `symmetric`, `wrap`) of its own elements."""
+    """The tensor padded with constants, or (`edge`, `reflect`, `symmetric`, `wrap`) with its own elements."""
 
 def pinv(self: _TensorLike, rcond: Any = None) -> Tensor:
-    """The Moore-Penrose pseudo-inverses. Differentiable where the rank does not change nearby."""
+    """The Moore-Penrose pseudo-inverses. Differentiable where the rank is locally constant."""
 
 def polygamma(v: Any, self: _TensorLike) -> Tensor:
-    """A derivative of `digamma`, of the order `v`."""
+    """The polygamma function: the derivative of order `v` of `digamma`."""
 
 def positive(self: _TensorLike) -> Tensor:
     """A copy of the value."""
 
 def pow(self: _TensorLike, exponent: _TensorLike) -> Tensor:
-    """The power; where the base is 0, the gradient of an exponent that is not negative is 0."""
+    """The power; at base 0 the gradient of a non-negative exponent is 0."""
 
 def ptp(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
-    """The greatest value less the least; equal ones share the gradient."""
+    """The range (maximum - minimum) of the values; ties share the gradient."""
 
 def qr(self: _TensorLike, mode: str = 'reduced') -> tuple[Tensor, Tensor]:
     """Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable where the first columns are linearly independent."""
 
 def quantile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear', dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
-    """The values below which given fractions of the values lie; of equal ones those at these places have the gradient."""
+    """The quantiles; of equal values those at the positions of the quantile get the gradient."""
 
 def rad2deg(self: _TensorLike) -> Tensor:
-    """Radians as degrees."""
+    """Radians converted to degrees."""
 
 def reciprocal(self: _TensorLike) -> Tensor:
-    """One divided by the value."""
+    """1 / value."""
 
 def rel_entr(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """self * log(self / other): what relative entropy sums."""
+    """self * log(self / other), the terms of the relative entropy."""
 
 def relu(self: _TensorLike) -> Tensor:
-    """The value, or 0 for a negative one; gradient 0 at 0."""
+    """max(value, 0); gradient 0 at 0."""
 
 def relu6(self: _TensorLike) -> Tensor:
-    """The value, but not less than 0 and not more than 6; gradient 0 at the bounds."""
+    """The value limited to the interval from 0 to 6; gradient 0 at the bounds."""
 
 def remainder(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """What division leaves, with the divisor's sign; at a jump the gradient is that beside it."""
+    """The remainder of division with the sign of the divisor; at jumps a one-sided gradient."""
 
 def repeat(self: _TensorLike, repeats: _TensorLike, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
     """Each element, or each slice along `axis`, repeated."""
 
 def rfft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None, *, dim: _Axis | None = None) -> Tensor:
-    """The half of the discrete Fourier transform of real numbers that tells the whole."""
+    """The non-negative frequencies of the discrete Fourier transform of real numbers."""
 
 def rfft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """The transform of real numbers along several dimensions, half of the last one, by default of the last two."""
+    """The discrete Fourier transform of real numbers along several dimensions; half of the last one, by default the last two."""
 
 def rfftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """The transform of real numbers along several dimensions, half of the last one."""
+    """The discrete Fourier transform of real numbers along several dimensions; half of the last one."""
 
 def rgamma(self: _TensorLike) -> Tensor:
     """1 / gamma(value)."""
 
 def right_shift(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """Integers divided by a power of two, rounded down."""
+    """Integers shifted to the right."""
 
 def rint(self: _TensorLike) -> Tensor:
-    """The nearest integer, the even one where two are; gradient 0."""
+    """The nearest integer, ties to even; gradient 0."""
 
 def roll(self: _TensorLike, shift: Any, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
-    """The elements moved along `axis`, or in row order, those that leave coming in at the other end."""
+    """The elements rolled along `axis`, or in the flattened tensor."""
 
 def round(self: _TensorLike, decimals: int = 0) -> Tensor:
-    """The value with so many decimals; gradient 0."""
+    """The value rounded to the given number of decimals; gradient 0."""
 
 def scatter(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
-    """The tensor with `source` put at `index` along `axis`; of several values for one place the last stays."""
+    """The tensor with `source` written at `index` along `axis`; for repeated indices the last value wins."""
 
 def scatter_add(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
     """The tensor with `source` added at `index` along `axis`."""
 
 def searchsorted(self: _TensorLike, v: _TensorLike, side: str = 'left') -> Tensor:
-    """Where values would have to be inserted to keep a vector sorted."""
+    """The indices at which values would have to be inserted to keep a vector sorted."""
 
 def selu(self: _TensorLike) -> Tensor:
-    """The scaled `elu` that keeps mean 0 and variance 1; at 0 the gradient from below."""
+    """The scaled `elu` of self-normalizing networks; at 0 the gradient from below."""
 
 def sigmoid(self: _TensorLike) -> Tensor:
     """1 / (1 + exp(-self))."""
 
 def sign(self: _TensorLike) -> Tensor:
-    """-1, 0 or 1; of a complex number z / |z|; gradient 0 at 0."""
+    """The sign: -1, 0 or 1; z / abs(z) for complex numbers; gradient 0 at 0."""
 
 def signbit(self: _TensorLike) -> Tensor:
-    """Whether the sign bit is set."""
+    """Test whether the sign bit is set."""
 
 def silu(self: _TensorLike) -> Tensor:
     """The value times sigmoid(value)."""
 
 def sin(self: _TensorLike) -> Tensor:
-    """The sine, of radians."""
+    """The sine of an angle in radians."""
 
 def sinc(self: _TensorLike) -> Tensor:
     """sin(pi * value) / (pi * value), and 1 at 0."""
@@ -692,7 +692,7 @@ def slogdet(self: _TensorLike) -> tuple[Tensor, Tensor]:
     """The signs of the determinants (numbers on the unit circle, for complex matrices), and the logarithms of their absolute values."""
 
 def smooth_l1_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean', beta: float = 1.0) -> Tensor:
-    """The absolute difference, rounded off below `beta`."""
+    """The absolute difference, quadratic below `beta`."""
 
 def softmax(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The exponentials, divided by their sum along a dimension."""
@@ -701,10 +701,10 @@ def softplus(self: _TensorLike, beta: float = 1.0) -> Tensor:
     """log(1 + exp(beta * self)) / beta."""
 
 def softshrink(self: _TensorLike, lambd: float = 0.5) -> Tensor:
-    """The value moved towards 0 by `lambd`, and 0 where that would go further; gradient 0 at the bends."""
+    """The value moved towards 0 by `lambd`, or 0 if its magnitude is less; gradient 0 at the kinks."""
 
 def softsign(self: _TensorLike) -> Tensor:
-    """The value divided by one more than its magnitude; gradient 1 at 0."""
+    """value / (1 + abs(value)); gradient 1 at 0."""
 
 def solve(self: _TensorLike, b: _TensorLike) -> Tensor:
     """The solutions x of the systems of linear equations `self @ x == b`."""
@@ -713,94 +713,94 @@ def solve_triangular(self: _TensorLike, b: _TensorLike, *, upper: Any, left: boo
     """The solutions x of `self @ x == b` (or `x @ self == b`, where not `left`) with triangular matrices, of which the other triangle is not read, nor the diagonal where it is known to be one."""
 
 def sort(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
-    """The elements along `axis`, or all of them, in ascending order; equal ones stay in theirs."""
+    """The elements sorted along `axis`, or all of them, in ascending order; the sort is stable."""
 
 def spacing(self: _TensorLike) -> Tensor:
-    """The distance to the next number that is greater in magnitude; gradient 0."""
+    """The distance to the nearest adjacent number; gradient 0."""
 
 def sqrt(self: _TensorLike) -> Tensor:
-    """The root; infinite gradient at 0."""
+    """The square root; infinite gradient at 0."""
 
 def square(self: _TensorLike) -> Tensor:
-    """The value times itself."""
+    """The square of the value."""
 
 def stack(tensors: Sequence[_TensorLike], axis: _Axis = 0, *, dim: _Axis | None = None) -> Tensor:
-    """The tensors, all of one shape, joined along a new dimension."""
+    """The tensors, of equal shape, joined along a new dimension."""
 
 def stdtr(df: Any, self: _TensorLike) -> Tensor:
-    """Student's distribution function; no gradient flows to the degrees of freedom."""
+    """The cumulative distribution function of Student's t; no gradient flows to the degrees of freedom."""
 
 def sub(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The difference."""
 
 def svd(self: _TensorLike, full_matrices: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """The singular values, descending, between the left and the right singular vectors: (U * S) @ Vh is the matrix."""
+    """The left singular vectors, the singular values in descending order, and the right singular vectors: (U * S) @ Vh is the matrix."""
 
 def svdvals(self: _TensorLike) -> Tensor:
-    """The singular values, descending."""
+    """The singular values in descending order."""
 
 def take(self: _TensorLike, indices: _TensorLike, axis: _Axis = None, mode: str = 'raise', *, dim: _Axis | None = None) -> Tensor:
     """The elements, or the slices along `axis`, at `indices`."""
 
 def take_along_axis(self: _TensorLike, indices: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
-    """For each lane along `axis` the elements at that lane's own indices."""
+    """The elements at `indices` along `axis`, with separate indices for each lane."""
 
 def tan(self: _TensorLike) -> Tensor:
-    """The tangent, of radians."""
+    """The tangent of an angle in radians."""
 
 def tanh(self: _TensorLike) -> Tensor:
     """The hyperbolic tangent."""
 
 def tanhshrink(self: _TensorLike) -> Tensor:
-    """The value less its tanh."""
+    """value - tanh(value)."""
 
 def tensordot(self: _TensorLike, other: _TensorLike, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = 2) -> Tensor:
-    """The sum of products over `axes`: the last so many of the first and the first of the second, or two lists."""
+    """The tensor dot product over `axes`: a number of trailing and leading dimensions, or two lists."""
 
 def threshold(self: _TensorLike, threshold: Any, value: Any) -> Tensor:
-    """The value where it is above the threshold, another value elsewhere; gradient 0 at the threshold."""
+    """The value if it is above the threshold, another value otherwise; gradient 0 at the threshold."""
 
 def tile(self: _TensorLike, reps: Any) -> Tensor:
     """The whole tensor repeated `reps` times along each dimension."""
 
 def topk(self: _TensorLike, k: int, axis: _Axis = -1, largest: bool = True, sorted: bool = True, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
-    """The `k` greatest (or least) values along a dimension, in order, and where they are; the gradient goes there."""
+    """The `k` largest (or smallest) values along a dimension, in order, and their indices; the gradient goes there."""
 
 def trace(self: _TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The sum along the diagonals of the planes of two dimensions."""
+    """The sum along the diagonals of matrices."""
 
 def trapezoid(self: _TensorLike, x: _TensorLike | None = None, dx: float = 1.0, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
-    """The integral of a function along a dimension, by the trapezoidal rule, from samples at `x`, or `dx` apart."""
+    """The integral along a dimension by the trapezoidal rule, from samples at `x`, or with spacing `dx`."""
 
 def tril(self: _TensorLike, k: int = 0) -> Tensor:
-    """The matrices, or one of which every row is a vector, with zeros above the diagonal `k`."""
+    """The lower triangles of matrices; elements above the diagonal `k` are zero. A vector counts as every row."""
 
 def triu(self: _TensorLike, k: int = 0) -> Tensor:
-    """The matrices, or one of which every row is a vector, with zeros below the diagonal `k`."""
+    """The upper triangles of matrices; elements below the diagonal `k` are zero. A vector counts as every row."""
 
 def trunc(self: _TensorLike) -> Tensor:
     """The integer part; gradient 0."""
 
 def unique(self: _TensorLike, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
-    """The distinct values, ascending; the gradient goes to where each comes first."""
+    """The sorted distinct values; the gradient goes to the first occurrence of each."""
 
 def unique_all(self: _TensorLike) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The distinct values, ascending, where each comes first, which of them each value is, and how often each occurs. What is not a number is equal to nothing."""
 
 def vecdot(self: _TensorLike, other: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
-    """The sums of the products of elements along `axis`, those of the first tensor conjugated."""
+    """The dot products of vectors along `axis`; the first tensor is conjugated."""
 
 def vector_norm(self: _TensorLike, ord: Any = 2, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
     """The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0."""
 
 def where(condition: _TensorLike, self: _TensorLike, other: _TensorLike) -> Tensor:
-    """The first value where the condition is true, the second elsewhere."""
+    """The first value if the condition is true, otherwise the second."""
 
 def xlog1py(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """self * log1p(other), and 0 where the first value is 0, as is the gradient of the second."""
+    """self * log1p(other), and 0 if `self` is 0, with gradient 0 for `other`."""
 
 def xlogy(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """self * log(other), and 0 where the first value is 0, as is the gradient of the second."""
+    """self * log(other), and 0 if `self` is 0, with gradient 0 for `other`."""
 
 def y0(self: _TensorLike) -> Tensor:
     """The Bessel function of the second kind of order 0."""
@@ -1295,7 +1295,7 @@ def nancumsum(self: _TensorLike, axis: int | None = None, dtype: npt.DTypeLike |
     """The running sum, to which missing values add nothing."""
 
 def nanmax(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """The greatest value that is a number."""
+    """The maximum, ignoring NaN."""
 
 def nanmean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The mean of the values that are numbers.
@@ -1323,16 +1323,16 @@ def nanmean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None =
     """
 
 def nanmin(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """The least value that is a number."""
+    """The minimum, ignoring NaN."""
 
 def nanpercentile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
-    """The values below which given percentages of the values lie, of those that are numbers."""
+    """The percentiles of the values, ignoring NaN."""
 
 def nanprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """The product of the values that are numbers."""
+    """The product, ignoring NaN."""
 
 def nanstd(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """The standard deviation of the values that are numbers."""
+    """The standard deviation, ignoring NaN."""
 
 def nansum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The sum of the values that are numbers.
@@ -1361,7 +1361,7 @@ def nansum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = 
     """
 
 def nanvar(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """The variance of the values that are numbers."""
+    """The variance, ignoring NaN."""
 
 def nonzero(self: _TensorLike) -> tuple[Tensor, ...]:
     """For each dimension the indices of the elements that are not 0."""
@@ -1379,7 +1379,7 @@ def partition(a: _TensorLike, kth: Any, axis: int | None = -1) -> Tensor:
     """A copy with the `kth` value in order at its own place, and lesser ones before it."""
 
 def percentile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
-    """The values below which given percentages of the values lie."""
+    """The percentiles of the values."""
 
 def piecewise(x: _TensorLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Tensor:
     """For each element what the function (or the number) of the last true condition makes of it; 0 elsewhere."""

@@ -21,7 +21,7 @@ class OperatorMethods:
         """A copy laid out in row order."""
 
     def _partition_places(self, kth: Any, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
-        """The places of the values in the order in which `numpy.partition` puts them."""
+        """The indices by which `numpy.partition` orders the values."""
 
     def _reshaped_copy(self, shape: int | tuple[int, ...]) -> Tensor:
         """A copy of the elements in row order in another shape."""
@@ -39,28 +39,28 @@ class OperatorMethods:
         """The sum."""
 
     def addcdiv(self, tensor1: _TensorLike, tensor2: _TensorLike, *, value: Any = 1) -> Tensor:
-        """The value, plus `value` times the quotient of the two others."""
+        """The input plus `value` times the quotient of the two other tensors."""
 
     def addcdiv_(self, tensor1: _TensorLike, tensor2: _TensorLike, *, value: Any = 1) -> Tensor:
-        """The value, plus `value` times the quotient of the two others."""
+        """The input plus `value` times the quotient of the two other tensors."""
 
     def addcmul(self, tensor1: _TensorLike, tensor2: _TensorLike, *, value: Any = 1) -> Tensor:
-        """The value, plus `value` times the product of the two others."""
+        """The input plus `value` times the product of the two other tensors."""
 
     def addcmul_(self, tensor1: _TensorLike, tensor2: _TensorLike, *, value: Any = 1) -> Tensor:
-        """The value, plus `value` times the product of the two others."""
+        """The input plus `value` times the product of the two other tensors."""
 
     def addmm(self, mat1: _TensorLike, mat2: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        """A matrix, times `beta`, plus the product of two matrices, times `alpha`."""
+        """A matrix times `beta`, plus the product of two matrices times `alpha`."""
 
     def addmm_(self, mat1: _TensorLike, mat2: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        """A matrix, times `beta`, plus the product of two matrices, times `alpha`."""
+        """A matrix times `beta`, plus the product of two matrices times `alpha`."""
 
     def addmv(self, mat: _TensorLike, vec: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        """A vector, times `beta`, plus the product of a matrix and a vector, times `alpha`."""
+        """A vector times `beta`, plus a matrix-vector product times `alpha`."""
 
     def addmv_(self, mat: _TensorLike, vec: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        """A vector, times `beta`, plus the product of a matrix and a vector, times `alpha`."""
+        """A vector times `beta`, plus a matrix-vector product times `alpha`."""
 
     def all(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """Whether all elements are true.
@@ -90,7 +90,7 @@ class OperatorMethods:
         """Return whether all elements are nearly equal."""
 
     def angle(self) -> Tensor:
-        """The angles of complex numbers; 0 or pi for real ones. Gradient 0 at 0."""
+        """The arguments of complex numbers; 0 or pi for real ones. Gradient 0 at 0."""
 
     def any(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """Whether any element is true.
@@ -208,7 +208,7 @@ class OperatorMethods:
         """
 
     def argpartition(self, kth: Any, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
-        """The places of the values, with that of the `kth` in order at its own place and lesser ones before it."""
+        """The indices that partition the elements around the `kth` smallest."""
 
     def argsort(self, axis: _Axis = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Tensor:
         """The places of the elements in order."""
@@ -247,10 +247,10 @@ class OperatorMethods:
         """Accumulate the gradients of this tensor in the leaves that it was computed from; see `autograd.backward`."""
 
     def baddbmm(self, batch1: _TensorLike, batch2: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        """A stack of matrices, times `beta`, plus the products of two stacks of matrices, times `alpha`."""
+        """A batch of matrices times `beta`, plus a batch of matrix products times `alpha`."""
 
     def baddbmm_(self, batch1: _TensorLike, batch2: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        """A stack of matrices, times `beta`, plus the products of two stacks of matrices, times `alpha`."""
+        """A batch of matrices times `beta`, plus a batch of matrix products times `alpha`."""
 
     def beta(self, other: _TensorLike) -> Tensor:
         """The beta function."""
@@ -262,25 +262,25 @@ class OperatorMethods:
         """The logarithm of the absolute value of the beta function."""
 
     def bitwise_and(self, other: _TensorLike) -> Tensor:
-        """Of integers or bools, bit by bit: and."""
+        """Bitwise AND of integers or bools."""
 
     def bitwise_and_(self, other: _TensorLike) -> Tensor:
-        """Of integers or bools, bit by bit: and."""
+        """Bitwise AND of integers or bools."""
 
     def bitwise_count(self) -> Tensor:
-        """How many bits of an integer are set."""
+        """The number of 1 bits of an integer."""
 
     def bitwise_or(self, other: _TensorLike) -> Tensor:
-        """Of integers or bools, bit by bit: or."""
+        """Bitwise OR of integers or bools."""
 
     def bitwise_or_(self, other: _TensorLike) -> Tensor:
-        """Of integers or bools, bit by bit: or."""
+        """Bitwise OR of integers or bools."""
 
     def bitwise_xor(self, other: _TensorLike) -> Tensor:
-        """Of integers or bools, bit by bit: exclusive or."""
+        """Bitwise XOR of integers or bools."""
 
     def bitwise_xor_(self, other: _TensorLike) -> Tensor:
-        """Of integers or bools, bit by bit: exclusive or."""
+        """Bitwise XOR of integers or bools."""
 
     def broadcast_to(self, shape: int | tuple[int, ...]) -> Tensor:
         """Broadcast to `shape`, without copying."""
@@ -295,16 +295,16 @@ class OperatorMethods:
         """The cube root; infinite gradient at 0."""
 
     def ceil(self) -> Tensor:
-        """The least integer that is not less; gradient 0."""
+        """The ceiling: the smallest integer not less than the value; gradient 0."""
 
     def ceil_(self) -> Tensor:
-        """The least integer that is not less; gradient 0."""
+        """The ceiling: the smallest integer not less than the value; gradient 0."""
 
     def celu(self, alpha: float = 1.0) -> Tensor:
-        """The value where it is positive, alpha * (exp(value / alpha) - 1) elsewhere."""
+        """The value if it is positive, alpha * (exp(value / alpha) - 1) otherwise."""
 
     def celu_(self, alpha: float = 1.0) -> Tensor:
-        """The value where it is positive, alpha * (exp(value / alpha) - 1) elsewhere."""
+        """The value if it is positive, alpha * (exp(value / alpha) - 1) otherwise."""
 
     def cholesky(self, *, upper: bool = False) -> Tensor:
         """The triangular factors L, with L times its adjoint equal to the matrix (or, `upper`, U with its adjoint times U). Only the lower (upper) triangle is read, and has a gradient."""
@@ -316,10 +316,10 @@ class OperatorMethods:
         """At most `chunks` consecutive pieces of dimension `dim`, of equal length but for the last."""
 
     def clip(self, min: Any = None, max: Any = None) -> Tensor:
-        """The value, but not less than `min` and not more than `max`; at a bound the gradient is that of the value."""
+        """The values limited to the interval from `min` to `max`; at a bound the gradient is that of the value."""
 
     def clip_(self, min: _TensorLike | None = None, max: _TensorLike | None = None) -> Tensor:
-        """The value, but not less than `min` and not more than `max`; at a bound the gradient is that of the value."""
+        """The values limited to the interval from `min` to `max`; at a bound the gradient is that of the value."""
 
     def clone(self) -> Tensor:
         """A copy with the same history."""
@@ -340,7 +340,7 @@ class OperatorMethods:
         """The tensor itself where it is laid out in row order, and a copy that is otherwise."""
 
     def convolve(self, v: _TensorLike, mode: str = 'full') -> Tensor:
-        """The convolution of two vectors: all of it, the part of the length of the longer one, or what needs no padding."""
+        """The convolution of two vectors; `mode` is "full", "same" or "valid"."""
 
     def copy(self, order: str = 'C') -> Tensor:
         """A copy with the same history, laid out in row order unless said otherwise."""
@@ -352,22 +352,22 @@ class OperatorMethods:
         """Write `src` over the elements where `mask`, a bool array that can be broadcast, is true."""
 
     def copysign(self, other: _TensorLike) -> Tensor:
-        """The magnitude of the first with the sign of the second; gradient 0 at 0."""
+        """The magnitude of the first argument with the sign of the second; gradient 0 at 0."""
 
     def copysign_(self, other: _TensorLike) -> Tensor:
-        """The magnitude of the first with the sign of the second; gradient 0 at 0."""
+        """The magnitude of the first argument with the sign of the second; gradient 0 at 0."""
 
     def corrcoef(self, *, rowvar: bool = True) -> Tensor:
         """The correlations of variables, whose observations are the rows (columns, where not `rowvar`)."""
 
     def correlate(self, v: _TensorLike, mode: str = 'valid') -> Tensor:
-        """The cross-correlation of two vectors, the second of which is conjugated."""
+        """The cross-correlation of two vectors; the second is conjugated."""
 
     def cos(self) -> Tensor:
-        """The cosine, of radians."""
+        """The cosine of an angle in radians."""
 
     def cos_(self) -> Tensor:
-        """The cosine, of radians."""
+        """The cosine of an angle in radians."""
 
     def cosh(self) -> Tensor:
         """The hyperbolic cosine."""
@@ -376,19 +376,19 @@ class OperatorMethods:
         """The hyperbolic cosine."""
 
     def count_nonzero(self, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
-        """How many elements are not 0."""
+        """The number of elements that are not 0."""
 
     def cov(self, *, rowvar: bool = True, bias: bool = False, ddof: float | None = None) -> Tensor:
-        """The covariances of variables, whose observations are the rows (columns, where not `rowvar`)."""
+        """The covariance matrix of variables in rows (in columns, unless `rowvar`)."""
 
     def cross(self, other: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
-        """The cross products of vectors of three elements."""
+        """The cross products of vectors of length 3."""
 
     def cummax(self, axis: _Axis = -1, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
-        """The greatest of the values so far along a dimension and where it is; of equals the last has the gradient."""
+        """The running maxima along a dimension, and their indices; of equal values the last one gets the gradient."""
 
     def cummin(self, axis: _Axis = -1, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
-        """The least of the values so far along a dimension and where it is; of equals the last has the gradient."""
+        """The running minima along a dimension, and their indices; of equal values the last one gets the gradient."""
 
     def cumprod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
         """The running products along `axis`, or of the elements in row order; exact gradient also where some are 0.
@@ -445,22 +445,22 @@ class OperatorMethods:
         """Dawson's integral."""
 
     def deg2rad(self) -> Tensor:
-        """Degrees as radians."""
+        """Degrees converted to radians."""
 
     def deg2rad_(self) -> Tensor:
-        """Degrees as radians."""
+        """Degrees converted to radians."""
 
     def det(self) -> Tensor:
-        """The determinants of square matrices; of singular ones too, whose gradient is the matrix of cofactors."""
+        """The determinants of square matrices; differentiable at singular matrices too."""
 
     def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-        """Zero matrices with the last dimension on a diagonal."""
+        """Matrices of zeros with the last dimension on a diagonal."""
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
         """Return the diagonals of the planes of two dimensions, as the last dimension."""
 
     def diff(self, n: int | None = 1, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
-        """The differences of neighbours along a dimension, `n` times over."""
+        """The `n`-th discrete differences along a dimension."""
 
     def digamma(self) -> Tensor:
         """The derivative of `gammaln`."""
@@ -469,7 +469,7 @@ class OperatorMethods:
         """The derivative of `gammaln`."""
 
     def digitize(self, bins: _TensorLike, right: bool = False) -> Tensor:
-        """The number of the bin that each value lies in."""
+        """The index of the bin that each value belongs to."""
 
     def div(self, other: _TensorLike) -> Tensor:
         """The quotient."""
@@ -478,7 +478,7 @@ class OperatorMethods:
         """The quotient."""
 
     def dot(self, other: Any) -> Tensor:
-        """The sum of products over the last dimension of the first and the last but one of the second."""
+        """The dot product: the sum over the last dimension of the first and the second-to-last of the second."""
 
     def dump(self, *args: Any, **kwargs: Any) -> None:
         """`numpy.ndarray.dump` of a tensor without history."""
@@ -490,7 +490,7 @@ class OperatorMethods:
         """The differences of neighbours among all elements in row order."""
 
     def eig(self) -> tuple[Tensor, Tensor]:
-        """The eigenvalues and the eigenvectors, of length 1, of square matrices."""
+        """The eigenvalues and normalized eigenvectors of square matrices."""
 
     def eigh(self, UPLO: str = 'L') -> tuple[Tensor, Tensor]:
         """The eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices, of which only one triangle, the lower or the upper, is read, and has a gradient."""
@@ -499,7 +499,7 @@ class OperatorMethods:
         """The eigenvalues of square matrices."""
 
     def eigvalsh(self, UPLO: str = 'L') -> Tensor:
-        """The eigenvalues, ascending, of symmetric or Hermitian matrices, of which only one triangle is read."""
+        """The eigenvalues, in ascending order, of symmetric or Hermitian matrices; only one triangle is read."""
 
     def ellipe(self) -> Tensor:
         """The complete elliptic integral of the second kind."""
@@ -514,10 +514,10 @@ class OperatorMethods:
         """The complete elliptic integral of the first kind."""
 
     def elu(self, alpha: float = 1.0) -> Tensor:
-        """The value where it is positive, alpha * (exp(value) - 1) elsewhere; at 0 the gradient from below."""
+        """The value if it is positive, alpha * (exp(value) - 1) otherwise; at 0 the gradient from below."""
 
     def elu_(self, alpha: float = 1.0) -> Tensor:
-        """The value where it is positive, alpha * (exp(value) - 1) elsewhere; at 0 the gradient from below."""
+        """The value if it is positive, alpha * (exp(value) - 1) otherwise; at 0 the gradient from below."""
 
     def entr(self) -> Tensor:
         """-value * log(value), and 0 at 0; infinite gradient at 0."""
@@ -526,7 +526,7 @@ class OperatorMethods:
         """-value * log(value), and 0 at 0; infinite gradient at 0."""
 
     def equal(self, other: _TensorLike) -> Tensor:
-        """Whether the values are equal."""
+        """Test whether the values are equal."""
 
     def erf(self) -> Tensor:
         """The error function."""
@@ -601,16 +601,16 @@ class OperatorMethods:
         """1 / (1 + exp(-value))."""
 
     def expm1(self) -> Tensor:
-        """exp(self) - 1, exact also near 0."""
+        """exp(self) - 1, accurate also near 0."""
 
     def expm1_(self) -> Tensor:
-        """exp(self) - 1, exact also near 0."""
+        """exp(self) - 1, accurate also near 0."""
 
     def fabs(self) -> Tensor:
-        """The absolute value, of reals; gradient 0 at 0."""
+        """The absolute value of real numbers; gradient 0 at 0."""
 
     def fabs_(self) -> Tensor:
-        """The absolute value, of reals; gradient 0 at 0."""
+        """The absolute value of real numbers; gradient 0 at 0."""
 
     def fill(self, value: Any) -> None:
         """In place: write `value` to every element."""
@@ -637,34 +637,34 @@ class OperatorMethods:
         """A view with the first dimension in reverse order."""
 
     def floor(self) -> Tensor:
-        """The greatest integer that is not greater; gradient 0."""
+        """The floor: the largest integer not greater than the value; gradient 0."""
 
     def floor_(self) -> Tensor:
-        """The greatest integer that is not greater; gradient 0."""
+        """The floor: the largest integer not greater than the value; gradient 0."""
 
     def floor_divide(self, other: _TensorLike) -> Tensor:
-        """The quotient rounded down; gradient 0."""
+        """The floor of the quotient; gradient 0."""
 
     def floor_divide_(self, other: _TensorLike) -> Tensor:
-        """The quotient rounded down; gradient 0."""
+        """The floor of the quotient; gradient 0."""
 
     def fmax(self, other: _TensorLike) -> Tensor:
-        """The greater of two, or the one that is a number; of equal ones the first gets the gradient."""
+        """The element-wise maximum, ignoring NaN; of equal values the first one gets the gradient."""
 
     def fmax_(self, other: _TensorLike) -> Tensor:
-        """The greater of two, or the one that is a number; of equal ones the first gets the gradient."""
+        """The element-wise maximum, ignoring NaN; of equal values the first one gets the gradient."""
 
     def fmin(self, other: _TensorLike) -> Tensor:
-        """The lesser of two, or the one that is a number; of equal ones the first gets the gradient."""
+        """The element-wise minimum, ignoring NaN; of equal values the first one gets the gradient."""
 
     def fmin_(self, other: _TensorLike) -> Tensor:
-        """The lesser of two, or the one that is a number; of equal ones the first gets the gradient."""
+        """The element-wise minimum, ignoring NaN; of equal values the first one gets the gradient."""
 
     def fmod(self, other: _TensorLike) -> Tensor:
-        """What division leaves, with the dividend's sign; at a jump the gradient is that beside it."""
+        """The remainder of division with the sign of the dividend; at jumps a one-sided gradient."""
 
     def fmod_(self, other: _TensorLike) -> Tensor:
-        """What division leaves, with the dividend's sign; at a jump the gradient is that beside it."""
+        """The remainder of division with the sign of the dividend; at jumps a one-sided gradient."""
 
     def gamma(self) -> Tensor:
         """The gamma function."""
@@ -688,55 +688,55 @@ class OperatorMethods:
         """The greatest common divisor of integers."""
 
     def gelu(self, *, approximate: str = 'none') -> Tensor:
-        """The value times the probability that a normal variable is less; `approximate='tanh'` approximates that."""
+        """The value times the standard normal distribution function of it; `approximate='tanh'` approximates that."""
 
     def gelu_(self, *, approximate: str = 'none') -> Tensor:
-        """The value times the probability that a normal variable is less; `approximate='tanh'` approximates that."""
+        """The value times the standard normal distribution function of it; `approximate='tanh'` approximates that."""
 
     def getfield(self, *args: Any, **kwargs: Any) -> Tensor:
         """`numpy.ndarray.getfield` of a tensor without history."""
 
     def greater(self, other: _TensorLike) -> Tensor:
-        """Whether the first value is greater."""
+        """Test whether the first value is greater than the second."""
 
     def greater_equal(self, other: _TensorLike) -> Tensor:
-        """Whether the first value is greater or equal."""
+        """Test whether the first value is greater than or equal to the second."""
 
     def hardshrink(self, lambd: float = 0.5) -> Tensor:
-        """The value, and 0 where it is not further from 0 than `lambd`; gradient 0 at the jumps."""
+        """The value, or 0 if its magnitude is at most `lambd`; gradient 0 at the jumps."""
 
     def hardshrink_(self, lambd: float = 0.5) -> Tensor:
-        """The value, and 0 where it is not further from 0 than `lambd`; gradient 0 at the jumps."""
+        """The value, or 0 if its magnitude is at most `lambd`; gradient 0 at the jumps."""
 
     def hardsigmoid(self) -> Tensor:
-        """The line from 0 at -3 to 1 at 3, and constant outside; gradient 0 at the bends."""
+        """The piecewise linear sigmoid: 0 up to -3, 1 from 3; gradient 0 at the kinks."""
 
     def hardsigmoid_(self) -> Tensor:
-        """The line from 0 at -3 to 1 at 3, and constant outside; gradient 0 at the bends."""
+        """The piecewise linear sigmoid: 0 up to -3, 1 from 3; gradient 0 at the kinks."""
 
     def hardswish(self) -> Tensor:
-        """The value times hardsigmoid(value); at the bends the gradients from outside."""
+        """The value times hardsigmoid(value); one-sided gradients at the kinks."""
 
     def hardswish_(self) -> Tensor:
-        """The value times hardsigmoid(value); at the bends the gradients from outside."""
+        """The value times hardsigmoid(value); one-sided gradients at the kinks."""
 
     def hardtanh(self, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-        """The value, but not less than `min_val` and not more than `max_val`; gradient 0 at the bounds."""
+        """The value limited to the interval from `min_val` to `max_val`; gradient 0 at the bounds."""
 
     def hardtanh_(self, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-        """The value, but not less than `min_val` and not more than `max_val`; gradient 0 at the bounds."""
+        """The value limited to the interval from `min_val` to `max_val`; gradient 0 at the bounds."""
 
     def heaviside(self, other: _TensorLike) -> Tensor:
-        """0 where the first value is negative, 1 where it is positive, the second where it is 0. Gradient 0 for the first."""
+        """The step function: 0 for negative values, 1 for positive ones, the second argument at 0. Gradient 0 for the first."""
 
     def heaviside_(self, other: _TensorLike) -> Tensor:
-        """0 where the first value is negative, 1 where it is positive, the second where it is 0. Gradient 0 for the first."""
+        """The step function: 0 for negative values, 1 for positive ones, the second argument at 0. Gradient 0 for the first."""
 
     def hypot(self, other: _TensorLike) -> Tensor:
-        """The length of the vector (self, other); gradient 0 at the origin."""
+        """The hypotenuse sqrt(self**2 + other**2); gradient 0 at the origin."""
 
     def hypot_(self, other: _TensorLike) -> Tensor:
-        """The length of the vector (self, other); gradient 0 at the origin."""
+        """The hypotenuse sqrt(self**2 + other**2); gradient 0 at the origin."""
 
     def i0(self) -> Tensor:
         """The modified Bessel function of the first kind of order 0."""
@@ -745,10 +745,10 @@ class OperatorMethods:
         """The modified Bessel function of the first kind of order 0."""
 
     def i0e(self) -> Tensor:
-        """exp(-abs(value)) * i0(value); at 0 the mean of the gradients from both sides."""
+        """exp(-abs(value)) * i0(value); at 0 the mean of the one-sided gradients."""
 
     def i0e_(self) -> Tensor:
-        """exp(-abs(value)) * i0(value); at 0 the mean of the gradients from both sides."""
+        """exp(-abs(value)) * i0(value); at 0 the mean of the one-sided gradients."""
 
     def i1(self) -> Tensor:
         """The modified Bessel function of the first kind of order 1."""
@@ -757,16 +757,16 @@ class OperatorMethods:
         """The modified Bessel function of the first kind of order 1."""
 
     def i1e(self) -> Tensor:
-        """exp(-abs(value)) * i1(value); at 0 the mean of the gradients from both sides."""
+        """exp(-abs(value)) * i1(value); at 0 the mean of the one-sided gradients."""
 
     def i1e_(self) -> Tensor:
-        """exp(-abs(value)) * i1(value); at 0 the mean of the gradients from both sides."""
+        """exp(-abs(value)) * i1(value); at 0 the mean of the one-sided gradients."""
 
     def index_accumulate_(self, index: Any, values: Any) -> Tensor:
         """Add `values` to the places `self[index]`; places named more than once receive each of their values."""
 
     def index_add(self, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
-        """The tensor with the slices of `source` added to its slices at `index` along `axis`."""
+        """The tensor with the slices of `source` added at `index` along `axis`."""
 
     def index_add_(self, axis: int, index: Any, source: Any) -> Tensor:
         """In place: add the slices of `source` to those at `index` along `axis`; costs what `source` costs."""
@@ -775,31 +775,31 @@ class OperatorMethods:
         """The sum of products over the last dimension of both."""
 
     def interp(self, xp: _TensorLike, fp: _TensorLike, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
-        """The function that is linear between the values `fp` at the increasing points `xp`, and constant outside; at a knot the gradient is that of the segment to the right."""
+        """The piecewise linear interpolant of the values `fp` at the increasing points `xp`, constant outside; at a knot the gradient is that of the segment to the right."""
 
     def inv(self) -> Tensor:
         """The inverses of square matrices."""
 
     def invert(self) -> Tensor:
-        """Of integers or bools, bit by bit: not."""
+        """Bitwise NOT of integers or bools."""
 
     def invert_(self) -> Tensor:
-        """Of integers or bools, bit by bit: not."""
+        """Bitwise NOT of integers or bools."""
 
     def isclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
         """Return whether elements are nearly equal, elementwise."""
 
     def isfinite(self) -> Tensor:
-        """Whether the value is neither infinite nor not a number."""
+        """Test whether the value is finite."""
 
     def isin(self, test_elements: _TensorLike, *, invert: bool = False) -> Tensor:
-        """Whether each value is one of the others."""
+        """Test whether each value is among the others."""
 
     def isinf(self) -> Tensor:
-        """Whether the value is infinite."""
+        """Test whether the value is infinite."""
 
     def isnan(self) -> Tensor:
-        """Whether the value is not a number."""
+        """Test whether the value is NaN."""
 
     def j0(self) -> Tensor:
         """The Bessel function of the first kind of order 0."""
@@ -829,34 +829,34 @@ class OperatorMethods:
         """The Kronecker product."""
 
     def kthvalue(self, k: int, axis: _Axis = -1, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> tuple[Tensor, Tensor]:
-        """The `k`-th least value along a dimension, counted from 1, and where it is, which is where the gradient goes."""
+        """The `k`-th smallest value along a dimension, counted from 1, and its index; the gradient goes there."""
 
     def lcm(self, other: _TensorLike) -> Tensor:
         """The least common multiple of integers."""
 
     def leaky_relu(self, negative_slope: float = 0.01) -> Tensor:
-        """The value where it is positive, a small multiple of it elsewhere; at 0 the gradient from below."""
+        """The value if it is positive, a small multiple of it otherwise; at 0 the gradient from below."""
 
     def leaky_relu_(self, negative_slope: float = 0.01) -> Tensor:
-        """The value where it is positive, a small multiple of it elsewhere; at 0 the gradient from below."""
+        """The value if it is positive, a small multiple of it otherwise; at 0 the gradient from below."""
 
     def left_shift(self, other: _TensorLike) -> Tensor:
-        """Integers times a power of two."""
+        """Integers shifted to the left."""
 
     def left_shift_(self, other: _TensorLike) -> Tensor:
-        """Integers times a power of two."""
+        """Integers shifted to the left."""
 
     def lerp(self, end: _TensorLike, weight: _TensorLike) -> Tensor:
-        """The point `weight` of the way from `self` to `end`."""
+        """The linear interpolation self + weight * (end - self)."""
 
     def lerp_(self, end: _TensorLike, weight: _TensorLike) -> Tensor:
-        """The point `weight` of the way from `self` to `end`."""
+        """The linear interpolation self + weight * (end - self)."""
 
     def less(self, other: _TensorLike) -> Tensor:
-        """Whether the first value is less."""
+        """Test whether the first value is less than the second."""
 
     def less_equal(self, other: _TensorLike) -> Tensor:
-        """Whether the first value is less or equal."""
+        """Test whether the first value is less than or equal to the second."""
 
     def linear_scan(self, coefficients: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The recurrence `y[i] = self[i] + coefficients[i] * y[i - 1]` along `axis`, from `y[0] = self[0]`."""
@@ -871,10 +871,10 @@ class OperatorMethods:
         """The logarithm to base 10."""
 
     def log1p(self) -> Tensor:
-        """log(1 + self), exact near 0."""
+        """log(1 + self), accurate also near 0."""
 
     def log1p_(self) -> Tensor:
-        """log(1 + self), exact near 0."""
+        """log(1 + self), accurate also near 0."""
 
     def log2(self) -> Tensor:
         """The logarithm to base 2."""
@@ -892,10 +892,10 @@ class OperatorMethods:
         """The logarithm of `expit`."""
 
     def log_ndtr(self) -> Tensor:
-        """The logarithm of `ndtr`, exact also for small values."""
+        """The logarithm of `ndtr`, accurate also for small values."""
 
     def log_ndtr_(self) -> Tensor:
-        """The logarithm of `ndtr`, exact also for small values."""
+        """The logarithm of `ndtr`, accurate also for small values."""
 
     def log_softmax(self, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The logarithms of `softmax`."""
@@ -913,16 +913,16 @@ class OperatorMethods:
         """log(exp(self) + exp(other))."""
 
     def logical_and(self, other: _TensorLike) -> Tensor:
-        """Whether both are true."""
+        """Logical AND."""
 
     def logical_not(self) -> Tensor:
-        """Whether the value is false."""
+        """Logical NOT."""
 
     def logical_or(self, other: _TensorLike) -> Tensor:
-        """Whether at least one is true."""
+        """Logical OR."""
 
     def logical_xor(self, other: _TensorLike) -> Tensor:
-        """Whether exactly one is true."""
+        """Logical exclusive OR."""
 
     def logit(self) -> Tensor:
         """The inverse of `expit`."""
@@ -937,7 +937,7 @@ class OperatorMethods:
         """log(sigmoid(value))."""
 
     def logsumexp(self, axis: _Axis = None, keepdims: bool = False, b: _TensorLike | None = None, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
-        """log(sum(b * exp(self))), without overflow; `b` is 1 where left out."""
+        """log(sum(b * exp(self))), without overflow; `b` is 1 if omitted."""
 
     def lstsq(self, b: _TensorLike, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The least-squares solutions of systems of linear equations, the squared lengths of the gaps that remain (none where the rank is not full or nothing remains), the rank and the singular values of the matrix."""
@@ -949,7 +949,7 @@ class OperatorMethods:
         """The tensor with `value` where the mask is true."""
 
     def matmul(self, other: _TensorLike) -> Tensor:
-        """The matrix product of the last two dimensions."""
+        """The matrix product over the last two dimensions."""
 
     def matrix_exp(self) -> Tensor:
         """The exponentials of square matrices."""
@@ -986,10 +986,10 @@ class OperatorMethods:
         """
 
     def maximum(self, other: _TensorLike) -> Tensor:
-        """The greater of two; where they are equal, each gets half of the gradient."""
+        """The element-wise maximum; if the values are equal, each gets half of the gradient."""
 
     def maximum_(self, other: _TensorLike) -> Tensor:
-        """The greater of two; where they are equal, each gets half of the gradient."""
+        """The element-wise maximum; if the values are equal, each gets half of the gradient."""
 
     def mean(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The arithmetic mean of all elements, or of those along `axis`.
@@ -1017,7 +1017,7 @@ class OperatorMethods:
         """
 
     def median(self, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
-        """The value in the middle, or the mean of the two in the middle; of equal ones those at these places have the gradient."""
+        """The median; of equal values those in the middle positions get the gradient."""
 
     def min(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The least of all elements, or of those along `axis`; equal ones share the gradient equally.
@@ -1045,10 +1045,10 @@ class OperatorMethods:
         """
 
     def minimum(self, other: _TensorLike) -> Tensor:
-        """The lesser of two; where they are equal, each gets half of the gradient."""
+        """The element-wise minimum; if the values are equal, each gets half of the gradient."""
 
     def minimum_(self, other: _TensorLike) -> Tensor:
-        """The lesser of two; where they are equal, each gets half of the gradient."""
+        """The element-wise minimum; if the values are equal, each gets half of the gradient."""
 
     def mish(self) -> Tensor:
         """The value times tanh(softplus(value))."""
@@ -1066,10 +1066,10 @@ class OperatorMethods:
         """The product."""
 
     def nan_to_num(self, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
-        """The values, with other numbers for what is not a number or infinite, where the gradient is 0."""
+        """The values with NaN and infinities replaced; the gradient of these is 0."""
 
     def nan_to_num_(self, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
-        """The values, with other numbers for what is not a number or infinite, where the gradient is 0."""
+        """The values with NaN and infinities replaced; the gradient of these is 0."""
 
     def nanargmax(self, axis: int | None = None, keepdims: bool = False) -> Tensor:
         """Return the index of the greatest value that is not NaN."""
@@ -1084,7 +1084,7 @@ class OperatorMethods:
         """The running sum, to which missing values add nothing."""
 
     def nanmax(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """The greatest value that is a number."""
+        """The maximum, ignoring NaN."""
 
     def nanmean(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The mean of the values that are numbers.
@@ -1112,22 +1112,22 @@ class OperatorMethods:
         """
 
     def nanmedian(self, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
-        """The value in the middle, or the mean of the two in the middle, of those that are numbers; of equal ones those at these places have the gradient."""
+        """The median, ignoring NaN; of equal values those in the middle positions get the gradient."""
 
     def nanmin(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """The least value that is a number."""
+        """The minimum, ignoring NaN."""
 
     def nanpercentile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
-        """The values below which given percentages of the values lie, of those that are numbers."""
+        """The percentiles of the values, ignoring NaN."""
 
     def nanprod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """The product of the values that are numbers."""
+        """The product, ignoring NaN."""
 
     def nanquantile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear', dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
-        """The values below which given fractions of the values lie, of those that are numbers; of equal ones those at these places have the gradient."""
+        """The quantiles, ignoring NaN; of equal values those at the positions of the quantile get the gradient."""
 
     def nanstd(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """The standard deviation of the values that are numbers."""
+        """The standard deviation, ignoring NaN."""
 
     def nansum(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The sum of the values that are numbers.
@@ -1156,16 +1156,16 @@ class OperatorMethods:
         """
 
     def nanvar(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """The variance of the values that are numbers."""
+        """The variance, ignoring NaN."""
 
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
         """Return the `length` slices from `start` of dimension `dim`."""
 
     def ndtr(self) -> Tensor:
-        """The probability that a normal variable is less than the value."""
+        """The standard normal cumulative distribution function."""
 
     def ndtr_(self) -> Tensor:
-        """The probability that a normal variable is less than the value."""
+        """The standard normal cumulative distribution function."""
 
     def ndtri(self) -> Tensor:
         """The inverse of `ndtr`."""
@@ -1174,16 +1174,16 @@ class OperatorMethods:
         """The inverse of `ndtr`."""
 
     def neg(self) -> Tensor:
-        """The value with the opposite sign."""
+        """The negative value."""
 
     def neg_(self) -> Tensor:
-        """The value with the opposite sign."""
+        """The negative value."""
 
     def nextafter(self, other: _TensorLike) -> Tensor:
-        """The next number after the first, towards the second; differentiated as the identity in the first."""
+        """The next floating-point number after the first argument towards the second; differentiated as the identity."""
 
     def nextafter_(self, other: _TensorLike) -> Tensor:
-        """The next number after the first, towards the second; differentiated as the identity in the first."""
+        """The next floating-point number after the first argument towards the second; differentiated as the identity."""
 
     def nonzero(self) -> tuple[Tensor, ...]:
         """For each dimension the indices of the elements that are not 0."""
@@ -1198,28 +1198,28 @@ class OperatorMethods:
         """
 
     def not_equal(self, other: _TensorLike) -> Tensor:
-        """Whether the values differ."""
+        """Test whether the values differ."""
 
     def one_hot(self, num_classes: int = -1) -> Tensor:
-        """For each integer a vector of zeros with a one at its place."""
+        """The one-hot encoding of integers."""
 
     def outer(self, other: _TensorLike) -> Tensor:
-        """The products of each element of the first with each of the second."""
+        """The outer product of two vectors."""
 
     def pad(self, pad_width: Any, mode: str = 'constant', constant_values: Any = 0) -> Tensor:
-        """The tensor with a margin: of constants, or (`edge`, `reflect`, `symmetric`, `wrap`) of its own elements."""
+        """The tensor padded with constants, or (`edge`, `reflect`, `symmetric`, `wrap`) with its own elements."""
 
     def partition(self, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
         """In place: put the `kth` element in order at its own place, and lesser ones before it."""
 
     def percentile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
-        """The values below which given percentages of the values lie."""
+        """The percentiles of the values."""
 
     def permute(self, *dims: Any) -> Tensor:
         """Return the dimensions in the order given."""
 
     def pinv(self, rcond: Any = None) -> Tensor:
-        """The Moore-Penrose pseudo-inverses. Differentiable where the rank does not change nearby."""
+        """The Moore-Penrose pseudo-inverses. Differentiable where the rank is locally constant."""
 
     def positive(self) -> Tensor:
         """A copy of the value."""
@@ -1228,10 +1228,10 @@ class OperatorMethods:
         """A copy of the value."""
 
     def pow(self, exponent: _TensorLike) -> Tensor:
-        """The power; where the base is 0, the gradient of an exponent that is not negative is 0."""
+        """The power; at base 0 the gradient of a non-negative exponent is 0."""
 
     def pow_(self, exponent: _TensorLike) -> Tensor:
-        """The power; where the base is 0, the gradient of an exponent that is not negative is 0."""
+        """The power; at base 0 the gradient of a non-negative exponent is 0."""
 
     def prod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The product of all elements, or of those along `axis`; its gradient is exact also where some are 0.
@@ -1260,7 +1260,7 @@ class OperatorMethods:
         """
 
     def ptp(self, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """The greatest value less the least; equal ones share the gradient."""
+        """The range (maximum - minimum) of the values; ties share the gradient."""
 
     def put(self, ind: Any, v: Any, mode: str = 'raise') -> None:
         """In place: write values at places counted in row order."""
@@ -1269,22 +1269,22 @@ class OperatorMethods:
         """Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable where the first columns are linearly independent."""
 
     def quantile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear', dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
-        """The values below which given fractions of the values lie; of equal ones those at these places have the gradient."""
+        """The quantiles; of equal values those at the positions of the quantile get the gradient."""
 
     def rad2deg(self) -> Tensor:
-        """Radians as degrees."""
+        """Radians converted to degrees."""
 
     def rad2deg_(self) -> Tensor:
-        """Radians as degrees."""
+        """Radians converted to degrees."""
 
     def ravel(self, order: str = 'C') -> Tensor:
         """The elements in one dimension: a view where NumPy's is one, a copy otherwise."""
 
     def reciprocal(self) -> Tensor:
-        """One divided by the value."""
+        """1 / value."""
 
     def reciprocal_(self) -> Tensor:
-        """One divided by the value."""
+        """1 / value."""
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call `hook(grad)` whenever the gradient of this tensor's present value has been computed.
@@ -1332,28 +1332,28 @@ class OperatorMethods:
         """
 
     def rel_entr(self, other: _TensorLike) -> Tensor:
-        """self * log(self / other): what relative entropy sums."""
+        """self * log(self / other), the terms of the relative entropy."""
 
     def rel_entr_(self, other: _TensorLike) -> Tensor:
-        """self * log(self / other): what relative entropy sums."""
+        """self * log(self / other), the terms of the relative entropy."""
 
     def relu(self) -> Tensor:
-        """The value, or 0 for a negative one; gradient 0 at 0."""
+        """max(value, 0); gradient 0 at 0."""
 
     def relu6(self) -> Tensor:
-        """The value, but not less than 0 and not more than 6; gradient 0 at the bounds."""
+        """The value limited to the interval from 0 to 6; gradient 0 at the bounds."""
 
     def relu6_(self) -> Tensor:
-        """The value, but not less than 0 and not more than 6; gradient 0 at the bounds."""
+        """The value limited to the interval from 0 to 6; gradient 0 at the bounds."""
 
     def relu_(self) -> Tensor:
-        """The value, or 0 for a negative one; gradient 0 at 0."""
+        """max(value, 0); gradient 0 at 0."""
 
     def remainder(self, other: _TensorLike) -> Tensor:
-        """What division leaves, with the divisor's sign; at a jump the gradient is that beside it."""
+        """The remainder of division with the sign of the divisor; at jumps a one-sided gradient."""
 
     def remainder_(self, other: _TensorLike) -> Tensor:
-        """What division leaves, with the divisor's sign; at a jump the gradient is that beside it."""
+        """The remainder of division with the sign of the divisor; at jumps a one-sided gradient."""
 
     def repeat(self, repeats: _TensorLike, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
         """Each element, or each slice along `axis`, repeated."""
@@ -1390,31 +1390,31 @@ class OperatorMethods:
         """1 / gamma(value)."""
 
     def right_shift(self, other: _TensorLike) -> Tensor:
-        """Integers divided by a power of two, rounded down."""
+        """Integers shifted to the right."""
 
     def right_shift_(self, other: _TensorLike) -> Tensor:
-        """Integers divided by a power of two, rounded down."""
+        """Integers shifted to the right."""
 
     def rint(self) -> Tensor:
-        """The nearest integer, the even one where two are; gradient 0."""
+        """The nearest integer, ties to even; gradient 0."""
 
     def rint_(self) -> Tensor:
-        """The nearest integer, the even one where two are; gradient 0."""
+        """The nearest integer, ties to even; gradient 0."""
 
     def roll(self, shift: Any, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
-        """The elements moved along `axis`, or in row order, those that leave coming in at the other end."""
+        """The elements rolled along `axis`, or in the flattened tensor."""
 
     def rot90(self, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
         """A view turned by `k` quarters in the plane of two dimensions, from the first to the second."""
 
     def round(self, decimals: int = 0) -> Tensor:
-        """The value with so many decimals; gradient 0."""
+        """The value rounded to the given number of decimals; gradient 0."""
 
     def round_(self, decimals: int = 0) -> Tensor:
-        """The value with so many decimals; gradient 0."""
+        """The value rounded to the given number of decimals; gradient 0."""
 
     def scatter(self, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
-        """The tensor with `source` put at `index` along `axis`; of several values for one place the last stays."""
+        """The tensor with `source` written at `index` along `axis`; for repeated indices the last value wins."""
 
     def scatter_(self, axis: int, index: Any, source: Any) -> Tensor:
         """In place: put `source` at `index` along `axis`; costs what `source` costs."""
@@ -1432,10 +1432,10 @@ class OperatorMethods:
         """Return the slice at `index` of dimension `dim`, without that dimension."""
 
     def selu(self) -> Tensor:
-        """The scaled `elu` that keeps mean 0 and variance 1; at 0 the gradient from below."""
+        """The scaled `elu` of self-normalizing networks; at 0 the gradient from below."""
 
     def selu_(self) -> Tensor:
-        """The scaled `elu` that keeps mean 0 and variance 1; at 0 the gradient from below."""
+        """The scaled `elu` of self-normalizing networks; at 0 the gradient from below."""
 
     def setfield(self, *args: Any, **kwargs: Any) -> None:
         """Refused: the memory is not handed out."""
@@ -1450,13 +1450,13 @@ class OperatorMethods:
         """1 / (1 + exp(-self))."""
 
     def sign(self) -> Tensor:
-        """-1, 0 or 1; of a complex number z / |z|; gradient 0 at 0."""
+        """The sign: -1, 0 or 1; z / abs(z) for complex numbers; gradient 0 at 0."""
 
     def sign_(self) -> Tensor:
-        """-1, 0 or 1; of a complex number z / |z|; gradient 0 at 0."""
+        """The sign: -1, 0 or 1; z / abs(z) for complex numbers; gradient 0 at 0."""
 
     def signbit(self) -> Tensor:
-        """Whether the sign bit is set."""
+        """Test whether the sign bit is set."""
 
     def silu(self) -> Tensor:
         """The value times sigmoid(value)."""
@@ -1465,10 +1465,10 @@ class OperatorMethods:
         """The value times sigmoid(value)."""
 
     def sin(self) -> Tensor:
-        """The sine, of radians."""
+        """The sine of an angle in radians."""
 
     def sin_(self) -> Tensor:
-        """The sine, of radians."""
+        """The sine of an angle in radians."""
 
     def sinc(self) -> Tensor:
         """sin(pi * value) / (pi * value), and 1 at 0."""
@@ -1495,16 +1495,16 @@ class OperatorMethods:
         """log(1 + exp(beta * self)) / beta."""
 
     def softshrink(self, lambd: float = 0.5) -> Tensor:
-        """The value moved towards 0 by `lambd`, and 0 where that would go further; gradient 0 at the bends."""
+        """The value moved towards 0 by `lambd`, or 0 if its magnitude is less; gradient 0 at the kinks."""
 
     def softshrink_(self, lambd: float = 0.5) -> Tensor:
-        """The value moved towards 0 by `lambd`, and 0 where that would go further; gradient 0 at the bends."""
+        """The value moved towards 0 by `lambd`, or 0 if its magnitude is less; gradient 0 at the kinks."""
 
     def softsign(self) -> Tensor:
-        """The value divided by one more than its magnitude; gradient 1 at 0."""
+        """value / (1 + abs(value)); gradient 1 at 0."""
 
     def softsign_(self) -> Tensor:
-        """The value divided by one more than its magnitude; gradient 1 at 0."""
+        """value / (1 + abs(value)); gradient 1 at 0."""
 
     def solve(self, b: _TensorLike) -> Tensor:
         """The solutions x of the systems of linear equations `self @ x == b`."""
@@ -1516,25 +1516,25 @@ class OperatorMethods:
         """In place: put the elements along `axis` in order."""
 
     def spacing(self) -> Tensor:
-        """The distance to the next number that is greater in magnitude; gradient 0."""
+        """The distance to the nearest adjacent number; gradient 0."""
 
     def spacing_(self) -> Tensor:
-        """The distance to the next number that is greater in magnitude; gradient 0."""
+        """The distance to the nearest adjacent number; gradient 0."""
 
     def split(self, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         """Consecutive pieces of dimension `dim`: of the given length (the last may be shorter), or of the given lengths."""
 
     def sqrt(self) -> Tensor:
-        """The root; infinite gradient at 0."""
+        """The square root; infinite gradient at 0."""
 
     def sqrt_(self) -> Tensor:
-        """The root; infinite gradient at 0."""
+        """The square root; infinite gradient at 0."""
 
     def square(self) -> Tensor:
-        """The value times itself."""
+        """The square of the value."""
 
     def square_(self) -> Tensor:
-        """The value times itself."""
+        """The square of the value."""
 
     def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
         """Return the tensor without the dimensions of length 1, or without those named."""
@@ -1600,10 +1600,10 @@ class OperatorMethods:
         """
 
     def svd(self, full_matrices: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-        """The singular values, descending, between the left and the right singular vectors: (U * S) @ Vh is the matrix."""
+        """The left singular vectors, the singular values in descending order, and the right singular vectors: (U * S) @ Vh is the matrix."""
 
     def svdvals(self) -> Tensor:
-        """The singular values, descending."""
+        """The singular values in descending order."""
 
     def swapaxes(self, axis1: int, axis2: int) -> Tensor:
         """Two dimensions exchanged."""
@@ -1612,13 +1612,13 @@ class OperatorMethods:
         """The elements, or slices along `axis`, at the places given."""
 
     def take_along_axis(self, indices: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
-        """For each lane along `axis` the elements at that lane's own indices."""
+        """The elements at `indices` along `axis`, with separate indices for each lane."""
 
     def tan(self) -> Tensor:
-        """The tangent, of radians."""
+        """The tangent of an angle in radians."""
 
     def tan_(self) -> Tensor:
-        """The tangent, of radians."""
+        """The tangent of an angle in radians."""
 
     def tanh(self) -> Tensor:
         """The hyperbolic tangent."""
@@ -1627,19 +1627,19 @@ class OperatorMethods:
         """The hyperbolic tangent."""
 
     def tanhshrink(self) -> Tensor:
-        """The value less its tanh."""
+        """value - tanh(value)."""
 
     def tanhshrink_(self) -> Tensor:
-        """The value less its tanh."""
+        """value - tanh(value)."""
 
     def tensordot(self, other: _TensorLike, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = 2) -> Tensor:
-        """The sum of products over `axes`: the last so many of the first and the first of the second, or two lists."""
+        """The tensor dot product over `axes`: a number of trailing and leading dimensions, or two lists."""
 
     def threshold(self, threshold: Any, value: Any) -> Tensor:
-        """The value where it is above the threshold, another value elsewhere; gradient 0 at the threshold."""
+        """The value if it is above the threshold, another value otherwise; gradient 0 at the threshold."""
 
     def threshold_(self, threshold: Any, value: Any) -> Tensor:
-        """The value where it is above the threshold, another value elsewhere; gradient 0 at the threshold."""
+        """The value if it is above the threshold, another value otherwise; gradient 0 at the threshold."""
 
     def tile(self, reps: Any) -> Tensor:
         """The whole tensor repeated `reps` times along each dimension."""
@@ -1658,7 +1658,7 @@ class OperatorMethods:
         """`numpy.ndarray.tofile` of a tensor without history."""
 
     def topk(self, k: int, axis: _Axis = -1, largest: bool = True, sorted: bool = True, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
-        """The `k` greatest (or least) values along a dimension, in order, and where they are; the gradient goes there."""
+        """The `k` largest (or smallest) values along a dimension, in order, and their indices; the gradient goes there."""
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
         """The sum along a diagonal."""
@@ -1667,13 +1667,13 @@ class OperatorMethods:
         """Return the dimensions in another order; reversed where none is given."""
 
     def trapezoid(self, x: _TensorLike | None = None, dx: float = 1.0, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
-        """The integral of a function along a dimension, by the trapezoidal rule, from samples at `x`, or `dx` apart."""
+        """The integral along a dimension by the trapezoidal rule, from samples at `x`, or with spacing `dx`."""
 
     def tril(self, k: int = 0) -> Tensor:
-        """The matrices, or one of which every row is a vector, with zeros above the diagonal `k`."""
+        """The lower triangles of matrices; elements above the diagonal `k` are zero. A vector counts as every row."""
 
     def triu(self, k: int = 0) -> Tensor:
-        """The matrices, or one of which every row is a vector, with zeros below the diagonal `k`."""
+        """The upper triangles of matrices; elements below the diagonal `k` are zero. A vector counts as every row."""
 
     def trunc(self) -> Tensor:
         """The integer part; gradient 0."""
@@ -1688,7 +1688,7 @@ class OperatorMethods:
         """Every window of `size` elements along `dimension`, `step` apart, as a new last dimension."""
 
     def unique(self, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
-        """The distinct values, ascending; the gradient goes to where each comes first."""
+        """The sorted distinct values; the gradient goes to the first occurrence of each."""
 
     def unique_all(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The distinct values, ascending, where each comes first, which of them each value is, and how often each occurs. What is not a number is equal to nothing."""
@@ -1731,7 +1731,7 @@ class OperatorMethods:
         """The sum of products of all elements, those of the first conjugated."""
 
     def vecdot(self, other: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
-        """The sums of the products of elements along `axis`, those of the first tensor conjugated."""
+        """The dot products of vectors along `axis`; the first tensor is conjugated."""
 
     def vector_norm(self, ord: Any = 2, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
         """The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0."""
@@ -1752,16 +1752,16 @@ class OperatorMethods:
         """The tensor where the condition is true, and `other` elsewhere."""
 
     def xlog1py(self, other: _TensorLike) -> Tensor:
-        """self * log1p(other), and 0 where the first value is 0, as is the gradient of the second."""
+        """self * log1p(other), and 0 if `self` is 0, with gradient 0 for `other`."""
 
     def xlog1py_(self, other: _TensorLike) -> Tensor:
-        """self * log1p(other), and 0 where the first value is 0, as is the gradient of the second."""
+        """self * log1p(other), and 0 if `self` is 0, with gradient 0 for `other`."""
 
     def xlogy(self, other: _TensorLike) -> Tensor:
-        """self * log(other), and 0 where the first value is 0, as is the gradient of the second."""
+        """self * log(other), and 0 if `self` is 0, with gradient 0 for `other`."""
 
     def xlogy_(self, other: _TensorLike) -> Tensor:
-        """self * log(other), and 0 where the first value is 0, as is the gradient of the second."""
+        """self * log(other), and 0 if `self` is 0, with gradient 0 for `other`."""
 
     def y0(self) -> Tensor:
         """The Bessel function of the second kind of order 0."""

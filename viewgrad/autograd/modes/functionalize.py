@@ -113,7 +113,7 @@ row(
     method=False,
     dtype_kinds="fc",
     returns_0d_arrays=True,
-    doc="A copy of the tensor with `values` at a place; what `functionalize` makes of a write.",
+    doc="A copy of the tensor with `values` written at a place: a write under `functionalize`.",
 )
 trial(
     "_overwritten",
@@ -144,7 +144,7 @@ row(
     method=False,
     dtype_kinds="fc",
     returns_0d_arrays=True,
-    doc="A copy of the tensor with `values` added at places given by arrays of indices, for each mention of a place.",
+    doc="A copy of the tensor with `values` added at the indexed positions, repeated indices included.",
 )
 trial(
     "_accumulated",

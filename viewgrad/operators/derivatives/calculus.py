@@ -58,7 +58,7 @@ row(
     {"self": "diff_gradient(grad, self.shape, n, axis)"},
     forward_derivative="auto_linear",
     dtype_kinds="fc",
-    doc="The differences of neighbours along a dimension, `n` times over.",
+    doc="The `n`-th discrete differences along a dimension.",
 )
 
 
@@ -223,7 +223,7 @@ row(
     forward_derivative="trapezoid_tangent(self_t, x_t, self_p, x_p, dx, axis)",
     numpy=[np.trapezoid],
     dtype_kinds="fc",
-    doc="The integral of a function along a dimension, by the trapezoidal rule, from samples at `x`, or `dx` apart.",
+    doc="The integral along a dimension by the trapezoidal rule, from samples at `x`, or with spacing `dx`.",
 )
 
 # -- interpolation -----------------------------------------------------------------------------------------------------
@@ -325,8 +325,8 @@ row(
     forward_derivative="interp_tangent(self_t, xp_t, fp_t, self_p, xp_p, fp_p, left, right)",
     numpy=[np.interp],
     dtype_kinds={"fp": "fc"},
-    doc="The function that is linear between the values `fp` at the increasing points `xp`, and constant outside; at "
-    "a knot the gradient is that of the segment to the right.",
+    doc="The piecewise linear interpolant of the values `fp` at the increasing points `xp`, constant outside; at a "
+    "knot the gradient is that of the segment to the right.",
 )
 
 interpolated = FUNCTIONS[np.interp]
@@ -396,8 +396,7 @@ row(
     forward_derivative="convolve(self_t, v_p, mode) + convolve(self_p, v_t, mode)",
     numpy=[np.convolve],
     dtype_kinds="fc",
-    doc="The convolution of two vectors: all of it, the part of the length of the longer one, or what needs no "
-    "padding.",
+    doc="The convolution of two vectors; `mode` is \"full\", \"same\" or \"valid\".",
 )
 row(
     "correlate(self, v, mode='valid')",
@@ -409,5 +408,5 @@ row(
     forward_derivative="correlate(self_t, v_p, mode) + correlate(self_p, v_t, mode)",
     numpy=[np.correlate],
     dtype_kinds="fc",
-    doc="The cross-correlation of two vectors, the second of which is conjugated.",
+    doc="The cross-correlation of two vectors; the second is conjugated.",
 )

@@ -23,13 +23,13 @@ concatenate = row(
     "concatenate(tensors, axis=0)", lambda tensors, axis=0: np.concatenate(tensors, axis),
     {"tensors": "split_gradient(grad, tensors.shapes, axis)"},
     forward_derivative=LINEAR, lists=["tensors"], dtype_kinds="fc", numpy=[np.concatenate],
-    doc="The tensors joined along a dimension that they have.",
+    doc="The tensors joined along an existing dimension.",
 ).function
 row(
     "stack(tensors, axis=0)", lambda tensors, axis=0: np.stack(tensors, axis),
     {"tensors": "unstack_gradient(grad, axis)"},
     forward_derivative=LINEAR, lists=["tensors"], dtype_kinds="fc", numpy=[np.stack],
-    doc="The tensors, all of one shape, joined along a new dimension.",
+    doc="The tensors, of equal shape, joined along a new dimension.",
 )
 row(
     "tile(self, reps)", lambda self, reps: np.tile(self, reps), {"self": "tile_gradient(grad, self.shape, reps)"},
@@ -46,14 +46,14 @@ row(
     "roll(self, shift, axis=None)", lambda self, shift, axis=None: np.roll(self, shift, axis),
     {"self": "roll_back(grad, shift, axis)"}, forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.roll],
     returns_0d_arrays=True,
-    doc="The elements moved along `axis`, or in row order, those that leave coming in at the other end.",
+    doc="The elements rolled along `axis`, or in the flattened tensor.",
 )
 row(
     "pad(self, pad_width, mode='constant', constant_values=0)",
     lambda self, pad_width, mode="constant", constant_values=0: padded(self, pad_width, mode, constant_values),
     {"self": "pad_gradient(grad, self.shape, pad_width, mode)"},
     forward_derivative="pad(self_t, pad_width, mode)", dtype_kinds="fc", numpy=[np.pad], returns_0d_arrays=True,
-    doc="The tensor with a margin: of constants, or (`edge`, `reflect`, `symmetric`, `wrap`) of its own elements.",
+    doc="The tensor padded with constants, or (`edge`, `reflect`, `symmetric`, `wrap`) with its own elements.",
 )
 
 

@@ -65,20 +65,22 @@ def logaddexp_forward(a: Array, b: Array) -> Any:
 
 unary("positive",   np.positive,   "grad",                         "A copy of the value.", tangent=LINEAR)
 # Not over the value itself: some builds of NumPy then read from wrong places where every eighth number is taken.
-unary("neg",        np.negative,   "-grad",                        "The value with the opposite sign.", tangent=LINEAR,
+unary("neg",        np.negative,   "-grad",                        "The negative value.", tangent=LINEAR,
       inplace=InPlace(forward=lambda a: np.negative(a)))
-unary("square",     np.square,     "grad * conj(2 * self)",        "The value times itself.")
-unary("reciprocal", np.reciprocal, "-grad * conj(square(result))", "One divided by the value.", mask_zero_grad=True)
-unary("sqrt",       np.sqrt,       "grad / conj(2 * result)",      "The root; infinite gradient at 0.",
+unary("square",     np.square,     "grad * conj(2 * self)",        "The square of the value.")
+unary("reciprocal", np.reciprocal, "-grad * conj(square(result))", "1 / value.", mask_zero_grad=True)
+unary("sqrt",       np.sqrt,       "grad / conj(2 * result)",      "The square root; infinite gradient at 0.",
       mask_zero_grad=True)
 unary("cbrt",       np.cbrt,       "grad / (3 * square(result))",  "The cube root; infinite gradient at 0.",
       dtype_kinds="f", mask_zero_grad=True)
-unary("fabs",       np.fabs,       "grad * sign(self)",            "The absolute value, of reals; gradient 0 at 0.",
+unary("fabs",       np.fabs,       "grad * sign(self)",            "The absolute value of real numbers; gradient 0 at"
+                                                                   " 0.",
       dtype_kinds="f")
 unary("abs",        np.abs,        "grad * sign(self)",            "The absolute value; gradient 0 at 0.",
       tangent="(conj(sign(self_p)) * self_t).real")
 unary("sign",       np.sign,       "sign_gradient(grad, self, result)",
-      "-1, 0 or 1; of a complex number z / |z|; gradient 0 at 0.", tangent="sign_gradient(self_t, self_p, result)")
+      "The sign: -1, 0 or 1; z / abs(z) for complex numbers; "
+      "gradient 0 at 0.", tangent="sign_gradient(self_t, self_p, result)")
 conj = unary("conj", conj_forward, "conj(grad)",                   "The complex conjugate.",
              tangent=LINEAR, numpy=[np.conjugate])
 set_meaning("conj", None, conjugated)  # what it means in a formula: a real value is not even recorded
@@ -91,25 +93,25 @@ binary("div", np.true_divide, ("grad / conj(other)", "-grad * conj(result / othe
        "flowing(self_t / other_p, self_t) - flowing(other_t * (result / other_p), other_t)", "The quotient.",
        dtype_kinds="fc", mask_zero_grad=True)
 binary("floor_divide", np.floor_divide, (STEP, STEP),
-       "zeros_like(result)", "The quotient rounded down; gradient 0.")
+       "zeros_like(result)", "The floor of the quotient; gradient 0.")
 binary("remainder", np.remainder, ("grad", "-grad * floor_divide(self, other)"),
        "self_t - flowing(other_t * floor_divide(self_p, other_p), other_t)",
-       "What division leaves, with the divisor's sign; at a jump the gradient is that beside it.", mask_zero_grad=True)
+       "The remainder of division with the sign of the divisor; at jumps a one-sided gradient.", mask_zero_grad=True)
 binary("fmod", np.fmod, ("grad", "-grad * rint((self - result) / other)"),
        "self_t - flowing(other_t * rint((self_p - result) / other_p), other_t)",
-       "What division leaves, with the dividend's sign; at a jump the gradient is that beside it.", mask_zero_grad=True)
+       "The remainder of division with the sign of the dividend; at jumps a one-sided gradient.", mask_zero_grad=True)
 row(
     "pow(self, exponent)", np.power,
     {"self": "grad * conj(power_slope(self, exponent))", "exponent": "grad * conj(result * power_log(self, exponent))"},
     forward_derivative="power_tangent(self_p, exponent_p, result, self_t, exponent_t)",
     elementwise=True, inplace=True, dtype_kinds="fc", numpy=[np.power], mask_zero_grad=True,
-    doc="The power; where the base is 0, the gradient of an exponent that is not negative is 0.",
+    doc="The power; at base 0 the gradient of a non-negative exponent is 0.",
 )
 row(
     "lerp(self, end, weight)", lambda self, end, weight: self + weight * (end - self),
     {"self": "grad * conj(1 - weight)", "end": "grad * conj(weight)", "weight": "grad * conj(end - self)"},
     forward_derivative="self_t + weight_p * (end_t - self_t) + weight_t * (end_p - self_p)",
-    elementwise=True, inplace=True, dtype_kinds="fc", doc="The point `weight` of the way from `self` to `end`.",
+    elementwise=True, inplace=True, dtype_kinds="fc", doc="The linear interpolation self + weight * (end - self).",
 )
 
 # -- exponentials and logarithms ---------------------------------------------------------------------------------------
@@ -117,12 +119,12 @@ row(
 unary("exp",   np.exp,   "grad * conj(result)",                      "The exponential.", mask_zero_grad=True)
 unary("exp2",  np.exp2,  "grad * conj(result * 0.6931471805599453)", "Two to the power of the value.",
       mask_zero_grad=True)
-unary("expm1", np.expm1, "grad * conj(result + 1)",                  "exp(self) - 1, exact also near 0.",
+unary("expm1", np.expm1, "grad * conj(result + 1)",                  "exp(self) - 1, accurate also near 0.",
       mask_zero_grad=True)
 unary("log",   np.log,   "grad / conj(self)",                        "The natural logarithm.", mask_zero_grad=True)
 unary("log2",  np.log2,  "grad / conj(self * 0.6931471805599453)",   "The logarithm to base 2.", mask_zero_grad=True)
 unary("log10", np.log10, "grad / conj(self * 2.302585092994046)",    "The logarithm to base 10.", mask_zero_grad=True)
-unary("log1p", np.log1p, "grad / conj(self + 1)",                    "log(1 + self), exact near 0.",
+unary("log1p", np.log1p, "grad / conj(self + 1)",                    "log(1 + self), accurate also near 0.",
       mask_zero_grad=True)
 binary("logaddexp", logaddexp_forward,
        ("grad * conj(sigmoid(less_exponent(self, other)))", "grad * conj(sigmoid(less_exponent(other, self)))"),
@@ -138,9 +140,9 @@ binary("logaddexp2", np.logaddexp2,
 
 # -- trigonometric and hyperbolic functions ----------------------------------------------------------------------------
 
-unary("sin",     np.sin,     "grad * conj(cos(self))",               "The sine, of radians.")
-unary("cos",     np.cos,     "-grad * conj(sin(self))",              "The cosine, of radians.")
-unary("tan",     np.tan,     "grad * conj(1 + square(result))",      "The tangent, of radians.")
+unary("sin",     np.sin,     "grad * conj(cos(self))",               "The sine of an angle in radians.")
+unary("cos",     np.cos,     "-grad * conj(sin(self))",              "The cosine of an angle in radians.")
+unary("tan",     np.tan,     "grad * conj(1 + square(result))",      "The tangent of an angle in radians.")
 unary("arcsin",  np.arcsin,  "grad / conj(root_of_difference(self))", "The inverse of the sine.", mask_zero_grad=True)
 unary("arccos",  np.arccos,  "-grad / conj(root_of_difference(self))", "The inverse of the cosine.",
       mask_zero_grad=True)
@@ -152,9 +154,9 @@ unary("arcsinh", np.arcsinh, "grad / conj(sqrt(-(-square(self) - 1)))", "The inv
 unary("arccosh", np.arccosh, "grad / conj(sqrt(self - 1) * sqrt(-(-self - 1)))", "The inverse of cosh.",
       mask_zero_grad=True)
 unary("arctanh", np.arctanh, "grad / conj(1 - square(self))",        "The inverse of tanh.", mask_zero_grad=True)
-unary("deg2rad", np.deg2rad, "grad * 0.017453292519943295",          "Degrees as radians.",
+unary("deg2rad", np.deg2rad, "grad * 0.017453292519943295",          "Degrees converted to radians.",
       tangent=LINEAR, dtype_kinds="f", numpy=[np.deg2rad, np.radians])
-unary("rad2deg", np.rad2deg, "grad * 57.29577951308232",             "Radians as degrees.",
+unary("rad2deg", np.rad2deg, "grad * 57.29577951308232",             "Radians converted to degrees.",
       tangent=LINEAR, dtype_kinds="f", numpy=[np.rad2deg, np.degrees])
 binary("arctan2", np.arctan2, ("grad * over_square(other, self)", "-grad * over_square(self, other)"),
        "flowing(self_t * over_square(other_p, self_p), self_t) "
@@ -163,7 +165,7 @@ binary("arctan2", np.arctan2, ("grad * over_square(other, self)", "-grad * over_
 binary("hypot", np.hypot, ("grad * (self / nonzero_or_one(result))", "grad * (other / nonzero_or_one(result))"),
        "flowing(self_t * (self_p / nonzero_or_one(result)), self_t) "
        "+ flowing(other_t * (other_p / nonzero_or_one(result)), other_t)",
-       "The length of the vector (self, other); gradient 0 at the origin.", mask_zero_grad=True)
+       "The hypotenuse sqrt(self**2 + other**2); gradient 0 at the origin.", mask_zero_grad=True)
 
 # -- activation functions ----------------------------------------------------------------------------------------------
 
@@ -179,20 +181,22 @@ def sigmoid_forward(a: Array) -> Any:
 
 unary("sigmoid", sigmoid_forward, "grad * conj(result * (1 - result))", "1 / (1 + exp(-self)).")
 unary("relu", lambda a: np.maximum(a, 0), "of_positive(grad, result)",
-      "The value, or 0 for a negative one; gradient 0 at 0.", dtype_kinds="f")
+      "max(value, 0); gradient 0 at 0.", dtype_kinds="f")
 unary("softplus(self, beta=1.0)", lambda a, beta=1.0: np.logaddexp(a * beta, 0) / beta, "grad * sigmoid(self * beta)",
       "log(1 + exp(beta * self)) / beta.", dtype_kinds="f")
 
 # -- rounding: constant between the jumps, so the gradient is 0 --------------------------------------------------------
 
-unary("floor", np.floor, STEP, "The greatest integer that is not greater; gradient 0.", dtype_kinds="f")
-unary("ceil",  np.ceil,  STEP, "The least integer that is not less; gradient 0.", dtype_kinds="f")
+unary("floor", np.floor, STEP, "The floor: the largest integer not greater than the value; gradient "
+                               "0.", dtype_kinds="f")
+unary("ceil",  np.ceil,  STEP, "The ceiling: the smallest integer not less than the value; gradient "
+                               "0.", dtype_kinds="f")
 unary("trunc", np.trunc, STEP, "The integer part; gradient 0.", dtype_kinds="f")
-unary("rint",  np.rint,  STEP, "The nearest integer, the even one where two are; gradient 0.")
-unary("round(self, decimals=0)", np.round, STEP, "The value with so many decimals; gradient 0.",
+unary("rint",  np.rint,  STEP, "The nearest integer, ties to even; gradient 0.")
+unary("round(self, decimals=0)", np.round, STEP, "The value rounded to the given number of decimals; gradient 0.",
       numpy=[np.round])
 
-unary("spacing", np.spacing, STEP, "The distance to the next number that is greater in magnitude; gradient 0.",
+unary("spacing", np.spacing, STEP, "The distance to the nearest adjacent number; gradient 0.",
       dtype_kinds="f")
 
 # -- choosing between values -------------------------------------------------------------------------------------------
@@ -202,33 +206,33 @@ binary("maximum", np.maximum,
         "masked_fill(where(self == other, grad / 2, grad), other < self, 0)"),
        "where(self_p == other_p, (self_t + other_t) / 2, "
        "masked_fill(self_t, self_p < other_p, 0) + masked_fill(other_t, other_p < self_p, 0))",
-       "The greater of two; where they are equal, each gets half of the gradient.", dtype_kinds="fc")
+       "The element-wise maximum; if the values are equal, each gets half of the gradient.", dtype_kinds="fc")
 binary("minimum", np.minimum,
        ("masked_fill(where(self == other, grad / 2, grad), self > other, 0)",
         "masked_fill(where(self == other, grad / 2, grad), other > self, 0)"),
        "where(self_p == other_p, (self_t + other_t) / 2, "
        "masked_fill(self_t, self_p > other_p, 0) + masked_fill(other_t, other_p > self_p, 0))",
-       "The lesser of two; where they are equal, each gets half of the gradient.", dtype_kinds="fc")
+       "The element-wise minimum; if the values are equal, each gets half of the gradient.", dtype_kinds="fc")
 binary("fmax", np.fmax,
        ("masked_fill(grad, logical_not(first_chosen(self >= other, self, other)), 0)",
         "masked_fill(grad, first_chosen(self >= other, self, other), 0)"),
        "where(first_chosen(self_p >= other_p, self_p, other_p), self_t, other_t)",
-       "The greater of two, or the one that is a number; of equal ones the first gets the gradient.", dtype_kinds="fc")
+       "The element-wise maximum, ignoring NaN; of equal values the first one gets the gradient.", dtype_kinds="fc")
 binary("fmin", np.fmin,
        ("masked_fill(grad, logical_not(first_chosen(self <= other, self, other)), 0)",
         "masked_fill(grad, first_chosen(self <= other, self, other), 0)"),
        "where(first_chosen(self_p <= other_p, self_p, other_p), self_t, other_t)",
-       "The lesser of two, or the one that is a number; of equal ones the first gets the gradient.", dtype_kinds="fc")
+       "The element-wise minimum, ignoring NaN; of equal values the first one gets the gradient.", dtype_kinds="fc")
 binary("nextafter", np.nextafter, ("grad", STEP), "self_t",
-       "The next number after the first, towards the second; differentiated as the identity in the first.")
+       "The next floating-point number after the first argument towards the second; differentiated as the identity.")
 binary("copysign", np.copysign, ("grad * sign(self) * copysign(sign(self), other)", STEP),
        "self_t * sign(self_p) * copysign(sign(self_p), other_p)",
-       "The magnitude of the first with the sign of the second; gradient 0 at 0.")
+       "The magnitude of the first argument with the sign of the second; gradient 0 at 0.")
 row(
     "where(condition, self, other)", np.where,
     {"condition": NOT, "self": "where(condition, grad, 0)", "other": "where(condition, 0, grad)"},
     forward_derivative=LINEAR, elementwise=True, method=False, dtype_kinds="fc", returns_0d_arrays=True,
-    doc="The first value where the condition is true, the second elsewhere.",
+    doc="The first value if the condition is true, otherwise the second.",
 )
 row(
     "masked_fill(self, mask, value)", filled,
@@ -241,7 +245,7 @@ row(
     {"self": "masked_fill(grad, isnan(self) & (other == 0), 0)", "other": NOT},
     forward_derivative="masked_fill(self_t, isnan(self_p) & (other_p == 0), 0)", elementwise=True, method=False,
     dtype_kinds="fc",
-    doc="The first, a product with the second, but 0 where the second is 0 and the product is no number.",
+    doc="The product of the first argument with the second; 0 where the second is 0 and the product is NaN.",
 )
 row(
     "clip(self, min=None, max=None)", lambda self, min=None, max=None: np.clip(self, min, max),
@@ -252,7 +256,7 @@ row(
     },
     forward_derivative="clip_tangent(self_p, min_p, max_p, self_t, min_t, max_t)",
     elementwise=True, inplace=True, dtype_kinds="fc", numpy=[np.clip],
-    doc="The value, but not less than `min` and not more than `max`; at a bound the gradient is that of the value.",
+    doc="The values limited to the interval from `min` to `max`; at a bound the gradient is that of the value.",
 )
 
 # -- comparisons and logic: no gradient --------------------------------------------------------------------------------
@@ -264,27 +268,27 @@ def predicate(name: str, forward: Any, doc: str, **options: Any) -> Operator:
     return row(f"{name}({', '.join(tensors)})", forward, tensors, elementwise=True, numpy=[forward], doc=doc, **options)
 
 
-predicate("equal",         np.equal,         "Whether the values are equal.")
-predicate("not_equal",     np.not_equal,     "Whether the values differ.")
-predicate("less",          np.less,          "Whether the first value is less.")
-predicate("less_equal",    np.less_equal,    "Whether the first value is less or equal.")
-predicate("greater",       np.greater,       "Whether the first value is greater.")
-predicate("greater_equal", np.greater_equal, "Whether the first value is greater or equal.")
-predicate("logical_and",   np.logical_and,   "Whether both are true.")
-predicate("logical_or",    np.logical_or,    "Whether at least one is true.")
-predicate("logical_xor",   np.logical_xor,   "Whether exactly one is true.")
-predicate("logical_not",   np.logical_not,   "Whether the value is false.")
-predicate("isnan",         np.isnan,         "Whether the value is not a number.")
-predicate("isinf",         np.isinf,         "Whether the value is infinite.")
-predicate("isfinite",      np.isfinite,      "Whether the value is neither infinite nor not a number.")
-predicate("signbit",       np.signbit,       "Whether the sign bit is set.")
+predicate("equal",         np.equal,         "Test whether the values are equal.")
+predicate("not_equal",     np.not_equal,     "Test whether the values differ.")
+predicate("less",          np.less,          "Test whether the first value is less than the second.")
+predicate("less_equal",    np.less_equal,    "Test whether the first value is less than or equal to the second.")
+predicate("greater",       np.greater,       "Test whether the first value is greater than the second.")
+predicate("greater_equal", np.greater_equal, "Test whether the first value is greater than or equal to the second.")
+predicate("logical_and",   np.logical_and,   "Logical AND.")
+predicate("logical_or",    np.logical_or,    "Logical OR.")
+predicate("logical_xor",   np.logical_xor,   "Logical exclusive OR.")
+predicate("logical_not",   np.logical_not,   "Logical NOT.")
+predicate("isnan",         np.isnan,         "Test whether the value is NaN.")
+predicate("isinf",         np.isinf,         "Test whether the value is infinite.")
+predicate("isfinite",      np.isfinite,      "Test whether the value is finite.")
+predicate("signbit",       np.signbit,       "Test whether the sign bit is set.")
 
-predicate("bitwise_and",   np.bitwise_and,   "Of integers or bools, bit by bit: and.", inplace=True)
-predicate("bitwise_or",    np.bitwise_or,    "Of integers or bools, bit by bit: or.", inplace=True)
-predicate("bitwise_xor",   np.bitwise_xor,   "Of integers or bools, bit by bit: exclusive or.", inplace=True)
-predicate("left_shift",    np.left_shift,    "Integers times a power of two.", inplace=True)
-predicate("right_shift",   np.right_shift,   "Integers divided by a power of two, rounded down.", inplace=True)
-predicate("invert",        np.invert,        "Of integers or bools, bit by bit: not.", inplace=True)
+predicate("bitwise_and",   np.bitwise_and,   "Bitwise AND of integers or bools.", inplace=True)
+predicate("bitwise_or",    np.bitwise_or,    "Bitwise OR of integers or bools.", inplace=True)
+predicate("bitwise_xor",   np.bitwise_xor,   "Bitwise XOR of integers or bools.", inplace=True)
+predicate("left_shift",    np.left_shift,    "Integers shifted to the left.", inplace=True)
+predicate("right_shift",   np.right_shift,   "Integers shifted to the right.", inplace=True)
+predicate("invert",        np.invert,        "Bitwise NOT of integers or bools.", inplace=True)
 
 # -- what the formulas call --------------------------------------------------------------------------------------------
 

@@ -169,25 +169,27 @@ def transforms(name: str, gradient: str, dtype_kinds: str, doc: str, *, extra: s
             dtype_kinds=dtype_kinds,
             method=False,
             returns_0d_arrays=True,
-            doc=doc if ending == "n" else f"{doc[:-1]}, by default of the last two.",
+            doc=doc if ending == "n" else f"{doc[:-1]}, by default the last two.",
         )
 
 
 transform("fft", "fft_gradient", "fc", "The discrete Fourier transform along one dimension.")
 transform("ifft", "ifft_gradient", "fc", "The inverse discrete Fourier transform along one dimension.")
 transform(
-    "rfft", "rfft_gradient", "f", "The half of the discrete Fourier transform of real numbers that tells the whole."
+    "rfft", "rfft_gradient", "f", "The non-negative frequencies of the discrete Fourier transform of real numbers."
 )
-transform("irfft", "irfft_gradient", "fc", "The real numbers of which this is half the discrete Fourier transform.")
+transform("irfft", "irfft_gradient", "fc", "The inverse of `rfft`: real numbers from half of their discrete Fourier "
+                                           "transform.")
 transforms("fft", "fftn_gradient", "fc", "The discrete Fourier transform along several dimensions.", extra=", False")
 transforms(
     "ifft", "fftn_gradient", "fc", "The inverse discrete Fourier transform along several dimensions.", extra=", True"
 )
 transforms(
-    "rfft", "rfftn_gradient", "f", "The transform of real numbers along several dimensions, half of the last one."
+    "rfft", "rfftn_gradient", "f", "The discrete Fourier transform of real numbers along several dimensions; half of "
+                                   "the last one."
 )
 transforms(
-    "irfft", "irfftn_gradient", "fc", "The real numbers of which this is the transform along several dimensions."
+    "irfft", "irfftn_gradient", "fc", "The inverse of `rfftn`."
 )
 
 for _name, _other in (("fftshift", "ifftshift"), ("ifftshift", "fftshift")):
@@ -200,8 +202,9 @@ for _name, _other in (("fftshift", "ifftshift"), ("ifftshift", "fftshift")):
         numpy=[_function],
         dtype_kinds="fc",
         method=False,
-        doc="The dimensions rolled so that the lowest frequency comes "
-        + ("to the middle." if _name == "fftshift" else "back to the front."),
+        doc="The dimensions rolled so that the zero frequency is at the center."
+        if _name == "fftshift"
+        else "The inverse of `fftshift`.",
     )
 
 

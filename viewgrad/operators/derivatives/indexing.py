@@ -96,17 +96,17 @@ row(
     "take_along_axis(self, indices, axis=-1)", lambda self, indices, axis=-1: np.take_along_axis(self, indices, axis),
     {"self": "take_along_axis_gradient(grad, indices, self.shape, axis)", "indices": NOT},
     forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.take_along_axis],
-    doc="For each lane along `axis` the elements at that lane's own indices.",
+    doc="The elements at `indices` along `axis`, with separate indices for each lane.",
 )
 row(
     "tril(self, k=0)", lambda self, k=0: np.tril(self, k), {"self": "sum_to(tril(grad, k), self.shape)"},
     forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.tril],
-    doc="The matrices, or one of which every row is a vector, with zeros above the diagonal `k`.",
+    doc="The lower triangles of matrices; elements above the diagonal `k` are zero. A vector counts as every row.",
 )
 row(
     "triu(self, k=0)", lambda self, k=0: np.triu(self, k), {"self": "sum_to(triu(grad, k), self.shape)"},
     forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.triu],
-    doc="The matrices, or one of which every row is a vector, with zeros below the diagonal `k`.",
+    doc="The upper triangles of matrices; elements below the diagonal `k` are zero. A vector counts as every row.",
 )
 
 # -- putting -----------------------------------------------------------------------------------------------------------
@@ -160,12 +160,12 @@ row(
     "_scatter_into_zeros(self, index, shape)", scatter_into_zeros_forward,
     {"self": "sum_to(values_at(grad, index, self.shape), self.shape)"},
     forward_derivative=LINEAR, method=False, dtype_kinds="fc",
-    doc="Zeros of `shape`, to which the values are added at the places `zeros[index]`.",
+    doc="Zeros of `shape`, with the values added at `zeros[index]`.",
 )
 row(
     "index_add(self, axis, index, source)", index_add_forward,
     {"self": "grad", "index": NOT, "source": "take(grad, index, axis)"}, forward_derivative=LINEAR, dtype_kinds="fc",
-    doc="The tensor with the slices of `source` added to its slices at `index` along `axis`.",
+    doc="The tensor with the slices of `source` added at `index` along `axis`.",
 )
 row(
     "scatter(self, axis, index, source)", scatter_forward,
@@ -174,7 +174,7 @@ row(
         "source": "take_along_axis(grad, index, axis) * scatter_winners(index, axis, self.shape)",
     },
     forward_derivative=LINEAR, dtype_kinds="fc",
-    doc="The tensor with `source` put at `index` along `axis`; of several values for one place the last stays.",
+    doc="The tensor with `source` written at `index` along `axis`; for repeated indices the last value wins.",
 )
 row(
     "scatter_add(self, axis, index, source)", scatter_add_forward,
@@ -215,12 +215,12 @@ row(
     "sort(self, axis=-1)", lambda self, axis=-1: np.sort(self, axis, stable=True),
     {"self": "sort_gradient(grad, self, axis)"},
     forward_derivative="take_along_axis(self_t, argsort(self_p, axis), axis)", dtype_kinds="fc", numpy=[np.sort],
-    doc="The elements along `axis`, or all of them, in ascending order; equal ones stay in theirs.",
+    doc="The elements sorted along `axis`, or all of them, in ascending order; the sort is stable.",
 )
 row(
     "argsort(self, axis=-1)", lambda self, axis=-1: np.argsort(self, axis, stable=True), {"self": NOT},
     numpy=[np.argsort],
-    doc="The indices that sort the elements along `axis`; of equal ones the first comes first.",
+    doc="The indices that sort the elements along `axis`; the sort is stable.",
 )
 
 # -- what the formulas call --------------------------------------------------------------------------------------------

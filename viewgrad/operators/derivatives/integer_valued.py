@@ -16,14 +16,14 @@ NOT = "not_differentiable"
 
 # -- places ------------------------------------------------------------------------------------------------------------
 
-for _name, _what in (("argmax", "greatest"), ("argmin", "least")):
+for _name, _what in (("argmax", "maximum"), ("argmin", "minimum")):
     _function = getattr(np, _name)
     row(
         f"{_name}(self, axis=None, keepdims=False)",
         lambda a, axis=None, keepdims=False, function=_function: function(a, axis=axis, keepdims=keepdims),
         {"self": NOT},
         numpy=[_function],
-        doc=f"Where the {_what} value is, of equal ones the first; in row order, where no axis is given.",
+        doc=f"The indices of the {_what} values along `axis`, or of all; the first one of equal values.",
     )
 
 
@@ -41,32 +41,32 @@ row(
     lambda a, kth, axis=-1: np.argpartition(a, kth, axis=axis),
     {"self": NOT},
     numpy=[np.argpartition],
-    doc="The places of the values, with that of the `kth` in order at its own place and lesser ones before it.",
+    doc="The indices that partition the elements around the `kth` smallest.",
 )
 row(
     "_partition_places(self, kth, axis=-1)", partition_places, {"self": NOT},
-    doc="The places of the values in the order in which `numpy.partition` puts them.",
+    doc="The indices by which `numpy.partition` orders the values.",
 )
 row(
     "searchsorted(self, v, side='left')",
     lambda a, v, side="left": np.searchsorted(a, v, side=side),
     {"self": NOT, "v": NOT},
     numpy=[np.searchsorted],
-    doc="Where values would have to be inserted to keep a vector sorted.",
+    doc="The indices at which values would have to be inserted to keep a vector sorted.",
 )
 row(
     "digitize(self, bins, right=False)",
     lambda a, bins, right=False: np.digitize(a, bins, right=right),
     {"self": NOT, "bins": NOT},
     numpy=[np.digitize],
-    doc="The number of the bin that each value lies in.",
+    doc="The index of the bin that each value belongs to.",
 )
 row(
     "isin(self, test_elements, *, invert=False)",
     lambda a, test_elements, *, invert=False: np.isin(a, test_elements, invert=invert),
     {"self": NOT, "test_elements": NOT},
     numpy=[np.isin],
-    doc="Whether each value is one of the others.",
+    doc="Test whether each value is among the others.",
 )
 
 # -- counts ------------------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ row(
     forward_derivative="bincount(self_p, weights_t, minlength)",
     numpy=[np.bincount],
     method=False,
-    doc="How often each integer occurs, or the sum of the weights beside it.",
+    doc="The number of occurrences of each integer, or the sum of its weights.",
 )
 
 

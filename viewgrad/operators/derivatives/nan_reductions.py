@@ -33,19 +33,19 @@ def _extremum(a: Any, name: str, stand_in: float, axis: Any, keepdims: bool) -> 
 
 @composite(np.nanmax)
 def nanmax(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The greatest of the values that are numbers; equal ones share the gradient."""
+    """The maximum, ignoring NaN; ties share the gradient."""
     return _extremum(self, "max", -math.inf, axis, keepdims)
 
 
 @composite(np.nanmin)
 def nanmin(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The least of the values that are numbers; equal ones share the gradient."""
+    """The minimum, ignoring NaN; ties share the gradient."""
     return _extremum(self, "min", math.inf, axis, keepdims)
 
 
 @composite(np.nanprod)
 def nanprod(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The product of the values that are numbers."""
+    """The product, ignoring NaN."""
     return filled(as_operand(self), 1).prod(axis=axis, keepdims=keepdims)
 
 
@@ -63,7 +63,7 @@ def nancumprod(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
 
 @composite(np.nanvar)
 def nanvar(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    """The variance of the values that are numbers; not a number where there are not more than `ddof` of them."""
+    """The variance, ignoring NaN; NaN if there are not more than `ddof` numbers."""
     self = as_operand(self)
     missing = np.isnan(self)
     deviation = (self - self.nanmean(axis=axis, keepdims=True)).masked_fill(missing, 0)
@@ -75,7 +75,7 @@ def nanvar(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False)
 
 @composite(np.nanstd)
 def nanstd(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    """The standard deviation of the values that are numbers."""
+    """The standard deviation, ignoring NaN."""
     return root_of_variance(nanvar(self, axis, ddof, keepdims))
 
 

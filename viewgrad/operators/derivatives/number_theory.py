@@ -31,5 +31,5 @@ if hasattr(np, "bitwise_count"):
         {"self": "not_differentiable"},
         elementwise=True,
         numpy=[np.bitwise_count],
-        doc="How many bits of an integer are set.",
+        doc="The number of 1 bits of an integer.",
     )

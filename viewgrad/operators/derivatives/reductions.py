@@ -61,7 +61,7 @@ row(
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * var_slope(self, axis, ddof)"},
     forward_derivative="sum((conj(var_slope(self_p, axis, ddof)) * self_t).real, axis, keepdims)",
     dtype_kinds="fc", numpy=[np.var],
-    doc="The mean of the squared distances from the mean, from whose number `ddof` is subtracted.",
+    doc="The variance, with `ddof` subtracted from the number of elements.",
 )
 row(
     "std(self, axis=None, ddof=0, keepdims=False)",
@@ -78,13 +78,13 @@ row(
         "b": "logsumexp_weight_gradient(grad, self, b.shape, result, axis, keepdims)",
     },
     forward_derivative="logsumexp_tangent(self_t, b_t, self_p, b_p, result, axis, keepdims)", dtype_kinds="fc",
-    doc="log(sum(b * exp(self))), without overflow; `b` is 1 where left out.",
+    doc="log(sum(b * exp(self))), without overflow; `b` is 1 if omitted.",
 )
 row(
     "cumsum(self, axis=None)", lambda self, axis=None: np.cumsum(self, axis),
     {"self": "reversed_cumsum(grad, axis).reshape(self.shape)"},
     forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.cumsum, (np.add, "accumulate")],
-    doc="The running sums along `axis`, or of the elements in row order.",
+    doc="The cumulative sums along `axis`, or of the flattened tensor.",
 )
 
 # -- products ----------------------------------------------------------------------------------------------------------
@@ -115,14 +115,15 @@ row(
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * conj(products_of_others(self, axis))"},
     forward_derivative="sum(products_of_others(self_p, axis) * self_t, axis, keepdims)",
     dtype_kinds="fc", numpy=[np.prod, (np.multiply, "reduce")],
-    doc="The product of all elements, or of those along `axis`; its gradient is exact also where some are 0.",
+    doc="The product of all elements, or of those along `axis`; its gradient is exact even if some elements are 0.",
 )
 row(
     "cumprod(self, axis=None)", lambda self, axis=None: np.cumprod(self, axis),
     {"self": "cumprod_gradient(grad, self, result, axis)"},
     forward_derivative="cumprod_tangent(self_p, result, self_t, axis)",
     dtype_kinds="fc", numpy=[np.cumprod, (np.multiply, "accumulate")],
-    doc="The running products along `axis`, or of the elements in row order; exact gradient also where some are 0.",
+    doc="The cumulative products along `axis`, or of the flattened tensor; the gradient is exact even if some "
+    "elements are 0.",
 )
 row(
     "linear_scan(self, coefficients, axis=-1)", linear_scan_forward,
@@ -143,7 +144,7 @@ row(
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)"},
     forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
     dtype_kinds="fc", numpy=[np.max, np.amax, (np.maximum, "reduce")],
-    doc="The greatest of all elements, or of those along `axis`; equal ones share the gradient equally.",
+    doc="The maximum of all elements, or of those along `axis`; ties share the gradient equally.",
 )
 row(
     "min(self, axis=None, keepdims=False)",
@@ -151,7 +152,7 @@ row(
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)"},
     forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
     dtype_kinds="fc", numpy=[np.min, np.amin, (np.minimum, "reduce")],
-    doc="The least of all elements, or of those along `axis`; equal ones share the gradient equally.",
+    doc="The minimum of all elements, or of those along `axis`; ties share the gradient equally.",
 )
 row(
     "vector_norm(self, ord=2, axis=None, keepdims=False)",
@@ -167,17 +168,17 @@ row(
 row(
     "all(self, axis=None, keepdims=False)",
     lambda self, axis=None, keepdims=False: np.all(self, axis=axis, keepdims=keepdims), NOT,
-    numpy=[np.all, (np.logical_and, "reduce")], doc="Whether all elements are true.",
+    numpy=[np.all, (np.logical_and, "reduce")], doc="Test whether all elements are true.",
 )
 row(
     "any(self, axis=None, keepdims=False)",
     lambda self, axis=None, keepdims=False: np.any(self, axis=axis, keepdims=keepdims), NOT,
-    numpy=[np.any, (np.logical_or, "reduce")], doc="Whether any element is true.",
+    numpy=[np.any, (np.logical_or, "reduce")], doc="Test whether any element is true.",
 )
 row(
     "count_nonzero(self, axis=None, keepdims=False)",
     lambda self, axis=None, keepdims=False: np.count_nonzero(self, axis=axis, keepdims=keepdims), NOT,
-    numpy=[np.count_nonzero], doc="How many elements are not 0.",
+    numpy=[np.count_nonzero], doc="The number of elements that are not 0.",
 )
 
 # -- what the formulas call --------------------------------------------------------------------------------------------
@@ -293,7 +294,7 @@ def broadcast(value: Any, shape: tuple[int, ...]) -> Any:
 def tie_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
     """Return the share of each element in the extremum `result` over `axis`: the elements equal to it share equally.
 
-    Where the extremum is not a number, those elements share that are not numbers.
+    If the extremum is NaN, the NaN elements share the gradient.
     """
     return shares_of(value == expand_reduced(result, value.shape, axis, keepdims), value, axis)
 

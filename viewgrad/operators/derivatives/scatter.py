@@ -95,7 +95,7 @@ row(
     forward_derivative="auto_linear",
     method=False,
     dtype_kinds="fc",
-    doc="Zeros with `length` elements along `axis`, to which the elements are added at `indices` along that axis.",
+    doc="Zeros with `length` elements along `axis`, with the elements added at `indices` along that axis.",
 )
 
 
@@ -121,7 +121,7 @@ row(
     {"self": "grad.diagonal(offset, dim1, dim2)"},
     forward_derivative="auto_linear",
     dtype_kinds="fc",
-    doc="Zero matrices with the last dimension on a diagonal.",
+    doc="Matrices of zeros with the last dimension on a diagonal.",
 )
 
 

@@ -106,7 +106,7 @@ row(
 _of_order("yn", "grad * (yn(trunc(v) - 1, self) - yn(trunc(v) + 1, self)) / 2",
           "The Bessel function of the second kind.")  # fmt: skip
 _of_order("kn", "grad * (kn(trunc(v) - 1, self) + kn(trunc(v) + 1, self)) / -2",
-          "The modified Bessel function, second kind.")  # fmt: skip
+          "The modified Bessel function of the second kind of integer order.")  # fmt: skip
 row(
     "beta(self, other)", lambda a, b: in_precision_of(special.beta(a, b), a * b),
     {
@@ -124,14 +124,14 @@ row(
     {"self": "grad * beta_density(a, b, self)"},
     forward_derivative=AUTO, elementwise=True, mask_zero_grad=True, method=False, numpy=[LateFunction(special,
     "betainc")],
-    doc="The part of the beta function's integral below the value; no gradient flows to the parameters.",
+    doc="The regularized incomplete beta function; no gradient flows to the parameters.",
 )  # fmt: skip
 row(
     "stdtr(df, self)", lambda df, t: in_precision_of(special.stdtr(df, t), t),
     {"self": "grad * student_density(df, self)"},
     forward_derivative=AUTO, elementwise=True, mask_zero_grad=True, method=False, numpy=[LateFunction(special,
     "stdtr")],
-    doc="Student's distribution function; no gradient flows to the degrees of freedom.",
+    doc="The cumulative distribution function of Student's t; no gradient flows to the degrees of freedom.",
 )  # fmt: skip
 _broadcast("betainc")
 _broadcast("hyp2f1")

@@ -51,7 +51,7 @@ row(
     nondifferentiable_outputs=("indices",),
     forward_derivative={"values": "gather_along_axis(self_t, indices, axis)"},
     dtype_kinds="fc",
-    doc="The `k` greatest (or least) values along a dimension, in order, and where they are; the gradient goes there.",
+    doc="The `k` largest (or smallest) values along a dimension, in order, and their indices; the gradient goes there.",
 )
 
 
@@ -86,7 +86,7 @@ row(
     nondifferentiable_outputs=("indices",),
     forward_derivative={"values": "chosen_along(self_t, indices, axis, keepdims)"},
     dtype_kinds="fc",
-    doc="The `k`-th least value along a dimension, counted from 1, and where it is, which is where the gradient goes.",
+    doc="The `k`-th smallest value along a dimension, counted from 1, and its index; the gradient goes there.",
 )
 
 
@@ -115,11 +115,11 @@ def running_extremum(name: str, accumulate: Any, doc: str) -> None:
 
 
 for _name, _accumulate, _which in (
-    ("cummax", np.maximum.accumulate, "greatest"),
-    ("cummin", np.minimum.accumulate, "least"),
+    ("cummax", np.maximum.accumulate, "maxima"),
+    ("cummin", np.minimum.accumulate, "minima"),
 ):
     running_extremum(
         _name,
         _accumulate,
-        f"The {_which} of the values so far along a dimension and where it is; of equals the last has the gradient.",
+        f"The running {_which} along a dimension, and their indices; of equal values the last one gets the gradient.",
     )

@@ -44,7 +44,7 @@ unary(
     "ndtr",
     ndtr_forward,
     "grad * conj(exp(square(self) * -0.5) * 0.3989422804014327)",
-    "The probability that a normal variable is less than the value.",
+    "The standard normal cumulative distribution function.",
     dtype_kinds="fc" if special.is_installed() else "f",
 )
 
@@ -86,7 +86,8 @@ binary(
     np.heaviside,
     ("zeros_like(grad)", "masked_fill(grad, self != 0, 0)"),
     "masked_fill(other_t, self_p != 0, 0)",
-    "0 where the first value is negative, 1 where it is positive, the second where it is 0. Gradient 0 for the first.",
+    "The step function: 0 for negative values, 1 for positive ones, the second argument at 0. Gradient 0 for the "
+    "first.",
 )
 row(
     "angle(self)",
@@ -95,7 +96,7 @@ row(
     forward_derivative="angle_tangent(self_t, self_p)",
     dtype_kinds="fc",
     numpy=[np.angle],
-    doc="The angles of complex numbers; 0 or pi for real ones. Gradient 0 at 0.",
+    doc="The arguments of complex numbers; 0 or pi for real ones. Gradient 0 at 0.",
 )
 row(
     "nan_to_num(self, nan=0.0, posinf=None, neginf=None)",
@@ -106,7 +107,7 @@ row(
     inplace=True,
     dtype_kinds="fc",
     numpy=[np.nan_to_num],
-    doc="The values, with other numbers for what is not a number or infinite, where the gradient is 0.",
+    doc="The values with NaN and infinities replaced; the gradient of these is 0.",
 )
 
 
@@ -152,7 +153,7 @@ def scipy_rows() -> None:
     )  # fmt: skip
     scipy_unary(
         "log_ndtr", "grad * conj(log_ndtr_slope(self))",
-        "The logarithm of `ndtr`, exact also for small values.", dtype_kinds="fc",
+        "The logarithm of `ndtr`, accurate also for small values.", dtype_kinds="fc",
     )  # fmt: skip
     scipy_unary("dawsn", "grad * conj(dawsn_slope(self))", "Dawson's integral.", dtype_kinds="fc")
     scipy_unary("expit", "grad * result * (1 - result)", "1 / (1 + exp(-value)).")
@@ -167,10 +168,11 @@ def scipy_rows() -> None:
     scipy_unary("gammaln", "grad * digamma(self)", "The logarithm of the absolute value of `gamma`.")
     psi = LateFunction(special, "psi")
     scipy_unary("digamma", "grad * polygamma(1, self)", "The derivative of `gammaln`.", numpy=[psi])
-    of_order("polygamma", "grad * polygamma(v + 1, self)", "A derivative of `digamma`, of the order `v`.")
-    of_order("gammainc", "grad * gamma_density(v, self)", "The part of the gamma function's integral below the value.")
+    of_order("polygamma", "grad * polygamma(v + 1, self)", "The polygamma function: the derivative of order `v` of "
+                                                           "`digamma`.")
+    of_order("gammainc", "grad * gamma_density(v, self)", "The regularized lower incomplete gamma function.")
     of_order(
-        "gammaincc", "-grad * gamma_density(v, self)", "The part of the gamma function's integral above the value."
+        "gammaincc", "-grad * gamma_density(v, self)", "The regularized upper incomplete gamma function."
     )
     scipy_binary(
         "betaln", ("grad * (digamma(self) - digamma(self + other))", "grad * (digamma(other) - digamma(self + other))"),
@@ -182,18 +184,18 @@ def scipy_rows() -> None:
         "xlogy", ("grad * conj(log_beside(other, self))", "grad * conj(ratio_beside(self, other))"),
         "flowing(self_t * log_beside(other_p, self_p), self_t) "
         "+ flowing(other_t * ratio_beside(self_p, other_p), other_t)",
-        "self * log(other), and 0 where the first value is 0, as is the gradient of the second.", dtype_kinds="fc",
+        "self * log(other), and 0 if `self` is 0, with gradient 0 for `other`.", dtype_kinds="fc",
     )  # fmt: skip
     scipy_binary(
         "xlog1py", ("grad * conj(log_beside(other + 1, self))", "grad * conj(ratio_beside(self, other + 1))"),
         "flowing(self_t * log_beside(other_p + 1, self_p), self_t) "
         "+ flowing(other_t * ratio_beside(self_p, other_p + 1), other_t)",
-        "self * log1p(other), and 0 where the first value is 0, as is the gradient of the second.", dtype_kinds="fc",
+        "self * log1p(other), and 0 if `self` is 0, with gradient 0 for `other`.", dtype_kinds="fc",
     )  # fmt: skip
     scipy_binary(
         "rel_entr", ("grad * (log(self / other) + 1)", "-grad * self / other"),
         "flowing(self_t * (log(self_p / other_p) + 1), self_t) - flowing(other_t * self_p / other_p, other_t)",
-        "self * log(self / other): what relative entropy sums.",
+        "self * log(self / other), the terms of the relative entropy.",
     )  # fmt: skip
     for name, order in (("j0", 0), ("j1", 1)):
         scipy_unary(
@@ -207,7 +209,7 @@ def scipy_rows() -> None:
         )  # fmt: skip
         scipy_unary(
             f"{name}e", f"grad * ({scaled} - sign(self) * result)",
-            f"exp(-abs(value)) * {name}(value); at 0 the mean of the gradients from both sides.",
+            f"exp(-abs(value)) * {name}(value); at 0 the mean of the one-sided gradients.",
         )  # fmt: skip
     of_order(
         "jv", "grad * conj(jv(v - 1, self) - jv(v + 1, self)) / 2", "The Bessel function of the first kind.",
@@ -219,7 +221,7 @@ def scipy_rows() -> None:
     )  # fmt: skip
     of_order(
         "ive", "grad * ((ive(v - 1, self) + ive(v + 1, self)) / 2 - sign(self) * result)",
-        "exp(-abs(value)) * iv(v, value); at 0 the mean of the gradients from both sides.",
+        "exp(-abs(value)) * iv(v, value); at 0 the mean of the one-sided gradients.",
     )  # fmt: skip
 
 

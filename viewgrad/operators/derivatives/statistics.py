@@ -44,7 +44,7 @@ row(
     forward_derivative="masked_fill(self_t, isnan(self_p), 0).sum(axis=axis, keepdims=keepdims)",
     numpy=[np.nansum],
     dtype_kinds="fc",
-    doc="The sum of the values that are numbers.",
+    doc="The sum, ignoring NaN.",
 )
 row(
     "nanmean(self, axis=None, keepdims=False)",
@@ -57,7 +57,7 @@ row(
     ".sum(axis=axis, keepdims=keepdims)",
     numpy=[np.nanmean],
     dtype_kinds="fc",
-    doc="The mean of the values that are numbers.",
+    doc="The mean, ignoring NaN.",
 )
 
 # -- order statistics --------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ row(
     quantile_weights_forward,
     {"self": "not_differentiable"},
     method=False,
-    doc="With which weight each value goes into a quantile.",
+    doc="The gradient of a quantile with respect to each element.",
 )
 
 for _name, _ignore in (("median", False), ("nanmedian", True)):
@@ -179,9 +179,9 @@ for _name, _ignore in (("median", False), ("nanmedian", True)):
         forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, 0, axis, result)",
         numpy=[_function],
         dtype_kinds="fc",
-        doc="The value in the middle, or the mean of the two in the middle"
-        + ", of those that are numbers" * _ignore
-        + "; of equal ones those at these places have the gradient.",
+        doc="The median"
+        + ", ignoring NaN" * _ignore
+        + "; of equal values those in the middle positions get the gradient.",
     )
 for _name, _ignore in (("quantile", False), ("nanquantile", True)):
     _function = getattr(np, _name)
@@ -195,22 +195,22 @@ for _name, _ignore in (("quantile", False), ("nanquantile", True)):
         forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, "
         f"number_of_dimensions(q), axis, result, {_ignore})",
         numpy=[_function],
-        doc="The values below which given fractions of the values lie"
-        + ", of those that are numbers" * _ignore
-        + "; of equal ones those at these places have the gradient.",
+        doc="The quantiles"
+        + ", ignoring NaN" * _ignore
+        + "; of equal values those at the positions of the quantile get the gradient.",
     )
 
 
 @composite(np.percentile)
 def percentile(self: Any, q: Any, axis: Any = None, keepdims: bool = False, *, method: str = "linear") -> Any:
-    """The values below which given percentages of the values lie."""
+    """The percentiles of the values."""
     self = as_operand(self)
     return self.quantile(_fraction(self, q), axis, keepdims, method=method)
 
 
 @composite(np.nanpercentile)
 def nanpercentile(self: Any, q: Any, axis: Any = None, keepdims: bool = False, *, method: str = "linear") -> Any:
-    """The values below which given percentages of the values lie, of those that are numbers."""
+    """The percentiles of the values, ignoring NaN."""
     self = as_operand(self)
     return self.nanquantile(_fraction(self, q), axis, keepdims, method=method)
 
@@ -347,7 +347,7 @@ row(
     extremum_weights_forward,
     {"self": "not_differentiable"},
     method=False,
-    doc="With which weight each value goes into the range from the least to the greatest; equal ones share it.",
+    doc="The gradient of `ptp` with respect to each element; ties share it.",
 )
 row(
     "ptp(self, axis=None, keepdims=False)",
@@ -356,7 +356,7 @@ row(
     forward_derivative="(self_t * _ptp_weights(self_p, axis)).sum(axis=axis, keepdims=keepdims)",
     numpy=[np.ptp],
     dtype_kinds="fc",
-    doc="The greatest value less the least; equal ones share the gradient.",
+    doc="The range (maximum - minimum) of the values; ties share the gradient.",
 )
 
 # -- covariances -------------------------------------------------------------------------------------------------------
@@ -409,7 +409,7 @@ row(
     forward_derivative="cov_tangent(self_t, self_p, result.shape, rowvar, bias, ddof)",
     dtype_kinds="fc",
     numpy=[np.cov],
-    doc="The covariances of variables, whose observations are the rows (columns, where not `rowvar`).",
+    doc="The covariance matrix of variables in rows (in columns, unless `rowvar`).",
 )
 
 

@@ -36,7 +36,7 @@ row(
     {"self": "take_gradient(grad, first_places(self, axis), self.shape, axis, 'raise')"},
     forward_derivative="take(self_t, first_places(self_p, axis), axis)",
     dtype_kinds="fc",
-    doc="The distinct values, ascending; the gradient goes to where each comes first.",
+    doc="The sorted distinct values; the gradient goes to the first occurrence of each.",
 )
 unique_all = row(
     "unique_all(self) -> (values, indices, inverse_indices, counts)",

@@ -22,7 +22,7 @@ from .dispatch import of_dtype, register, write_out
 __all__: list[str] = []
 
 _sum, _prod, _mean = OPERATORS["sum"].function, OPERATORS["prod"].function, OPERATORS["mean"].function
-SPREAD = "The square root of the variance; gradient 0 where it is 0, and where all values are the same."
+SPREAD = "The standard deviation; gradient 0 if it is 0, or if all values are equal."
 _var, _std = OPERATORS["var"].function, OPERATORS["std"].function
 _max, _min = OPERATORS["max"].function, OPERATORS["min"].function
 _all, _any = OPERATORS["all"].function, OPERATORS["any"].function
@@ -289,16 +289,16 @@ REDUCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "sum": _summing(_sum, _add, 0, "sum", "The sum of all elements, or of those along `axis`."),
     "prod": _summing(_prod, _mul, 1, "prod", "The product of all elements, or of those along `axis`."),
     "mean": _mean_of,
-    "var": _spread(_var, False, "var", "The mean of the squared distances from the mean."),
+    "var": _spread(_var, False, "var", "The variance: the mean squared deviation from the mean."),
     "std": _spread(_std, True, "std", SPREAD),
-    "max": _extreme(_max, _maximum, np.maximum, "max", "The greatest element; equal ones share the gradient equally."),
-    "min": _extreme(_min, _minimum, np.minimum, "min", "The least element; equal ones share the gradient equally."),
-    "all": _logical(_all, True, "all", "Whether all elements are true."),
-    "any": _logical(_any, False, "any", "Whether any element is true."),
-    "cumsum": _running(OPERATORS["cumsum"].function, "cumsum", "The running sums along `axis`."),
-    "cumprod": _running(OPERATORS["cumprod"].function, "cumprod", "The running products along `axis`."),
-    "argmax": _placing(OPERATORS["argmax"].function, "argmax", "Where the greatest value is."),
-    "argmin": _placing(OPERATORS["argmin"].function, "argmin", "Where the least value is."),
+    "max": _extreme(_max, _maximum, np.maximum, "max", "The maximum along `axis`; ties share the gradient equally."),
+    "min": _extreme(_min, _minimum, np.minimum, "min", "The minimum along `axis`; ties share the gradient equally."),
+    "all": _logical(_all, True, "all", "Test whether all elements are true."),
+    "any": _logical(_any, False, "any", "Test whether any element is true."),
+    "cumsum": _running(OPERATORS["cumsum"].function, "cumsum", "The cumulative sums along `axis`."),
+    "cumprod": _running(OPERATORS["cumprod"].function, "cumprod", "The cumulative products along `axis`."),
+    "argmax": _placing(OPERATORS["argmax"].function, "argmax", "The indices of the maximum values."),
+    "argmin": _placing(OPERATORS["argmin"].function, "argmin", "The indices of the minimum values."),
 }
 
 
@@ -339,7 +339,7 @@ def _skipping_mean(
     self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True,
     dim: Any = None, keepdim: Any = None,
 ) -> Any:  # fmt: skip
-    """The mean of the values that are numbers."""
+    """The mean, ignoring NaN."""
     if dim is not None or keepdim is not None:
         axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
     if isinstance(dtype, bool):
@@ -400,13 +400,13 @@ def _skipping_extreme(
 
 REDUCTIONS.update(
     {
-        "nansum": _skipping_sum(_nansum, REDUCTIONS["sum"], 0, "The sum of the values that are numbers."),
-        "nanprod": _skipping_sum(nanprod, REDUCTIONS["prod"], 1, "The product of the values that are numbers."),
+        "nansum": _skipping_sum(_nansum, REDUCTIONS["sum"], 0, "The sum, ignoring NaN."),
+        "nanprod": _skipping_sum(nanprod, REDUCTIONS["prod"], 1, "The product, ignoring NaN."),
         "nanmean": _skipping_mean,
-        "nanvar": _skipping_spread(nanvar, REDUCTIONS["var"], "The variance of the values that are numbers."),
-        "nanstd": _skipping_spread(nanstd, REDUCTIONS["std"], "The standard deviation of the values that are numbers."),
-        "nanmax": _skipping_extreme(nanmax, REDUCTIONS["max"], -math.inf, "The greatest value that is a number."),
-        "nanmin": _skipping_extreme(nanmin, REDUCTIONS["min"], math.inf, "The least value that is a number."),
+        "nanvar": _skipping_spread(nanvar, REDUCTIONS["var"], "The variance, ignoring NaN."),
+        "nanstd": _skipping_spread(nanstd, REDUCTIONS["std"], "The standard deviation, ignoring NaN."),
+        "nanmax": _skipping_extreme(nanmax, REDUCTIONS["max"], -math.inf, "The maximum, ignoring NaN."),
+        "nanmin": _skipping_extreme(nanmin, REDUCTIONS["min"], math.inf, "The minimum, ignoring NaN."),
     }
 )
 

@@ -125,7 +125,7 @@ row(
     forward_derivative="_cofactor_change(self_p, direction_t) + cofactor_change_of_change(self_p, direction_p, self_t)",
     method=False,
     dtype_kinds="fc",
-    doc="What the cofactors of square matrices change by in a direction: the derivative of `cofactor_matrix`.",
+    doc="The directional derivative of `cofactor_matrix`.",
 )
 
 # -- determinants ------------------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ row(
     forward_derivative="(cofactors(self_p, result) * self_t).sum((-2, -1))",
     numpy=[np.linalg.det],
     dtype_kinds="fc",
-    doc="The determinants of square matrices; of singular ones too, whose gradient is the matrix of cofactors.",
+    doc="The determinants of square matrices; differentiable at singular matrices too.",
 )
 
 

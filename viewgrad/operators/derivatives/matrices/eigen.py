@@ -88,7 +88,7 @@ row(
     forward_derivative={"eigenvalues, eigenvectors": "eig_tangents(self_t, eigenvalues, eigenvectors)"},
     numpy=[np.linalg.eig],
     dtype_kinds="fc",
-    doc="The eigenvalues and the eigenvectors, of length 1, of square matrices.",
+    doc="The eigenvalues and normalized eigenvectors of square matrices.",
 )
 row(
     "eigvals(self)",
@@ -164,5 +164,5 @@ row(
     forward_derivative="eigvalsh_tangent(self_t, self_p, UPLO)",
     numpy=[np.linalg.eigvalsh],
     dtype_kinds="fc",
-    doc="The eigenvalues, ascending, of symmetric or Hermitian matrices, of which only one triangle is read.",
+    doc="The eigenvalues, in ascending order, of symmetric or Hermitian matrices; only one triangle is read.",
 )

@@ -56,7 +56,7 @@ multiplied(
     "mat2",
     (2, 2),
     "matmul(grad, adjoint(mat2))",
-    "A matrix, times `beta`, plus the product of two matrices, times `alpha`.",
+    "A matrix times `beta`, plus the product of two matrices times `alpha`.",
 )
 multiplied(
     "baddbmm(self, batch1, batch2, *, beta=1, alpha=1)",
@@ -64,7 +64,7 @@ multiplied(
     "batch2",
     (3, 3),
     "matmul(grad, adjoint(batch2))",
-    "A stack of matrices, times `beta`, plus the products of two stacks of matrices, times `alpha`.",
+    "A batch of matrices times `beta`, plus a batch of matrix products times `alpha`.",
 )
 multiplied(
     "addmv(self, mat, vec, *, beta=1, alpha=1)",
@@ -72,7 +72,7 @@ multiplied(
     "vec",
     (2, 1),
     "outer_products(grad, vec, True)",
-    "A vector, times `beta`, plus the product of a matrix and a vector, times `alpha`.",
+    "A vector times `beta`, plus a matrix-vector product times `alpha`.",
 )
 
 
@@ -95,7 +95,7 @@ row(
     forward_derivative="linear(self_t, weight_p) + linear(self_p, weight_t) + or_nothing(bias_t)",
     method=False,
     dtype_kinds="fc",
-    doc="The product with the transpose of a matrix of weights, plus a bias: a layer of a network.",
+    doc="The product with the transposed weight matrix, plus a bias: a dense layer.",
 )
 
 
@@ -142,5 +142,5 @@ for _name, _forward, _gradients, _tangent, _what in (
         elementwise=True,
         inplace=True,
         dtype_kinds="fc",
-        doc=f"The value, plus `value` times the {_what} of the two others.",
+        doc=f"The input plus `value` times the {_what} of the two other tensors.",
     )

@@ -134,7 +134,7 @@ row(
     forward_derivative="pinv_tangent(self_t, self_p, result)",
     numpy=[np.linalg.pinv],
     dtype_kinds="fc",
-    doc="The Moore-Penrose pseudo-inverses. Differentiable where the rank does not change nearby.",
+    doc="The Moore-Penrose pseudo-inverses. Differentiable where the rank is locally constant.",
 )
 
 

@@ -31,13 +31,13 @@ row(
     "matmul(self, other)", np.matmul,
     {"self": "matmul_left(grad, other, self.ndim)", "other": "matmul_right(grad, self, other.ndim)"},
     forward_derivative="matmul(self_t, other_p) + matmul(self_p, other_t)", dtype_kinds="fc", numpy=[np.matmul],
-    doc="The matrix product of the last two dimensions.",
+    doc="The matrix product over the last two dimensions.",
 )
 dot = row(
     "dot(self, other)", np.dot,
     {"self": "dot_left(grad, other, self.ndim)", "other": "dot_right(grad, self, other.ndim)"},
     forward_derivative="dot(self_t, other_p) + dot(self_p, other_t)", dtype_kinds="fc", numpy=[np.dot],
-    doc="The sum of products over the last dimension of the first and the last but one of the second.",
+    doc="The dot product: the sum over the last dimension of the first and the second-to-last of the second.",
 ).function
 row(
     "outer(self, other)", np.outer,
@@ -46,20 +46,20 @@ row(
         "other": "(conj(self).reshape(-1) @ grad).reshape(other.shape)",
     },
     forward_derivative="outer(self_t, other_p) + outer(self_p, other_t)", dtype_kinds="fc", numpy=[np.outer],
-    doc="The products of each element of the first with each of the second.",
+    doc="The outer product of two vectors.",
 )
 tensordot = row(
     "tensordot(self, other, axes=2)", lambda self, other, axes=2: np.tensordot(self, other, axes),
     {"self": "tensordot_left(grad, other, self.ndim, axes)", "other": "tensordot_right(grad, self, other.ndim, axes)"},
     forward_derivative="tensordot(self_t, other_p, axes) + tensordot(self_p, other_t, axes)",
     dtype_kinds="fc", numpy=[np.tensordot], returns_0d_arrays=True,
-    doc="The sum of products over `axes`: the last so many of the first and the first of the second, or two lists.",
+    doc="The tensor dot product over `axes`: a number of trailing and leading dimensions, or two lists.",
 ).function
 einsum_single = row(
     "_einsum_single(self, subscripts)", lambda self, subscripts: np.einsum(subscripts, self),
     {"self": "einsum_gradient(grad, None, subscripts, 0, self.shape)"},
     forward_derivative="auto_linear", method=False, dtype_kinds="fc",
-    doc="One tensor with dimensions summed, exchanged or taken along a diagonal, as `einsum` says it.",
+    doc="One tensor with dimensions summed, transposed or reduced to a diagonal, by the subscripts of `einsum`.",
 ).function
 einsum_pair = row(
     "_einsum_pair(self, other, subscripts)", lambda self, other, subscripts: contracted(subscripts, self, other),
@@ -69,7 +69,7 @@ einsum_pair = row(
     },
     forward_derivative="_einsum_pair(self_t, other_p, subscripts) + _einsum_pair(self_p, other_t, subscripts)",
     method=False, dtype_kinds="fc",
-    doc="The sum of products of two tensors that `einsum` writes with subscripts.",
+    doc="The sum of products of two tensors, by the subscripts of `einsum`.",
 ).function
 
 
@@ -213,7 +213,7 @@ row(
     forward_derivative="auto_linear",
     numpy=[np.trace],
     dtype_kinds="fc",
-    doc="The sum along the diagonals of the planes of two dimensions.",
+    doc="The sum along the diagonals of matrices.",
 )
 
 
@@ -289,7 +289,7 @@ cross = row(
     },
     forward_derivative="cross(self_t, other_p, axis) + cross(self_p, other_t, axis)",
     dtype_kinds="fc",
-    doc="The cross products of vectors of three elements.",
+    doc="The cross products of vectors of length 3.",
 )
 
 
@@ -325,7 +325,7 @@ vecdot = row(
     },
     forward_derivative="vecdot(self_t, other_p, axis) + vecdot(self_p, other_t, axis)",
     dtype_kinds="fc",
-    doc="The sums of the products of elements along `axis`, those of the first tensor conjugated.",
+    doc="The dot products of vectors along `axis`; the first tensor is conjugated.",
 )
 
 

@@ -191,7 +191,8 @@ row(
         "U, S, Vh": "svd_tangents(self_t, U, S, Vh)",
     },
     dtype_kinds="fc",
-    doc="The singular values, descending, between the left and the right singular vectors: (U * S) @ Vh is the matrix.",
+    doc="The left singular vectors, the singular values in descending order, and the right singular vectors: (U * "
+    "S) @ Vh is the matrix.",
 )
 row(
     "svdvals(self)",
@@ -200,7 +201,7 @@ row(
     forward_derivative="svdvals_tangent(self_t, self_p)",
     numpy=[np.linalg.svdvals],
     dtype_kinds="fc",
-    doc="The singular values, descending.",
+    doc="The singular values in descending order.",
 )
 
 

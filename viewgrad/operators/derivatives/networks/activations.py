@@ -31,49 +31,49 @@ unary(
     "leaky_relu(self, negative_slope=0.01)",
     lambda a, negative_slope=0.01: np.where(a > 0, a, a * negative_slope),
     "where(self > 0, grad, grad * negative_slope)",
-    "The value where it is positive, a small multiple of it elsewhere; at 0 the gradient from below.",
+    "The value if it is positive, a small multiple of it otherwise; at 0 the gradient from below.",
 )
 unary(
     "threshold(self, threshold, value)",
     lambda a, threshold, value: np.asarray(np.where(a > threshold, a, value)).astype(a.dtype, copy=False),
     "masked_fill(grad, self <= threshold, 0)",
-    "The value where it is above the threshold, another value elsewhere; gradient 0 at the threshold.",
+    "The value if it is above the threshold, another value otherwise; gradient 0 at the threshold.",
 )
 unary(
     "hardtanh(self, min_val=-1.0, max_val=1.0)",
     lambda a, min_val=-1.0, max_val=1.0: np.clip(a, min_val, max_val),
     "where((self > min_val) & (self < max_val), grad, 0)",
-    "The value, but not less than `min_val` and not more than `max_val`; gradient 0 at the bounds.",
+    "The value limited to the interval from `min_val` to `max_val`; gradient 0 at the bounds.",
 )
 unary(
     "relu6",
     lambda a: np.clip(a, 0, 6),
     "where((self > 0) & (self < 6), grad, 0)",
-    "The value, but not less than 0 and not more than 6; gradient 0 at the bounds.",
+    "The value limited to the interval from 0 to 6; gradient 0 at the bounds.",
 )
 unary(
     "hardsigmoid",
     lambda a: np.clip(a + 3, 0, 6) / 6,
     "where((self > -3) & (self < 3), grad / 6, 0)",
-    "The line from 0 at -3 to 1 at 3, and constant outside; gradient 0 at the bends.",
+    "The piecewise linear sigmoid: 0 up to -3, 1 from 3; gradient 0 at the kinks.",
 )
 unary(
     "hardswish",
     lambda a: a * np.clip(a + 3, 0, 6) / 6,
     "where((self > -3) & (self < 3), grad * (self / 3 + 0.5), masked_fill(grad, self <= -3, 0))",
-    "The value times hardsigmoid(value); at the bends the gradients from outside.",
+    "The value times hardsigmoid(value); one-sided gradients at the kinks.",
 )
 unary(
     "softshrink(self, lambd=0.5)",
     lambda a, lambd=0.5: np.where(a > lambd, a - lambd, np.where(a < -lambd, a + lambd, 0 * a)),
     "where((self < -lambd) | (self > lambd), grad, 0)",
-    "The value moved towards 0 by `lambd`, and 0 where that would go further; gradient 0 at the bends.",
+    "The value moved towards 0 by `lambd`, or 0 if its magnitude is less; gradient 0 at the kinks.",
 )
 unary(
     "hardshrink(self, lambd=0.5)",
     lambda a, lambd=0.5: np.where((a >= -lambd) & (a <= lambd), 0 * a, a),
     "where((self < -lambd) | (self > lambd), grad, 0)",
-    "The value, and 0 where it is not further from 0 than `lambd`; gradient 0 at the jumps.",
+    "The value, or 0 if its magnitude is at most `lambd`; gradient 0 at the jumps.",
 )
 
 # -- smooth ones -------------------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ unary(
     "gelu(self, *, approximate='none')",
     gelu_forward,
     "grad * gelu_slope(self, approximate)",
-    "The value times the probability that a normal variable is less; `approximate='tanh'` approximates that.",
+    "The value times the standard normal distribution function of it; `approximate='tanh'` approximates that.",
 )
 unary(
     "silu",
@@ -124,7 +124,7 @@ unary(
     "elu(self, alpha=1.0)",
     lambda a, alpha=1.0: np.where(a > 0, a, alpha * np.expm1(np.minimum(a, 0))),
     "where(self <= 0, grad * (result + alpha), grad)",
-    "The value where it is positive, alpha * (exp(value) - 1) elsewhere; at 0 the gradient from below.",
+    "The value if it is positive, alpha * (exp(value) - 1) otherwise; at 0 the gradient from below.",
 )
 
 
@@ -138,23 +138,23 @@ unary(
     "celu(self, alpha=1.0)",
     celu_forward,
     "where(self <= 0, grad * (result / alpha + 1), grad)",
-    "The value where it is positive, alpha * (exp(value / alpha) - 1) elsewhere.",
+    "The value if it is positive, alpha * (exp(value / alpha) - 1) otherwise.",
 )
 unary(
     "selu",
     lambda a: SELU_SCALE * np.where(a > 0, a, SELU_ALPHA * np.expm1(np.minimum(a, 0))),
     f"where(self <= 0, grad * (result + {SELU_SCALE * SELU_ALPHA}), grad * {SELU_SCALE})",
-    "The scaled `elu` that keeps mean 0 and variance 1; at 0 the gradient from below.",
+    "The scaled `elu` of self-normalizing networks; at 0 the gradient from below.",
 )
 unary(
     "softsign",
     lambda a: a / (1 + np.abs(a)),
     "softsign_gradient(grad, self)",
-    "The value divided by one more than its magnitude; gradient 1 at 0.",
+    "value / (1 + abs(value)); gradient 1 at 0.",
     dtype_kinds="fc",
     tangent="softsign_tangent(self_t, self_p)",
 )
-unary("tanhshrink", lambda a: a - np.tanh(a), "grad * conj(square(tanh(self)))", "The value less its tanh.",
+unary("tanhshrink", lambda a: a - np.tanh(a), "grad * conj(square(tanh(self)))", "value - tanh(value).",
       dtype_kinds="fc")
 unary("logsigmoid", lambda a: -np.logaddexp(0, -a), "grad * sigmoid(-self)", "log(sigmoid(value)).")
 

@@ -207,7 +207,7 @@ row(
     "+ _convolution_input(self_p, weight_t, extents, window, groups)",
     method=False,
     dtype_kinds="fc",
-    doc="The gradient of what was convolved: the transposed convolution.",
+    doc="The gradient of the input of a convolution: the transposed convolution.",
 )
 row(
     "_convolution_weight(self, other, kernel, window, groups)",

@@ -37,8 +37,7 @@ native_dropout = row(
     forward_derivative={"output": "dropped(self_t, mask, p, train)"},
     method=False,
     dtype_kinds="fc",
-    doc="The values, each replaced by 0 with probability `p` and divided by 1 - p otherwise, and a mask of those that "
-    "stay.",
+    doc="The values, zeroed with probability `p` and otherwise divided by 1 - p; also the mask of the values kept.",
 )
 
 

@@ -28,7 +28,7 @@ row(
     forward_derivative="embedding(self_p, weight_t)",
     method=False,
     dtype_kinds="fc",
-    doc="The rows of the table `weight` that the integers name.",
+    doc="The rows of the table `weight` at the given indices.",
 )
 
 
@@ -45,5 +45,5 @@ row(
     "one_hot(self, num_classes=-1)",
     one_hot_forward,
     {"self": "not_differentiable"},
-    doc="For each integer a vector of zeros with a one at its place.",
+    doc="The one-hot encoding of integers.",
 )

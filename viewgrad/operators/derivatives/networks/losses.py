@@ -113,7 +113,7 @@ pointwise(
         np.abs(a - target) <= delta, 0.5 * np.square(a - target), delta * (np.abs(a - target) - 0.5 * delta)
     ),
     ("clip(self - target, -delta, delta)", "clip(target - self, -delta, delta)"),
-    "Half of the squared difference up to `delta`, and a straight line beyond.",
+    "Half the squared difference up to `delta`, linear beyond.",
 )
 pointwise(
     "smooth_l1_loss(self, target, reduction='mean', beta=1.0)",
@@ -121,7 +121,7 @@ pointwise(
         np.abs(a - target) < beta, np.square(a - target) * (0.5 / max(beta, 1e-300)), np.abs(a - target) - 0.5 * beta
     ),
     ("smooth_sign(self - target, beta)", "smooth_sign(target - self, beta)"),
-    "The absolute difference, rounded off below `beta`.",
+    "The absolute difference, quadratic below `beta`.",
 )
 pointwise(
     "binary_cross_entropy(self, target, reduction='mean')",
@@ -130,7 +130,7 @@ pointwise(
         "(1 - target) * bounded_log_slope(1 - self) - target * bounded_log_slope(self)",
         "bounded_log(1 - self) - bounded_log(self)",
     ),
-    "The cross-entropy of a probability and a target between 0 and 1. Logarithms are not less than -100.",
+    "The cross-entropy of a probability and a target between 0 and 1. Logarithms are clamped at -100.",
 )
 pointwise(
     "binary_cross_entropy_with_logits(self, target, reduction='mean')",

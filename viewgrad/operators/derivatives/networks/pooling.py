@@ -84,8 +84,8 @@ for _n in (1, 2):
         nondifferentiable_outputs=("indices",),
         forward_derivative={"values": f"pooled_tangent(self_t, indices, {_n})"},
         method=False,
-        doc=f"The greatest value in each window on the last {('dimension', '2 dimensions')[_n - 1]}, and where it is, "
-        "counted in row order; of equal ones the first has the gradient.",
+        doc=f"The maximum of each window over the last {('dimension', '2 dimensions')[_n - 1]}, and its flat "
+        "index; of equal values the first one gets the gradient.",
     )
 
 # -- the mean ----------------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ row(
     forward_derivative="auto_linear",
     method=False,
     dtype_kinds="fc",
-    doc="The sums of the windows that move over the last dimensions.",
+    doc="The sums over sliding windows of the last dimensions.",
 )
 row(
     "_window_spread(self, extents, kernel, window)",
@@ -128,7 +128,7 @@ row(
     forward_derivative="auto_linear",
     method=False,
     dtype_kinds="fc",
-    doc="Zeros with the given last extents, to which each value was added everywhere in its window.",
+    doc="Zeros with the given trailing shape, with each value added everywhere in its window.",
 )
 
 
@@ -171,6 +171,6 @@ for _n in (1, 2):
         forward_derivative="auto_linear",
         method=False,
         dtype_kinds="fc",
-        doc=f"The mean of each window on the last {('dimension', '2 dimensions')[_n - 1]}; zeros from padding count, "
+        doc=f"The mean of each window over the last {('dimension', '2 dimensions')[_n - 1]}; zeros from padding count, "
         "unless `count_include_pad` is false.",
     )
