@@ -49,6 +49,7 @@ from .guards.call_signature import share_memory
 from .pipeline import CompilerDefectError, compile_graph
 from .policy import Action, after_failure
 from .runtime import CompiledProgram
+from .source.tangent_tier import TangentTier
 from .source.tier import MISSED as NOT_TAKEN
 from .source.tier import SourceTier
 
@@ -182,8 +183,11 @@ class Compiled:
     ) -> Any:
         """For `func.jvp` and related transforms: the output, and its derivative along tangents of some arguments."""
         if self.jvp is None:
-            jvp = Compiled(jvp_function(self.function), self.executor_name, (), self.check)
+            jvp = Compiled(jvp_function(self.function), self.executor_name, (), self.check, self.specialize)
             jvp.executor = self.executor
+            jvp.tier = TangentTier(
+                self.function, jvp.function, self.executor.name, self.check, self.tier.is_on, self.tape_limit
+            )
             jvp.arguments = JvpArguments(self.function, self.static)
             self.jvp = jvp
         with np.errstate(all="ignore"):  # slopes may be infinite; formulas do not warn of that either

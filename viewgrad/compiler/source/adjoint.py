@@ -53,7 +53,7 @@ __all__ = ["Adjoint", "adjoint"]
 CHEAP: Final = frozenset({
     "add", "sub", "mul", "div", "neg", "positive", "square", "abs", "sqrt", "less", "less_equal", "greater",
     "greater_equal", "equal", "not_equal", "maximum", "minimum", "nonzero", "finite", "remainder", "floor_divide",
-    "as_float", "as_integer",
+    "as_float", "as_integer", "flowing",
 })
 LONG: Final = 16  # operators; what has more is kept rather than recomputed
 

@@ -27,11 +27,12 @@ from .aliases import base_of, roots_of, written_inputs
 from .bounds import with_bounds
 from .definitions import Definitions
 from .ir import Block, For, Let, Push, Var, While, program_text, statements
-from .kinds import Arr
+from .kinds import Arr, Num
 from .objects import Input
 from .read import Source
 from .runtime import HOST, KERNEL, NoRoom
 from .scalarize import scalarized
+from .tangent import tangent_source
 from .values import Refused, leaves_of
 from .verify import verified
 from .write import Kernel, Writer, Written
@@ -62,6 +63,8 @@ class Program:
         reports: what was last run of each loop in segments.
         is_segmented: whether outermost loops are run in segments.
         exceeds_limit: whether the tape has grown beyond its limit.
+        second: gives the tangent of the program along the inputs in `wanted`, with its reverse; None if there is none.
+        checks_second: whether the first second derivatives are compared with those of the function.
     """
 
     source: Source
@@ -80,6 +83,8 @@ class Program:
     reports: dict[str, str] = attrs.Factory(dict)
     is_segmented: bool = False
     exceeds_limit: bool = False
+    second: Any = None
+    checks_second: bool = False
 
     def lift_limit(self) -> None:
         """Let the tape grow beyond its limit."""
@@ -157,9 +162,28 @@ def build(
     else:
         written = writer.program(names, body, results, written=ends)
         active, notes, numbers, text = set(), [], [], program_text(body)
+    second = functools.cache(functools.partial(_second, source, numbers, executor, wraps, lowers, limit))
     run, careful = loaded(written, executor, {"tape_limit": limit, "reports": reports})
     return Program(source, written, run, careful, inputs, numbers, results, mutated, active, notes, text, limit,
-                   bounded, reports, is_segmented)
+                   bounded, reports, is_segmented, second=second)
+
+
+def _second(
+    source: Source, numbers: Sequence[int], executor: str, wraps: bool, lowers: bool, limit: float
+) -> Program | None:
+    """The tangent of a program along some inputs, with its reverse; None if there is none."""
+    directions = {}
+    for number in numbers:
+        each = source.inputs[number]
+        kind = each.kind if isinstance(each.kind, Arr) else Num(each.kind.dtype, boxed=True)
+        name = f"{each.name}_dot"
+        while name in source.kinds:
+            name += "_"
+        directions[number] = Input(name, kind, each.path)
+    try:
+        return build(tangent_source(source, directions), numbers, executor, wraps, lowers, limit)
+    except (Refused, KeyError):
+        return None
 
 
 def _has_taped_loops(forward: Block) -> bool:

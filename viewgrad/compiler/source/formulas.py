@@ -12,8 +12,8 @@ from ..scalar_rules import RULES, derivative
 
 __all__ = ["Reading", "has_scalar_form", "reading", "scalar_forward", "scalar_gradient"]
 
-# Operators that give their first operand, and give up if there is something wrong with it.
-CHECKED: Final = frozenset({"nonzero", "finite"})
+# Operators that give their first operand, and give up if there is something wrong with it, or give 0 for it.
+CHECKED: Final = frozenset({"nonzero", "finite", "flowing"})
 OF_CLIP: Final = {"clip": "clip_low_high", "clip_low": "clip_low", "clip_high": "clip_high"}
 ROW_OF_CLIP: Final = {"clip": ("self", "min", "max"), "clip_low": ("self", "min"), "clip_high": ("self", "max")}
 
@@ -56,6 +56,8 @@ def scalar_forward(name: str, dtypes: str) -> str | None:
         return "nonzero({0})"
     if name == "finite":
         return "finite({0}, {1})" if len(dtypes) == 2 else "finite2({0}, {1}, {2})"
+    if name == "flowing":
+        return "flowing({0}, {1})"
     if name == "as_float":
         return "float({0})"
     if name == "as_integer":

@@ -13,6 +13,7 @@ from ...tensor.modes import enable_grad
 from ...tensor.node import MANY, Node, OptionalEdge, numbered
 from ...tensor.storage import save
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
+from .comparing import is_close, scale_of
 
 __all__ = ["SourceBackward", "outputs_of"]
 
@@ -93,30 +94,83 @@ class SourceBackward(Node):
         return tuple([None if each is None else each.detach()._array for each in found])
 
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients by the function itself, run eagerly, which can be differentiated in turn."""
+        """The gradients, which can be differentiated in turn: by the program, or by the function itself."""
         if self.saved is None:
             raise self._freed()
         grads = (grad,) if self.outputs == 1 else grad
-        tensors: dict[int, Any] = {
-            number: each.value.copy() for number, each in enumerate(self.saved)
-            if type(each) is _Given and isinstance(each.value, np.ndarray)
+        if self.program.second is not None and not self.program.mutated and self.program.second() is not None:
+            found = self._by_programs(grads, edges)
+            if found is not None:
+                return found
+        return self.by_function(grads, edges)
+
+    def _by_programs(self, grads: Sequence[Any], edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...] | None:
+        """The gradients by the program, with a step that differentiates them by another; None if that fails."""
+        seeds = [None if each is None else each._array for each in grads]
+        arrays = [each.array if type(each) is not _Given else each.value for each in self.saved]
+        try:
+            found = self._pulled(None, arrays, seeds)
+        except Exception:  # by the function itself
+            return None
+        step = numbered(SourceDoubleBackward)
+        step.first = self
+        step.saved = list(self.saved)
+        step.seeds = [None if each is None else save(each) for each in grads]
+        step.edges = (*self.edges, *[None if each is None else current_edge(each) for each in grads])
+        step.outputs = len(self.program.wanted)
+        by_number = {
+            number: from_array(np.asarray(array), edge_to(step, place))
+            for place, (number, array) in enumerate(zip(self.program.wanted, found))
         }
-        for number, each in enumerate(self.saved):
-            if type(each) is not _Given and number not in self.numbers:
-                tensors[number] = tensor_like(each, None)
-        for number, edge in zip(self.numbers, self.edges):
-            tensors[number] = tensor_like(self.saved[number], edge)
+        return tuple([None if edge is None else by_number.get(number) for number, edge in zip(self.numbers, edges)])
+
+    def by_function(self, grads: Sequence[Any], edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+        """The gradients by the function itself, run eagerly."""
         with enable_grad():
-            outputs = self.replay(tensors)
+            leaves, outputs = self._replayed(self.saved)
             pairs = [(o, g) for o, g in zip(outputs, grads) if g is not None and isinstance(o, Tensor)
                      and o.requires_grad]
-            wanted = [tensors[number] for number, edge in zip(self.numbers, edges) if edge is not None]
+            wanted = [leaf for leaf, edge in zip(leaves, edges) if edge is not None]
             if not pairs or not wanted:
                 return (None,) * len(edges)
             found = iter(
                 eager_grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=True, allow_unused=True)
             )
         return tuple([None if edge is None else next(found) for edge in edges])
+
+    def gradients_by_function(self, saved: Sequence[Any], seeds: Sequence[Any]) -> tuple[list[Tensor], Sequence[Any]]:
+        """The inputs that are differentiated, and their gradients by the function itself.
+
+        Arguments:
+            saved: the inputs as they were.
+            seeds: the gradients of the results.
+        """
+        leaves, outputs = self._replayed(saved, _apart)
+        pairs = [(o, g) for o, g in zip(outputs, seeds) if g is not None and isinstance(o, Tensor) and o.requires_grad]
+        if not pairs:
+            return leaves, [None] * len(leaves)
+        found = eager_grad([o for o, _ in pairs], leaves, [g for _, g in pairs], create_graph=True, allow_unused=True)
+        return leaves, found
+
+    def _replayed(
+        self, saved: Sequence[Any], made: Callable[[Tensor], Tensor] = lambda tensor: tensor
+    ) -> tuple[list[Tensor], Sequence[Any]]:
+        """The inputs that are differentiated, and the results of the function for them.
+
+        Arguments:
+            saved: the inputs as they were.
+            made: gives what stands in the place of an input that is differentiated.
+        """
+        tensors: dict[int, Any] = {
+            number: each.value.copy() for number, each in enumerate(saved)
+            if type(each) is _Given and isinstance(each.value, np.ndarray)
+        }
+        for number, each in enumerate(saved):
+            if type(each) is not _Given and number not in self.numbers:
+                tensors[number] = tensor_like(each, None)
+        for number, edge in zip(self.numbers, self.edges):
+            tensors[number] = made(tensor_like(saved[number], edge))
+        return [tensors[number] for number in self.numbers], self.replay(tensors)
 
     def kept(self) -> list[tuple[str, Any]]:
         """The inputs."""
@@ -131,6 +185,124 @@ class SourceBackward(Node):
             "a compiled call was differentiated a second time, after its values were released; say "
             "retain_graph=True the first time"
         )
+
+
+class SourceDoubleBackward(Node):
+    """The step of the gradient of a call, which a program differentiates: the tangent of that of the call, reversed.
+
+    Attributes:
+        edges: one for each input that is differentiated, and one for each gradient of a result.
+        outputs: the number of inputs that are differentiated.
+        first: the step of the call.
+        saved: the inputs as they were.
+        seeds: the gradients of the results as they were.
+    """
+
+    __slots__ = ("edges", "first", "outputs", "saved", "seeds")
+
+    kind: ClassVar[int] = MANY
+    whole: ClassVar[bool] = True
+
+    outputs: int  # type: ignore[misc]
+    first: SourceBackward
+    saved: Any
+    seeds: Any
+
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+        """The gradients along `edges`."""
+        if self.saved is None:
+            raise self.first._freed()
+        along = (grad,) if self.outputs == 1 else grad
+        program = self.first.program
+        try:
+            found = self._by_program(along)
+        except Exception:  # by the function itself
+            found = None
+        # Zeros may have met infinite slopes, which eager differentiation leaves out.
+        is_usable = found is not None and all(np.isfinite(each).all() for each in found if each is not None)
+        if found is not None and is_usable and not program.checks_second:
+            return tuple([None if edge is None else each for edge, each in zip(edges, found)])
+        given = tuple([None if each is None else from_array(np.asarray(each)) for each in along])
+        made = self.apply_recorded(given[0] if self.outputs == 1 else given, edges)
+        expected = tuple([None if each is None else each.detach()._array for each in made])
+        if found is not None and is_usable:
+            scale = scale_of([each for each in expected if each is not None])
+            program.checks_second = False
+            pairs = [(a, b) for a, b, edge in zip(expected, found, edges) if edge is not None]
+            if not all(is_close(_or_zeros(a, b), _or_zeros(b, a), scale) for a, b in pairs):
+                program.second = None
+        return expected
+
+    def _by_program(self, along: Sequence[Any]) -> list[Any]:
+        """The gradients of the inputs and of the seeds, by the program."""
+        first = self.first.program
+        program = first.second()
+        arrays = [_own(each.array if type(each) is not _Given else each.value) for each in self.saved]
+        places = dict(zip(first.wanted, along))
+        tangents = [np.zeros(np.shape(arrays[n])) if places[n] is None else np.array(places[n], order="C")
+                    for n in first.wanted]
+        with np.errstate(all="ignore"):
+            outputs, pullback = self.first.tapes.run(program, [*arrays, *[each[()] for each in tangents]])
+            outputs = [np.array(each) for each in outputs]  # which the reverse part may write to
+            count = len(first.results)
+            seeds = [None if each is None else each.array[()] for each in self.seeds]
+            found = pullback(*[None] * count, *seeds) if pullback is not None else ()
+        by_number = dict(zip(program.wanted, found))
+        names = dict(zip(program.results, outputs))
+        tangent_of = dict(zip(first.results, program.results[count:]))
+        gradients = [by_number.get(number) for number in first.wanted]
+        return [
+            *[None if each is None else np.asarray(each) for each in gradients],
+            *[None if seed is None else names[tangent_of[name]]
+              for name, seed in zip(first.results, self.seeds)],
+        ]
+
+    def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+        """The gradients by the function itself, run eagerly, which can be differentiated in turn."""
+        if self.saved is None:
+            raise self.first._freed()
+        along = (grad,) if self.outputs == 1 else grad
+        count = len(self.first.edges)
+        with enable_grad():
+            seeds = [None if each is None else _apart(tensor_like(each, edge))
+                     for each, edge in zip(self.seeds, self.edges[count:])]
+            inputs, gradients = self.first.gradients_by_function(self.saved, seeds)
+            pairs = [(g, w) for g, w in zip(gradients, along) if g is not None and w is not None and g.requires_grad]
+            wanted = [*inputs, *[each for each in seeds if each is not None]]
+            if not pairs:
+                return (None,) * len(edges)
+            found = iter(eager_grad([g for g, _ in pairs], wanted, [w for _, w in pairs], create_graph=True,
+                                    allow_unused=True))
+            made = [*[next(found) for _ in inputs], *[None if each is None else next(found) for each in seeds]]
+        return tuple([None if edge is None else each for edge, each in zip(edges, made)])
+
+    def kept(self) -> list[tuple[str, Any]]:
+        """The inputs, and the gradients of the results."""
+        if self.saved is None:
+            return []
+        return [("inputs", [each for each in self.saved if type(each) is not _Given]),
+                ("gradients", [each for each in self.seeds if each is not None])]
+
+    def release(self) -> None:
+        """Let go of what the gradient needs."""
+        self.saved = self.seeds = None
+
+
+def _apart(tensor: Tensor) -> Tensor:
+    """A tensor with a step of its own, so that nothing else leads to it: the history of another may."""
+    return tensor.clone() if tensor.requires_grad else tensor.clone().requires_grad_()
+
+
+def _or_zeros(array: Any, other: Any) -> Any:
+    """An array; zeros like the other one if it is None."""
+    return np.zeros(np.shape(other if other is not None else 0.0)) if array is None else array
+
+
+def _own(value: Any) -> Any:
+    """An array as one that a program may read, or a number."""
+    if isinstance(value, np.ndarray):
+        return np.array(value, order="C") if value.ndim else value[()]
+    return value
 
 
 def outputs_of(

@@ -239,7 +239,7 @@ class Reverser:
 
     def _pulled(self, expr: Op, number: int, grad: Any, values: dict[int, Any]) -> Any:
         """The gradient of an operand."""
-        if expr.name in ("add", "positive", "finite", "nonzero") or (expr.name == "sub" and number == 0):
+        if expr.name in ("add", "positive", "finite", "nonzero", "flowing") or (expr.name == "sub" and number == 0):
             return grad
         if expr.name in ("sub", "neg"):
             return Op("neg", (grad,), grad.kind)

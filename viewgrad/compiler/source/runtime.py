@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...autograd.api import grad as eager_grad
+from ...func.transforms import jvp
 from ...operators.define import OPERATORS
 from ...operators.language.namespace import ARRAY_FUNCTIONS
 from ...tensor.indices import add_at
@@ -154,7 +155,8 @@ def gradients_of(
             return tensor
 
         given = [[leaf(each) for each in arg] if isinstance(arg, tuple) else leaf(arg) for arg in args]
-        result = operator.attrgetter(name)(np)(*given, **options)  # which tensors take over
+        function = tangent_of if name == "tangent" else operator.attrgetter(name)(np)  # which tensors take over
+        result = function(*given, **options)
         results = result if isinstance(result, tuple) else (result,)
         pairs = [(r, from_array(np.asarray(g, r.dtype))) for r, g in zip(results, grads)
                  if g is not None and isinstance(r, Tensor) and r.requires_grad]
@@ -165,6 +167,45 @@ def gradients_of(
     return tuple([None if each is None else _array_of(next(made), each) for each in leaves])
 
 
+def tangent_of(
+    *given: Any, function: str, options: Any, along: tuple[bool, ...], groups: tuple[int, ...]
+) -> Any:
+    """The derivative of a function of arrays along a direction.
+
+    Arguments:
+        given: its arguments one by one, and the tangents of some of them.
+        function: its name, as NumPy's.
+        options: names and values of its options.
+        along: for each argument, whether it has a tangent.
+        groups: for each argument, how many arrays a tuple in its place holds; -1 if there is none.
+    """
+    count = len(along)
+    moving = [n for n, is_moving in enumerate(along) if is_moving]
+    target: Any = tangent_of if function == "tangent" else operator.attrgetter(function)(np)
+
+    def call(*parts: Any) -> Any:
+        flat = list(given[:count])
+        for n, part in zip(moving, parts):
+            flat[n] = part
+        rest = iter(flat)
+        args = [next(rest) if size < 0 else [next(rest) for _ in range(size)] for size in groups]
+        return target(*args, **dict(options))
+
+    _, found = jvp(call, [_as_tensor(given[n]) for n in moving], [_as_tensor(each) for each in given[count:]])
+    if any(isinstance(each, Tensor) for each in given):
+        return found
+    return tuple([each._array[()] for each in found]) if isinstance(found, tuple) else found._array[()]
+
+
+def _as_tensor(value: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else Tensor(value)
+
+
+def flowing_arrays(value: Any, tangent: Any) -> Any:
+    """The elements of a derivative, but 0 where the tangent that it is made of is 0."""
+    return np.where(np.equal(tangent, 0.0), 0.0, value)
+
+
 def _array_of(found: Any, leaf: Any) -> Any:
     return np.zeros(leaf.shape) if found is None else found._array[()]
 
@@ -173,14 +214,15 @@ def _of_sum(args: Any, options: dict[str, Any], grad: Any) -> Any:
     (array,) = args
     axis = options.get("axis")
     if options.get("keepdims") or axis is None:
-        return (np.broadcast_to(grad, array.shape),)
+        return (np.broadcast_to(grad, np.shape(array))[()],)
     return (np.broadcast_to(np.expand_dims(grad, axis), array.shape),) if isinstance(axis, int) else None
 
 
 def _of_mean(args: Any, options: dict[str, Any], grad: Any) -> Any:
     found = _of_sum(args, options, grad)
     size = np.size(grad)
-    return None if found is None or not args[0].size else (found[0] * (size / args[0].size),)
+    whole = np.size(args[0])
+    return None if found is None or not whole else (found[0] * (size / whole),)
 
 
 def _of_product(args: Any, options: dict[str, Any], grad: Any) -> Any:
@@ -216,6 +258,7 @@ class _Rows:
 HOST: Final[dict[str, Any]] = {
     "np": np, "add_to": add_to, "add_at_index": add_at_index, "last_written": last_written, "viewed": viewed,
     "writable": writable, "Segments": Segments, "Tape": Tape, "copied": copied, "put_back": put_back,
-    "gradients_of": gradients_of, "GiveUp": GiveUp, "NoRoom": NoRoom, "rows": _Rows(), "formulas": ARRAY_FUNCTIONS,
-    "asarray": np.asarray, "math": math, "NONE": SimpleNamespace(),
+    "gradients_of": gradients_of, "tangent_of": tangent_of, "flowing_arrays": flowing_arrays, "GiveUp": GiveUp,
+    "NoRoom": NoRoom, "rows": _Rows(), "formulas": ARRAY_FUNCTIONS, "asarray": np.asarray, "math": math,
+    "NONE": SimpleNamespace(),
 }  # fmt: skip

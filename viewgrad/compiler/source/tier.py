@@ -9,7 +9,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 import numpy as np
@@ -24,6 +24,7 @@ from ..guards.call_signature import share_memory
 from ..guards.closure_guard import ClosureGuard
 from ..guards.closure_walk import user_function
 from .build import Program, build
+from .comparing import is_close, scale_of
 from .functions import users_function
 from .ir import Var
 from .kinds import Arr, Num
@@ -94,6 +95,8 @@ class SourceTier:
         is_on: whether it takes calls.
         tape_limit: the most bytes on a tape; None for half of the machine's memory.
     """
+
+    shares: ClassVar[bool] = False  # whether arguments may share memory
 
     def __init__(
         self, function: Callable[..., Any], executor: str, static: Sequence[Any], check: bool, is_on: bool = True,
@@ -337,15 +340,19 @@ class SourceTier:
             by_name = dict(zip(program.results, outputs))
             named = [(leaf, tree.name) for leaf, tree in zip(found, leaves) if isinstance(tree, Var)]
             pairs = [(leaf, by_name[name], name) for leaf, name in named]
-            scale = _scale(own)
+            scale = scale_of(own)
             for leaf, mine, _ in pairs:
-                if not _is_close(_plain(leaf), mine, scale):
+                if not is_close(_plain(leaf), mine, scale):
                     reason = "its program gave another value than the function"
             for number, mine in zip(program.mutated, outputs[len(program.results) :]):
-                if not _is_close(_plain(values[number]), mine, scale):
+                if not is_close(_plain(values[number]), mine, scale):
                     reason = "its program wrote other values to an argument"
             if not reason and pullback is not None and program.wanted and not program.mutated:
-                reason = self._compare_gradients(program, pairs, values, outputs, pullback, scale)
+                try:
+                    reason = self._compare_gradients(program, pairs, values, outputs, pullback, scale)
+                except Exception as error:
+                    entry.failures[_told(error)] += 1
+                    return result
         if reason:
             entry.source, entry.reason = None, reason
         entry.checked.add(wanted)
@@ -367,10 +374,10 @@ class SourceTier:
             return ""
         expected = eager_grad(list(chosen.values()), leaves, [Tensor(seeds[name]) for name in chosen],
                               retain_graph=True, allow_unused=True)
-        noise = max(1.0, _scale(outputs) / max(scale, 1e-300))
+        noise = max(1.0, scale_of(outputs) / max(scale, 1e-300))
         for gradient, found in zip(expected, mine):
             wanted = np.zeros(np.shape(found)) if gradient is None else gradient._array
-            if not _is_close(wanted, found, noise):
+            if not is_close(wanted, found, noise):
                 return "its program gave another gradient than the function"
         return ""
 
@@ -427,8 +434,7 @@ class SourceTier:
 
     def _read(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Entry:
         try:
-            function = users_function(user_function(self.function))
-            source = Reader().source(function, args, keywords)
+            function, source = self._source(args, keywords)
             given = (*args, *keywords.values())
             objects = [each for value in given for each in _objects_in(value)]
             classes = [each for value in given for each in _classes_in(value)]
@@ -442,6 +448,11 @@ class SourceTier:
         if reason is not None:
             return Entry(None, reason)
         return Entry(source, "", guard, objects)
+
+    def _source(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Source]:
+        """The user's function, and the program of it for arguments like some."""
+        function = users_function(user_function(self.function))
+        return function, Reader().source(function, args, keywords)
 
     def _holds(self, entry: Entry, given: Sequence[Any]) -> bool:
         """Return whether the captured state is unchanged."""
@@ -468,6 +479,7 @@ class SourceTier:
                 except Exception as error:
                     entry.source, entry.reason = None, f"{DEFECT}: {type(error).__name__}: {error}"
                     return None
+                program.checks_second = self.check
                 entry.programs[wanted, entry.wraps, entry.lowers] = program
         return program
 
@@ -510,7 +522,7 @@ class SourceTier:
             elif not isinstance(array, np.generic) or array.dtype.char != kind.dtype:
                 return None
             found.append(array)
-        if len(shared) > 1 and share_memory(shared):
+        if len(shared) > 1 and not self.shares and share_memory(shared):
             return None
         return found
 
@@ -658,7 +670,9 @@ def _kind_key(value: Any) -> Any:
     kind = type(value)
     if kind is Tensor:
         array = value._array
-        return (array.dtype.char, array.ndim, value.requires_grad) if type(array) is np.ndarray else None
+        if type(array) is np.ndarray:
+            return array.dtype.char, array.ndim, value.requires_grad
+        return (array.dtype.char, 0, value.requires_grad, "scalar") if isinstance(array, np.generic) else None
     if kind is np.ndarray:
         return value.dtype.char, value.ndim
     if kind is float or kind is int:
@@ -742,8 +756,8 @@ def _why_unguarded(guard: ClosureGuard) -> str | None:
 def _key_text(key: Any) -> str:
     if isinstance(key, type):
         return key.__name__
-    if len(key) in (2, 3) and isinstance(key[0], str) and len(key[0]) == 1:
-        return f"{np.dtype(key[0]).name}[{', '.join(':' * key[1])}]" + (" grad" if len(key) == 3 and key[2] else "")
+    if len(key) in (2, 3, 4) and isinstance(key[0], str) and len(key[0]) == 1:
+        return f"{np.dtype(key[0]).name}[{', '.join(':' * key[1])}]" + (" grad" if len(key) > 2 and key[2] else "")
     if key[0] == "is":
         return repr(key[1])
     if key[0] == "object":
@@ -843,22 +857,3 @@ def _seed(output: Any) -> Array:
     """A seed whose elements are not all alike, since a sum may cancel where its terms do not."""
     seed: Array = np.asarray(1.0 + 0.5 * np.sin(np.arange(output.size)), output.dtype).reshape(output.shape)
     return seed
-
-
-def _scale(arrays: Sequence[Any]) -> float:
-    found = [np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in map(np.asarray, arrays) if a.dtype.kind == "f"]
-    return float(max(found, default=1.0)) or 1.0
-
-
-def _is_close(expected: Any, found: Any, scale: float) -> bool:
-    """Whether numbers agree up to rounding."""
-    expected, found = np.asarray(expected), np.asarray(found)
-    if expected.shape != found.shape:
-        return False
-    if expected.dtype.kind in "biu":
-        return bool(np.all(expected == found))
-    finite = np.abs(expected[np.isfinite(expected)])
-    size = finite.max(initial=0.0)
-    return bool(np.allclose(found, expected, rtol=1e-6, atol=1e-8 * size + 1e-13 * scale + 1e-300, equal_nan=True))
-
-

@@ -187,7 +187,8 @@ class Writer:
         give = f"({give},)" if give else "()"
         if backward is None:
             return Written(self.kernels, "\n".join([*head, *forward_lines, f"    return {give}, None"]) + "\n", tape)
-        head += [f"    {name}_bar = np.zeros({name}.shape)" for name in wanted if isinstance(self.kinds[name], Arr)]
+        head += [f"    {name}_bar = np.zeros({name}.shape)" for name in inputs
+                 if name in (*wanted, *active) and isinstance(self.kinds[name], Arr)]
         seeds = [f"seed{number}" for number in range(len(results) + len(written))]
         inner = [f"    def pullback({', '.join(seeds)}):"]
         outer = sorted((bound & _bound_in(backward) & (_bound_in(forward) | set(arrays))) | (
@@ -670,6 +671,8 @@ class Writer:
         if name in PREFIX:
             return f"{PREFIX[name]}{self.part(args[0])}"
         texts = [self.text(arg) for arg in args]
+        if name == "flowing":
+            return f"flowing_arrays({', '.join(texts)})"
         if name == "clip_low":
             return f"np.clip({texts[0]}, {texts[1]}, None)"
         if name == "clip_high":
@@ -699,6 +702,9 @@ class Writer:
         name, options = expr.name, dict(expr.options)
         if name == "last_written":
             return f"last_written({self.text(expr.args[0])}, ({self.slices(options['index'])},))"
+        if name == "tangent":
+            given = [self.text(arg) for arg in expr.args] + [f"{key}={value!r}" for key, value in expr.options]
+            return f"tangent_of({', '.join(given)})"
         if name == "sum_all":
             return f"np.sum({self.text(expr.args[0])})"
         args = [self.argument(arg, name) for arg in expr.args]

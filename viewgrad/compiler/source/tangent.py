@@ -1,0 +1,347 @@
+"""The tangent of a program: the program with, beside each variable, its derivative along a direction.
+
+The result is a program of the same language. So it can be reversed, which gives products with the Hessian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from .activity import active_names, call_has_gradient, is_float
+from .aliases import base_of, roots_of, written_inputs
+from .ir import (
+    FULL,
+    Block,
+    Call,
+    Check,
+    Const,
+    For,
+    Get,
+    If,
+    Lazy,
+    Let,
+    LetMany,
+    Op,
+    Set,
+    Var,
+    While,
+    nodes,
+)
+from .kinds import FLOAT, Arr, Num
+from .objects import Input
+from .read import Source
+from .slopes import joint_kind, slope
+from .values import Rec, Refused, Tup, leaves_of
+
+__all__ = ["tangent_source"]
+
+ZERO: Final = Const(0.0, FLOAT)
+# Calls whose tangent is the same call of the tangent of their only array.
+LINEAR: Final = frozenset("""
+    sum mean cumsum copy flatten astype transpose swapaxes moveaxis squeeze expand_dims reshape ravel diagonal trace
+    diff tile repeat roll flip fliplr flipud rot90 tril triu diag
+    """.split())
+OF_LINEAR: Final = frozenset({"axis", "keepdims", "dtype", "k", "offset", "axis1", "axis2", "n", "shift", "order"})
+PRODUCTS: Final = frozenset({"matmul", "dot", "outer", "inner", "vdot", "kron"})
+JOINED: Final = frozenset({"concatenate", "stack", "vstack", "hstack", "column_stack", "dstack"})
+
+
+def tangent_source(source: Source, tangents: Mapping[int, Input]) -> Source:
+    """The tangent of a program, whose result is a pair: that of the program, and its derivative.
+
+    Arguments:
+        source: the program.
+        tangents: by the number of an input, the input that its tangent is.
+
+    Raises:
+        Refused: if the program has no tangent of its own language.
+    """
+    names = [each.name for each in source.inputs]
+    if written_inputs(source.body, names):
+        raise Refused("it writes to an argument")
+    leaves = leaves_of(source.result)
+    if not all(isinstance(leaf, Var) and is_float(leaf.kind) for leaf in leaves):
+        raise Refused("its result holds other things than floats")
+    kinds: dict[str, Any] = dict(source.kinds)
+    directions = {names[number]: each.name for number, each in tangents.items()}
+    kinds.update({each.name: each.kind for each in tangents.values()})
+    results = list(dict.fromkeys(leaf.name for leaf in leaves))
+    active = active_names(source.body, roots_of(source.body), list(directions), results)
+    if any(kinds[name].dtype != "d" for name in {*active, *results}):
+        raise Refused("tangents of other dtypes than float64")
+    writer = _Tangent(kinds, active, directions)
+    body = writer.whole(source.body, [name for name in names if name in active], results)
+    dots = {name: Var(writer.dot(name), kinds[name]) for name in results}
+    result = Tup((source.result, _with_leaves(source.result, dots)))
+    return attrs.evolve(source, inputs=[*source.inputs, *tangents.values()], body=body, result=result, kinds=kinds)
+
+
+def _with_leaves(tree: Any, leaves: Mapping[str, Any]) -> Any:
+    """A tree of results with others in the place of its variables."""
+    if isinstance(tree, Tup):
+        return attrs.evolve(tree, items=tuple([_with_leaves(item, leaves) for item in tree.items]))
+    if isinstance(tree, Rec):
+        return attrs.evolve(tree, fields={key: _with_leaves(item, leaves) for key, item in tree.fields.items()})
+    return leaves[tree.name]
+
+
+class _Tangent:
+    """Writes the tangent of statements.
+
+    Arguments:
+        kinds: of each variable, to which those that are made are added.
+        active: the variables that have a tangent.
+        directions: the tangents of inputs.
+    """
+
+    def __init__(self, kinds: dict[str, Any], active: Collection[str], directions: Mapping[str, str]) -> None:
+        self.kinds = kinds
+        self.active = active
+        self.dots: dict[str, str] = dict(directions)
+        self.out: Block = []
+        self.line = 0
+
+    def dot(self, name: str) -> str:
+        """The variable that holds the tangent of another."""
+        if name not in self.dots:
+            self.dots[name] = self.fresh(f"{name}_dot", self.kinds[name])
+        return self.dots[name]
+
+    def fresh(self, name: str, kind: Any) -> str:
+        """A new variable."""
+        found, number = name, 2
+        while found in self.kinds:
+            found, number = f"{name}{number}", number + 1
+        self.kinds[found] = Num(kind.dtype) if isinstance(kind, Num) else kind
+        return found
+
+    def whole(self, block: Block, inputs: Sequence[str], results: Sequence[str]) -> Block:
+        """The tangent of a program."""
+        start = [self.zeros(name, 0) for name in inputs if name not in self.dots]
+        found = self.block(block)
+        return [*start, *found, *[self.zeros(name, 0) for name in results if name not in self.active]]
+
+    def zeros(self, name: str, line: int) -> Let:
+        """A tangent of zeros."""
+        return Let(self.dot(name), self.zero_like(Var(name, self.kinds[name])), line)
+
+    def zero_like(self, expr: Any) -> Any:
+        return ZERO if isinstance(expr.kind, Num) else Call("zeros_like", (expr,), (("dtype", "d"),), expr.kind)
+
+    # -- statements ----------------------------------------------------------------------------------------------------
+
+    def block(self, stmts: Block) -> Block:
+        """The tangent of a block."""
+        before, self.out = self.out, []
+        for stmt in stmts:
+            self.line = stmt.line
+            self.statement(stmt)
+        found, self.out = self.out, before
+        return found
+
+    def statement(self, stmt: Any) -> None:
+        """Write the tangent of a statement, and the statement."""
+        if isinstance(stmt, (For, While)):
+            self.out.append(attrs.evolve(stmt, body=self.block(stmt.body)))
+        elif isinstance(stmt, If):
+            then, other = self.block(stmt.then), self.block(stmt.other)
+            self.out.append(If(stmt.test, then, other, stmt.line))
+        elif isinstance(stmt, Let) and stmt.name in self.active:
+            self.on_let(stmt)
+        elif isinstance(stmt, LetMany) and any(name in self.active for name in stmt.names):
+            self.on_many(stmt)
+        elif isinstance(stmt, Set) and stmt.base.name in self.active:
+            value, tangent = self.diff(stmt.value)
+            if tangent is not None or not stmt.op:
+                base = Var(self.dot(stmt.base.name), stmt.base.kind)
+                self.out.append(attrs.evolve(stmt, base=base, value=ZERO if tangent is None else tangent))
+            self.out.append(attrs.evolve(stmt, value=value))
+        else:
+            assert isinstance(stmt, (Let, LetMany, Set, Check))
+            self.out.append(stmt)
+
+    def on_let(self, stmt: Let) -> None:
+        """Write a binding."""
+        value, name = stmt.value, self.dot(stmt.name)
+        if isinstance(value, Call) and not value.is_view:
+            self.bind(stmt.name, value, self.of_call(value))
+            return
+        base = base_of(value)
+        if base is not None:  # the same view of the tangent
+            view: Any = Var(self.dot(base.name), base.kind)
+            if isinstance(value, Get):
+                view = attrs.evolve(value, base=view)
+            elif isinstance(value, Call):
+                view = attrs.evolve(value, args=(view, *value.args[1:]))
+            self.out += [Let(name, view, stmt.line), stmt]
+            return
+        found, tangent = self.diff(value)
+        self.bind(stmt.name, found, tangent)
+
+    def bind(self, name: str, value: Any, tangent: Any) -> None:
+        """Bind a variable, and its tangent to an array of its own, or a number."""
+        dot = self.dot(name)
+        if isinstance(value.kind, Num):
+            self.out += [Let(dot, ZERO if tangent is None else tangent, self.line), Let(name, value, self.line)]
+            return
+        if isinstance(tangent, Call) or (tangent is not None and isinstance(value, Call)):
+            self.out += [Let(dot, tangent, self.line), Let(name, value, self.line)]
+            return
+        if tangent is not None and _has_shape_of(tangent, value):
+            if isinstance(tangent, (Var, Get)) and base_of(tangent) is not None:
+                tangent = Call("copy", (tangent,), (), tangent.kind)
+            self.out += [Let(dot, tangent, self.line), Let(name, value, self.line)]
+            return
+        if tangent is not None and not isinstance(tangent, Const):
+            tangent = self.temporary(tangent, f"{name}_dot")
+        self.out += [Let(name, value, self.line), self.zeros(name, self.line)]
+        if tangent is not None:
+            index = (FULL,) * value.kind.ndim
+            self.out.append(Set(Var(dot, self.kinds[name]), index, tangent, "", self.line))
+
+    def on_many(self, stmt: LetMany) -> None:
+        """Write a call that gives several results."""
+        call = stmt.value
+        if not call_has_gradient(call):
+            self.out.append(stmt)
+            return
+        tangent = self.generic(call)
+        names = tuple([self.dot(name) for name in stmt.names])
+        if tangent is None:
+            self.out += [stmt, *[self.zeros(name, stmt.line) for name in stmt.names]]
+        else:
+            self.out += [LetMany(names, tangent, stmt.line), stmt]
+
+    def temporary(self, value: Any, hint: str) -> Var:
+        """A variable with the value of an expression."""
+        name = self.fresh(hint, value.kind)
+        self.out.append(Let(name, value, self.line))
+        return Var(name, self.kinds[name])
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
+
+    def leaf(self, expr: Any) -> Any:
+        """The tangent of a variable or a part of an array; None for 0."""
+        if isinstance(expr, Var) and expr.name in self.active and is_float(expr.kind):
+            return Var(self.dot(expr.name), self.kinds[expr.name] if isinstance(expr.kind, Arr) else Num("d"))
+        if isinstance(expr, Get) and expr.base.name in self.active and is_float(expr.kind):
+            return attrs.evolve(expr, base=Var(self.dot(expr.base.name), expr.base.kind), safe=False)
+        return None
+
+    def of_call(self, call: Call) -> Any:
+        """The tangent of a call, which is a call, or a sum of calls; None for 0."""
+        name, args = call.name, call.args
+        if not call_has_gradient(call) or isinstance(call.kind, tuple):
+            return None
+        if name in ("full", "full_like"):
+            tangent = self.leaf(args[-1])
+            return None if tangent is None else attrs.evolve(call, args=(*args[:-1], tangent))
+        if any(isinstance(arg, (Op, Lazy)) and is_float(arg.kind) for arg in args):
+            raise Refused(f"an expression as an argument of {name}")
+        tangents = [tuple([self.leaf(a) for a in arg]) if isinstance(arg, tuple) else self.leaf(arg) for arg in args]
+        if name in LINEAR:
+            if any(each is not None for each in tangents[1:]) or not {key for key, _ in call.options} <= OF_LINEAR:
+                return self.generic(call)
+            return None if tangents[0] is None else attrs.evolve(call, args=(tangents[0], *args[1:]))
+        if name in JOINED and isinstance(args[0], tuple):
+            parts = [(tangent, each) for tangent, each in zip(tangents[0], args[0])]
+            if all(tangent is None for tangent, _ in parts):
+                return None
+            joined = tuple([self.temporary(self.zero_like(each), "zeros") if tangent is None else tangent
+                            for tangent, each in parts])
+            return attrs.evolve(call, args=(joined, *args[1:]))
+        if name in PRODUCTS and len(args) == 2 and not call.options:
+            terms = [attrs.evolve(call, args=(tangent, args[1]) if n == 0 else (args[0], tangent))
+                     for n, tangent in enumerate(tangents) if tangent is not None]
+            if len(terms) < 2:
+                return terms[0] if terms else None
+            one, other = [self.temporary(each, "t") for each in terms]
+            return Op("add", (one, other), call.kind)
+        return self.generic(call)
+
+    def generic(self, call: Call) -> Any:
+        """The tangent of a call, computed by the library; None for 0."""
+        flat = [each for arg in call.args for each in (arg if isinstance(arg, tuple) else (arg,))]
+        tangents = [self.leaf(each) for each in flat]
+        if all(each is None for each in tangents):
+            return None
+        options = (
+            ("function", call.name), ("options", call.options), ("along", tuple([t is not None for t in tangents])),
+            ("groups", tuple([len(arg) if isinstance(arg, tuple) else -1 for arg in call.args])),
+        )
+        given = (*flat, *[each for each in tangents if each is not None])
+        return Call("tangent", given, options, call.kind)
+
+    # -- expressions ---------------------------------------------------------------------------------------------------
+
+    def diff(self, expr: Any, lazily: bool = False) -> tuple[Any, Any]:
+        """An expression, of which parts may be in variables now, and its tangent; None for 0.
+
+        Arguments:
+            expr: the expression.
+            lazily: whether it may not be evaluated, so that no part can be in a variable.
+        """
+        if isinstance(expr, (Var, Get)):
+            return expr, self.leaf(expr)
+        if isinstance(expr, Lazy) and expr.name == "if" and is_float(expr.kind):
+            one, two = [self.diff(arg, True)[1] for arg in expr.args[1:]]
+            if one is None and two is None:
+                return expr, None
+            parts = [ZERO if each is None else each for each in (one, two)]
+            return expr, Lazy("if", (expr.args[0], *parts), joint_kind(parts))
+        if not isinstance(expr, Op) or not is_float(expr.kind):
+            return expr, None
+        pairs = [self.diff(arg, lazily) for arg in expr.args]
+        chosen = {n: slope(expr.name, n) for n, (_, tangent) in enumerate(pairs) if tangent is not None}
+        slopes = {n: each for n, each in chosen.items() if each is not None}
+        read = {n for each in slopes.values() for n in each.operands}
+        args = [self.held(value, lazily) if n in read else value for n, (value, _) in enumerate(pairs)]
+        value: Any = attrs.evolve(expr, args=tuple(args))
+        if any(each.reads_result for each in slopes.values()):
+            value = self.held(value, lazily)
+        names = {f"_{n}": arg for n, arg in enumerate(args)} | {"_result": value}
+        terms = []
+        for n, each in slopes.items():
+            tangent = self.held(pairs[n][1], lazily) if each.reads_twice else pairs[n][1]
+            terms.append(each.along({**names, "_grad": tangent}))
+        return value, _sum(terms)
+
+    def held(self, value: Any, lazily: bool) -> Any:
+        """A value that is read several times, in a variable."""
+        if lazily or not isinstance(value, (Op, Lazy)):
+            return value
+        return self.temporary(value, "v")
+
+
+def _sum(terms: Sequence[Any]) -> Any:
+    found = None
+    for term in terms:
+        if isinstance(term, Const) and term.value == 0.0:
+            continue
+        if found is None:
+            found = term
+        elif isinstance(term, Op) and term.name == "neg":
+            found = Op("sub", (found, term.args[0]), joint_kind((found, term)))
+        else:
+            found = Op("add", (found, term), joint_kind((found, term)))
+    return found
+
+
+def _has_shape_of(tangent: Any, value: Any) -> bool:
+    """Whether the tangent of an elementwise expression is sure to have its shape."""
+    if tangent.kind.ndim != value.kind.ndim:
+        return False
+
+    def arrays(expr: Any) -> set[Any]:
+        return {_key(node) for node in nodes(expr) if isinstance(node, (Var, Get)) and isinstance(node.kind, Arr)}
+
+    if isinstance(value, Get) and isinstance(tangent, Get):
+        return True
+    return arrays(value) <= arrays(tangent)
+
+
+def _key(node: Any) -> Any:
+    return node.name if isinstance(node, Var) else (node.base.name, repr(node.index))

@@ -1,0 +1,95 @@
+"""Programs from source for derivatives along a direction: the tangent of the program of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+
+from ...tensor.tensor import Tensor
+from ..guards.closure_walk import user_function
+from .functions import users_function
+from .kinds import Num, kind_of
+from .objects import Input
+from .read import Reader, Source
+from .tangent import tangent_source
+from .tier import SourceTier
+from .values import Path, Refused
+
+__all__ = ["TangentTier"]
+
+
+class TangentTier(SourceTier):
+    """Runs calls of a function of `(args, keywords, numbers, tangents, has_aux)` that gives what `func.jvp` gives.
+
+    Arguments:
+        original: the function that is differentiated.
+        function: the function of these arguments.
+        executor, check, is_on, tape_limit: as for `SourceTier`.
+    """
+
+    shares: ClassVar[bool] = True  # nothing is written to arguments
+
+    def __init__(
+        self, original: Callable[..., Any], function: Callable[..., Any], executor: str, check: bool, is_on: bool,
+        tape_limit: float | None,
+    ) -> None:
+        super().__init__(function, executor, (), check, is_on, tape_limit)
+        self.original = original
+
+    def _key(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        if keywords or args[4]:
+            return None
+        found = super()._key(args, keywords)
+        return None if found is None else (*found, ("is", args[2]))
+
+    def _source(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Source]:
+        positional, named, numbers, _, _ = args
+        function = users_function(user_function(self.original))
+        source = Reader().source(function, tuple(positional), named)
+
+        def moved(path: Path) -> Path:
+            if not path.is_argument:
+                return path
+            if path.root < len(positional):
+                return Path(0, True, (("item", path.root), *path.steps))
+            return Path(1, True, (("key", list(named)[path.root - len(positional)]), *path.steps))
+
+        given: dict[int, Input] = {}
+        for number, each in enumerate(source.inputs):
+            if each.path.is_argument and each.path.root in numbers and each.kind.dtype in "fdFD":
+                path = Path(3, True, (("item", numbers.index(each.path.root)), *each.path.steps))
+                found = self._tangent(each, path, args, source.kinds)
+                if found is not None:
+                    given[number] = found
+        inputs = [attrs.evolve(each, path=moved(each.path)) for each in source.inputs]
+        guards = [attrs.evolve(each, path=moved(each.path)) for each in source.guards]
+        return function, tangent_source(attrs.evolve(source, inputs=inputs, guards=guards), given)
+
+    def _arrays(self, source: Source, given: Sequence[Any]) -> list[Any] | None:
+        found = super()._arrays(source, given)
+        for each, array in zip(source.inputs, found or ()):
+            if each.path.is_argument and each.path.root == 3:
+                (_, number), *steps = each.path.steps
+                primal = Path(0, True, (("item", given[2][number]), *steps)).now(given)
+                if np.shape(primal) != np.shape(array):
+                    return None
+        return found
+
+    def _tangent(self, primal: Input, path: Path, args: Sequence[Any], taken: Container[str]) -> Input | None:
+        """The input that holds the tangent of another; None if that is 0."""
+        if args[3][path.steps[0][1]] is None:
+            return None
+        value = path.now(args)
+        array = value._array if isinstance(value, Tensor) else value
+        kind = kind_of(array)
+        if kind is None or kind.dtype != "d" or np.ndim(array) != primal.kind.ndim:
+            raise Refused("a tangent that is not like its argument")
+        if isinstance(array, np.ndarray) and not array.ndim:
+            kind = Num("d", boxed=True)
+        name = f"{primal.name}_dot"
+        while name in taken:
+            name += "_"
+        return Input(name, kind, path)
