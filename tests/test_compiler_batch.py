@@ -326,9 +326,9 @@ def test_messages():
         by_name(x, vg.Tensor(2.0))
     with pytest.raises(ValueError, match="w is a number, and has no leading axis"):
         by_name(x, 2.0)
-    with pytest.raises(ValueError, match="batch names 'y', which is no argument of squares"):
+    with pytest.raises(ValueError, match="batch names 'y', which is not an argument of squares"):
         vg.compile(squares, batch="y")(x, w)
-    with pytest.raises(ValueError, match="batch names 2, which is no argument"):
+    with pytest.raises(ValueError, match="batch names 2, which is not an argument"):
         vg.compile(squares, batch=2)(x, w)
     with pytest.raises(ValueError, match="they hold no tensor or array"):
         vg.compile(squares, batch=True)(2.0, 3.0)

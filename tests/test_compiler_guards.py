@@ -600,7 +600,7 @@ def test_what_is_put_into_containers_among_the_arguments_is_there(f, made, of):
     expected = made(of())
     result = f(expected)
     given = made(of())
-    with pytest.raises(vg.errors.TraceError, match="puts other things into its argument"):
+    with pytest.raises(vg.errors.TraceError, match="changes the items of its argument"):
         vg.symbolic.trace(f, given)
     compiled = vg.compile(f, executor="python")
     for _ in range(4):

@@ -449,7 +449,7 @@ def test_the_verifier_finds_what_is_wrong():
     graph = trace(lambda x: vg.exp(x) * x, vg.ones(2))
     first, second = graph.block
     first.unlink().insert_after(second)
-    with pytest.raises(GraphError, match=r"mul .* that is not given before it"):
+    with pytest.raises(GraphError, match=r"mul .* that is not defined before it"):
         verify(graph)
     graph = trace(lambda x: vg.exp(x) * x, vg.ones(2))
     graph.block.first.inputs = ()

@@ -91,7 +91,7 @@ CONSTANT: Final = frozenset(
 def _scalar(value: Any) -> Any:
     tensor = as_operand(value)
     if tensor.size != 1:
-        raise TypeError("only tensors of one element can be taken for numbers; use viewgrad.numpy for arrays")
+        raise TypeError("only tensors of one element can be used as numbers; use viewgrad.numpy for arrays")
     return tensor.reshape(()) if tensor.ndim else tensor
 
 

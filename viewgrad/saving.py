@@ -157,7 +157,7 @@ def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
         for extent in shape:
             count *= extent
         if dtype.hasobject or min(shape, default=0) < 0 or count * dtype.itemsize != info.file_size - entry.tell():
-            raise TreeError(f"an array of {dtype} and shape {shape} is not what its entry holds")
+            raise TreeError(f"an array of {dtype} and shape {shape} does not match its entry")
     with archive.open(info) as entry:
         array: Array = np.lib.format.read_array(entry, allow_pickle=False)
     return array
@@ -205,7 +205,7 @@ def _described(tree: Any, arrays: list[Array], path: str, above: tuple[int, ...]
 def _kept(array: Any, arrays: list[Array], path: str) -> int:
     array = np.asarray(array)
     if array.dtype.hasobject:
-        raise TreeError(f"save(): {path} is an array of objects, which load() would have to execute code for")
+        raise TreeError(f"save(): {path} is an array of objects, which load() cannot read without executing code")
     arrays.append(array)
     return len(arrays) - 1
 

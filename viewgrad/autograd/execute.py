@@ -43,7 +43,7 @@ def run_backward(
     """
     mode = current_mode()
     if create_graph and mode & INFERENCE:
-        raise InferenceError("create_graph=True records, which nothing does inside inference_mode(); leave it first")
+        raise InferenceError("create_graph=True cannot record inside inference_mode(); leave it first")
     # Inside a dual level gradients have tangents, and where a tracer watches it is to see what is computed: so they are
     # tensors there too.
     recorded = create_graph or bool(mode & (FORWARD | TRACE))

@@ -375,7 +375,7 @@ def _vectors(v: Any, tensors: Sequence[Tensor], what: str, name: str) -> list[Te
     """The vector supplied for tensors, as tensors; ones where it may be left out."""
     if v is None:
         if len(tensors) != 1 or tensors[0].size != 1:
-            raise DifferentiabilityError(f"{name} can be left out only where {what} is a single element")
+            raise DifferentiabilityError(f"{name} can be omitted only if {what} is a single element")
         return [ones_like(tensors[0])]
     vectors = tuple(v) if isinstance(v, (tuple, list)) else (v,)
     if len(vectors) != len(tensors):

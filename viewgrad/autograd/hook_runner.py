@@ -126,9 +126,9 @@ class HookedRun:
             elif new is None:
                 results.append(None)
             elif not isinstance(new, Tensor):
-                raise HookError(f"{hook_name(hook)} returned {type(new).__name__} where a Tensor or None is wanted")
+                raise HookError(f"{hook_name(hook)} returned {type(new).__name__} instead of a Tensor or None")
             elif old is None:
-                raise HookError(f"{hook_name(hook)} returned a gradient in place of None, which is none at all")
+                raise HookError(f"{hook_name(hook)} returned a gradient in place of an undefined one (None)")
             elif new.shape != old.shape or new.dtype != old.dtype:
                 raise GradientMismatchError(
                     f"{hook_name(hook)} returned a gradient of shape {new.shape} and dtype {new.dtype} in place of "

@@ -70,8 +70,8 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     edge = _edge_of(self, hook, "register_post_accumulate_grad_hook")
     if type(edge) is not AccumulateGrad:
         raise HookError(
-            f"register_post_accumulate_grad_hook() on a tensor made by {node_of(edge)!r}, which accumulates nothing; "
-            "use register_hook(), or register it on a leaf"
+            f"register_post_accumulate_grad_hook() on a tensor made by {node_of(edge)!r}, which does not accumulate "
+            "gradients; use register_hook(), or register it on a leaf"
         )
     return add_hook(hooks_of(edge).accumulated, hook)
 

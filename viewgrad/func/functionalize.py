@@ -56,7 +56,7 @@ def functionalize(f: Callable[..., Any], *, adopt: bool = True) -> Callable[...,
     if adopt:
         f = adopted_callable(f)
     if inspect.isgeneratorfunction(f) or inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f):
-        raise TypeError("functionalize takes a function that is done when it returns, not a generator or a coroutine")
+        raise TypeError("functionalize does not support generators and coroutines")
 
     @functools.wraps(f, updated=())
     @in_own_context

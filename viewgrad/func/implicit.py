@@ -92,7 +92,8 @@ def implicit(
         unknowns = [np.array(_array_of(value)) for value in values]
         if any(array.dtype.kind != "f" for array in unknowns) or not unknowns:
             raise DifferentiabilityError(
-                "implicit takes solutions of real floating-point numbers; split complex unknowns into their real and "
+                "implicit requires solutions of a real floating-point dtype; split complex unknowns into their real "
+                "and "
                 "imaginary parts"
             )
         shapes = [x.shape for x in unknowns]

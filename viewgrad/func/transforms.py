@@ -405,12 +405,12 @@ def _tangents_like(
 
 def _require_count(trees: Sequence[Any], structures: Sequence[Structure], name: str) -> None:
     if len(trees) != len(structures):
-        raise TypeError(f"{name} takes {len(structures)} tangents, one for each argument, not {len(trees)}")
+        raise TypeError(f"{name} expected {len(structures)} tangents, one for each argument, got {len(trees)}")
 
 
 def _require_sequence(primals: Any, tangents: Any, name: str) -> None:
     for what, value in (("arguments", primals), ("tangents", tangents)):
         if not isinstance(value, (tuple, list)):
-            raise TypeError(f"{name} takes a tuple of {what}, not a {type(value).__name__}")
+            raise TypeError(f"{name} expected a tuple of {what}, got {type(value).__name__}")
     if len(primals) != len(tangents):
         raise TypeError(f"{name} got {len(primals)} arguments, but {len(tangents)} tangents")

@@ -210,7 +210,7 @@ def _axes_into(found: list[int | None], axes: Axes, tree: Any, what: str) -> Non
         return
     given, below = children_of(axes), children_of(tree)
     if given is None or below is None or given[0] != below[0]:
-        raise ValueError(f"vmap: {what} is {axes!r}, which is not like the {type(tree).__name__} that it is for")
+        raise ValueError(f"vmap: {what} is {axes!r}, which does not match the {type(tree).__name__} it belongs to")
     for each, child in zip(given[1], below[1]):
         _axes_into(found, each, child, what)
 

@@ -58,8 +58,8 @@ class Operation:
 
     def _captured(self) -> InteropError:
         return InteropError(
-            f"{self.name} captures a viewgrad tensor that requires grad, to which no gradient would come back; pass it "
-            "as an argument, or detach() it"
+            f"{self.name} captures a viewgrad tensor that requires grad, whose gradient would be lost; pass it as an "
+            "argument, or detach() it"
         )
 
     def pullback(self, count: int) -> Operation:

@@ -61,7 +61,7 @@ class Joined:
                 if place:
                     raise ValueError("special directives must be the first entry")
                 if item in ("r", "c"):
-                    raise TypeError(f"{item!r} makes a numpy.matrix, which is no tensor; use np.atleast_2d")
+                    raise TypeError(f"{item!r} makes a numpy.matrix, which is not supported; use np.atleast_2d")
                 numbers = [int(number) for number in item.split(",")]
                 axis, ndmin, trans1d = (*numbers, *(axis, ndmin, trans1d)[len(numbers) :])
                 continue

@@ -221,7 +221,7 @@ def plain_option(operator: str, argument: str, value: Tensor) -> Any:
     """A tensor that was given for an option which is none in the declaration, as a number or an array."""
     if current_edge(value) is not None:
         raise DifferentiabilityError(
-            f"no gradient flows to argument {argument!r} of operator {operator!r}, which is no tensor in its "
+            f"no gradient flows to argument {argument!r} of operator {operator!r}, which is not a tensor in its "
             "declaration: pass a number, an array or the tensor's detach()"
         )
     if has_tangent(value):
@@ -240,7 +240,7 @@ def refuse_tensors(operator: str, argument: str, value: Any) -> None:
                 refuse_tensors(operator, argument, item)
     elif isinstance(value, Tensor):
         raise TypeError(
-            f"argument {argument!r} of operator {operator!r} is no tensor in its declaration; give it a formula, or "
+            f"argument {argument!r} of operator {operator!r} is not a tensor in its declaration; give it a formula, or "
             "'not_differentiable', or pass a number or an array"
         )
 

@@ -133,7 +133,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     if isinstance(kind, str) and kind in KINDS:
         return np.dtype(dtype).name in KINDS[kind]
     if isinstance(kind, str) and kind not in DTYPES:
-        raise ValueError(f"{kind!r} is no kind of dtypes; the kinds are {', '.join(KINDS)}")
+        raise ValueError(f"unknown kind of dtypes {kind!r}; the kinds are {', '.join(KINDS)}")
     return bool(np.dtype(dtype) == np.dtype(kind))
 
 

@@ -299,7 +299,7 @@ def checked(tensor: Any, spec: InputSpec) -> Tensor:
     assert type(kind) is TensorType
     if not isinstance(tensor, Tensor) or tensor.shape != kind.shape or tensor.dtype != kind.dtype:
         given = f"{tensor.dtype.name}{list(tensor.shape)}" if isinstance(tensor, Tensor) else type(tensor).__name__
-        raise GraphError(f"the argument {spec.path} is {given}, where the function was traced with {kind}")
+        raise GraphError(f"the argument {spec.path} is {given}, but the function was traced with {kind}")
     if tensor.requires_grad and not kind.requires_grad:
         raise GraphError(f"the argument {spec.path} requires grad, which it did not when the function was traced")
     return tensor

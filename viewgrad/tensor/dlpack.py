@@ -59,11 +59,11 @@ def __dlpack__(
     """
     if self.requires_grad:
         raise AutogradError(
-            "DLPack carries no history: this tensor requires grad, and what is computed from the capsule would have no "
-            "gradient; export detach() where none is wanted"
+            "DLPack carries no history: this tensor requires grad, and results computed from the capsule would have "
+            "no gradient; export detach() if none is wanted"
         )
     if current_mode() & FORWARD and has_tangent(self):
-        raise AutogradError("DLPack carries no tangent, and this tensor has one; export detach() where none is wanted")
+        raise AutogradError("DLPack carries no tangent, and this tensor has one; export detach() if none is wanted")
     array = array_of(self, "__dlpack__()")
     if copy or not isinstance(array, np.ndarray):
         array = np.array(array)

@@ -72,8 +72,7 @@ class Tangent:
     def __getattr__(self, name: str) -> Any:
         if name == "value":
             raise InterruptedWriteError(
-                "a write in place was interrupted before it was finished, so that what it wrote to has no tangent; "
-                "recompute the tensor"
+                "an in-place write was interrupted, so the tensor that it wrote to has no tangent; recompute the tensor"
             )
         raise AttributeError(name)
 

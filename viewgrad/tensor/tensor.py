@@ -341,7 +341,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         if tangents is not None:
             if self._storage is not None and any(level.open for level in tangents.records):
                 raise ForwardModeError(
-                    "detach_() of a tensor that has a tangent would take it from its views, too; use detach()"
+                    "detach_() of a tensor with a tangent would also remove the tangents of its views; use detach()"
                 )
             tangents.records.clear()
         self._cut()
@@ -600,7 +600,9 @@ class Tensor(OperatorMethods, metaclass=TensorType):
                 f"only leaf tensors can be {what}, and this one was made by {self.grad_fn!r}: use detach() first"
             )
         if current_mode() & FORWARD and has_tangent(self):
-            raise AutogradError(f"a tensor that has a tangent cannot be {what}, which would lose it: detach() it first")
+            raise AutogradError(
+                f"a tensor with a tangent cannot be {what}, since the tangent would be lost: detach() it first"
+            )
 
     if TYPE_CHECKING:  # the operators attach these; see operators/derivatives
 

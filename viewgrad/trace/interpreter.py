@@ -51,7 +51,7 @@ def checked(given: Any, kind: Any, what: str) -> Any:
         return given
     array = np.asarray(given)
     if array.shape != kind.shape or array.dtype != kind.dtype:
-        raise GraphError(f"{what} is {array.dtype.name}{list(array.shape)}, where the graph has {kind}")
+        raise GraphError(f"{what} is {array.dtype.name}{list(array.shape)}, but the graph expects {kind}")
     return array
 
 

@@ -210,7 +210,7 @@ class Parser:
         self._block(self.result.block)
         if self.place < len(self.lines):
             self.place += 1
-            raise self._error("there is more behind the graph")
+            raise self._error("unexpected text after the graph")
         return self.result
 
     def _next(self) -> str:
@@ -290,7 +290,7 @@ class Parser:
         try:
             return TensorType.of(np.dtype(found[1]), shape, found[3] is not None)
         except TypeError:
-            raise self._error(f"{text!r} is no type: there is no dtype {found[1]!r}") from None
+            raise self._error(f"{text!r} is not a type: there is no dtype {found[1]!r}") from None
 
     def _attributes(self, kind: str, text: str) -> Any:
         try:

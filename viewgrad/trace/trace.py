@@ -131,8 +131,8 @@ def record(
         drawn = generators.drawn_from(options_of(tracer.graph))
         if drawn is not None:
             raise TraceError(
-                f"the function has drawn random numbers from {drawn}, which its graph would hold fixed; draw them "
-                "before, and pass them as tensors"
+                f"the function has drawn random numbers from {drawn}, which its graph would keep as constants; draw "
+                "them before, and pass them as tensors"
             )
         check_containers(containers)
         signature = binder.signature(structure, given, result)
@@ -153,8 +153,8 @@ def check_containers(containers: Containers) -> None:
     if changed is not None:
         containers.give_back()
         raise TraceError(
-            f"the function puts other things into its argument {changed}, a container, which its graph would not do; "
-            "return them instead"
+            f"the function changes the items of its argument {changed}, a container, which its graph would not "
+            "repeat; return them instead"
         )
 
 

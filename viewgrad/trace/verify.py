@@ -32,7 +32,7 @@ def verify(graph: Graph) -> None:
             raise _error(graph, node, fault)
     for value in graph.inputs:
         if not may_require_grad(value.type):
-            raise _error(graph, value.node, f"gives {value.type}, to which no gradient can flow")
+            raise _error(graph, value.node, f"returns {value.type}, which cannot carry a gradient")
     if graph.signature is not None:
         _verify_signature(graph, graph.signature)
 
@@ -50,7 +50,7 @@ def _verify_signature(graph: Graph, signature: Signature) -> None:
         value = graph.outputs[number] if number < len(graph.outputs) else None
         if value is None or value.type.with_grad(False) != kind.with_grad(False):
             found = "missing" if value is None else str(value.type)
-            raise GraphError(f"the output {number} of the graph is {found}, where its signature says {kind}")
+            raise GraphError(f"the output {number} of the graph is {found}, but its signature says {kind}")
 
 
 def _verify_block(graph: Graph, block: Block, known: set[Value], uses: dict[Value, int], seen: set[int]) -> None:
@@ -61,7 +61,7 @@ def _verify_block(graph: Graph, block: Block, known: set[Value], uses: dict[Valu
         if node.prev is not before:
             raise _error(graph, node, "does not know the node before it")
         if node.block is not block:
-            raise _error(graph, node, "stands in a block of which it does not know")
+            raise _error(graph, node, "is linked into a block that it does not refer to")
         if id(node) in seen:
             raise _error(graph, node, "stands in two places")
         seen.add(id(node))
@@ -90,9 +90,9 @@ def _verify_values(graph: Graph, node: Node, known: set[Value], uses: dict[Value
         if value is None:
             continue
         if value not in known:
-            raise _error(graph, node, f"takes a value as input {number} that is not given before it")
+            raise _error(graph, node, f"takes a value as input {number} that is not defined before it")
         if node not in value.users:
-            raise _error(graph, node, f"is no user of its input {number}")
+            raise _error(graph, node, f"is not registered as a user of its input {number}")
         uses[value] = uses.get(value, 0) + 1
     for number, value in enumerate(node.outputs):
         if value.node is not node:

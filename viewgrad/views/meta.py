@@ -136,8 +136,8 @@ class DifferentiableViewMeta:
         if self.creation is CreationMeta.IN_CUSTOM_FUNCTION:
             raise ViewInPlaceError(
                 f"this view of shape {tensor.shape} was returned by a custom Function, and its base has been written "
-                "to since: its history can neither be that of the base, which knows nothing of the Function's "
-                "backward, nor the old one; clone() what the Function returns"
+                "to since: its history is ambiguous, since the base's history does not include the Function's "
+                "backward; clone() what the Function returns"
             )
         if self.creation is not CreationMeta.DEFAULT:  # where nothing is recorded: it never has its base's history
             return tensor._edge
@@ -201,8 +201,9 @@ class DifferentiableViewMeta:
             written = written_since(cut, self.base, self)
         if written is None or (own is None and not written.all()):
             raise ViewInPlaceError(
-                f"this view of shape {tensor.shape} has a history of its own, since it is a leaf, or its base was "
-                "detached in place by detach_() or requires_grad_(False); but the base was written to, before that or "
+                f"this view of shape {tensor.shape} has its own history, because it is a leaf, or its base was "
+                "detached in place by detach_() or requires_grad_(False), but the base was written to, before that "
+                "or "
                 "since, so the view's history is ambiguous; take the view again, or use detach() instead"
             )
         edge: OptionalEdge

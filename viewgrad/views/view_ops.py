@@ -133,7 +133,9 @@ def split(self: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 
             raise ValueError(f"split needs a positive length, not {size}")
         sizes = [min(size, extent - start) for start in range(0, extent, size)] or [0]
     elif sum(sizes) != extent:
-        raise ValueError(f"split into lengths {list(sizes)}, which do not add up to {extent}, that of dimension {dim}")
+        raise ValueError(
+            f"split into lengths {list(sizes)}, which do not add up to {extent}, the length of dimension {dim}"
+        )
     pieces = []
     start = 0
     for size in sizes:
@@ -423,7 +425,7 @@ def _of_scalar(source: Tensor, part: Tensor) -> Tensor:
 def view_as_real(self: Tensor) -> Tensor:
     """Return a complex tensor as a real one with a last dimension of length 2: real and imaginary part."""
     if self._array.dtype.kind != "c":
-        raise TypeError(f"view_as_real takes a complex tensor, not one of {self._array.dtype}")
+        raise TypeError(f"view_as_real requires a complex tensor, not one of {self._array.dtype}")
     return _view(self, AsReal(), ViewAsRealBackward, strided=False)
 
 
@@ -433,7 +435,7 @@ def view_as_complex(self: Tensor) -> Tensor:
     array = self._array
     if array.dtype.kind != "f" or array.dtype.itemsize < 4 or not array.ndim or array.shape[-1] != 2:
         raise TypeError(
-            f"view_as_complex takes float32 or float64 with a last dimension of 2, not {array.dtype} {array.shape}"
+            f"view_as_complex requires float32 or float64 with a last dimension of 2, not {array.dtype} {array.shape}"
         )
     if not lies_in_pairs(array):
         raise ValueError("view_as_complex needs the two parts of a number next to each other in memory")

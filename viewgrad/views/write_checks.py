@@ -65,8 +65,8 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
         if type(base_edge) is AccumulateGrad or (base_edge is None and tensor._edge is not None and not old):
             what = "a leaf" if view is None else "a view of a leaf"
             raise LeafInPlaceError(
-                f"in-place write to {what} of shape {tensor.shape} that requires grad: its old value could not be "
-                "differentiated any more; write to a clone(), or update it under no_grad()"
+                f"in-place write to {what} of shape {tensor.shape} that requires grad: its old value would no longer "
+                "exist; write to a clone(), or update it under no_grad()"
             )
         if old and not overwritten:
             keep_own(tensor)

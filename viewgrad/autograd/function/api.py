@@ -235,7 +235,9 @@ class Function:
         if cls.vjp is Function.vjp:
             return cls.backward
         if cls.backward is not Function.backward:
-            raise FunctionError(f"{cls.__name__} defines both backward and vjp, two names for the same; keep one")
+            raise FunctionError(
+                f"{cls.__name__} defines both backward and vjp, which are two names of one method; keep one"
+            )
         return cls.vjp
 
 
@@ -316,7 +318,7 @@ def _check_outputs(
             )
         if not is_in(tensor, inputs):
             warnings.warn(
-                f"{name}: mark_dirty() of a tensor that is no input has no effect", UserWarning, stacklevel=4
+                f"{name}: mark_dirty() was called with a tensor that is not an input", UserWarning, stacklevel=4
             )
     for i, tensor in enumerate(dirty):
         for other in dirty[:i]:
@@ -337,7 +339,7 @@ def _check_outputs(
         is_plain = isinstance(output, ndarray | np.inexact) and not isinstance(output, Tensor)
         if is_plain or any(isinstance(item, Tensor) for item in inner):
             raise FunctionError(
-                f"{name}: output {i} is of type {type(output).__name__}, which no gradient can come back from; return "
+                f"{name}: output {i} is of type {type(output).__name__}, which cannot carry a gradient; return "
                 "a Tensor, or a tuple of them"
             )
 

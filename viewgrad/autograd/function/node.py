@@ -164,8 +164,8 @@ class FunctionCtx:
         for i, tensor in enumerate(tensors):
             if not isinstance(tensor, Tensor) and not (or_none and tensor is None):
                 raise TypeError(
-                    f"{self._function.__name__}: {what}() takes tensors, but its argument {i} is of type "
-                    f"{type(tensor).__name__}; put other values on ctx as attributes"
+                    f"{self._function.__name__}: {what}() expects tensors, but argument {i} is of type "
+                    f"{type(tensor).__name__}; store other values on ctx as attributes"
                 )
 
     def _for_jvp(self, wanted: SaveRequest) -> Tensor | None:
@@ -309,13 +309,13 @@ class FunctionNode(Node):
                 continue
             if not isinstance(g, Tensor):
                 raise FunctionError(
-                    f"{self.name()}: backward returned {type(g).__name__} as gradient {position}, where a Tensor or "
-                    "None is wanted"
+                    f"{self.name()}: backward returned {type(g).__name__} as gradient {position}, instead of a Tensor "
+                    "or None"
                 )
             if position not in self.positions:
                 raise FunctionError(
-                    f"{self.name()}: backward returned a gradient for argument {position}, which is no tensor; return "
-                    "None for it"
+                    f"{self.name()}: backward returned a gradient for argument {position}, which is not a tensor; "
+                    "return None for it"
                 )
             shape, _ = self.input_specs[self.positions.index(position)]
             if g.shape != shape and not _broadcasts(shape, g.shape):

@@ -44,11 +44,11 @@ def push_forward(
     for i, (output, tangent) in enumerate(zip(outputs, results, strict=True)):
         if not isinstance(output, Tensor):
             if tangent is not None:
-                raise FunctionError(f"{name}: jvp returned a tangent for output {i}, which is no tensor")
+                raise FunctionError(f"{name}: jvp returned a tangent for output {i}, which is not a tensor")
             continue
         if tangent is not None and not isinstance(tangent, Tensor):
             raise FunctionError(
-                f"{name}: jvp returned {type(tangent).__name__} for output {i}, where a Tensor or None is wanted"
+                f"{name}: jvp returned {type(tangent).__name__} for output {i}, instead of a Tensor or None"
             )
         if tangent is not None and tangent.shape != output.shape:
             raise FunctionError(

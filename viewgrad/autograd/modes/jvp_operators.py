@@ -276,6 +276,6 @@ def _refuse_hidden_tangents(operator: Operator, given: Mapping[str, Any]) -> Non
         value = given.get(argument.name)
         if isinstance(value, Tensor) and has_tangent(value):
             raise ForwardModeError(
-                f"argument {argument.name!r} of operator {operator.name!r} is no tensor in its declaration, but was "
-                "given one with a tangent, which would be lost; detach() it"
+                f"argument {argument.name!r} of operator {operator.name!r} is not a tensor in its declaration, but "
+                "was given one with a tangent, which would be lost; detach() it"
             )

@@ -221,7 +221,7 @@ class profile:
             ValueError: if the profile was created with `trace=False`.
         """
         if not self._keep_trace:
-            raise ValueError("this profile was made with trace=False, so that it remembers no single calls")
+            raise ValueError("this profile was made with trace=False and has no single calls")
         process = os.getpid()
         events: list[dict[str, Any]] = [
             {"name": "process_name", "ph": "M", "pid": process, "args": {"name": "viewgrad"}}

@@ -46,7 +46,7 @@ class PackedTensor(SavedTensor):
         with ModeSwitch(off=GRAD | PACK):
             tensor = self.unpack(self.content)
         if not isinstance(tensor, Tensor):
-            raise HookError(f"the unpack hook returned {type(tensor).__name__} where the saved Tensor is wanted")
+            raise HookError(f"the unpack hook returned {type(tensor).__name__} instead of the saved Tensor")
         if tensor.shape != self.shape or tensor.dtype != self.dtype:
             raise HookError(
                 f"the unpack hook returned a tensor of shape {tensor.shape} and dtype {tensor.dtype}, but what was "
@@ -99,7 +99,7 @@ class saved_tensors_hooks(ModeSwitch):
         PAIRS.set(without(PAIRS.get(), self)[0])
 
     def __call__(self, function: Any) -> Any:
-        raise TypeError(f"{type(self).__name__} is no decorator: use it in a with statement")
+        raise TypeError(f"{type(self).__name__} is not a decorator: use it in a with statement")
 
 
 class save_on_disk(saved_tensors_hooks):
@@ -188,7 +188,7 @@ class disable_saved_tensors_hooks(ModeSwitch):
         DISABLED.set(without(DISABLED.get(), self)[0])
 
     def __call__(self, function: Any) -> Any:
-        raise TypeError(f"{type(self).__name__} is no decorator: use it in a with statement")
+        raise TypeError(f"{type(self).__name__} is not a decorator: use it in a with statement")
 
 
 def packed(saved: SavedTensor) -> SavedTensor:

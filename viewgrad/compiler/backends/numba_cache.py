@@ -128,8 +128,9 @@ def _is_own(folder: Path) -> bool:
     own = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
     if not own:
         warnings.warn(
-            f"{folder} belongs to another user, or others can write to it; as what it holds is run as code, compiled "
-            "kernels are not kept there. Choose another folder by VIEWGRAD_CACHE, or take the rights away (chmod 700)",
+            f"{folder} belongs to another user, or others can write to it. Its contents are run as code, so compiled "
+            "kernels are not kept there. Choose another folder by VIEWGRAD_CACHE, or take the rights away (chmod "
+            "700)",
             UserWarning,
             stacklevel=2,
         )

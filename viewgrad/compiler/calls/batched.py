@@ -198,7 +198,7 @@ class Batched:
         known = {*range(len(names)), *names, *args, *keywords}
         for each in chosen:
             if each not in known:
-                raise ValueError(f"batch names {each!r}, which is no argument of {getattr(self, '__name__', self)}")
+                raise ValueError(f"batch names {each!r}, which is not an argument of {getattr(self, '__name__', self)}")
 
     def _nothing(self, structure: Structure, leaves: list[Any], numbers: frozenset[int], mode: int) -> list[Any]:
         """Return the results for an empty batch, by a program of earlier calls."""

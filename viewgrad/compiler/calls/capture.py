@@ -339,7 +339,7 @@ class QuietTracer(Tracer):
     @quietly
     def asked(self, tensor: Tensor, what: str) -> None:
         """Note an observable effect that a compiled run would not repeat."""
-        self.refuse(f"asking a tensor for {what}, which is another in each run,")
+        self.refuse(f"asking a tensor for {what}, which differs in each run,")
 
     def node(self, kind: str, inputs: Any, attributes: Any, types: Any, location: int | None = None) -> Node:
         """Append a node."""

@@ -48,7 +48,7 @@ def _refusing(given: Callable[..., Any], what: str) -> Callable[..., Any]:
     def ours(*args: Any, **keywords: Any) -> Any:
         observer = observed()
         if observer is not None and _is_of_program(sys._getframe(1)) and not is_importing():
-            observer.refuse(f"{what}, which may be another in each run,")
+            observer.refuse(f"{what}, which may differ in each run,")
         return given(*args, **keywords)
 
     return ours

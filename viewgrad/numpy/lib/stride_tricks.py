@@ -27,5 +27,5 @@ def as_strided(
     size = tensor.itemsize
     steps = tensor.strides if strides is None else tuple(strides)
     if any(step % size for step in steps):
-        raise ValueError(f"as_strided of tensors takes strides that are multiples of {size}, the bytes of an element")
+        raise ValueError(f"as_strided of tensors requires strides that are multiples of the itemsize, {size}")
     return tensor.as_strided(tensor.shape if shape is None else tuple(shape), tuple(step // size for step in steps))

@@ -231,9 +231,9 @@ row(
 
 def interp_forward(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Any:
     if period is not None:
-        raise TypeError("interp of tensors takes no period; wrap x, and repeat the first point at the end")
+        raise TypeError("interp of tensors does not support period=; wrap x, and repeat the first point at the end")
     if (xp[1:] < xp[:-1]).any():
-        raise ValueError("interp takes the points xp in rising order; between others NumPy gives what has no meaning")
+        raise ValueError("interp requires increasing points xp")
     return in_precision_of(np.interp(x, xp, fp, left, right), np.empty(0, np.result_type(x, xp, fp)))
 
 

@@ -84,14 +84,14 @@ def transformed_axes(ndim: int, s: Sequence[int] | None, axes: Sequence[int] | N
     """Return the dimensions that a transform of several dimensions goes over."""
     if axes is None:
         if s is not None and len(s) > ndim:
-            raise ValueError(f"a transform of {ndim} dimensions takes no {len(s)} lengths")
+            raise ValueError(f"a transform of {ndim} dimensions got {len(s)} lengths")
         return list(range(ndim)) if s is None else list(range(ndim - len(s), ndim))
     return [axis % ndim for axis in axes]
 
 
 def _require_distinct(ndim: int, s: Any, axes: Any) -> None:
     if axes is not None and len({axis % ndim for axis in axes}) < len(axes):
-        raise ValueError(f"a transform of a tensor takes every dimension once, not axes={tuple(axes)}")
+        raise ValueError(f"a transform of a tensor requires distinct axes, not axes={tuple(axes)}")
 
 
 @formula_function

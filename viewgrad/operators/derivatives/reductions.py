@@ -92,7 +92,9 @@ row(
 
 def linear_scan_forward(self: Array, coefficients: Array, axis: int = -1) -> Array:
     if coefficients.shape != self.shape:
-        raise ValueError(f"a scan of shape {self.shape} takes as many coefficients, not {coefficients.shape}")
+        raise ValueError(
+            f"a scan of shape {self.shape} requires coefficients of the same shape, not {coefficients.shape}"
+        )
     inputs, factors = np.moveaxis(self, axis, 0), np.moveaxis(coefficients, axis, 0)
     return np.moveaxis(scanned(inputs, factors), 0, axis).copy()
 

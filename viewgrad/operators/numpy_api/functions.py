@@ -65,7 +65,7 @@ def _matrix_norm(self: Any, ord: Any, axis: tuple[int, ...], keepdims: bool) -> 
         extreme = values.sum(-1) if ord == "nuc" else _greatest(values, -1) if ord > 0 else values.min(-1)
         extreme = np.expand_dims(np.expand_dims(extreme, min(rows, columns)), max(rows, columns))
     else:
-        raise ValueError(f"there is no norm of order {ord!r} of matrices")
+        raise ValueError(f"there is no matrix norm of order {ord!r}")
     return extreme if keepdims else extreme.squeeze((rows, columns))[() if extreme.ndim == 2 else ...]
 
 

@@ -62,7 +62,7 @@ def _reshape(self: Tensor, *shape: Any, order: Any = "C", copy: bool | None = No
     else:
         reshaped = views.reshape(self, sizes)
     if copy is False and not np.may_share_memory(reshaped._array, self._array):
-        raise ValueError("the elements have no view in this shape, and copy=False takes no copy")
+        raise ValueError("the elements have no view of this shape, and copy=False forbids a copy")
     return reshaped.clone() if copy else reshaped
 
 
@@ -167,7 +167,7 @@ def _become(self: Tensor, make: Callable[[Any], Any], what: str, way_out: str) -
     is_leaf = type(self._edge) is AccumulateGrad
     if self._view is not None or not alone or is_leaf or mode & ~(TRACE | FORWARD | FUNCTIONAL) > GRAD:
         raise AutogradError(
-            f"{what} in place needs a tensor that is no leaf and no view, and that has no views; {way_out}"
+            f"{what} in place requires a tensor that is neither a leaf nor a view, and has no views; {way_out}"
         )
     observer = observed()
     if observer is not None:

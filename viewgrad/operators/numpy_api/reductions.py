@@ -84,7 +84,7 @@ def _degrees(ddof: Any, correction: Any) -> Any:
     if not _given(correction):
         return ddof
     if ddof != 0:
-        raise ValueError("ddof and correction are two names of one option: give one of them")
+        raise ValueError("ddof and correction are two names of one option: pass only one")
     return correction
 
 

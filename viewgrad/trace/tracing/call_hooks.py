@@ -166,7 +166,7 @@ def function_traced(call: FunctionCall, run: Callable[[], Any]) -> Any:
         if any(output is tensor for tensor in tensors):
             self.write(output, value, output.requires_grad)
         elif self.memories.find(output._array) is not None:
-            self.refuse(f"{call.function.__name__}, which returns a view of memory that was there before,")
+            self.refuse(f"{call.function.__name__}, which returns a view of memory that existed before,")
         else:
             self.add(output, value)
     return result

@@ -50,22 +50,22 @@ def imports() -> int:
 def _randbits(bits: int) -> Any:
     """The source of all seeds that NumPy chooses."""
     _refuse(
-        "making a generator of random numbers without a seed (RandomState draws one even where it is given another; "
-        "default_rng(seed) does not), which gives others each time,"
+        "making a generator of random numbers without a seed (RandomState draws one even if it is given another; "
+        "default_rng(seed) does not), which gives other numbers each time,"
     )
     return PLACES[0][2](bits)
 
 
 def _urandom(size: int) -> Any:
     """The system's random numbers, for `secrets` and `uuid` too."""
-    _refuse("drawing random bytes from the system, which gives others each time,")
+    _refuse("drawing random bytes from the system, which gives other numbers each time,")
     return PLACES[2][2](size)
 
 
 def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
     """The seed of one of Python's generators."""
     if a is None:
-        _refuse("making a generator of random numbers without a seed, which gives others each time,")
+        _refuse("making a generator of random numbers without a seed, which gives other numbers each time,")
     PLACES[1][2](self, a, version)
 
 

@@ -259,7 +259,7 @@ class Tracer:
         found = memory if node is None else history_of(memory, node)
         if found is None:
             raise self._failed(
-                f"of several tensors over one buffer at {self._here()}, it cannot be told which one's history a saved "
+                f"of several tensors over one buffer at {self._here()}, it is ambiguous which one's history a saved "
                 "value of that buffer has; clone() what detach() gives"
             )
         if memory.kept is not None and isinstance(found, Ended):
@@ -544,7 +544,7 @@ class Tracer:
 
     def refuse(self, what: str) -> None:
         """Something is about to be done that cannot be recorded."""
-        raise self._failed(f"{what} at {self._here()} cannot be recorded while a program is traced")
+        raise self._failed(f"{what} at {self._here()} cannot be traced")
 
     def composed(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function that is composed of operators; it becomes one step where it looks at values."""

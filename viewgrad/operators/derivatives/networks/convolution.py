@@ -37,7 +37,7 @@ def tuple_of(value: Any, n: int, what: str) -> tuple[int, ...]:
     """One number for each of `n` dimensions."""
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * n
     if len(values) != n:
-        raise ValueError(f"{what} takes one number or {n} of them, not {value}")
+        raise ValueError(f"{what} must be one number or {n} numbers, not {value}")
     return tuple(int(each) for each in values)
 
 
@@ -47,7 +47,7 @@ def window_of(kernel: Sequence[int], stride: Any, padding: Any, dilation: Any) -
     strides, dilations = tuple_of(stride, n, "stride"), tuple_of(dilation, n, "dilation")
     if padding == "same":
         if any(step != 1 for step in strides):
-            raise ValueError("padding='same' takes a stride of 1")
+            raise ValueError("padding='same' requires a stride of 1")
         spans = [(extent - 1) * step for extent, step in zip(kernel, dilations)]
         return Window(strides, tuple((span // 2, span - span // 2) for span in spans), dilations)
     around = tuple_of(0 if padding == "valid" else padding, n, "padding")

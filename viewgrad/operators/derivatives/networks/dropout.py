@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 def native_dropout_forward(a: Any, p: float, train: bool = True, *, generator: Any) -> tuple[Array, Array]:
     if not 0 <= p <= 1:
-        raise ValueError(f"dropout takes a probability between 0 and 1, not {p}")
+        raise ValueError(f"the probability of dropout must be between 0 and 1, not {p}")
     mask = generator.random(a.shape) >= p if train else np.ones(a.shape, bool)
     mask = np.asarray(mask)
     return dropped(a, mask, p, train), mask
@@ -56,5 +56,5 @@ def dropout(self: Any, p: float = 0.5, training: bool = True, *, generator: Any 
     if not training:
         return self
     if generator is None:
-        raise TypeError("dropout draws from no hidden state: give it generator=numpy.random.default_rng(seed)")
+        raise TypeError("dropout has no hidden random state: pass generator=numpy.random.default_rng(seed)")
     return native_dropout(self, p, True, generator=generator)[0]

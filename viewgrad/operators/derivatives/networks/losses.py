@@ -34,7 +34,7 @@ def reduced(loss: Any, reduction: str) -> Any:
     if reduction == "batchmean":
         return loss.sum() * (1 / loss.shape[0])
     if reduction != "none":
-        raise ValueError(f"reduction is 'none', 'mean' or 'sum', not {reduction!r}")
+        raise ValueError(f"reduction must be 'none', 'mean' or 'sum', not {reduction!r}")
     return loss
 
 

@@ -27,7 +27,7 @@ def pooling_window(
     kernel = tuple_of(kernel_size, n, "kernel_size")
     around = tuple_of(padding, n, "padding")
     if min(kernel) < 1 or any(2 * extent > size or extent < 0 for extent, size in zip(around, kernel)):
-        raise ValueError(f"pooling takes a padding of at most half of the kernel_size {kernel}, not {around}")
+        raise ValueError(f"the padding of pooling must be at most half of the kernel_size {kernel}, not {around}")
     strides = kernel if stride is None else tuple_of(stride, n, "stride")
     return kernel, Window(strides, tuple((extent, extent) for extent in around), tuple_of(dilation, n, "dilation"))
 
