@@ -884,7 +884,7 @@ def test_a_tensor_that_the_declaration_does_not_know_of_is_refused():
     for limit in (vg.Tensor(2.0), vg.Tensor(2.0, requires_grad=True), [1.0, (vg.Tensor(2.0),)], {"a": vg.Tensor(2.0)}):
         for call in (softclip, softclip.inplace):
             with pytest.raises(
-                TypeError, match="argument 'limit' of operator 'softclip' is no tensor in its declaration"
+                TypeError, match="argument 'limit' of operator 'softclip' is not a tensor in its declaration"
             ):
                 call(vg.ones(2), limit=limit)
 

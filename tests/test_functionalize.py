@@ -409,7 +409,7 @@ def test_what_goes_on_after_it_has_returned_is_refused():
         return x.mul_(2.0)
 
     for f in (numbers, later):
-        with pytest.raises(TypeError, match="done when it returns"):
+        with pytest.raises(TypeError, match="generators and coroutines"):
             func.functionalize(f)
 
 

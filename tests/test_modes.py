@@ -682,6 +682,6 @@ def test_what_an_operator_makes_in_inference_mode_can_never_be_recorded():
 def test_recording_a_backward_pass_in_inference_mode():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     y = (x**3).sum()
-    with vg.inference_mode(), pytest.raises(InferenceError, match="create_graph=True records"):
+    with vg.inference_mode(), pytest.raises(InferenceError, match="create_graph=True cannot record"):
         grad(y, x, create_graph=True)
     assert grad(y, x)[0].tolist() == [3.0, 12.0]

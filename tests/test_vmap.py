@@ -153,7 +153,7 @@ def test_cost_is_linear_in_the_number_of_examples():
         (lambda: func.vmap(lambda x, y: x)(vg.ones(3), 2.0), "no axis 0"),
         (lambda: func.vmap(lambda x: x, None)(vg.ones(3)), "no argument has an axis"),
         (lambda: func.vmap(lambda x: x, (0, 1))(vg.ones(3)), "one entry for each"),
-        (lambda: func.vmap(lambda x: x, ({"a": 0},))(vg.ones(3)), "which is not like"),
+        (lambda: func.vmap(lambda x: x, ({"a": 0},))(vg.ones(3)), "does not match"),
         (lambda: func.vmap(lambda x: x)(vg.ones((0, 3))), "empty"),
         (lambda: func.vmap(lambda x: x[: int(x[0].item())])(vg.arange(6.0).reshape(3, 2)), "different shapes"),
         (lambda: func.vmap(lambda x: (x, int(x.item())))(vg.arange(3.0)), "another structure"),
