@@ -1177,7 +1177,7 @@ def returning(result, shape=(2,), arguments=()):
     [
         (lambda g: (g, g), (), r"returned 2 gradients, but forward had 1 argument;"),
         (lambda g: g, (3,), r"returned 1 gradient, but forward had 2 arguments"),
-        (lambda g: (g, g), (3,), r"gradient for argument 1, which is no tensor"),
+        (lambda g: (g, g), (3,), r"gradient for argument 1, which is not a tensor"),
         (lambda g: g[:1].expand(3), (), r"shape \(3,\) for argument 0, whose shape is \(2,\)"),
         (lambda g: g.sum(), (), r"shape \(\) for argument 0"),
         (lambda g: np.ones(2), (), r"returned ndarray as gradient 0"),
