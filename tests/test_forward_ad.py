@@ -741,7 +741,7 @@ def test_an_operator_without_forward_mode_says_so():
 def test_a_tensor_with_a_tangent_where_the_declaration_has_none():
     with dual_level():
         n = make_dual(vg.Tensor(2.0), vg.Tensor(1.0))
-        with pytest.raises(ForwardModeError, match="argument 'beta' of operator 'softplus' is no tensor"):
+        with pytest.raises(ForwardModeError, match="argument 'beta' of operator 'softplus' is not a tensor"):
             vg.softplus(vg.ones(2), n)
 
 
