@@ -8,8 +8,8 @@ without it, divided by the time with it. Measured on
 - S: the sum of the 800 rows of an 800 x 1000 table (760 times),
 - L: five operators on a million numbers (1.2 times).
 
-The gains in hundreds grow with the number of rows: without these the engine is quadratic. See also Note [Who owns a
-gradient] in docs/notes/engine.md.
+The gains in hundreds grow with the number of rows: without these shortcuts the engine is quadratic. See also
+Note [Ownership of gradients] in docs/notes/engine.md.
 
 It is long because `run` is one loop, and what each shortcut gains stands beside it.
 """

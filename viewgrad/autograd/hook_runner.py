@@ -1,6 +1,6 @@
 """The hooks of one run of the engine: called with gradients, which they may replace.
 
-See Note [The order of hooks] in docs/notes/engine.md.
+See Note [Order of hooks] in docs/notes/engine.md.
 """
 
 from __future__ import annotations

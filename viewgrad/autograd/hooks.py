@@ -1,7 +1,7 @@
 """Hooks on tensors: functions that see, and may replace, the gradient of a value on its way through the graph.
 
 A hook belongs to the *value* that the tensor had when it was registered. After an in-place write it goes on seeing the
-gradient of the old value. `retain_grad` belongs to the tensor, and follows its writes. See Note [The order of hooks] in
+gradient of the old value. `retain_grad` belongs to the tensor, and follows its writes. See Note [Order of hooks] in
 docs/notes/engine.md.
 """
 

@@ -57,30 +57,30 @@ def row(
     mask_zero_grad: bool = False,
     returns_0d_arrays: bool = False,
 ) -> Operator:
-    """Define an operator: one row of the table. What it is tested on stands in `operators/samples/`.
+    """Define an operator: one row of the table. Its test samples are in `operators/samples/`.
 
     Arguments:
         signature: `"name(self, other, axis=None, *, option=1) -> (first, second)"`.
-        forward: computes the outputs from arrays, with the arguments of the signature; never returns views of them.
-        derivatives: for each tensor argument (several, separated by commas, share a formula that returns a tuple) the
-            formula of its gradient, or `"not_differentiable"`. The keys are what makes an argument a tensor.
+        forward: computes the outputs from arrays, with the arguments of the signature; it never returns views of them.
+        derivatives: the formula of the gradient for each tensor argument, or `"not_differentiable"`. Arguments
+            separated by commas share a formula that returns a tuple. The keys determine which arguments are tensors.
         forward_derivative: the tangent of the output, from `NAME_t` and `NAME_p`; or `"auto_element_wise"` or
             `"auto_linear"`; by name for several outputs.
         elementwise: whether the tensors are broadcast against each other.
-        inplace: whether to make an in-place variant; or what the row says of it itself.
-        nondifferentiable_outputs: the outputs through which no gradient flows.
+        inplace: whether to create an in-place form, or an `InPlace` with the parts that are not derived.
+        nondifferentiable_outputs: the outputs without gradient.
         lists: the tensor arguments that are lists of tensors.
         method: whether to make the operator a method of `Tensor`.
-        numpy: the NumPy functions and ufuncs that mean this operator on tensors.
-        doc: what it computes.
-        dtype_kinds: "fc" where the formulas are right for complex numbers, "f" where those are refused; by argument
-            where they differ.
-        mask_zero_grad: of an elementwise operator, whether its slope is infinite or no number somewhere: what flows
-            there is 0 where the incoming gradient is. See Note [Where nothing flows] in docs/notes/declarations.md.
-        returns_0d_arrays: whether the outputs are arrays, and no scalars, if they have no dimensions.
+        numpy: the NumPy functions and ufuncs that call this operator on tensors.
+        doc: the first line of its docstring.
+        dtype_kinds: "fc" if the formulas are right for complex numbers, "f" if these are rejected; by argument if they
+            differ.
+        mask_zero_grad: for an elementwise operator whose slope is infinite or NaN somewhere: the gradient is 0 wherever
+            the incoming gradient is 0. See Note [Infinite slopes] in docs/notes/declarations.md.
+        returns_0d_arrays: whether 0-d outputs are arrays instead of scalars.
 
     Returns:
-        The operator, callable.
+        The operator, which is callable.
     """
     if mask_zero_grad and derivatives is not None:
         derivatives = {name: f"flowing({formula}, grad)" for name, formula in derivatives.items()}

@@ -249,7 +249,7 @@ def flowing_elements(formula: Callable[..., Any], grad: Tensor, *tensors: Tensor
     """Evaluate a formula of an elementwise operator where the incoming gradient is not zero; return 0 elsewhere.
 
     Where nothing flows and the formula gives no number, it is not computed at all: also its own derivatives might be
-    infinite there. See Note [Where nothing flows] in docs/notes/declarations.md.
+    infinite there. See Note [Infinite slopes] in docs/notes/declarations.md.
     """
     if observed() is not None:  # whose record is to hold for other values
         return TENSOR_FUNCTIONS._where_flowing(formula(grad, *tensors), grad)  # type: ignore[no-any-return]

@@ -154,7 +154,7 @@ class DifferentiableGraph(Function):
         arriving = [grads[number] for number in gradient.df_input_vjps]
         undefined = [number for number, grad in enumerate(arriving) if grad is None]
         reverse = function.reverse(undefined)
-        with np.errstate(divide="ignore", invalid="ignore"):  # where nothing flows; see Note [Where nothing flows]
+        with np.errstate(divide="ignore", invalid="ignore"):  # where nothing flows; see Note [Infinite slopes]
             found = reverse([*arriving, *ctx.saved_tensors])
         result: list[Any] = [None] * (len(function.graph.inputs) + 1)
         for number, grad in zip(gradient.df_output_vjps, found, strict=True):

@@ -1,6 +1,6 @@
 """Safety against asynchronous exceptions: modes are restored, and it is known whether a write in place has begun.
 
-See Note [Writes that are interrupted] in docs/notes/interruption.md.
+See Note [Interrupted writes] in docs/notes/interruption.md.
 """
 
 from __future__ import annotations

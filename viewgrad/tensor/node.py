@@ -39,16 +39,16 @@ PATIENCE: Final = 1.0  # for how many seconds a thread waits for another one to 
 class Node:
     """A step of the backward graph.
 
-    `edges` lead to the steps that made this step's inputs. Each is a `Node`, an `Edge` where that node has several
-    outputs, or None for an input that needs no gradient. Nodes are numbered in the order of their creation, so that
-    every edge leads to a smaller number.
+    `edges` lead to the steps that created this step's inputs. Each is a `Node`, an `Edge` if that node has several
+    outputs, or None for an input that needs no gradient. Nodes are numbered in the order of their creation, so every
+    edge leads to a smaller number.
 
-    A node whose `hooks` are `UNFINISHED` is that of a write in place which is not finished: see Note [Writes that are
-    interrupted] in docs/notes/interruption.md. Who runs a node, or writes on top of it, asks for `finished_hooks`.
+    If `hooks` is `UNFINISHED`, the node belongs to an in-place write that is not finished: see Note [Interrupted
+    writes] in docs/notes/interruption.md. Code that runs a node, or writes on top of it, calls `finished_hooks`.
 
-    A class of nodes has a slot `edges`. Where all its nodes have one edge or two, it has slots for these (`ONE_EDGE`
-    and `TWO_EDGES` below), which saves a tuple. What Python's collector of cycles goes through is what a long graph
-    costs.
+    A class of nodes has a slot `edges`, or, if all its nodes have one or two edges, a slot for each (`ONE_EDGE` and
+    `TWO_EDGES` below). This saves a tuple, which matters because the cost of a long graph is dominated by the objects
+    that Python's cyclic garbage collector visits.
     """
 
     __slots__ = ("__weakref__", "_metadata", "hooks", "sequence_nr")

@@ -2,7 +2,7 @@
 
 A tensor whose memory nothing else can see has no `Storage` until one is needed. It is when a view of it is taken, when
 it is written to, or when its version is asked for. Until then what was saved from it is known to the tensor itself
-(`Tensor._saved`). See Note [Saved values keep their value] in docs/notes/saved_values.md.
+(`Tensor._saved`). See Note [Copy-on-write of saved values] in docs/notes/saved_values.md.
 """
 
 from __future__ import annotations

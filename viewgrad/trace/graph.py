@@ -3,7 +3,7 @@
 A node takes values and gives values; each value is given by one node, once. There are no side effects in a graph, apart
 from guards, which raise: a write is a node that gives a new version of its base. A graph of a million nodes fits into a
 few hundred megabytes; therefore nodes and values have slots and tuples, and one object where there is one
-output. See Note [What graphs take] in docs/notes/symbolic.md.
+output. See Note [Memory of graphs] in docs/notes/symbolic.md.
 
 It is long because values, nodes, blocks and graphs hold links to each other, which one file keeps right.
 """

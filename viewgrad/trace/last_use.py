@@ -2,7 +2,7 @@
 
 A value that is a window of another lies in its buffer. A write may happen in place where nothing takes the old version
 any more. Windows of it that are taken later are copied when they are read. That is what copy-on-write does when a
-program runs eagerly, decided beforehand. See Note [Writes in place, decided beforehand] in docs/notes/symbolic.md.
+program runs eagerly, decided beforehand. See Note [In-place writes in graphs] in docs/notes/symbolic.md.
 """
 
 from __future__ import annotations

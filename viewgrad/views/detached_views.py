@@ -3,7 +3,7 @@
 The end of a history leaves that of the views alone, until their elements are written again. What is written to the base
 has its present history, in all views. Recorded writes are found in the base's graph, from the last one back, each once.
 Those of constants to a base without history are not in any graph; they are noted here, around the write. See
-Note [Views behind the end of a history] in docs/notes/copy_slices.md.
+Note [Views of detached tensors] in docs/notes/copy_slices.md.
 """
 
 from __future__ import annotations

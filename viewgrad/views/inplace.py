@@ -11,7 +11,7 @@
 
 The order is what makes a write safe. The history refuses to be differentiated before memory changes, until both are
 consistent again. So no exception, wherever it strikes, leaves a gradient that contradicts a value. See
-Note [Writes that are interrupted] in docs/notes/interruption.md.
+Note [Interrupted writes] in docs/notes/interruption.md.
 
 A small write takes 0.3 to 1.5 us; one more call would add 5 %. Therefore the protocol is a template, `PROTOCOL`.
 Each kind of write fills its steps in, and is compiled from the result.

@@ -2,7 +2,7 @@
 
 The old history is replaced before memory is touched, by one that refuses to be differentiated until the write is
 finished. So wherever an exception strikes, no gradient comes out that contradicts a value. See
-Note [Writes that are interrupted] in docs/notes/interruption.md.
+Note [Interrupted writes] in docs/notes/interruption.md.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def begin_write(tensor: Tensor, node: Node, own: OptionalEdge) -> tuple[Node, Op
     """Make `node`, which is about to write to `tensor`, the history of `tensor` and of its base.
 
     What is returned refuses to be differentiated, and to be written over, until its `hooks` are set: the last step of
-    the write. See Note [Two threads that write to one tensor] in docs/notes/interruption.md.
+    the write. See Note [Concurrent writes] in docs/notes/interruption.md.
 
     Arguments:
         tensor: what is to be written to.

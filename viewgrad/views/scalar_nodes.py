@@ -7,7 +7,7 @@ the nodes of `+`, `-`, `*`, `/`, `-x`, `exp` and `log` on scalars share two clas
 the operator's other nodes. See Note [The gradients of scalars] in docs/notes/scalars.md.
 
 Most scalars are intermediate results: nothing holds their nodes but that of the next operator. Where a graph is large,
-nodes of two scalars take such nodes in; see Note [Nodes that are taken in] there.
+nodes of two scalars take such nodes in; see Note [Absorbed nodes] there.
 """
 
 from __future__ import annotations

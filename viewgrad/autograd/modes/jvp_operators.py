@@ -2,7 +2,7 @@
 
 Tangents are tensors, and are computed with operators. So they are recorded in grad mode (reverse over forward), and
 have tangents of their own at the levels around theirs. What a node saves keeps its tangents too, so that a backward
-pass inside the level computes those of the gradients (forward over reverse). See Note [Levels around levels] and Note
+pass inside the level computes those of the gradients (forward over reverse). See Note [Nested levels] and Note
 [Tangents of writes in place] in docs/notes/forward_mode.md.
 """
 

@@ -6,7 +6,7 @@ is a module of its own to Python, so that `inspect` finds the source of function
 
 The functions of the library's operators are written when they are first called. Until then there stands a function of
 the same signature that writes them, and takes over their code. So everybody who has it in hand has the real one from
-then on. A call costs nothing more. See Note [Code at the first call] in docs/notes/declarations.md.
+then on. A call costs nothing more. See Note [Code generation on first call] in docs/notes/declarations.md.
 """
 
 from __future__ import annotations

@@ -263,7 +263,7 @@ class NodeWriter:
     ) -> list[str]:
         """A formula computed over the gradient where that is large and nothing else holds it.
 
-        See Note [Who owns a gradient] in docs/notes/engine.md. A page of fresh memory costs more than the arithmetic.
+        See Note [Ownership of gradients] in docs/notes/engine.md. Fresh memory costs more than the arithmetic.
         """
         ufunc, factor = written
         large = "type(grad) is ndarray and grad.size >= LARGE and grad.base is None"

@@ -38,7 +38,7 @@ EXPRESSIONS: Final[dict[Any, str]] = {
 }
 
 
-# The formulas of rows. Those that flow are 0 wherever the gradient is: Note [Where nothing flows].
+# The formulas of rows. Those that flow are 0 wherever the gradient is: Note [Infinite slopes].
 FORMS: Final[dict[tuple[str, ...], int]] = {
     ("grad", "grad"): SUM,
     ("grad", "-grad"): DIFFERENCE,

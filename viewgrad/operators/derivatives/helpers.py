@@ -63,7 +63,7 @@ def flowing(product: Any, grad: Any, dim: int | None = None) -> Any:
 
     Of what is computed along a dimension, it is 0 where `grad` is 0 all along that.
 
-    See Note [Where nothing flows] in docs/notes/declarations.md.
+    See Note [Infinite slopes] in docs/notes/declarations.md.
     """
     recorded = isinstance(product, Tensor)
     if recorded and observed() is not None:  # whose record is to hold for other values

@@ -92,7 +92,7 @@ def position_of(node: ast.AST, text: str) -> int:
 
 
 def product_of(tree: ast.expr) -> ast.expr:
-    """The product in `flowing(product, grad)`; see Note [Where nothing flows]."""
+    """The product in `flowing(product, grad)`; see Note [Infinite slopes]."""
     if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "flowing":
         return tree.args[0]
     return tree

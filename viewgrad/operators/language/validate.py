@@ -1,7 +1,7 @@
 """The checker: what a declaration must not say.
 
 It finds mistakes when the operator is defined which would otherwise show much later, or never. A gradient that is
-silently ignored is a wrong gradient. See Note [What the checker is for] in docs/notes/declarations.md.
+silently ignored is a wrong gradient. See Note [Validation of declarations] in docs/notes/declarations.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Such a function chooses by values, or asks SciPy where a search is to start. A graph cannot hold what it found: that
 holds for one run. So the function itself becomes a step, which runs again with other values. See
-Note [Choices by values] in docs/notes/symbolic.md.
+Note [Opaque calls] in docs/notes/symbolic.md.
 """
 
 from __future__ import annotations
