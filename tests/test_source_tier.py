@@ -761,3 +761,36 @@ def test_source_shows_the_users_lines_and_names():
     assert "height" in text
     assert "speed_bar" in text
     assert "speed = speed - 0.3 + 0.1 * x[t]" in text
+
+
+# -- numbers that are differentiated ----------------------------------------------------------------------------------
+
+
+def another_name(x, a):
+    s = a
+    s -= x[0]
+    return x.sum() + s * 2.0 + a
+
+
+def one_name_in_a_loop(x, a):
+    s = 0.5
+    for i in range(len(x)):
+        s = a
+        s *= x[i]
+    return s + a
+
+
+@pytest.mark.parametrize("specialize", [False, True])
+@pytest.mark.parametrize("number", [float, onp.float64])
+@pytest.mark.parametrize("f", [another_name, one_name_in_a_loop])
+def test_numbers_are_not_changed_through_another_name(f, number, specialize):
+    c = vg.compile(f, executor="python", specialize=specialize)
+    for x, a in ((onp.array([1.0, 2.0, 3.0]), number(0.7)), (onp.array([2.0, 5.0]), number(0.3))):
+        for _ in range(3):
+            value, (to_x, to_a) = vg.value_and_grad(c, argnums=(0, 1))(x, a)
+            wanted, (x_wanted, a_wanted) = vg.value_and_grad(f, argnums=(0, 1))(x, a)
+            assert value == pytest.approx(f(x, a)) and value == pytest.approx(wanted)
+            onp.testing.assert_allclose(to_x, x_wanted)
+            assert to_a == pytest.approx(a_wanted)
+    if not specialize:
+        assert is_taken(c) and len(programs_of(c)) == 1

@@ -99,11 +99,18 @@ def differentiated(tree: Any, what: str, make: Callable[[Tensor], Tensor]) -> tu
         raise DifferentiabilityError(f"{what} is the {type(tree).__name__} {tree}; pass {float(tree)}")
     if not leaves:
         raise DifferentiabilityError(f"{what} has no tensor, array or floating-point number in it to differentiate")
-    tensors = [leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in leaves]
+    tensors = [_as_tensor(leaf) for leaf in leaves]
     for i, tensor in enumerate(tensors):
         advice = "convert it, or pass it as an argument that argnums leaves out"
         require_differentiable(tensor, f"{what}{paths(structure)[i]}", advice)
     return unflatten(structure, [_like(make(tensor), tensor) for tensor in tensors]), structure
+
+
+def _as_tensor(leaf: Any) -> Tensor:
+    """A leaf as a tensor; a number as a scalar, so that `x += 1` binds a new value and leaves other names alone."""
+    if isinstance(leaf, Tensor):
+        return leaf
+    return Tensor(leaf) if isinstance(leaf, np.ndarray) else as_scalar(Tensor(leaf))
 
 
 def _like(made: Tensor, tensor: Tensor) -> Tensor:

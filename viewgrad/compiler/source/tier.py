@@ -189,7 +189,7 @@ class SourceTier:
         for number in numbers:
             kind = kinds[number] if number < len(kinds) else None
             if kind is float or kind is np.float64:
-                given[number], kinds[number] = np.float64(given[number]), ("d", 0, True)
+                given[number], kinds[number] = np.float64(given[number]), ("d", 0, True, "scalar")
             elif type(kind) is tuple and len(kind) in (2, 3) and kind[0] == "d":
                 kinds[number] = (*kind[:2], True)
             else:
