@@ -1514,3 +1514,108 @@ def swap_elements(x):
         y[i], y[-1 - i] = y[-1 - i], y[i]
     y[[0, 1]] = y[[1, 0]]
     return (y * np.arange(len(y))).sum()
+
+
+# -- complex numbers and single precision ------------------------------------------------------------------------------
+
+
+def complex_normal(rng, n):
+    return (rng.normal(size=n) + 1j * rng.normal(size=n),)
+
+
+@drawn(lambda rng, n: (0.3 * (rng.normal(size=n) + 1j * rng.normal(size=n)), np.array([0.2, 0.4])))
+def escape_times(c, p):
+    total = 0.0
+    for start in c:
+        z = start * complex(p[0], p[1])
+        steps = 0
+        while abs(z) < 2.0 and steps < 6:
+            z = z * z + start
+            steps += 1
+        total += steps * z.real + z.imag**2
+    return total
+
+
+@drawn(complex_normal)
+def durand_kerner(roots):
+    z = roots.copy()
+    for _ in range(2):
+        for i in range(len(z)):
+            p = 1.0 + 0.0j
+            for j in range(len(z)):
+                if i != j:
+                    p *= (z[i] - z[j]) / (0.5 + abs(z[i] - z[j]))
+            z[i] -= 0.02 * (z[i] ** 3 - 1.0) * p
+    return np.sum(z.real**2) + np.sum(np.abs(z) ** 2)
+
+
+@drawn(lambda rng, n: (rng.uniform(0.5, 2, 3), np.linspace(1.0, 3.0, n)))
+def impedance(rlc, omega):
+    gain = 0.0
+    for w in omega:
+        z = rlc[0] + 1j * w * rlc[1] + 1.0 / (1j * w * rlc[2])
+        gain += abs(1.0 / z) * np.exp(-0.1 * abs(z)) + np.log(z).imag * np.sqrt(z).real + (np.sin(z) / np.cos(z)).real
+    return gain
+
+
+@drawn(lambda rng, n: (*complex_normal(rng, n), rng.normal(size=n)))
+def parts_of_complex_arrays(z, x):
+    w = z * x + 1j * x
+    w.real[1:] += x[:-1]
+    im = w.imag
+    im *= 0.5
+    u = np.conj(w) * z / (2.0 + np.abs(z))
+    return np.vdot(u, w).real + (u @ z).imag + u.sum().real + np.exp(0.1j * x).imag.sum()
+
+
+@drawn(lambda rng, n: (rng.normal(size=n), rng.normal(size=4)))
+def real_through_complex(x, taps):
+    y = np.zeros(len(x), dtype=complex)
+    for i in range(len(x)):
+        y[i] = x[i]
+        for k in range(4):
+            if i >= k:
+                y[i] += taps[k] * np.conj(y[i - k]) * 1j
+    return np.abs(y).sum() + y[-1].real
+
+
+def single(*arrays):
+    return tuple([array.astype(np.float32) for array in arrays])
+
+
+@drawn(lambda rng, n: single(rng.uniform(0.2, 0.8, 2), rng.uniform(5, 9, n)))
+def single_smoothing(p, y):
+    level = y[0]
+    trend = 0.0
+    sse = 0.0
+    for t in range(1, len(y)):
+        e = y[t] - (level + trend)
+        last = level
+        level = p[0] * y[t] + (1 - p[0]) * (level + trend)
+        trend = p[1] * (level - last) + (1 - p[1]) * trend
+        sse += e * e / 3
+    return sse
+
+
+@drawn(lambda rng, n: single(rng.normal(size=(n, n))))
+def single_arrays(a):
+    b = a.copy()
+    for i in range(len(b)):
+        row = b[i]
+        row += 0.1 * np.tanh(row[::-1])
+        b[:, i] *= np.float32(0.9)
+    s = np.zeros(len(b), np.float32)
+    for i in range(len(b)):
+        for j in range(len(b)):
+            s[i] += b[i, j] * 0.3
+    return (s * s).mean() + b.sum() / 7
+
+
+@drawn(lambda rng, n: (*single(rng.uniform(0.5, 2.0, n)), rng.normal(size=n)))
+def single_and_double(x, y):
+    z = np.zeros(len(x), np.float32)
+    total = 0.0
+    for i in range(len(x)):
+        z[i] = x[i] * y[i] + 0.1
+        total += z[i] * y[i] + math.sqrt(abs(x[i]))
+    return total + (z + y).sum() + (x * 2).sum()

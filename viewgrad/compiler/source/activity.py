@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from .aliases import base_of
-from .formulas import reading
+from .formulas import Reading, reading
 from .ir import Block, Call, Get, Lazy, Let, LetMany, Op, Set, Var, statements
 
 __all__ = ["active_names", "flows"]
@@ -15,6 +15,16 @@ __all__ = ["active_names", "flows"]
 def is_float(kind: Any) -> bool:
     """Whether values of a kind can have a derivative."""
     return kind.dtype in "dfDF"
+
+
+def has_complex(expr: Op) -> bool:
+    """Whether an operand or the result of an operator is complex."""
+    return expr.kind.dtype == "D" or any(arg.kind.dtype == "D" for arg in expr.args)
+
+
+def read_by(expr: Op, number: int) -> Reading:
+    """What the gradient of an operand reads."""
+    return reading(expr.name, number, has_complex(expr))
 
 
 def flows(expr: Any) -> Iterator[Any]:
@@ -28,7 +38,7 @@ def flows(expr: Any) -> Iterator[Any]:
     elif isinstance(expr, Op):
         if is_float(expr.kind):
             for number, arg in enumerate(expr.args):
-                if not is_float(arg.kind) or reading(expr.name, number).is_zero:
+                if not is_float(arg.kind) or read_by(expr, number).is_zero:
                     continue
                 yield from flows(arg)
     elif isinstance(expr, Lazy):

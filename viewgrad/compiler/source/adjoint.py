@@ -44,7 +44,7 @@ from .ir import (
     place_kind,
     statements,
 )
-from .kinds import BOOL, FLOAT, INT, Arr, Num
+from .kinds import BOOL, INT, Arr, Num, adjoint_kind
 from .reversing import Reverser
 from .snapshots import Changes, in_segments, reversed_segment
 
@@ -53,7 +53,7 @@ __all__ = ["Adjoint", "adjoint"]
 CHEAP: Final = frozenset({
     "add", "sub", "mul", "div", "neg", "positive", "square", "abs", "sqrt", "less", "less_equal", "greater",
     "greater_equal", "equal", "not_equal", "maximum", "minimum", "nonzero", "finite", "remainder", "floor_divide",
-    "as_float", "as_integer", "flowing",
+    "as_float", "as_integer", "as_single", "flowing",
 })
 LONG: Final = 16  # operators; what has more is kept rather than recomputed
 
@@ -106,7 +106,7 @@ def adjoint(
         forward, backward = analysis.forward(block), analysis.backward(block)
     numbers = [bar(name) for name in sorted(active) if isinstance(kinds[name], Num)]
     for name in active:
-        kinds[bar(name)] = FLOAT if isinstance(kinds[name], Num) else kinds[name]
+        kinds[bar(name)] = adjoint_kind(kinds[name])
     return Adjoint(forward, backward, active, numbers, analysis.notes)
 
 
@@ -490,7 +490,7 @@ class Analysis:
             value = stmt.value if isinstance(stmt, Let) else None
             base = base_of(value)
             if base is None:
-                shadow: Any = Call("zeros_like", (Var(name, kind),), (("dtype", kind.dtype),), kind)
+                shadow: Any = Call("zeros_like", (Var(name, kind),), (("dtype", adjoint_kind(kind).dtype),), kind)
             elif isinstance(value, Var):
                 shadow = Var(bar(value.name), kind)
             elif isinstance(value, Get):

@@ -12,7 +12,7 @@ __all__ = ["is_close", "scale_of"]
 
 def scale_of(arrays: Sequence[Any]) -> float:
     """The greatest finite size among some arrays."""
-    found = [np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in map(np.asarray, arrays) if a.dtype.kind == "f"]
+    found = [np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in map(np.asarray, arrays) if a.dtype.kind in "fc"]
     return float(max(found, default=1.0)) or 1.0
 
 
@@ -25,4 +25,6 @@ def is_close(expected: Any, found: Any, scale: float) -> bool:
         return bool(np.all(expected == found))
     finite = np.abs(expected[np.isfinite(expected)])
     size = finite.max(initial=0.0)
+    if expected.dtype == np.float32:
+        return bool(np.allclose(found, expected, rtol=1e-4, atol=1e-4 * size + 1e-6 * scale, equal_nan=True))
     return bool(np.allclose(found, expected, rtol=1e-6, atol=1e-8 * size + 1e-13 * scale + 1e-300, equal_nan=True))

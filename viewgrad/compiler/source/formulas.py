@@ -36,10 +36,20 @@ class Reading:
 
 
 @functools.lru_cache(maxsize=1024)
-def scalar_gradient(name: str, number: int) -> str | None:
-    """The gradient of an operand for real numbers, with `{0}`, `{result}`, `{grad}`; "" for 0, None if not known."""
-    if name in CHECKED or name == "as_float":
+def scalar_gradient(name: str, number: int, is_complex: bool = False) -> str | None:
+    """The gradient of an operand, with `{0}`, `{result}`, `{grad}`; "" for 0, None if not known.
+
+    Arguments:
+        name: of the operator.
+        number: of the operand.
+        is_complex: whether an operand or the result is complex.
+    """
+    if name in CHECKED or name in ("as_float", "as_single", "real"):
         return "{grad}" if number == 0 else ""
+    if name == "imag":
+        return "{grad} * 1j"
+    if is_complex:
+        return _complex_gradient(name, number)
     if name in ("as_integer", "round"):
         return ""
     return derivative(OF_CLIP.get(name, name), number)
@@ -62,6 +72,13 @@ def scalar_forward(name: str, dtypes: str) -> str | None:
         return "float({0})"
     if name == "as_integer":
         return "int({0})"
+    if name == "as_single":
+        return "rounded({0})"
+    if name in ("real", "imag"):
+        return f"({{0}}).{name}"
+    if "D" in dtypes:
+        is_known = name in COMPLEX_FORMS and (name != "pow" or dtypes[1] in "?l")
+        return COMPLEX_FORMS[name] if is_known else COMPARISONS[name] if name in ("equal", "not_equal") else None
     if name in COMPARISONS:
         return COMPARISONS[name]
     if set(dtypes) <= {"l", "?"} and name in INTEGER_FORMS:
@@ -75,6 +92,48 @@ def scalar_forward(name: str, dtypes: str) -> str | None:
     return RULES[name].floats or None if name in RULES else None
 
 
+def _complex_gradient(name: str, number: int) -> str | None:
+    """The gradient of an operand of an operator of complex numbers, from the formula of its row."""
+    if name == "where":
+        return "" if number == 0 else "({grad} if {0} else 0.0)" if number == 1 else "(0.0 if {0} else {grad})"
+    if name not in COMPLEX_FORMS:
+        return None
+    formula, names = array_formula(name, number)
+    if formula is None:
+        return ""
+    texts = {each: f"{{{place}}}" for place, each in enumerate(names)}
+    texts |= {"grad": "{grad}", OPERATORS[name].signature.outputs[0]: "{result}"}
+
+    def written(node: ast.expr) -> str:
+        if isinstance(node, ast.Name):
+            return texts[node.id]
+        if isinstance(node, ast.Constant):
+            return repr(node.value)
+        if isinstance(node, ast.BinOp):
+            return f"({written(node.left)} {INFIX[type(node.op)]} {written(node.right)})"
+        if isinstance(node, ast.UnaryOp):
+            return f"(-{written(node.operand)})"
+        assert isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        return f"{OF_COMPLEX[node.func.id]}({', '.join(map(written, node.args))})"
+
+    try:
+        return written(formula.tree if isinstance(formula.tree, ast.expr) else formula.tree.body)
+    except KeyError:
+        return None
+
+
+INFIX: Final = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+OF_COMPLEX: Final = {
+    "conj": "conj", "flowing": "flowing", "square": "csquare", "exp": "cexp", "sin": "csin", "cos": "ccos",
+    "sign": "csign", "power_slope": "cpower_slope",
+}  # fmt: skip
+# The values of operators for complex numbers.
+COMPLEX_FORMS: Final = {
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "positive": "{0}",
+    "square": "csquare({0})", "abs": "abs({0})", "conj": "conj({0})", "exp": "cexp({0})", "log": "clog({0})",
+    "sqrt": "csqrt({0})", "sin": "csin({0})", "cos": "ccos({0})", "pow": "({0}) ** ({1})",
+    "where": "({1} if {0} else {2})",
+}  # fmt: skip
 COMPARISONS: Final = {
     "equal": "{0} == {1}", "not_equal": "{0} != {1}", "less": "{0} < {1}", "less_equal": "{0} <= {1}",
     "greater": "{0} > {1}", "greater_equal": "{0} >= {1}",
@@ -97,13 +156,18 @@ def has_scalar_form(name: str, dtypes: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def reading(name: str, number: int) -> Reading:
+def reading(name: str, number: int, is_complex: bool = False) -> Reading:
     """What the gradient of an operand reads.
+
+    Arguments:
+        name: of the operator.
+        number: of the operand.
+        is_complex: whether an operand or the result is complex.
 
     Raises:
         KeyError: if there is no formula.
     """
-    text = scalar_gradient(name, number)
+    text = scalar_gradient(name, number, is_complex)
     if text is not None:
         operands = frozenset(int(each) for each in re.findall(r"\{(\d+)\}", text))
         return Reading(operands, "{result}" in text, not text)
@@ -133,16 +197,18 @@ def array_formula(name: str, number: int) -> tuple[Any, tuple[str, ...]]:
 
 
 class ArrayText(ast.NodeTransformer):
-    """Writes a formula for arrays of real numbers.
+    """Writes a formula for arrays.
 
     Arguments:
         texts: what stands in the place of each name.
         arrays: the same for arguments of functions, which must be arrays.
+        is_complex: whether numbers may be complex.
     """
 
-    def __init__(self, texts: dict[str, str], arrays: dict[str, str]) -> None:
+    def __init__(self, texts: dict[str, str], arrays: dict[str, str], is_complex: bool = False) -> None:
         self.texts = texts
         self.arrays = arrays
+        self.is_complex = is_complex
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """An operand, the result, the gradient, or something else of the row."""
@@ -151,7 +217,7 @@ class ArrayText(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """A function of formulas."""
         function = node.func
-        if isinstance(function, ast.Name) and function.id == "conj":
+        if isinstance(function, ast.Name) and function.id == "conj" and not self.is_complex:
             return self.visit(node.args[0])  # type: ignore[no-any-return]
         if isinstance(function, ast.Name):
             function = ast.Attribute(ast.Name("formulas", ast.Load()), function.id, ast.Load())

@@ -15,7 +15,10 @@ import numpy as np
 
 from ...operators.define import OPERATORS
 
-__all__ = ["BOOL", "FLOAT", "INT", "Arr", "Kind", "Num", "dtype_of", "joined", "kind_of_operator", "sample"]
+__all__ = [
+    "BOOL", "DTYPES", "FLOAT", "INT", "Arr", "Kind", "Num", "adjoint_kind", "dtype_of", "is_complex", "joined",
+    "kind_of_operator", "sample",
+]  # fmt: skip
 
 
 @attrs.frozen
@@ -58,6 +61,7 @@ Kind = Num | Arr
 FLOAT: Final = Num("d")
 INT: Final = Num("l", weak=True)
 BOOL: Final = Num("?", weak=True)
+DTYPES: Final = "?ldfD"  # the characters of those that programs compute with
 WEAK: Final = {bool: BOOL, int: INT, float: Num("d", weak=True), complex: Num("D", weak=True)}
 PYTHON: Final = {"?": True, "l": 1, "d": 1.0, "D": 1.0 + 0j}
 # What Python's own numbers give, which adapt to dtypes.
@@ -131,7 +135,20 @@ def joined(a: Kind, b: Kind) -> Kind | None:
         boxed, weak = a.boxed or b.boxed, a.weak or b.weak
         if a.dtype == b.dtype:
             return Num(a.dtype, weak, boxed)
+        if {a.dtype, b.dtype} == {"f", "d"}:  # a number of Python's that gave way to single precision
+            return Num("f", True, boxed) if (a if a.dtype == "d" else b).weak else None
         order = "?ldD"
         if a.dtype in order and b.dtype in order and "?" not in (a.dtype, b.dtype):
             return Num(max(a.dtype, b.dtype, key=order.index), weak, boxed)
     return None
+
+
+def is_complex(kind: Kind) -> bool:
+    """Return whether a kind is one of complex numbers."""
+    return kind.dtype == "D"
+
+
+def adjoint_kind(kind: Kind) -> Kind:
+    """The kind of the adjoint of a value: adjoints are kept in double precision."""
+    dtype = "D" if is_complex(kind) else "d"
+    return Num(dtype) if isinstance(kind, Num) else Arr(dtype, kind.ndim)

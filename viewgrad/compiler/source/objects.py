@@ -16,7 +16,7 @@ import numpy as np
 from ..guards.libraries import is_library_class, is_library_module
 from .emitting import Emitter
 from .ir import Var
-from .kinds import INT, Kind, Num, kind_of
+from .kinds import DTYPES, INT, Kind, Num, kind_of
 from .library import library_name
 from .values import Path, Rec, Static, Tup
 
@@ -134,7 +134,7 @@ class ObjectReader:
         array = value if tensor is None else tensor
         kind = kind_of(array)
         if kind is not None:
-            if kind.dtype not in "?ld":
+            if kind.dtype not in DTYPES:
                 raise self.out.refused(f"{name} has dtype {np.dtype(kind.dtype)}")
             if isinstance(array, np.ndarray) and (type(array) is not np.ndarray):
                 raise self.out.refused(f"{name} is a {type(array).__name__}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
-from .activity import call_has_gradient, flows, is_float
-from .formulas import reading, scalar_gradient
+from .activity import call_has_gradient, flows, has_complex, is_float, read_by
+from .formulas import scalar_gradient
 from .ir import (
     NEW,
     Add,
@@ -31,17 +31,23 @@ from .ir import (
     nodes,
     place_kind,
 )
-from .kinds import FLOAT, Arr, Num
+from .kinds import FLOAT, Arr, Num, adjoint_kind, is_complex
 
 __all__ = ["Reverser"]
 
 
-def _reads_twice(name: str, number: int) -> bool:
+def _reads_twice(name: str, number: int, is_complex: bool) -> bool:
     """Whether a formula mentions the gradient more than once."""
-    text = scalar_gradient(name, number)
+    text = scalar_gradient(name, number, is_complex)
     return text is None or text.count("{grad}") > 1
 
 ZERO = Const(0.0, FLOAT)
+# Operators that hand the gradient on to their first operand.
+PASSING: Final = frozenset({"add", "positive", "finite", "nonzero", "flowing", "as_single"})
+
+
+def _sum_of(value: Any) -> Call:
+    return Call("sum_all", (value,), (), Num(value.kind.dtype))
 
 
 class Reverser:
@@ -77,7 +83,7 @@ class Reverser:
         elif isinstance(stmt, LetMany):
             if any(name in self.active for name in stmt.names):
                 self._call(stmt.value, tuple([
-                    Var(bar(name), kind) if name in self.active else None
+                    Var(bar(name), adjoint_kind(kind)) if name in self.active else None
                     for name, kind in zip(stmt.names, stmt.value.kind)
                 ]))
         elif isinstance(stmt, Set) and stmt.base.name in self.active:
@@ -91,17 +97,18 @@ class Reverser:
         if isinstance(value.kind, Arr):
             if isinstance(value, Var) or (isinstance(value, (Get, Call)) and getattr(value, "is_view", False)):
                 return  # its adjoint is the same view
-            self.spread(value, Var(bar(stmt.name), value.kind))
+            self.spread(value, Var(bar(stmt.name), adjoint_kind(value.kind)))
             return
         if not any(True for _ in self._leaves(value)):
             self.bind(bar(stmt.name), ZERO)
             return
-        grad = self.temporary(Var(bar(stmt.name), FLOAT), "b")
+        grad = self.temporary(Var(bar(stmt.name), adjoint_kind(self.kinds[stmt.name])), "b")
         self.bind(bar(stmt.name), ZERO)
         self.spread(value, grad)
 
     def _set(self, stmt: Set) -> None:
-        place = Get(Var(bar(stmt.base.name), stmt.base.kind), stmt.index, place_kind(stmt.base, stmt.index), safe=True)
+        base = Var(bar(stmt.base.name), adjoint_kind(stmt.base.kind))
+        place = Get(base, stmt.index, place_kind(base, stmt.index), safe=True)
         value = stmt.value
         feeds = any(True for _ in self._leaves(value))
         is_fancy = any(isinstance(getattr(each, "kind", None), Arr) for each in stmt.index)
@@ -141,13 +148,13 @@ class Reverser:
                 name = None
                 if isinstance(each, (Var, Get)) and is_float(each.kind) and self._is_active(each):
                     name = self.fresh("g")
-                    self.kinds[name] = each.kind
+                    self.kinds[name] = adjoint_kind(each.kind)
                     targets.append((each, name))
                 names.append(name)
         if targets:
             self.out.append(PullCall(tuple(names), call, grads, self.line))
             for leaf, name in targets:
-                self.add(leaf, Var(name, leaf.kind))
+                self.add(leaf, Var(name, adjoint_kind(leaf.kind)))
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 
@@ -180,7 +187,7 @@ class Reverser:
                 for number, arg in enumerate(node.args):
                     if not is_float(arg.kind) or not self._leaves(arg):
                         continue
-                    found = reading(node.name, number)
+                    found = read_by(node, number)
                     if found.is_zero:
                         continue
                     needed.update(id(node.args[each]) for each in found.operands)
@@ -212,6 +219,7 @@ class Reverser:
     def _down(self, expr: Any, grad: Any, values: dict[int, Any]) -> None:
         if not self._leaves(expr):
             return
+        grad = self._real(grad, expr)
         if isinstance(expr, (Var, Get)):
             self.add(expr, grad)
         elif isinstance(expr, Lazy):
@@ -224,32 +232,40 @@ class Reverser:
         elif isinstance(expr, Op):
             chosen = [
                 number for number, arg in enumerate(expr.args)
-                if is_float(arg.kind) and self._leaves(arg) and not reading(expr.name, number).is_zero
+                if is_float(arg.kind) and self._leaves(arg) and not read_by(expr, number).is_zero
             ]
             if len(chosen) > 1 and not isinstance(grad, (Var, Const)):
                 grad = self.temporary(grad, "b")
-            if not isinstance(grad, (Var, Const)) and any(_reads_twice(expr.name, number) for number in chosen):
+            twice = any(_reads_twice(expr.name, number, has_complex(expr)) for number in chosen)
+            if twice and not isinstance(grad, (Var, Const)):
                 grad = self.temporary(grad, "b")
             for number in chosen:
                 arg = expr.args[number]
                 pulled = self._pulled(expr, number, grad, values)
                 if is_number(arg) and isinstance(pulled.kind, Arr):
-                    pulled = self.temporary(Call("sum_all", (pulled,), (), FLOAT), "b")
+                    pulled = self.temporary(_sum_of(pulled), "b")
                 self._down(arg, pulled, values)
 
     def _pulled(self, expr: Op, number: int, grad: Any, values: dict[int, Any]) -> Any:
         """The gradient of an operand."""
-        if expr.name in ("add", "positive", "finite", "nonzero", "flowing") or (expr.name == "sub" and number == 0):
+        if expr.name in PASSING or (expr.name == "sub" and number == 0):
             return grad
         if expr.name in ("sub", "neg"):
             return Op("neg", (grad,), grad.kind)
-        read = reading(expr.name, number)
+        read = read_by(expr, number)
         args = tuple([values[id(arg)] if n in read.operands else None for n, arg in enumerate(expr.args)])
-        kind = expr.kind if isinstance(expr.kind, Arr) or isinstance(grad.kind, Num) else grad.kind
-        if isinstance(grad.kind, Arr) and (isinstance(kind, Num) or kind.ndim < grad.kind.ndim):
-            kind = grad.kind
+        ndim = max(expr.kind.ndim, grad.kind.ndim)
+        dtype = "D" if has_complex(expr) or is_complex(grad.kind) else "d"
+        kind = Arr(dtype, ndim) if ndim else Num(dtype)
         result = values[id(expr)] if read.result else None
-        return Pull(expr.name, number, args, result, grad, kind)
+        return self._real(Pull(expr.name, number, args, result, grad, kind), expr.args[number])
+
+    def _real(self, grad: Any, expr: Any) -> Any:
+        """A gradient without its imaginary part if what it is the gradient of has none."""
+        if not is_complex(grad.kind) or is_complex(expr.kind):
+            return grad
+        kind = adjoint_kind(grad.kind)
+        return Op("real", (grad,), Num("d") if isinstance(kind, Num) else Arr("d", kind.ndim))
 
     # -- adjoints ------------------------------------------------------------------------------------------------------
 
@@ -257,25 +273,26 @@ class Reverser:
         """Add to the adjoint of a variable, or of a part of an array."""
         if isinstance(leaf, Const) or not self._is_active(leaf):
             return
+        value = self._real(value, leaf)
         if isinstance(leaf, Var):
-            adjoint = Var(bar(leaf.name), FLOAT if is_number(leaf) else leaf.kind)
+            adjoint = Var(bar(leaf.name), adjoint_kind(leaf.kind))
             if is_number(leaf):
                 if isinstance(value.kind, Arr):
-                    value = Call("sum_all", (value,), (), FLOAT)
-                self.bind(adjoint.name, Op("add", (adjoint, value), FLOAT))
+                    value = self.temporary(_sum_of(value), "b")
+                self.bind(adjoint.name, Op("add", (adjoint, value), adjoint.kind))
             else:
                 self.out.append(Add(adjoint, value, self.line))
             return
-        base = Var(bar(leaf.base.name), leaf.base.kind)
+        base = Var(bar(leaf.base.name), adjoint_kind(leaf.base.kind))
         if isinstance(leaf.kind, Num):
             if isinstance(value.kind, Arr):
-                value = Call("sum_all", (value,), (), FLOAT)
+                value = self.temporary(_sum_of(value), "b")
             if isinstance(value, Op) and value.name == "neg":
                 self.out.append(Set(base, leaf.index, value.args[0], "sub", self.line, safe=True))
             else:
                 self.out.append(Set(base, leaf.index, value, "add", self.line, safe=True))
         else:
-            self.out.append(Add(Get(base, leaf.index, leaf.kind, safe=True), value, self.line))
+            self.out.append(Add(Get(base, leaf.index, adjoint_kind(leaf.kind), safe=True), value, self.line))
 
     def bind(self, name: str, value: Any) -> None:
         """Bind a variable."""

@@ -74,7 +74,47 @@ def int_power(base: int, exponent: int) -> int:
     return found
 
 
-KERNEL: Final = (at, at_wrapped, nonzero, finite, finite2, int_power)
+def conj(value: Any) -> Any:
+    return value.conjugate()
+
+
+def csquare(value: Any) -> Any:
+    return value * value
+
+
+def csign(value: Any) -> Any:
+    size = abs(value)
+    return value if size == 0.0 else value / size
+
+
+def cexp(value: Any) -> Any:
+    return np.exp(value)
+
+
+def clog(value: Any) -> Any:
+    return np.log(value)
+
+
+def csqrt(value: Any) -> Any:
+    return np.sqrt(value)
+
+
+def csin(value: Any) -> Any:
+    return np.sin(value)
+
+
+def ccos(value: Any) -> Any:
+    return np.cos(value)
+
+
+def cpower_slope(base: Any, exponent: Any) -> Any:
+    return base * 0.0 if exponent == 0 else exponent * base ** (exponent - 1)
+
+
+KERNEL: Final = (
+    at, at_wrapped, nonzero, finite, finite2, int_power, conj, csquare, csign, cexp, clog, csqrt, csin, ccos,
+    cpower_slope,
+)
 
 
 # -- outside of kernels ------------------------------------------------------------------------------------------------
@@ -137,17 +177,19 @@ def gradients_of(
         grads: those of its results.
     """
     direct = DIRECT.get(name)
-    if direct is not None:
+    if direct is not None and not any(np.iscomplexobj(each) for each in (*args, grads[0])):
         quick: tuple[Any, ...] | None = direct(args, options, grads[0])
         if quick is not None:
             return quick
+    if name == "astype":
+        return (np.real(grads[0]),)
     with enable_grad():
         leaves: list[Any] = []
         numbers = iter(wanted)
 
         def leaf(value: Any) -> Any:
             is_wanted = next(numbers)
-            if not isinstance(value, (np.ndarray, np.generic, float)):
+            if not isinstance(value, (np.ndarray, np.generic, float, complex)):
                 leaves.append(None)
                 return value
             tensor = Tensor(value, requires_grad=is_wanted)

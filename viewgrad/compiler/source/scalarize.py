@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import attrs
+import numpy as np
 
 from .aliases import base_of, roots_of
 from .dependence import affine
@@ -40,13 +41,12 @@ from .ir import (
     nodes,
     statements,
 )
-from .kinds import BOOL, FLOAT, INT, Arr, Num
+from .kinds import BOOL, DTYPES, FLOAT, INT, Arr, Num
 
 __all__ = ["scalarized"]
 
 ONE: Final = Const(1, INT)
 ZERO: Final = Const(0, INT)
-REAL: Final = "?ld"
 
 
 class NotLowered(Exception):
@@ -190,7 +190,7 @@ class _Lowering:
         if base_of(value) is not None:
             self.view(stmt)
             return
-        if value.kind.dtype not in REAL:
+        if value.kind.dtype not in DTYPES:
             raise NotLowered
         if isinstance(value, Call):
             self.array_call(stmt, value)
@@ -198,7 +198,7 @@ class _Lowering:
             self.assign(stmt.name, value, stmt.line)
 
     def write(self, stmt: Set) -> None:
-        if stmt.base.kind.dtype not in REAL:
+        if stmt.base.kind.dtype not in DTYPES:
             raise NotLowered
         target = self.part(Get(stmt.base, stmt.index, FLOAT))
         if not target.extents:
@@ -314,7 +314,7 @@ class _Lowering:
                 if isinstance(node, Get) or (isinstance(node, Var) and node.name in self.bound_inside
                                              and node.name not in self.ready):
                     raise NotLowered
-        call = Call("empty", (tuple(extents),), (("dtype", {"d": "float64", "l": "int64", "?": "bool"}[dtype]),),
+        call = Call("empty", (tuple(extents),), (("dtype", np.dtype(dtype).name),),
                     Arr(dtype, len(extents)))
         self.before.append(Let(name, call, self.loop.line))
 
@@ -363,7 +363,7 @@ class _Lowering:
         if isinstance(expr, Var):
             if expr.name in self.views:
                 return self.views[expr.name]
-            if expr.kind.dtype not in REAL:
+            if expr.kind.dtype not in DTYPES:
                 raise NotLowered
             if expr.name in self.bound_inside and expr.name not in self.ready and not any(
                 expr.name in assigned(stmt) for stmt in self.earlier

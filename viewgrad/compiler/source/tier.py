@@ -855,5 +855,7 @@ def _plain(value: Any) -> Any:
 
 def _seed(output: Any) -> Array:
     """A seed whose elements are not all alike, since a sum may cancel where its terms do not."""
-    seed: Array = np.asarray(1.0 + 0.5 * np.sin(np.arange(output.size)), output.dtype).reshape(output.shape)
+    numbers = np.arange(output.size)
+    turned = 0.3j * np.cos(numbers) if output.dtype.kind == "c" else 0.0
+    seed: Array = np.asarray(1.0 + 0.5 * np.sin(numbers) + turned, output.dtype).reshape(output.shape)
     return seed

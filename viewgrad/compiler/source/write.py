@@ -48,7 +48,7 @@ from .ir import (
     nodes,
     statements,
 )
-from .kinds import Arr, Num
+from .kinds import DTYPES, Arr, Num, is_complex
 from .liveness import is_read_first, reads_of
 from .segment_text import backwards_text, segments_text
 
@@ -59,10 +59,10 @@ INFIX: Final = {
     "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
     "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
 }  # fmt: skip
+SELECTING: Final = frozenset({"where", "positive", "nonzero", "finite", "as_float", "as_integer"})
 PREFIX: Final = {"neg": "-", "positive": "+", "invert": "~"}
 NUMPY: Final = {"conj": "conjugate"}
-REAL: Final = "?ld"
-DUMMIES: Final = {"?": "False", "l": "0"}
+DUMMIES: Final = {"?": "False", "l": "0", "D": "0j"}
 
 
 @attrs.define(eq=False)
@@ -187,8 +187,8 @@ class Writer:
         give = f"({give},)" if give else "()"
         if backward is None:
             return Written(self.kernels, "\n".join([*head, *forward_lines, f"    return {give}, None"]) + "\n", tape)
-        head += [f"    {name}_bar = np.zeros({name}.shape)" for name in inputs
-                 if name in (*wanted, *active) and isinstance(self.kinds[name], Arr)]
+        head += [f"    {name}_bar = np.zeros({name}.shape{', complex' if is_complex(self.kinds[name]) else ''})"
+                 for name in inputs if name in (*wanted, *active) and isinstance(self.kinds[name], Arr)]
         seeds = [f"seed{number}" for number in range(len(results) + len(written))]
         inner = [f"    def pullback({', '.join(seeds)}):"]
         outer = sorted((bound & _bound_in(backward) & (_bound_in(forward) | set(arrays))) | (
@@ -205,10 +205,17 @@ class Writer:
         inner += ["    " + line for line in backward_lines]
         left = ["tape", *(["nf", "ni"] if tape else [])]  # an invariant that costs nothing to check
         inner += [f"        if {' or '.join(left)}:", "            raise GiveUp"]
-        gradients = "".join([f"{name}_bar, " for name in wanted])
+        gradients = "".join([self.gradient(name) + ", " for name in wanted])
         inner.append(f"        return ({gradients.rstrip()})")
         tail = [f"    return {give}, pullback"]
         return Written(self.kernels, "\n".join([*head, *forward_lines, *inner, *tail]) + "\n", tape)
+
+    def gradient(self, name: str) -> str:
+        """The gradient of an input, in its precision."""
+        kind = self.kinds[name]
+        if kind.dtype != "f":
+            return f"{name}_bar"
+        return f"np.float32({name}_bar)" if isinstance(kind, Num) else f"{name}_bar.astype('float32')"
 
     def top(self, block: Block) -> list[str]:
         """The lines of a block outside of kernels."""
@@ -250,21 +257,21 @@ class Writer:
         """Whether a statement computes with numbers and elements of arrays only."""
         for each in statements([stmt]):
             if isinstance(each, Let):
-                if not isinstance(each.value.kind, Num) or each.value.kind.dtype not in REAL:
+                if not isinstance(each.value.kind, Num) or each.value.kind.dtype not in DTYPES:
                     return False
-                if isinstance(self.kinds.get(each.name), Arr) or self.kinds[each.name].dtype not in REAL:
+                if isinstance(self.kinds.get(each.name), Arr) or self.kinds[each.name].dtype not in DTYPES:
                     return False
             elif isinstance(each, (LetMany, Add, PullCall, Segmented, SegmentedBack)):
                 return False
             elif isinstance(each, Set):
-                if not _is_element(each.index) or each.base.kind.dtype not in REAL or isinstance(each.value.kind, Arr):
+                if not _is_element(each.index) or isinstance(each.value.kind, Arr):
                     return False
             elif isinstance(each, Pop):
-                if isinstance(each.target.kind, Arr) or each.target.kind.dtype not in REAL:
+                if isinstance(each.target.kind, Arr) or each.target.kind.dtype not in DTYPES:
                     return False
                 if isinstance(each.target, Get) and not _is_element(each.target.index):
                     return False
-            elif isinstance(each, Push) and (isinstance(each.value.kind, Arr) or each.value.kind.dtype not in REAL):
+            elif isinstance(each, Push) and (isinstance(each.value.kind, Arr) or each.value.kind.dtype not in DTYPES):
                 return False
             for expr in expressions_of(each):
                 if not all(self.is_scalar_node(node) for node in nodes(expr)):
@@ -275,15 +282,16 @@ class Writer:
         if isinstance(node, Call):
             return False
         if isinstance(node, Get):
-            return isinstance(node.kind, Num) and node.is_basic and node.kind.dtype in REAL and _is_element(node.index)
+            return isinstance(node.kind, Num) and node.is_basic and _is_element(node.index)
         if isinstance(node, Var):
-            return isinstance(node.kind, Arr) or node.kind.dtype in REAL
+            return isinstance(node.kind, Arr) or node.kind.dtype in DTYPES
         if isinstance(node, Op):
             if isinstance(node.kind, Arr):
                 return False
             return scalar_forward(node.name, "".join(arg.kind.dtype for arg in node.args)) is not None
         if isinstance(node, Pull):
-            return isinstance(node.kind, Num) and scalar_gradient(node.name, node.number) is not None
+            form = scalar_gradient(node.name, node.number, _reads_complex(node))
+            return isinstance(node.kind, Num) and form is not None
         return True
 
     def region(self, region: _Region) -> list[str]:
@@ -346,7 +354,7 @@ class Writer:
         args = []
         for each in parameters:
             kind = self.kinds[each]
-            args.append(f"float({each})" if isinstance(kind, Num) and kind.dtype == "d" and not each.endswith("_bar")
+            args.append(f"float({each})" if isinstance(kind, Num) and kind.dtype in "df" and not each.endswith("_bar")
                         else each)
         if self.native:
             call = f"{name}({', '.join(args + (tape_names if uses_tape else []))})"
@@ -415,12 +423,12 @@ class Writer:
             sign = "+" if value.name == "add" else "-"
             if sign == "+" and isinstance(other, Op) and other.name == "neg":
                 other, sign = other.args[0], "-"
-            if not (self.kinds[stmt.name].dtype == "d" and value.kind.dtype != "d"):
+            if self.kinds[stmt.name].dtype == value.kind.dtype != "f":
                 self.lines.append(f"{indent}{stmt.name} {sign}= {self.text(other)}")
                 return
         text = self.text(value)
         kind = self.kinds.get(stmt.name)
-        if isinstance(kind, Num) and kind.dtype == "d" and value.kind.dtype in "?l":
+        if isinstance(kind, Num) and kind.dtype in "df" and value.kind.dtype in "?l":
             text = f"{float(value.value)!r}" if isinstance(value, Const) else f"float({text})"
         self.lines.append(f"{indent}{stmt.name} = {text}")
 
@@ -430,6 +438,10 @@ class Writer:
     def on_Set(self, stmt: Set, indent: str) -> None:
         sign = {"": "=", "add": "+=", "sub": "-="}[stmt.op]
         place = self.place(stmt.base, stmt.index, stmt.safe)
+        if stmt.base.kind.dtype == "f" and _is_element(stmt.index) and isinstance(stmt.value.kind, Num):
+            value = f"{place} {sign[0]} {self.part(stmt.value)}" if stmt.op else self.text(stmt.value)
+            self.lines.append(f"{indent}{place} = rounded({value})")
+            return
         self.lines.append(f"{indent}{place} {sign} {self.text(stmt.value)}")
 
     def on_Check(self, stmt: Check, indent: str) -> None:
@@ -544,7 +556,14 @@ class Writer:
             self.lines.append(f"{indent}tape.append({text})")
             return
         # Numbers go where kernels find them: the program backwards may have other kernels.
-        stack, used = ("floats", "nf") if stmt.value.kind.dtype == "d" else ("integers", "ni")
+        if is_complex(stmt.value.kind):
+            if not self.in_kernel:
+                self.lines += [f"{indent}if nf + 2 > floats.size:", f"{indent}    raise BufferError"]
+            part = self.part(stmt.value)
+            self.lines += [f"{indent}floats[nf] = {part}.real", f"{indent}floats[nf + 1] = {part}.imag"]
+            self.lines.append(f"{indent}nf += 2")
+            return
+        stack, used = ("floats", "nf") if stmt.value.kind.dtype in "df" else ("integers", "ni")
         if not self.in_kernel:
             self.lines += [f"{indent}if {used} == {stack}.size:", f"{indent}    raise BufferError"]
         self.lines += [f"{indent}{stack}[{used}] = {text}", f"{indent}{used} += 1"]
@@ -554,7 +573,9 @@ class Writer:
         place = self.place(target.base, target.index, True) if isinstance(target, Get) else target.name
         if not self.native or isinstance(target.kind, Arr):
             self.lines.append(f"{indent}{place} = tape.pop()")
-        elif target.kind.dtype == "d":
+        elif is_complex(target.kind):
+            self.lines += [f"{indent}nf -= 2", f"{indent}{place} = complex(floats[nf], floats[nf + 1])"]
+        elif target.kind.dtype in "df":
             self.lines += [f"{indent}nf -= 1", f"{indent}{place} = floats[nf]"]
         elif target.kind.dtype == "?":
             self.lines += [f"{indent}ni -= 1", f"{indent}{place} = integers[ni] != 0"]
@@ -663,14 +684,23 @@ class Writer:
         if isinstance(expr.kind, Num):
             form = scalar_forward(name, dtypes)
             if form is not None and all(isinstance(arg.kind, Num) for arg in args):
-                return form.format(*map(self.part, args))
+                parts = [self.part(arg) for arg in args]
+                if "f" not in dtypes or name in SELECTING:
+                    return form.format(*parts)
+                if all(arg.kind.dtype == "f" or arg.kind.weak for arg in args):  # Python's numbers give way
+                    parts = [f"rounded({part})" if arg.kind.weak and arg.kind.dtype in "df" else part
+                             for arg, part in zip(args, parts)]
+                text = form.format(*parts)
+                return f"rounded({text})" if expr.kind.dtype == "f" and name != "as_single" else text
         if name in ("finite", "nonzero"):
             return self.text(args[0])
+        parts, texts = [self.part(arg) for arg in args], [self.text(arg) for arg in args]
+        if "f" in dtypes and isinstance(expr.kind, Arr):
+            parts = texts = [self.typed(arg) for arg in args]
         if name in INFIX and len(args) == 2:
-            return f"{self.part(args[0])} {INFIX[name]} {self.part(args[1])}"
+            return f"{parts[0]} {INFIX[name]} {parts[1]}"
         if name in PREFIX:
-            return f"{PREFIX[name]}{self.part(args[0])}"
-        texts = [self.text(arg) for arg in args]
+            return f"{PREFIX[name]}{parts[0]}"
         if name == "flowing":
             return f"flowing_arrays({', '.join(texts)})"
         if name == "clip_low":
@@ -681,12 +711,21 @@ class Writer:
         function = f"np.{known}" if hasattr(np, known) else f"rows.{name}"
         return f"{function}({', '.join(texts)})"
 
+    def typed(self, arg: Any) -> str:
+        """An operand beside arrays of single precision, whose type decides on the precision of the result."""
+        if isinstance(arg.kind, Arr) or isinstance(arg, Const):
+            return self.part(arg)
+        if arg.kind.dtype == "f":
+            return f"np.float32({self.text(arg)})"
+        plain = {"d": "float", "l": "int", "?": "bool", "D": "complex"}[arg.kind.dtype]
+        return f"{plain if arg.kind.weak else f'np.{np.dtype(arg.kind.dtype).name}'}({self.text(arg)})"
+
     def of_Lazy(self, expr: Lazy) -> str:
         parts = [self.part(arg) for arg in expr.args]
         if expr.name == "not":
             return f"not {parts[0]}"
         if expr.name == "if":
-            if expr.kind.dtype == "d":
+            if expr.kind.dtype in "df":
                 parts[1:] = [f"{float(arg.value)!r}" if isinstance(arg, Const) else f"float({part})"
                              if arg.kind.dtype in "?l" else part for part, arg in zip(parts[1:], expr.args[1:])]
             return f"({parts[1]} if {parts[0]} else {parts[2]})"
@@ -717,13 +756,16 @@ class Writer:
         if name == "zeros_like":
             return f"np.zeros({args[0]}.shape{'' if options['dtype'] in ('d', 'float64') else repr_dtype(options)})"
         rest = [f"{key}={value!r}" for key, value in options.items()]
+        if name in ("real", "imag"):
+            return f"{args[0]}.{name}"
         if name == "diagonal":
             return f"writable(np.diagonal({', '.join([*args, *rest])}))"
         text = f"np.{name}({', '.join([*args, *rest])})"
         return f"viewed({args[0]}, {text})" if expr.is_view and name in ("reshape", "ravel") else text
 
     def of_Pull(self, expr: Pull) -> str:
-        form = scalar_gradient(expr.name, expr.number)
+        has_complex = _reads_complex(expr)
+        form = scalar_gradient(expr.name, expr.number, has_complex)
         operands = [each for each in (expr.grad, *expr.args, expr.result) if each is not None]
         if isinstance(expr.kind, Num) and form is not None and all(isinstance(each.kind, Num) for each in operands):
             texts = {"grad": self.part(expr.grad)}
@@ -739,7 +781,12 @@ class Writer:
         for metadata, name, attribute in formula.metadata:
             texts[metadata] = f"np.asarray({texts.get(name, 'None')}).{attribute}"
         tree = ast.parse(ast.unparse(formula.tree), mode="eval").body
-        return ast.unparse(ArrayText(texts, arrays).visit(tree))
+        return ast.unparse(ArrayText(texts, arrays, has_complex).visit(tree))
+
+
+def _reads_complex(expr: Pull) -> bool:
+    read = [each for each in (expr.grad, *expr.args, expr.result) if each is not None]
+    return is_complex(expr.kind) or any(is_complex(each.kind) for each in read)
 
 
 def repr_dtype(options: dict[str, Any]) -> str:
@@ -784,8 +831,8 @@ def _pushes(stmts: Block) -> tuple[int, int]:
     floats = integers = 0
     for stmt in stmts:
         if isinstance(stmt, Push):
-            if stmt.value.kind.dtype == "d":
-                floats += 1
+            if stmt.value.kind.dtype in "dfD":
+                floats += 2 if is_complex(stmt.value.kind) else 1
             else:
                 integers += 1
         elif isinstance(stmt, If):

@@ -13,7 +13,7 @@ import numpy as np
 from ....operators.define import OPERATORS
 from ..emitting import Emitter
 from ..ir import FULL, Call, Const, Get, LetMany, Op, Set, Var, get, is_number
-from ..kinds import INT, Arr, Kind, kind_of, sample
+from ..kinds import DTYPES, INT, Arr, Kind, kind_of, sample
 from ..library import CREATORS, PURE
 from ..values import Static, Tup, as_expr, kind_name
 from .attributes import as_variable
@@ -36,7 +36,7 @@ def converted(out: Emitter, expr: Any, dtype: Any) -> Any:
     old = expr.kind.dtype
     if char == old:
         return Call("copy", (as_variable(out, expr),), (), expr.kind)
-    if old in "?l" and char in "ld":
+    if np.can_cast(old, char, "same_kind") and char != "?":
         return Call("astype", (as_variable(out, expr),), dtype_option(char), Arr(char, expr.kind.ndim))
     raise out.refused(f"a conversion of {np.dtype(old)} to {np.dtype(char)}")
 
@@ -46,7 +46,7 @@ def dtype_named(out: Emitter, value: Any) -> str:
         found = str(np.dtype(value.value).char)
     except Exception:
         raise out.refused("a dtype that is not known") from None
-    if found not in "?ld":
+    if found not in DTYPES:
         raise out.refused(f"dtype {np.dtype(found)}")
     return found
 
@@ -78,7 +78,7 @@ def elementwise(out: Emitter, row: str, args: list[Any], keywords: dict[str, Any
         if row == "where" and exprs[0].kind.dtype != "?":
             raise out.refused("where of no condition")
         found = operation(out, row, exprs)
-    if is_number(found) and found.kind.weak:
+    if is_number(found) and found.kind.weak and found.kind.dtype != "f":
         found = attrs.evolve(found, kind=attrs.evolve(found.kind, weak=False))
     if target is None:
         return found
@@ -385,6 +385,6 @@ def _result_kind(out: Emitter, name: str, result: Any, samples: list[Any]) -> Ki
     if isinstance(result, np.ndarray) and any(np.may_share_memory(result, each) for each in arrays):
         raise out.refused(f"{name}, which may give a view")
     kind = kind_of(result)
-    if kind is None or kind.dtype not in "?ld":
+    if kind is None or kind.dtype not in DTYPES:
         raise out.refused(f"{name} of these kinds")
     return kind

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..emitting import Emitter
 from ..ir import Call, Dim, Op, Var
-from ..kinds import INT
+from ..kinds import INT, Arr, Num, is_complex
 from ..values import Static, Tup, as_expr, kind_name
 
 __all__ = ["as_variable", "attribute"]
@@ -44,6 +44,10 @@ def attribute(out: Emitter, base: Any, name: str, node: Any) -> Any:
         return size
     if name == "T":
         return expr if ndim < 2 else Call("transpose", (as_variable(out, expr),), (), expr.kind, is_view=True)
-    if name == "real" and expr.kind.dtype not in "DF":
+    if name == "real" and not is_complex(expr.kind):
         return expr
+    if name in ("real", "imag") and is_complex(expr.kind):
+        if not ndim:
+            return Op(name, (out.lifted(expr),), Num("d"))
+        return Call(name, (as_variable(out, expr),), (), Arr("d", ndim), is_view=True)
     raise out.refused(f"attribute {name} of {kind_name(base)}", node)

@@ -8,6 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from ..emitting import Emitter
+from ..ir import Op, is_number
+from ..kinds import Num, is_complex
 from ..library import ALIASES, CREATORS, MATH, PURE, ROWS, VIEWS, row_of
 from ..values import Static, as_expr, is_plain
 from .arrays import array_of, created, elementwise, pure, view
@@ -86,6 +88,24 @@ def _float(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
     return python_function(out, "float", args, keywords)
 
 
+def _single(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    if keywords or len(args) != 1:
+        raise out.refused(f"{short} of these arguments")
+    if isinstance(args[0], Static) and is_plain(args[0].value):
+        return Static(np.float32(args[0].value))
+    expr = as_expr(args[0])
+    if expr is None or not is_number(expr) or is_complex(expr.kind):
+        raise out.refused(f"{short} of something else than a real number")
+    return Op("as_single", (out.lifted(expr),), Num("f"))
+
+
+def _part(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    expr = as_expr(args[0])
+    if expr is None or (short == "imag" and not is_complex(expr.kind)):
+        raise out.refused(f"{short} of these arguments")
+    return attribute(out, args[0], short, None)
+
+
 def _int(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     return python_function(out, "int", args, keywords)
 
@@ -96,6 +116,7 @@ RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys(CREATORS, created),
     **dict.fromkeys(("array", "asarray", "copy", "ascontiguousarray", "asanyarray", "Tensor", "tensor"), array_of),
     **dict.fromkeys(("float64", "float_", "double"), _float), **dict.fromkeys(("int64", "int_", "intp"), _int),
+    **dict.fromkeys(("float32", "single"), _single), **dict.fromkeys(("real", "imag"), _part),
     **dict.fromkeys(("shape", "size", "ndim"), _attribute), **dict.fromkeys(("max", "min"), _extremum),
     "round": _round, "diag": _diag, "rint": _row,
 }  # fmt: skip

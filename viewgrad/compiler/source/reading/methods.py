@@ -8,7 +8,7 @@ import numpy as np
 
 from ..emitting import Emitter
 from ..ir import FULL, Call, Const, Let, Set, Var, is_number
-from ..kinds import INT, Arr
+from ..kinds import INT, Arr, is_complex
 from ..library import PURE, ROWS, VIEWS
 from ..values import Lst, Reread, Static, Tup, as_expr, kind_name
 from .arrays import converted
@@ -47,6 +47,8 @@ def method(out: Emitter, base: Any, name: str, args: list[Any], keywords: dict[s
         args = [Tup(tuple(args))]
     if name == "astype" and len(args) == 1 and not keywords:
         return converted(out, expr, args[0])
+    if name == "conjugate":
+        name = "conj"
     if name in ("item", "tolist", "numpy", "detach", "backward", "requires_grad_"):
         raise out.refused(f"method {name} ends the history of a value")
     if name in VIEWS or name in PURE or name in ROWS or name in ("round",):
@@ -69,7 +71,9 @@ def _list_method(out: Emitter, base: Lst, name: str, args: list[Any]) -> Any:
 
 def _number_method(out: Emitter, base: Any, expr: Any, name: str, has_arguments: bool) -> Any:
     """The result of a method of a number."""
-    if name in ("sum", "mean", "max", "min", "copy", "clone", "conj", "squeeze") and not has_arguments:
+    if name in ("conj", "conjugate") and is_complex(expr.kind) and not has_arguments:
+        return operation(out, "conj", [out.lifted(expr)])
+    if name in ("sum", "mean", "max", "min", "copy", "clone", "conj", "conjugate", "squeeze") and not has_arguments:
         if name in ("copy", "clone") and expr.kind.boxed:
             raise out.refused("a copy of an array without dimensions")
         return expr

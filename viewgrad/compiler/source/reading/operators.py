@@ -10,7 +10,7 @@ import numpy as np
 
 from ..emitting import Emitter
 from ..ir import Check, Const, Lazy, Op, is_number
-from ..kinds import BOOL, INT, kind_of_operator
+from ..kinds import BOOL, DTYPES, INT, Num, kind_of_operator
 from ..values import Rec, Static, Tup, as_expr, is_identity, is_plain, kind_name
 
 __all__ = ["CONDITIONS", "FOLDED", "LOGICAL", "arithmetic", "comparison", "operation"]
@@ -53,14 +53,14 @@ def arithmetic(out: Emitter, name: str, *values: Any) -> Any:
         wrong = next(value for value, expr in zip(values, exprs) if expr is None)
         raise out.refused(f"{kind_name(wrong)} as an operand")
     exprs = [out.lifted(expr) for expr in exprs]
-    weak = all(is_number(expr) and expr.kind.weak for expr in exprs)
+    weak = all(is_number(expr) and expr.kind.weak and expr.kind.dtype != "f" for expr in exprs)
     integers = all(expr.kind.dtype in "?l" for expr in exprs)
     if name == "pow" and integers and not (isinstance(exprs[1], Const) and 0 <= exprs[1].value < 8):
         _check_power(out, weak, *exprs)
     if weak and name in ("div", "floor_divide", "remainder") and not _is_nonzero(exprs[1]):
         exprs[1] = Op("nonzero", (exprs[1],), exprs[1].kind)
     found = operation(out, name, exprs)
-    if weak and name == "pow" and not integers:
+    if weak and name == "pow" and found.kind.dtype == "d":
         return Op("finite", (found, *exprs), found.kind)
     return found
 
@@ -86,12 +86,14 @@ LOGICAL: Final = frozenset("bitwise_and bitwise_or bitwise_xor invert where".spl
 
 def operation(out: Emitter, name: str, exprs: Sequence[Any]) -> Any:
     """An elementwise operator of expressions."""
+    if name in ("real", "imag"):
+        return Op(name, tuple(exprs), Num("d"))
     try:
         kind = kind_of_operator(name, tuple([expr.kind for expr in exprs]))
     except Exception as error:
         raise out.refused(f"{name}: {error}") from None
     is_condition = name in CONDITIONS or (all(expr.kind.dtype == "?" for expr in exprs) and name in LOGICAL)
-    if kind.dtype not in "?ld" or (kind.dtype == "?") != is_condition:
+    if kind.dtype not in DTYPES or (kind.dtype == "?") != is_condition:
         raise out.refused(f"{name} gives {np.dtype(kind.dtype)}")
     return Op(name, tuple(exprs), kind)
 

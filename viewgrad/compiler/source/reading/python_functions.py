@@ -85,6 +85,11 @@ def _cast(name: str) -> Callable[[Emitter, list[Any]], Any]:
     return rule
 
 
+def _complex(out: Emitter, args: list[Any]) -> Any:
+    real, imag = [*args, Static(0.0)][:2]
+    return arithmetic(out, "add", real, arithmetic(out, "mul", imag, Static(1j)))
+
+
 def _container(kind: type) -> Callable[[Emitter, list[Any]], Any]:
     def rule(out: Emitter, args: list[Any]) -> Any:
         if not args:
@@ -121,7 +126,8 @@ def _divmod(out: Emitter, args: list[Any]) -> Any:
 
 BUILTINS: Final[dict[str, Callable[[Emitter, list[Any]], Any]]] = {
     "len": _len, "abs": _abs, "min": _extreme("min"), "max": _extreme("max"), "sum": _sum, "int": _cast("int"),
-    "float": _cast("float"), "bool": _cast("bool"), "pow": lambda out, args: arithmetic(out, "pow", *args),
+    "float": _cast("float"), "complex": _complex, "bool": _cast("bool"),
+    "pow": lambda out, args: arithmetic(out, "pow", *args),
     "divmod": _divmod, "tuple": _container(tuple), "list": _container(list), "round": _round, "all": _every("and"),
     "any": _every("or"),
 }  # fmt: skip
@@ -138,9 +144,9 @@ def _number_of(out: Emitter, name: str, value: Any) -> Any:
     if name == "int":
         if dtype in "?l":
             return expr if expr.kind == INT else Op("as_integer", (expr,), INT)
-        if dtype == "d":
+        if dtype in "df":
             return Op("as_integer", (Op("finite", (expr, Const(0.0, Num("d", weak=True))), expr.kind),), INT)
-    elif dtype in "?l":
+    elif dtype in "?lf" and name == "float":
         return Op("as_float", (expr,), Num("d", weak=True))
     raise out.refused(f"{name}() ends the history of a value")
 
@@ -150,7 +156,7 @@ def _extremum(out: Emitter, name: str, values: Sequence[Any]) -> Any:
     if all(isinstance(value, Static) and is_plain(value.value) for value in values):
         return Static({"min": min, "max": max}[name](value.value for value in values))
     exprs = [as_expr(value) for value in values]
-    if any(expr is None or not is_number(expr) or expr.kind.dtype not in "?ld" for expr in exprs):
+    if any(expr is None or not is_number(expr) or expr.kind.dtype not in "?ldf" for expr in exprs):
         raise out.refused(f"{name} of something else than real numbers")
     exprs = [expr if isinstance(expr, (Const, Var)) else out.temporary(expr) for expr in exprs]
     best = exprs[0]
@@ -175,12 +181,12 @@ def math_function(out: Emitter, name: str, args: list[Any], keywords: dict[str, 
         except Exception as error:
             raise out.refused(f"{type(error).__name__}: {error}") from None
     exprs = [as_expr(arg) for arg in args]
-    if any(expr is None or not is_number(expr) or expr.kind.dtype not in "?ld" for expr in exprs):
+    if any(expr is None or not is_number(expr) or expr.kind.dtype not in "?ldf" for expr in exprs):
         raise out.refused(f"math.{name} of something else than real numbers")
     exprs = [out.lifted(expr) for expr in exprs]
     weak = all(expr.kind.weak for expr in exprs)
     if name in ("floor", "ceil", "trunc") and len(exprs) == 1:
-        if exprs[0].kind.dtype != "d":
+        if exprs[0].kind.dtype in "?l":
             return exprs[0]
         finite = Op("finite", (exprs[0], Const(0.0, Num("d", weak=True))), exprs[0].kind)
         return Op("as_integer", (Op(name, (finite,), exprs[0].kind),), INT)
@@ -192,6 +198,6 @@ def math_function(out: Emitter, name: str, args: list[Any], keywords: dict[str, 
     row = MATH.get(name)
     if row is None or len(exprs) != (2 if row in ("arctan2", "copysign", "pow", "hypot", "fmod") else 1):
         raise out.refused(f"math.{name} has no rule here")
-    exprs = [Op("as_float", (expr,), Num("d", weak=True)) if expr.kind.dtype in "?l" else expr for expr in exprs]
+    exprs = [Op("as_float", (expr,), Num("d", weak=True)) if expr.kind.dtype in "?lf" else expr for expr in exprs]
     found = Op(row, tuple(exprs), Num("d", weak=weak))
     return Op("finite", (found, *exprs), found.kind)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Check, Const, Dim, Get, Op, Set, Var, get, is_number
+from ..ir import Check, Const, Dim, Get, Op, Set, Var, get
 from ..kinds import BOOL, INT, Arr, Num
 from ..values import Lst, Rec, Reread, Static, Tup, as_expr, is_plain, kind_name
 from .expressions import ExpressionReader
@@ -127,9 +127,6 @@ class TargetReader(ExpressionReader):
             raise self.out.refused(f"{given} is written to an array of {held}", stmt)
         if expr.kind.ndim > target.kind.ndim:
             raise self.out.refused("an array is written to a place of fewer dimensions", stmt)
-        if expr.kind.dtype != base.kind.dtype and expr.kind.dtype in "dDF" and base.kind.dtype in "fF" \
-                and not expr.kind.weak if is_number(expr) else False:
-            raise self.out.refused("a number is rounded when it is written", stmt)
         self.out.emit(Set(base, index, self.out.lifted(expr), op, self.out.line))
 
     def update(self, base: Any, index: tuple[Any, ...], name: str | None, value: Any, stmt: Any) -> None:
@@ -140,7 +137,7 @@ class TargetReader(ExpressionReader):
         old = get(base, index)
         new = arithmetic(self.out, name, old, expr)
         simple = name in ("add", "sub") and isinstance(new, Op) and new.kind.dtype == base.kind.dtype
-        if simple and new.kind.dtype in "dfDF":
+        if simple and new.kind.dtype in "dD":
             self.store(base, index, expr, stmt, name)
         else:
             self.store(base, index, new, stmt)
