@@ -143,6 +143,8 @@ def defined(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.add(node.name)
             names |= {f"{node.name}.{child.name}" for child in node.body if isinstance(child, ast.FunctionDef)}
+        if isinstance(node, ast.AnnAssign):
+            names.add(ast.unparse(node.target))
     return names
 
 
