@@ -19,15 +19,15 @@ from viewgrad.operators.language.spec import Operator
 __all__ = ["address_of", "families", "formula_functions", "page"]
 
 RULES = {
-    "auto_element_wise": "follows from the formula above, with the tangent in place of the gradient.",
-    "auto_linear": "the operator is linear: it is applied to the tangent.",
+    "auto_element_wise": "derived from the formula above, with the tangent in place of the gradient.",
+    "auto_linear": "the operator is linear, so it is applied to the tangent.",
     "none": "none.",
-    "zero": "none is needed: the result does not vary with the arguments.",
+    "zero": "not needed, because the result is piecewise constant.",
 }
 NOTATION = """In formulas, $x is `self`, $y the result, a bar marks a gradient and a dot a tangent; $z is the complex
-conjugate. A formula stands first as mathematics and then as it is declared. A function that has no sign in mathematics
-is called by its name: see [the functions of formulas](formula-functions.md). `flowing(a * b, b)` is the product, which
-is 0 where `b` is, also where `a` is infinite.
+conjugate. Each formula is shown in mathematical notation and as it is declared. Functions without a mathematical symbol
+are called by name: see [functions in formulas](formula-functions.md). `flowing(a * b, b)` is the product, but 0 if `b`
+is 0, even if `a` is infinite.
 """
 
 
@@ -61,12 +61,12 @@ def formula_functions() -> str:
     """The page of the functions that formulas may call beside the operators."""
     used = {name for operator in OPERATORS.values() for formula in operator.formulas for name in formula.functions}
     lines = [
-        "# The functions of formulas",
+        "# Functions in formulas",
         "",
-        "A formula calls the operators by their names, and the functions below. One's own are made known by",
+        "Formulas can call all operators by name, and the functions below. Register your own with",
         "[`formula_function`][viewgrad.autograd.formula_function].",
         "",
-        "| function | what it gives |",
+        "| function | description |",
         "|---|---|",
     ]
     for name in sorted(used - OPERATORS.keys()):
@@ -93,7 +93,7 @@ def _section(operator: Operator) -> str:
         calls.append(f"numpy.{forward.__name__}(...)")
     lines = [f"## {name} {{ #viewgrad.{name} }}", "", "```text", *calls, "```", "", operator.doc, ""]
     if public != "viewgrad":
-        lines += [f"It is reached as `{public}[{name!r}]`.", ""]
+        lines += [f"It is available as `{public}[{name!r}]`.", ""]
     lines += _gradients(operator)
     lines += _properties(operator)
     return "\n".join([*lines, *_example(operator), ""])

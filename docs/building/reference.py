@@ -73,18 +73,18 @@ NAMESPACES = (
 )
 # Names that are values, which have no docstring of their own.
 CONSTANTS = {
-    "newaxis": "None, as an index that puts in a dimension of one.",
+    "newaxis": "An alias of None, which inserts a dimension of length one when used as an index.",
     "e": "Euler's number.",
     "inf": "Infinity.",
-    "nan": "What is no number.",
+    "nan": "Not a number (NaN).",
     "pi": "The ratio of a circle's circumference to its diameter.",
     "tau": "Twice pi.",
     "euler_gamma": "Euler's constant.",
-    "little_endian": "Whether numbers are kept with their lowest byte first.",
-    "__array_api_version__": "The version of the array API standard that the names follow.",
-    "OPERATORS": "The table of operators, by name: see [the operators](operators/index.md).",
-    "FEATURES": "What `compare_backends` compares, by name.",
-    "PROPERTIES": "What `check_operator` looks at, by name.",
+    "little_endian": "True if the byte order of the machine is little-endian.",
+    "__array_api_version__": "The supported version of the array API standard.",
+    "OPERATORS": "All operators by name: see [the operators](operators/index.md).",
+    "FEATURES": "The features that `check_feature` can enable, by name.",
+    "PROPERTIES": "The properties that `check_operator` checks, by name.",
 }
 
 
@@ -142,12 +142,12 @@ def pages() -> dict[str, str]:
 
 
 def _index() -> str:
-    lines = ["# Reference", "", "| module | what it has |", "|---|---|"]
+    lines = ["# Reference", "", "| module | description |", "|---|---|"]
     lines.append("| [`viewgrad.Tensor`](tensor.md) | The array, its attributes and its methods. |")
     for namespace in NAMESPACES:
         module = importlib.import_module(namespace.module)
         lines.append(f"| [`{namespace.module}`]({namespace.page}.md) | {_sentence(described(module, ''))} |")
-    lines.append("| [The operators](operators/index.md) | What can be differentiated, with the formulas. |")
+    lines.append("| [The operators](operators/index.md) | All operators, with the formulas of their gradients. |")
     return "\n".join(lines) + "\n"
 
 
@@ -178,7 +178,7 @@ def _page(namespace: Namespace) -> str:
             sections += _section(f"{namespace.module}.{name}", value)
     lines += sections
     if table:
-        lines += ["## Described elsewhere" if sections else "## Names", "", "| name | what it is |", "|---|---|"]
+        lines += ["## Described elsewhere" if sections else "## Names", "", "| name | description |", "|---|---|"]
         lines += [
             f'| <span id="{namespace.module}.{name}"></span>[`{name}`]({link}) | {doc} |' for name, link, doc in table
         ]
@@ -186,7 +186,7 @@ def _page(namespace: Namespace) -> str:
 
 
 def _table(namespace: Namespace, module: types.ModuleType) -> Iterable[str]:
-    yield "| name | what it is |"
+    yield "| name | description |"
     yield "|---|---|"
     for name in names_of(namespace):
         value = getattr(module, name)
@@ -327,7 +327,7 @@ def _tensor_page() -> str:
     methods: dict[str, Any] = {name: value for name, value in members.items() if name not in attributes}
     lines = ["# Tensor", "", "[](){ #viewgrad.Tensor }", "", "::: viewgrad.tensor.tensor.Tensor", "    options:"]
     lines += ["      heading: Tensor", "      members: []", "", "## Attributes", ""]
-    lines += ["| attribute | what it is |", "|---|---|"]
+    lines += ["| attribute | description |", "|---|---|"]
     for name, value in sorted(attributes.items()):
         lines.append(f'| <span id="viewgrad.Tensor.{name}"></span>`{name}` | {_cell(inspect.getdoc(value) or "")} |')
     own = {name: value for name, value in methods.items() if not _operator_of(name)}
@@ -335,7 +335,7 @@ def _tensor_page() -> str:
     for name, value in sorted(own.items()):
         lines += [f"### {name} {{ #viewgrad.Tensor.{name} }}", "", "```python", f"{name}{_signature(value)}", "```", ""]
         lines += [*_prose(inspect.getdoc(value) or ""), "", *_example(f"viewgrad.Tensor.{name}", value)]
-    lines += ["## Operators as methods", "", "A trailing underscore writes in place.", "", "| method | what it gives |"]
+    lines += ["## Operators as methods", "", "Methods with a trailing underscore write in place.", "", "| method | description |"]
     lines.append("|---|---|")
     for name in sorted(methods.keys() - own.keys()):
         operator = _operator_of(name)
@@ -354,8 +354,8 @@ def _operator_of(name: str) -> Any:
 
 
 def _operator_index(families: dict[str, list[Any]]) -> str:
-    lines = ["# The operators", "", "What can be differentiated: each is one row of a table, and described from it."]
-    lines += ["Views are described with [`viewgrad`](../viewgrad.md).", ""]
+    lines = ["# The operators", "", "All differentiable operators, by family. Each page is generated from their declarations."]
+    lines += ["Views are described in [`viewgrad`](../viewgrad.md).", ""]
     for family, operators in families.items():
         lines += [f"## {family.replace('_', ' ').capitalize()} {{ #family-{family} }}", ""]
         lines.append(" · ".join(f"[`{o.name}`]({family}.md#viewgrad.{o.name})" for o in operators))
