@@ -335,8 +335,8 @@ def _tensor_page() -> str:
     for name, value in sorted(own.items()):
         lines += [f"### {name} {{ #viewgrad.Tensor.{name} }}", "", "```python", f"{name}{_signature(value)}", "```", ""]
         lines += [*_prose(inspect.getdoc(value) or ""), "", *_example(f"viewgrad.Tensor.{name}", value)]
-    lines += ["## Operators as methods", "", "Methods with a trailing underscore write in place.", "", "| method | description |"]
-    lines.append("|---|---|")
+    lines += ["## Operators as methods", "", "Methods with a trailing underscore write in place.", ""]
+    lines += ["| method | description |", "|---|---|"]
     for name in sorted(methods.keys() - own.keys()):
         operator = _operator_of(name)
         link = operator_pages.address_of(operator)
@@ -354,7 +354,7 @@ def _operator_of(name: str) -> Any:
 
 
 def _operator_index(families: dict[str, list[Any]]) -> str:
-    lines = ["# The operators", "", "All differentiable operators, by family. Each page is generated from their declarations."]
+    lines = ["# The operators", "", "All differentiable operators, by family, generated from their declarations."]
     lines += ["Views are described in [`viewgrad`](../viewgrad.md).", ""]
     for family, operators in families.items():
         lines += [f"## {family.replace('_', ' ').capitalize()} {{ #family-{family} }}", ""]

@@ -37,20 +37,20 @@ def backward_of(
     """Write the backward of a node into a block.
 
     Arguments:
-        block: where to; the values of the node's own graph are used there as they are.
+        block: the block to write to; values of the node's own graph are used there directly.
         node: the node.
-        grads: for each output its gradient; None for one that is known to be zero.
-        wanted: for each input, whether its gradient is asked for; those that require grad, if left out.
-        totals: for each input, what has been added up for its gradient so far. Given that, the gradients that a node
-            adds to windows of are those sums with the addition made, and `added` of the result says so.
-        before: the node in front of which to write; the end of the block, if left out.
+        grads: the gradient of each output; None if it is known to be zero.
+        wanted: for each input, whether its gradient is needed; by default those that require grad.
+        totals: for each input, the gradient accumulated so far. If given, gradients that are added to windows are
+            returned as that total with the addition made, and `added` of the result says so.
+        before: the node before which to insert; by default the end of the block.
 
     Returns:
-        For each input its gradient; None if it is zero, or not asked for. For the inputs whose numbers are in
-        `BackwardWriter.includes_total(node)`, it includes what was given in `totals`.
+        The gradient of each input; None if it is zero or not needed. For the inputs in
+        `BackwardWriter.includes_total(node)`, it includes the given total.
 
     Raises:
-        GraphError: for a node that cannot be differentiated.
+        GraphError: if the node cannot be differentiated.
     """
     return BackwardWriter(block, before).write(node, grads, wanted, totals)
 
@@ -59,11 +59,11 @@ class BackwardWriter:
     """Writes the backward of nodes into a block.
 
     Arguments:
-        block: where to.
-        before: the node in front of which to write; the end of the block, if left out.
-        outside: what stands there for a value of the graph that is differentiated; that itself, if left out.
-        constants: zeros that are there already, by their dtype; those that are made go to the start of the outermost
-            block, and are added. Where left out, zeros are made where they are used.
+        block: the block to write to.
+        before: the node before which to insert; by default the end of the block.
+        outside: replacements of values of the differentiated graph; by default these values themselves.
+        constants: existing zeros, by dtype; new ones are added at the start of the outermost block. If omitted, zeros
+            are created where they are used.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class BackwardWriter:
 
     @staticmethod
     def includes_total(node: Node) -> int | None:
-        """The number of the input of which the gradient that comes back includes the sum so far; None for none."""
+        """Return the number of the input whose returned gradient includes the total so far; None if there is none."""
         return 0 if node.kind in ("read", "gather_at") else None
 
     def write(
@@ -91,7 +91,7 @@ class BackwardWriter:
         wanted: Sequence[bool] | None = None,
         totals: Sequence[Value | None] | None = None,
     ) -> Grads:
-        """The gradients of a node's inputs; see `backward_of`."""
+        """Return the gradients of a node's inputs; see `backward_of`."""
         if wanted is None:
             wanted = [value is not None and value.type.requires_grad for value in node.inputs]
         self.location = node.location
@@ -105,12 +105,12 @@ class BackwardWriter:
         return self._of_operator(node, grads, wanted)
 
     def emit(self, kind: str, inputs: Sequence[Value | None], attributes: Any, *types: Any) -> Node:
-        """One more node."""
+        """Append a node."""
         before = self.block.returns if self.before is None else self.before
         return Node(kind, inputs, attributes, types, self.location).insert_before(before)
 
     def taken(self, value: Value) -> Value:
-        """Return the stand-in for a value of the graph that is differentiated."""
+        """Return the replacement of a value of the differentiated graph."""
         return value if self.outside is None else self.outside(value)
 
     # -- operators -----------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class BackwardWriter:
     # -- parts ---------------------------------------------------------------------------------------------------------
 
     def zero(self, dtype: np.dtype[Any]) -> Value:
-        """The number zero."""
+        """Return the number zero."""
         known = self.constants
         if known is None:
             return self.emit("constant", (), (Frozen(np.zeros((), dtype)),), TensorType.of(dtype, ())).output
@@ -164,12 +164,12 @@ class BackwardWriter:
         return found
 
     def zeros(self, kind: TensorType) -> Value:
-        """Zeros of a type."""
+        """Return zeros of a type."""
         attributes = (kind.shape, 0, kind.dtype)
         return self.emit("full", (), attributes, TensorType.of(kind.dtype, kind.shape)).output
 
     def read(self, base: Value, window: Window) -> Value:
-        """A window of a base."""
+        """Return a window of a base."""
         of = tensor_type(base)
         if window.dtype is None and window.sizes == of.shape and window == whole(of.shape):
             return base
@@ -177,7 +177,7 @@ class BackwardWriter:
         return self.emit("read", (base,), window, TensorType.of(dtype, window.sizes, of.requires_grad)).output
 
     def fitted(self, grad: Value, like: TensorType) -> Value:
-        """A gradient in the shape and dtype of what it is for."""
+        """Return a gradient in the shape and dtype of its value."""
         kind = tensor_type(grad)
         if kind.shape != like.shape:
             kind = TensorType.of(kind.dtype, like.shape, kind.requires_grad)
@@ -207,7 +207,7 @@ class BackwardWriter:
         return [self.emit("accumulate", (total, grad), window, kind).output]
 
     def add(self, total: Value | None, grad: Value) -> Value:
-        """A sum of gradients."""
+        """Return the sum of gradients."""
         if total is None:
             return grad
         kind = tensor_type(grad)
@@ -216,7 +216,7 @@ class BackwardWriter:
         ).output
 
     def flowing(self, grad: Value | None, arriving: Value | None) -> Value | None:
-        """A gradient; but 0 where the one that it was made of is 0, and it is no number."""
+        """Return a gradient, but 0 where the gradient it was computed from is 0 and the product is NaN."""
         if grad is None or arriving is None or grad.node.kind == "_where_flowing" or grad is arriving:
             return grad
         kind, given = tensor_type(grad), tensor_type(arriving)

@@ -16,10 +16,10 @@ __all__ = ["Builder"]
 
 
 class Builder:
-    """Writes nodes in front of an insert point.
+    """Inserts nodes at an insertion point.
 
     Arguments:
-        graph: the graph; new nodes go to its end at first.
+        graph: the graph. Nodes are first inserted at its end.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -47,17 +47,17 @@ class Builder:
     def insert(
         self, kind: str, inputs: Sequence[Value | None], attributes: Any, *types: Type, location: int = -1
     ) -> Node:
-        """A new node in front of the insert point."""
+        """Insert a node before the insertion point."""
         return Node(kind, inputs, attributes, types, location).insert_before(self.point)
 
     def constant(self, array: np.ndarray[Any, Any]) -> Value:
-        """A constant."""
+        """Insert a constant."""
         kind = TensorType.of(array.dtype, array.shape)
         return self.insert("constant", (), (Frozen(np.array(array, order="C")),), kind).output
 
     @contextmanager
     def at(self, point: Node | Block) -> Iterator[Builder]:
-        """A block in which new nodes go in front of a node, or to the end of a block."""
+        """Inside the block, insert nodes before a node, or at the end of a block."""
         before, self.point = self.point, point.returns if isinstance(point, Block) else point
         try:
             yield self

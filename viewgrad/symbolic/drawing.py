@@ -10,7 +10,7 @@ __all__ = ["to_dot"]
 
 
 def to_dot(graph: Graph) -> str:
-    """The graph in the language of Graphviz: nodes are boxes, and values the arrows between them.
+    """Return the graph in the DOT language of Graphviz, with nodes as boxes and values as arrows.
 
     Arguments:
         graph: the graph.

@@ -33,16 +33,16 @@ Array = np.ndarray[Any, Any]
 
 
 class GraphFunction:
-    """A graph as a function of a list of tensors, which gives a list of tensors.
+    """A graph as a function from a list of tensors to a list of tensors.
 
     Arguments:
         graph: the graph.
-        name: what its source is called.
-        layouts: by number, how outputs lie in memory that do not lie in row order.
+        name: the name of the generated function.
+        layouts: by number, the memory layout of outputs that are not in row-major order.
         requiring: the numbers of outputs that have a history although no gradient flows from them to the inputs.
 
     Attributes:
-        gradient: the graph differentiated, once that was needed.
+        gradient: the differentiated graph, once it was needed.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class GraphFunction:
         return self._plain
 
     def forward(self) -> Program:
-        """The program of the graph, with the temporaries that its reverse needs among its outputs."""
+        """The program of the graph, including the temporaries that its reverse needs."""
         if self._with_temporaries is None:
             self.gradient = differentiate(self.graph)
             self._with_temporaries = program_of(self.gradient.f, self.name)
         return self._with_temporaries
 
     def reverse(self, undefined: Sequence[int]) -> GraphFunction:
-        """The reverse, specialised on which of its first inputs are undefined gradients."""
+        """Return the reverse, specialised on which of its first inputs are undefined gradients."""
         key = tuple(undefined)
         found = self._reverses.get(key)
         if found is None:
@@ -94,7 +94,7 @@ class GraphFunction:
         return list(outputs[: len(self.graph.outputs)])
 
     def run(self, program: Program, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs of a program as tensors of their own, without history."""
+        """Return the outputs of a program as new tensors without history."""
         given = [None if each is None else np.asarray(each._array) for each in inputs]
         outputs: list[Any] = []
         held = {id(array) for array in given} | program.constants  # which results share no memory with
@@ -174,13 +174,13 @@ def flat(graph: Graph) -> Graph:
 
 
 class TracedFunction:
-    """A traced function: takes arguments, and gives a result, as the function that was traced.
+    """A traced function, with the same arguments and result as the original function.
 
     Arguments:
-        graph: a graph with a signature, as `trace` gives it.
+        graph: a graph with a signature, as returned by `trace`.
 
     Raises:
-        GraphError: for a graph without a signature.
+        GraphError: if the graph has no signature.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -235,7 +235,7 @@ class TracedFunction:
         return as_scalar(found) if spec.scalar else found
 
     def bound(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Tensor]:
-        """The tensors that are the inputs of the graph."""
+        """Return the tensors that are the inputs of the graph."""
         _, structure = flatten((args, keywords))
         signature = self.signature
         other = difference(signature.arguments, structure, "")

@@ -16,18 +16,18 @@ __all__ = ["Gradient"]
 class Gradient:
     """A graph and its reverse.
 
-    The outputs of `f` are those of the graph that was differentiated, and then *temporaries*, which `df` needs. The
-    inputs of `df` are first gradients ("vjps") of outputs of `f`, temporaries among them, then captured values. Its
-    outputs are gradients of inputs of `f`. An undefined gradient, None, is known to be zero.
+    The outputs of `f` are those of the differentiated graph, followed by *temporaries* that `df` needs. The inputs of
+    `df` are gradients ("vjps") of outputs of `f`, including temporaries, followed by captured values. Its outputs are
+    gradients of inputs of `f`. An undefined gradient, None, is known to be zero.
 
     Arguments:
         f: the graph, with temporaries among its outputs.
         df: the reverse.
-        f_real_outputs: how many outputs the graph had before.
-        df_input_vjps: the numbers of the outputs of `f` whose gradients are the first inputs of `df`, in this order.
-        df_input_captured_inputs: the numbers of the inputs of `f` that are the next inputs of `df`.
-        df_input_captured_outputs: the numbers of the outputs of `f` that are its last inputs.
-        df_output_vjps: the numbers of the inputs of `f` whose gradients are the outputs of `df`.
+        f_real_outputs: the number of outputs of the original graph.
+        df_input_vjps: the outputs of `f` whose gradients are the first inputs of `df`, by number and in order.
+        df_input_captured_inputs: the inputs of `f` that are the next inputs of `df`.
+        df_input_captured_outputs: the outputs of `f` that are the last inputs of `df`.
+        df_output_vjps: the inputs of `f` whose gradients are the outputs of `df`.
     """
 
     f: Graph
@@ -39,12 +39,12 @@ class Gradient:
     df_output_vjps: tuple[int, ...]
 
     def df_inputs(self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
-        """The inputs of `df`.
+        """Return the inputs of `df`.
 
         Arguments:
-            inputs: of `f`.
-            outputs: of `f`, temporaries included.
-            grads: a gradient for each output of `f`, or for the first of them; None if it is undefined.
+            inputs: the inputs of `f`.
+            outputs: the outputs of `f`, including temporaries.
+            grads: the gradients of the outputs of `f`, or of the first of them; None if undefined.
         """
         arriving = [*grads, *[None] * (len(outputs) - len(grads))]
         return [

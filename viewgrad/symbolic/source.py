@@ -43,13 +43,13 @@ numbers: Final = itertools.count(1)
 
 @attrs.define(eq=False)
 class Program:
-    """A graph that was written as source and compiled.
+    """A graph compiled to Python source.
 
     Arguments:
         graph: the graph.
-        function: takes a list of arrays and gives a tuple of arrays: new ones, inputs, constants and windows of these.
-        parts: the source of each of its functions; empty for a great program.
-        constants: the ids of the arrays that are constants, which no one may write to.
+        function: takes a list of arrays and returns a tuple of arrays: new ones, inputs, constants and views of these.
+        parts: the source of each of its functions; empty for a large program.
+        constants: the ids of constant arrays, which must not be written to.
         linear: the graph with its linear blocks; None if it has none.
     """
 
@@ -78,7 +78,7 @@ class Program:
         return found
 
     def source(self) -> str:
-        """The Python source."""
+        """Return the Python source."""
         return "\n\n".join(self.parts)
 
 

@@ -29,7 +29,7 @@ class Value:
 
     Attributes:
         node: the node.
-        type: what is known of it.
+        type: its type.
     """
 
     __slots__ = ("_users", "node", "type")
@@ -45,7 +45,7 @@ class Value:
 
     @property
     def users(self) -> list[Node]:
-        """The nodes that take it, once for each use; the outputs of a block are uses by its `return`."""
+        """The nodes that use it, once for each use; outputs of a block are used by its `return`."""
         users = self._users
         if users is None:
             return []
@@ -55,7 +55,7 @@ class Value:
 
     @property
     def uses(self) -> list[Use]:
-        """Its uses: each the node and the number of the input."""
+        """Return its uses: pairs of the node and the number of the input."""
         users = {id(user): user for user in self.users}.values()
         return [(user, i) for user in users for i, value in enumerate(user.inputs) if value is self]
 
@@ -66,11 +66,11 @@ class Value:
 
     @property
     def number(self) -> int:
-        """The number of this output of its node."""
+        """The number of this value among the outputs of its node."""
         return 0 if self.node._output is self else self.node._output.index(self)
 
     def replace_all_uses_with(self, other: Value) -> None:
-        """Replace this value by `other` in all of its users."""
+        """Replace this value by `other` in all nodes that use it."""
         if other is self:
             return
         for user in self.users:
@@ -110,7 +110,7 @@ class Value:
                     self._users = None
 
     def any_user(self, test: Callable[[Node], bool]) -> bool:
-        """Return whether any node that takes it passes a test."""
+        """Return whether any node that uses it satisfies a predicate."""
         users = self._users
         if users is None:
             return False
@@ -121,14 +121,14 @@ class Value:
 
 
 class Node:
-    """A step.
+    """A step of a graph.
 
     Attributes:
-        kind: what it does: the name of an operator, or one of the kinds of `primitives.py`.
-        inputs: the values it takes; None for an optional operand that is not given.
-        attributes: its options, known beforehand; their names are those of the kind.
-        location: the number of its source line in `Graph.locations`; -1 if it is not known.
-        block: the block in which it stands; None while it stands in none.
+        kind: the name of an operator, or one of the kinds in `primitives.py`.
+        inputs: the values it uses; None for an omitted optional operand.
+        attributes: its options; their names are determined by the kind.
+        location: the number of its source line in `Graph.locations`; -1 if unknown.
+        block: the block that contains it; None if there is none.
         prev, next: its neighbours there.
     """
 
@@ -161,13 +161,13 @@ class Node:
 
     @property
     def outputs(self) -> tuple[Value, ...]:
-        """The values it gives."""
+        """The values it computes."""
         output = self._output
         return (output,) if type(output) is Value else output
 
     @property
     def output(self) -> Value:
-        """The only value it gives."""
+        """The only value it computes."""
         assert type(self._output) is Value, f"{self.kind} has {len(self._output)} outputs"
         return self._output
 
@@ -196,25 +196,25 @@ class Node:
                 value._add_user(self)
 
     def add_output(self, type: Type) -> Value:
-        """One more output."""
+        """Add an output."""
         return self.add_outputs((type,))[0]
 
     def add_outputs(self, types: Iterable[Type]) -> list[Value]:
-        """More outputs."""
+        """Add several outputs."""
         values = [Value(self, type) for type in types]
         outputs = (*self.outputs, *values)
         self._output = outputs[0] if len(outputs) == 1 else outputs
         return values
 
     def drop_output(self, number: int) -> None:
-        """Remove an output that nothing uses."""
+        """Remove an unused output."""
         outputs = list(self.outputs)
         assert not outputs[number].is_used
         del outputs[number]
         self._output = outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def insert_before(self, other: Node) -> Node:
-        """Put it, which stands nowhere, in front of another; returns it."""
+        """Insert the node, which must not be in a block, before another; return it."""
         block = self.block = other.block
         self.next = other
         self.prev = before = other.prev
@@ -226,12 +226,12 @@ class Node:
         return self
 
     def insert_after(self, other: Node) -> Node:
-        """Put it, which stands nowhere, behind another; returns it."""
+        """Insert the node, which must not be in a block, after another; return it."""
         assert other.next is not None
         return self.insert_before(other.next)
 
     def unlink(self) -> Node:
-        """Take it out of its block; returns it."""
+        """Remove the node from its block; return it."""
         before, behind = self.prev, self.next
         if before is None:
             self.block.first = behind
@@ -242,7 +242,7 @@ class Node:
         return self
 
     def destroy(self) -> None:
-        """Take it out of its block for good; nothing may use its outputs."""
+        """Delete the node, whose outputs must be unused."""
         for value in self.outputs:
             assert not value.is_used, f"{self.kind} is still used by {value.users}"
         for block in self.blocks:
@@ -270,12 +270,12 @@ class BlockNode(Node):
 
 
 class Block:
-    """Nodes one after the other, with inputs and outputs.
+    """A sequence of nodes, with inputs and outputs.
 
     Attributes:
         owner: the node that contains it; None for the block of a graph.
-        returns: the node, of kind "return", that takes its outputs; the last of its nodes.
-        first: the first of its nodes.
+        returns: the last node, of kind "return", which uses its outputs.
+        first: the first node.
     """
 
     __slots__ = ("_params", "first", "owner", "returns")
@@ -293,7 +293,7 @@ class Block:
 
     @property
     def params(self) -> Node:
-        """The node that gives its inputs; it stands in no list."""
+        """The node whose outputs are the inputs of the block; it is not in the list."""
         if self._params is None:
             self._params = Node("param", (), None, ())
             self._params.block = self
@@ -301,35 +301,35 @@ class Block:
 
     @property
     def inputs(self) -> tuple[Value, ...]:
-        """Its inputs."""
+        """The inputs of the block."""
         return () if self._params is None else self._params.outputs
 
     @property
     def outputs(self) -> tuple[Value | None, ...]:
-        """Its outputs."""
+        """The outputs of the block."""
         return self.returns.inputs
 
     def add_input(self, type: Type) -> Value:
-        """One more input."""
+        """Add an input."""
         return self.params.add_output(type)
 
     def add_inputs(self, types: Iterable[Type]) -> list[Value]:
-        """More inputs."""
+        """Add several inputs."""
         return self.params.add_outputs(types)
 
     def order_inputs(self, values: Iterable[Value]) -> None:
-        """Replace the inputs by these, in this order; the others must be unused."""
+        """Replace the inputs by these, in this order; all others must be unused."""
         values = tuple(values)
         assert not any(value.is_used for value in {*self.inputs}.difference(values))
         self.params._output = values[0] if len(values) == 1 else values
 
     def add_output(self, value: Value | None) -> int:
-        """One more output; returns its number."""
+        """Add an output, and return its number."""
         self.add_outputs((value,))
         return len(self.returns.inputs) - 1
 
     def add_outputs(self, values: Iterable[Value | None]) -> None:
-        """More outputs."""
+        """Add several outputs."""
         values = tuple(values)
         self.returns.inputs = (*self.returns.inputs, *values)
         for value in values:
@@ -337,7 +337,7 @@ class Block:
                 value._add_user(self.returns)
 
     def set_outputs(self, values: Iterable[Value | None]) -> None:
-        """Other outputs."""
+        """Replace the outputs."""
         self.returns.set_inputs(values)
 
     def __iter__(self) -> Iterator[Node]:
@@ -362,7 +362,7 @@ class Block:
     def append(
         self, kind: str, inputs: Iterable[Value | None], attributes: Any, types: Iterable[Type], location: int = -1
     ) -> Node:
-        """Return a new node at the end."""
+        """Append a new node, and return it."""
         return Node(kind, inputs, attributes, types, location).insert_before(self.returns)
 
     def clear(self) -> None:
@@ -379,17 +379,17 @@ class Block:
         before: Node | None = None,
         location: Callable[[int], int] | None = None,
     ) -> list[Value | None]:
-        """Copy its nodes to the end of another block, or to a place in it.
+        """Copy the nodes into another block.
 
         Arguments:
-            target: where to.
-            values: for each of its inputs, what stands for it there; what stands for the values inside is added.
-            outside: what stands for values from outside; these themselves, if left out.
-            before: the node before which the copies go; the end of the block, if left out.
-            location: from the locations of the nodes to those of the copies.
+            target: the block to copy into.
+            values: for each input, its replacement in the target; the replacements of inner values are added.
+            outside: replacements of values from outside the block; by default these values themselves.
+            before: the node before which to insert the copies; by default the end of the block.
+            location: a function from the locations of the nodes to those of the copies.
 
         Returns:
-            What stands for its outputs.
+            The replacements of the outputs.
         """
         before = target.returns if before is None else before
 
@@ -418,9 +418,9 @@ class Graph:
 
     Attributes:
         block: its nodes.
-        locations: the source lines that nodes come from, each a file and a line.
-        names: of inputs, for printing.
-        signature: what the inputs and outputs are to a caller; None if none is given.
+        locations: the source lines of the nodes, each a file and a line.
+        names: the names of inputs, for printing.
+        signature: the meaning of inputs and outputs for the caller; None if unknown.
     """
 
     __slots__ = ("block", "locations", "names", "signature")
@@ -438,27 +438,27 @@ class Graph:
 
     @property
     def inputs(self) -> tuple[Value, ...]:
-        """Its inputs."""
+        """The inputs of the graph."""
         return self.block.inputs
 
     @property
     def outputs(self) -> tuple[Value | None, ...]:
-        """Its outputs."""
+        """The outputs of the graph."""
         return self.block.outputs
 
     def add_input(self, type: Type, name: str | None = None) -> Value:
-        """One more input."""
+        """Add an input."""
         value = self.block.add_input(type)
         if name is not None:
             self.names[value] = name
         return value
 
     def nodes(self) -> Iterator[Node]:
-        """All nodes, those inside of others behind them."""
+        """Yield all nodes; nested nodes follow the node that contains them."""
         yield from nodes_of(self.block)
 
     def where(self, node: Node) -> str:
-        """Return the source line of a node, as `file:line`."""
+        """Return the source line of a node as `file:line`."""
         if not 0 <= node.location < len(self.locations):
             return "an unknown line"
         return "{}:{}".format(*self.locations[node.location])

@@ -51,7 +51,7 @@ class LastUse:
 
 
 def last_uses(block: Block) -> LastUse:
-    """Analyse a block without blocks inside.
+    """Analyse a block without nested blocks.
 
     Arguments:
         block: the block.

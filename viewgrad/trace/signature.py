@@ -18,14 +18,14 @@ class InputSpec:
     """The source of an input of a graph.
 
     Arguments:
-        kind: "argument", or "closure" for a tensor that the function found elsewhere.
+        kind: "argument", or "closure" for a captured tensor.
         leaf: the number of the argument's leaf, in the order of `func.tree`; -1 for a closure.
         path: how it is reached, for messages.
-        type: what it is.
-        tensor: the tensor of a closure; None for an argument.
-        memory: arguments of the same number share memory.
-        place: (first byte, strides in bytes) relative to the lowest of those arguments' bytes, where they share memory.
-        history: arguments of the same number are views of one base, or that base.
+        type: its type.
+        tensor: the captured tensor; None for an argument.
+        memory: arguments with the same number share memory.
+        place: (first byte, strides in bytes) relative to the lowest byte of the arguments that share memory.
+        history: arguments with the same number are views of one base, or that base.
         is_view: whether it is a view (a write to it is one to its base).
     """
 
@@ -42,12 +42,12 @@ class InputSpec:
 
 @attrs.frozen(eq=False)
 class MutationSpec:
-    """A write to an input that callers can see.
+    """A write to an input that callers can observe.
 
     Arguments:
         input: the number of the input.
         output: the number of the output that is its value afterwards.
-        recorded: whether any of the writes belongs to its history.
+        recorded: whether any of the writes is part of its history.
     """
 
     input: int
@@ -57,16 +57,15 @@ class MutationSpec:
 
 @attrs.frozen(eq=False)
 class ResultSpec:
-    """The kind of a tensor in the result.
+    """The description of a tensor in the result.
 
     Arguments:
-        output: the number of the output that is its value.
-        type: what it is.
-        input: the number of the input whose memory it shares, being that or a view of it; None if there is none.
-        base: the number of the output that is the value of the tensor of which it is a view, where other results share
-            its memory; None otherwise.
-        steps: the view functions that take it from that input or base; none where it is itself.
-        scalar: whether it is a scalar, and no array.
+        output: the number of the output with its value.
+        type: its type.
+        input: the number of the input that it is, or is a view of; None if there is none.
+        base: the number of the output with the value of its base, if other results share its memory; None otherwise.
+        steps: the view functions that lead from that input or base to it; empty if it is the same tensor.
+        scalar: whether it is a scalar instead of an array.
     """
 
     output: int
@@ -79,18 +78,19 @@ class ResultSpec:
 
 @attrs.frozen(eq=False)
 class Signature:
-    """The signature of a graph for its caller.
+    """The inputs, results and mutations of a graph, for its caller.
 
     Arguments:
         arguments: the structure of the arguments `(args, kwargs)`, a tree of `func.tree`.
-        inputs: for each input, where it comes from.
+        inputs: the source of each input.
         result: the structure of the result.
-        results: of each of its leaves, what it is.
+        results: the description of each leaf of the result.
         mutations: the inputs that are written to.
-        aliased: where memory that a gradient flows to was written to by a tensor of another history, which
-            forward mode has no answer to; None for nowhere.
-        fixed: the leaves of the arguments that are part of the program, by number: its values are not looked at again.
-        layouts: by number, how the outputs lie in memory that do not lie in row order.
+        aliased: the place where memory with a gradient was written to by a tensor of another history, which forward
+            mode does not support; None if there is none.
+        fixed: by number, the leaves of the arguments that are constants of the program, whose values are not read
+            again.
+        layouts: by number, the memory layout of outputs that are not in row-major order.
         ended: the numbers of the inputs whose history is ended in place.
     """
 

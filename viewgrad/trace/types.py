@@ -36,13 +36,13 @@ class Type:
     requires_grad: bool = False
 
     def with_grad(self, requires_grad: bool) -> Type:
-        """This type with or without a gradient, if that makes a difference."""
+        """Return this type with or without a gradient, if that makes a difference."""
         return self
 
 
 @attrs.frozen
 class TensorType(Type):
-    """A tensor.
+    """The type of a tensor.
 
     Arguments:
         dtype: the NumPy dtype of the elements.
@@ -58,7 +58,7 @@ class TensorType(Type):
 
     @classmethod
     def of(cls, dtype: np.dtype[Any], shape: tuple[int, ...], requires_grad: bool = False) -> TensorType:
-        """Return the type; equal types are one object, since a graph of a million nodes has few types."""
+        """Return the type. Equal types are one object, since a graph of a million nodes has few types."""
         key = (dtype, shape, requires_grad)
         found = cls.made.get(key)
         if found is None:
@@ -105,7 +105,7 @@ class ListType(Type):
 
 @attrs.frozen
 class TupleType(Type):
-    """A tuple."""
+    """The type of a tuple."""
 
     elements: tuple[Type, ...]
 
@@ -134,14 +134,14 @@ OBJECT: Final = ObjectType()
 
 
 class Window(NamedTuple):
-    """A strided window on the memory of a base, which lies in row order.
+    """A strided window on the memory of a base in row-major order.
 
     Arguments:
         sizes: the lengths of its dimensions.
         strides: the steps between neighbours, in elements; 0 in dimensions of length 1.
-        offset: where it starts, in elements from the start of the base.
-        dtype: of its elements, if it is not that of the base (the real parts of complex numbers, say). Strides and
-            offset then count in the smaller of the two.
+        offset: the position of its first element, in elements from the start of the base.
+        dtype: the dtype of its elements, if it differs from that of the base (the real parts of complex numbers, say).
+            Strides and offset are then measured in the smaller of the two.
     """
 
     sizes: tuple[int, ...]
@@ -151,7 +151,7 @@ class Window(NamedTuple):
 
     @property
     def overlaps_itself(self) -> bool:
-        """Return whether two elements may share one place (never no when they do)."""
+        """Return whether two elements may share memory (never False if they do)."""
         if 0 in self.sizes:
             return False
         reach = 0

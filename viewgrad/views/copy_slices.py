@@ -48,11 +48,11 @@ class CopyBackwards(Node):
 class CopySlices(Node):
     """The node of a write through a view, in the history of the base.
 
-    It takes the view's part out of the gradient, and runs the node of the write on it. What that node says of the old
-    value goes into the place of the part.
+    It takes the view's part of the gradient, runs the node of the write on it, and replaces the part by the gradient of
+    the old value.
 
-    Edge 0 leads to the base's old history, the others are those of the wrapped node `fn`. Only the way to take the view
-    is kept, never the view.
+    Edge 0 leads to the base's old history; the others are those of the wrapped node `fn`. The node stores only how to
+    take the view, never the view.
     """
 
     __slots__ = ("edges", "fn", "index", "layout", "view_fn")
@@ -65,14 +65,14 @@ class CopySlices(Node):
     layout: Layout  # of the gradient
 
     def apply(self, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients along `edges`; the first is `grad` itself, rewritten in place."""
+        """Compute the gradients along `edges`; the first is `grad` itself, rewritten in place."""
         return self._overwrite(grad, edges, self.fn.apply)
 
     def consume(self, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """`apply`, after which the saved values are released.
+        """Compute `apply` and release the saved values.
 
-        They are kept where the graph of a recorded backward pass leads to the wrapped node too, by way of a result that
-        it saved. It will run once more then, on its own.
+        They are kept if the graph of a recorded backward pass also leads to the wrapped node, through a result that it
+        saved. The wrapped node will then run once more, on its own.
         """
         fn = self.fn
         return self._overwrite(grad, edges, fn.consume if getrefcount(fn) <= ALONE_IN_COPY_SLICES else fn.apply)
@@ -116,7 +116,7 @@ class CopySlices(Node):
         return (grad, *grads[1:])
 
     def apply_recorded(self, grad: Tensor, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """`apply` with tensors: the gradient is written to in place, and that is recorded in turn."""
+        """Compute `apply` with tensors. The gradient is written in place, and this write is recorded."""
         grad = as_buffered(grad)
         window = take_window(grad, self.index, self.view_fn)
         if window is None:
@@ -137,7 +137,7 @@ class CopySlices(Node):
         return (grad, *others)
 
     def release(self) -> None:
-        """Release what the wrapped node saved."""
+        """Release the values saved by the wrapped node."""
         self.fn.release()
 
 

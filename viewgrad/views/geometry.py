@@ -17,12 +17,12 @@ SEARCH: Final = 100_000  # how many candidates are looked at, at most
 
 @attrs.frozen
 class TensorGeometry:
-    """A strided window, counted in elements.
+    """A strided window, measured in elements.
 
     Arguments:
         sizes: the lengths of its dimensions.
         strides: the steps between neighbours, in elements of the buffer.
-        storage_offset: where its first element lies, in elements from the start of the base.
+        storage_offset: the position of its first element, in elements from the start of the base.
     """
 
     sizes: tuple[int, ...]
@@ -37,7 +37,7 @@ class TensorGeometry:
         return cls(window.shape, tuple(stride // itemsize for stride in window.strides), offset // itemsize)
 
     def window(self, buffer: Array) -> Array:
-        """The window on another buffer, which must be laid out in row order and as large as the base."""
+        """Return the window on another buffer, which must be in row-major order and have the size of the base."""
         itemsize = buffer.itemsize
         return np.ndarray(
             self.sizes,

@@ -63,20 +63,20 @@ DEFAULT: Final = CreationMeta.DEFAULT
 
 
 class DifferentiableViewMeta:
-    """The metadata of a view: its base, how it is taken, and for which history of the base its own was made.
+    """The metadata of a view: its base, how to take it, and the base's history for which its own was created.
 
-    This class is for views by a basic index, made in grad mode; all others have a `GeneralViewMeta`.
+    This class is for views by a basic index made in grad mode; others have a `GeneralViewMeta`.
 
     Attributes:
-        base: the tensor whose memory this is a window on; never itself a view.
-        index: the basic index that takes the view from the base, if one does.
-        view_fn: the function that takes it where none does (None beside an index).
-        creation: where the view was made.
-        source_edge: the base's edge at the time when the view's edge was made. The view's history is current for as
-            long as the base still has that edge. Where the base had none, it is what `no_history` says. Where the view
-            has a history of its own, since its base's has ended in place, it is that.
-        strided: whether the view is a window of the base's own elements (not of their real parts, say).
-        overlaps_itself: whether elements of the view share places in memory.
+        base: the tensor whose memory the view shares; never itself a view.
+        index: the basic index that takes the view from the base, if there is one.
+        view_fn: otherwise, the function that takes it (None if there is an index).
+        creation: the context in which the view was made.
+        source_edge: the base's edge when the view's edge was created. The view's history is current as long as the base
+            has that edge. If the base had none, it is the value of `no_history`. If the base's history has ended in
+            place, it is the view's own history.
+        strided: whether the view is a strided window of the base's elements (not of their real parts, say).
+        overlaps_itself: whether elements of the view share memory.
     """
 
     __slots__ = ("base", "index", "source_edge")
@@ -92,16 +92,16 @@ class DifferentiableViewMeta:
     overlaps_itself: bool = False
 
     def window(self, base: Any) -> Any:
-        """The view, taken again from anything shaped like the base."""
+        """Return the view of any array or tensor with the shape of the base."""
         return window_at(base, self.index) if self.view_fn is None else self.view_fn(base)
 
     @property
     def tangent_root(self) -> Any:
-        """The holder of the tangent that the view's tangent is a window of; see `tensor/tangents.py`."""
+        """The holder of the tangent whose window is the view's tangent; see `tensor/tangents.py`."""
         return self.base
 
     def tangent_window(self, tangent: Any) -> Any:
-        """The view's window of the tangent that `tangent_root` holds."""
+        """Return the view's window of the tangent held by `tangent_root`."""
         return self.window(tangent)
 
     @property
@@ -112,7 +112,7 @@ class DifferentiableViewMeta:
         return self.view_fn.steps if type(self.view_fn) is Chain else (self.view_fn,)
 
     def geometry(self, tensor: Tensor) -> TensorGeometry:
-        """Sizes, strides and offset of the view, which is `tensor`, in its base."""
+        """Return the sizes, strides and offset of the view `tensor` in its base."""
         return TensorGeometry.of(tensor._array, self.base._array)
 
     def edge_of(self, tensor: Tensor) -> OptionalEdge:
@@ -126,7 +126,7 @@ class DifferentiableViewMeta:
 
     @property
     def is_current(self) -> bool:
-        """Return whether the base still has the history for which the view's was made, or still has none."""
+        """Return whether the base still has the history for which the view's was created, or still has none."""
         base_edge = self.base._edge
         return self.source_edge is base_edge if base_edge is not None else self.source_edge == no_history(self.base)
 
@@ -169,7 +169,7 @@ class DifferentiableViewMeta:
 
     @property
     def is_before_end(self) -> bool:
-        """Return whether the view still has a history of its own, from before that of its base ended in place."""
+        """Return whether the view still has its own history, from before the base's history ended in place."""
         cut, source_edge = cut_of(self.base), self.source_edge
         if cut is None or source_edge is None or isinstance(source_edge, int):
             return False

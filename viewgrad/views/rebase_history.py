@@ -194,7 +194,7 @@ def _interrupted(old: OptionalEdge, writer: str) -> InterruptedWrite:
 
 
 def rebase_history(tensor: Tensor, node: Node, own: OptionalEdge) -> None:
-    """Make `node`, of a write that has been made already, the history of `tensor` and of its base."""
+    """Make `node`, the node of a completed write, the history of `tensor` and of its base."""
     head, old = begin_write(tensor, node, own)
     finish_write(tensor, head, old)
 

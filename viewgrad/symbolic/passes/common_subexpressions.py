@@ -12,10 +12,10 @@ __all__ = ["eliminate_common_subexpressions"]
 
 
 def eliminate_common_subexpressions(block: Block) -> int:
-    """Merge nodes that compute the same from the same values.
+    """Merge nodes that compute the same operation on the same values.
 
     Returns:
-        How many nodes were removed.
+        The number of removed nodes.
     """
     return _eliminate(block, {})
 

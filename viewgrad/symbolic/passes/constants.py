@@ -17,10 +17,10 @@ FOLDED: Final = 1 << 12  # elements; greater results are computed when the graph
 
 
 def pool_constants(block: Block) -> int:
-    """Merge equal constants; those in an inner block become one outside.
+    """Merge equal constants; those in nested blocks are replaced by one outside.
 
     Returns:
-        How many nodes were removed.
+        The number of removed nodes.
     """
     return _pool(block, {})
 
@@ -42,10 +42,10 @@ def _pool(block: Block, known: dict[Any, Value]) -> int:
 
 
 def lift_constants(block: Block) -> int:
-    """Move the constants, those of blocks inside too, to the start of the block, and pool them.
+    """Move all constants, including those of nested blocks, to the start of the block, and pool them.
 
     Returns:
-        How many nodes were moved or removed.
+        The number of moved or removed nodes.
     """
     moved = _lift(block, block)
     return moved + pool_constants(block)
@@ -71,12 +71,12 @@ def _lift(block: Block, to: Block) -> int:
 
 
 def fold_constants(block: Block) -> int:
-    """Compute the operators all of whose inputs are constants.
+    """Evaluate operators whose inputs are all constants.
 
-    Opaque steps, guards and what draws random numbers are left, and so are results of more than 4096 elements.
+    Opaque nodes, guards and random operators are not evaluated, nor are results of more than 4096 elements.
 
     Returns:
-        How many nodes were folded.
+        The number of folded nodes.
     """
     folded = 0
     for node in block:

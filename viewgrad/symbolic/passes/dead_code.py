@@ -13,14 +13,14 @@ HAVE_EFFECTS: Final = frozenset({"guard", "return"})
 
 
 def eliminate_dead_code(block: Block, on_live: Callable[[set[Value]], None] | None = None) -> int:
-    """Remove the nodes of which nothing uses an output, guards aside, and such outputs of blocks inside.
+    """Remove nodes whose outputs are unused, except guards, and unused outputs of nested blocks.
 
     Arguments:
-        block: where.
-        on_live: is called with the values that are left, before anything is removed.
+        block: the block.
+        on_live: a function that is called with the live values before anything is removed.
 
     Returns:
-        How many nodes were removed.
+        The number of removed nodes.
     """
     if on_live is not None:
         on_live(live_values(block))

@@ -15,10 +15,10 @@ __all__ = ["inline_grad_of", "specialize_autograd_zero"]
 
 
 def inline_grad_of(block: Block) -> int:
-    """Put the nodes of linear blocks in the place of these; all gradients are taken to be defined.
+    """Replace linear blocks by their nodes, assuming that all gradients are defined.
 
     Returns:
-        How many blocks there were.
+        The number of blocks.
     """
     inlined = 0
     for node in block:
@@ -42,12 +42,12 @@ def inline_block(node: Node) -> None:
 def specialize_autograd_zero(graph: Graph, undefined: Iterable[int] = ()) -> Graph:
     """Specialise a graph on which of its inputs are undefined gradients.
 
-    A linear block all of whose inputs are undefined gives undefined outputs, and a sum with an undefined summand is the
-    other. All other blocks are inlined. So the graph does no work for gradients that are known to be zero.
+    If all inputs of a linear block are undefined, so are its outputs; a sum with an undefined summand is the other
+    summand. All other blocks are inlined. The graph then does no work for gradients that are known to be zero.
 
     Arguments:
-        graph: the graph, which is changed: the inputs that are undefined are there, and used no more.
-        undefined: their numbers.
+        graph: the graph, which is modified: undefined inputs remain, but are unused.
+        undefined: the numbers of the undefined inputs.
 
     Returns:
         The graph. Its outputs that are known to be zero are None.

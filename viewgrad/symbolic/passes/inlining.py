@@ -13,13 +13,13 @@ def insert_graph(block: Block, graph: Graph, inputs: Sequence[Value], before: No
     """Copy the nodes of a graph into a block.
 
     Arguments:
-        block: where to.
-        graph: the graph; it stays as it is.
-        inputs: what stands for its inputs.
-        before: the node in front of which the copies go; the end of the block, if left out.
+        block: the block to copy into.
+        graph: the graph, which is not modified.
+        inputs: the replacements of its inputs.
+        before: the node before which to insert the copies; by default the end of the block.
 
     Returns:
-        What stands for its outputs.
+        The replacements of its outputs.
     """
     values: dict[Value, Value | None] = dict(zip(graph.inputs, inputs, strict=True))
     return graph.block.copy_into(block, values, None, before, lambda location: -1)

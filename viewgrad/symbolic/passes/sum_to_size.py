@@ -9,10 +9,10 @@ __all__ = ["fold_sum_to_size"]
 
 
 def fold_sum_to_size(block: Block) -> int:
-    """Merge a sum to a size of a sum to another size, and remove those to their own size.
+    """Merge consecutive sums to a size, and remove those that do not change the size.
 
     Returns:
-        How many sums were removed.
+        The number of removed sums.
     """
     removed = 0
     for node in block:

@@ -18,7 +18,7 @@ def lower_tuples(block: Block) -> int:
     """Replace the unpacking of a tuple that was just constructed by its items.
 
     Returns:
-        How many nodes were removed.
+        The number of removed nodes.
     """
     removed = 0
     for node in block:
@@ -45,15 +45,13 @@ def has_tuples(graph: Graph) -> bool:
 
 
 def lower_all_tuples(graph: Graph) -> None:
-    """Split inputs and outputs that are tuples or lists into their items, and lower all others.
-
-    The items of an input, or of an output, stand in its place one after the other.
+    """Replace inputs and outputs that are tuples or lists by their items, and lower all other tuples.
 
     Arguments:
-        graph: the graph, which is changed.
+        graph: the graph, which is modified.
 
     Raises:
-        GraphError: for a list of which it is not said how many items it has.
+        GraphError: if the number of items of a list is unknown.
     """
     if not has_tuples(graph):
         return
