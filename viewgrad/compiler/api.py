@@ -13,7 +13,7 @@ from ..adoption import adopted_callable
 from ..autograd.api import grad as eager_grad
 from ..errors import NotCompiledError, NotCompiledWarning
 from ..func.numpy_results import as_given
-from ..func.tree import Structure
+from ..func.tree import Structure, unflatten
 from ..tensor.doors import COMPILED as COMPILED_FUNCTION
 from ..tensor.doors import within_transform
 from ..tensor.modes import GRAD, PROFILE, current_mode
@@ -49,6 +49,7 @@ from .guards.call_signature import share_memory
 from .pipeline import CompilerDefectError, compile_graph
 from .policy import Action, after_failure
 from .runtime import CompiledProgram
+from .source.examples import SourceExamples
 from .source.tangent_tier import TangentTier
 from .source.tier import MISSED as NOT_TAKEN
 from .source.tier import SourceTier
@@ -84,7 +85,6 @@ class Compiled:
         self.cache = Cache()
         self.pickled_traces: list[PickledTrace] = []
         self.jvp: Compiled | None = None  # the function in forward mode
-        self.traced: Compiled | None = None  # the function compiled from traces alone
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         found = self._call(args, keywords)
@@ -195,15 +195,7 @@ class Compiled:
 
     def __viewgrad_batched__(self, arguments: tuple[int | str, ...], count: int) -> Batched:
         """For `func.vmap`: this function of a batch, with a leading axis in some arguments (positions or names)."""
-        return Batched(self._of_traces(), arguments)
-
-    def _of_traces(self) -> Compiled:
-        """This function compiled from traces alone, which batches run."""
-        if self.specialize:
-            return self
-        if self.traced is None:
-            self.traced = Compiled(self.function, self.executor_name, self.static, self.check, True)
-        return self.traced
+        return Batched(self, arguments)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
@@ -233,6 +225,11 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}>"
+
+    def examples_for(self, structure: Structure, leaves: list[Any], mode: int) -> SourceExamples | None:
+        """Return what runs a program from source for examples like some arguments; None if calls do not run one."""
+        args, keywords = unflatten(structure, leaves)
+        return self.tier.examples(args, keywords, mode) if self.tier.is_on else None
 
     def program_for(self, structure: Structure, leaves: list[Any], mode: int) -> ExampleProgram | None:
         """Return the program for some arguments, or None if calls do not run one or it writes to its inputs."""
@@ -486,6 +483,5 @@ def compile(
             tape_limit=tape_limit,
         )
     f = over_arrays(adopted_callable(f) if adopt else f)
-    specialize = True if batch is not None else specialize
     compiled = Compiled(f, executor, static, check, specialize, returns_arrays=True, tape_limit=tape_limit)
     return compiled if batch is None else Batched(compiled, batch)

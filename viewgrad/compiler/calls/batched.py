@@ -7,11 +7,8 @@ the number of cores.
 
 from __future__ import annotations
 
-import contextvars
 import functools
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol
 
 import attrs
@@ -31,13 +28,13 @@ from ..runtime import CompiledProgram, Run
 from .arguments import Arguments, is_found_by_name, leaves_of, owners
 from .guarded_trace import GuardedTrace
 from .node import CompiledBackward, called, replayed
+from .parts import PARTS, by_parts
 
 __all__ = ["Batched", "ExampleProgram"]
 
 Array = np.ndarray[Any, Any]
 stack = OPERATORS["stack"].function
 concatenate = OPERATORS["concatenate"].function
-PARTS: Final = 16  # the largest number of parts of a batch
 LONG: Final = 400_000  # the least number of elements for which threads pay
 
 
@@ -57,6 +54,21 @@ class ExampleProgram:
     count: Callable[[int], None]
 
 
+class Examples(Protocol):
+    """Runs a program from source for the examples of a batch."""
+
+    def results(
+        self, structure: Structure, leaves: list[Any], numbers: frozenset[int], start: int, count: int
+    ) -> list[Any] | None:
+        """Return the results for the examples from `start` up to `count`, and their structure; None if that fails.
+
+        Arguments:
+            structure, leaves: the arguments of the batch.
+            numbers: which of the leaves have a leading axis.
+            start, count: the first example, and where they end.
+        """
+
+
 class ExampleFunction(Protocol):
     """A compiled function of one example."""
 
@@ -67,6 +79,9 @@ class ExampleFunction(Protocol):
 
     def program_for(self, structure: Structure, leaves: list[Any], mode: int) -> ExampleProgram | None:
         """Return the program for some arguments; None if calls do not run one, or if it writes to its inputs."""
+
+    def examples_for(self, structure: Structure, leaves: list[Any], mode: int) -> Examples | None:
+        """Return what runs a program from source for examples like some arguments; None if calls do not run one."""
 
     def explain(self) -> str:
         """Return a description of what was compiled."""
@@ -110,12 +125,10 @@ class Batched:
         is_open = not mode & ~GRAD  # whether a program may still be run in this call
         for at in range(count):
             example = [leaf[at, ...] if number in numbers else leaf for number, leaf in enumerate(leaves)]
-            found = self.compiled.program_for(structure, example, mode) if is_open else None
-            if found is not None:
-                rest = self._run(found, leaves, numbers, at, count)
+            if is_open:
+                rest, is_open = self._rest(structure, example, mode, leaves, numbers, at, count)
                 if rest is not None:
                     break
-                is_open = False
             given, given_keywords = unflatten(structure, example)
             results.append(self.compiled(*given, **given_keywords))
         if not count:
@@ -164,6 +177,21 @@ class Batched:
 
     # -- one call ------------------------------------------------------------------------------------------------------
 
+    def _rest(
+        self, structure: Structure, example: list[Any], mode: int, leaves: list[Any], numbers: frozenset[int],
+        start: int, count: int,
+    ) -> tuple[list[Any] | None, bool]:
+        """The results for examples from `start` on by a program, and whether one may be tried for later ones."""
+        examples = self.compiled.examples_for(structure, example, mode)
+        if examples is not None:
+            rest = examples.results(structure, leaves, numbers, start, count)
+            return rest, rest is not None
+        found = self.compiled.program_for(structure, example, mode)
+        if found is None:
+            return None, True
+        rest = self._run(found, leaves, numbers, start, count)
+        return rest, rest is not None
+
     def _examples(self, structure: Structure, leaves: list[Any]) -> tuple[frozenset[int], int]:
         """The numbers of the leaves that have a leading axis, and its length."""
         owned = owners(self.compiled.arguments.names, structure)
@@ -210,8 +238,7 @@ class Batched:
             if number in numbers else leaf
             for number, leaf in enumerate(leaves)
         ]  # fmt: skip
-        found = None if mode & ~GRAD else self.compiled.program_for(structure, example, mode)
-        rest = None if found is None else self._run(found, leaves, numbers, 0, 0)
+        rest = None if mode & ~GRAD else self._rest(structure, example, mode, leaves, numbers, 0, 0)[0]
         if rest is None:
             raise ValueError(
                 "the batch is empty, and no program for examples like these is known, which would tell the shape of "
@@ -327,7 +354,7 @@ def _ran(
             if runs:
                 runs[at] = run
 
-    _by_parts(work, count, program)
+    by_parts(work, count, program.work >= LONG and program.executor.name == "numba")
     return None if failures else (outputs, runs)
 
 
@@ -351,48 +378,13 @@ def _gradients(
                 if array is not None:
                     total[at if n in batched else part] += array.reshape(total.shape[1:])
 
-    _by_parts(work, count, program)
+    by_parts(work, count, program.work >= LONG and program.executor.name == "numba")
     totals = [total if n in batched else total.sum(axis=0) for n, total in zip(bases, found, strict=True)]
     return [total.astype(arrays[n].dtype, copy=False) for n, total in zip(bases, totals, strict=True)]
 
 
 def _example(arrays: list[Array], batched: frozenset[int], at: int) -> list[Array]:
     return [array[at, ...] if n in batched else array for n, array in enumerate(arrays)]
-
-
-def _by_parts(work: Callable[[int, int, int], None], count: int, program: CompiledProgram) -> None:
-    """Call `work(part, start, stop)` for each part of a batch.
-
-    Long programs run on all cores. Threads that wait for the interpreter's lock after every short kernel take longer
-    than one.
-    """
-    parts = min(PARTS, count)
-    bounds = [count * part // parts for part in range(parts + 1)] if parts else []
-    spans = list(zip(range(parts), bounds, bounds[1:]))
-    if program.work < LONG or program.executor.name != "numba" or parts < 2 or _cores() < 2:
-        for span in spans:
-            work(*span)
-        return
-    pool = _pool()
-    futures = [pool.submit(contextvars.copy_context().run, functools.partial(work, *span)) for span in spans]
-    for error in [future.exception() for future in futures]:
-        if error is not None:
-            raise error
-
-
-@functools.cache
-def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@functools.cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_cores(), thread_name_prefix="viewgrad-batch")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of its parent's threads
 
 
 # -- results -----------------------------------------------------------------------------------------------------------
@@ -419,15 +411,19 @@ def _together(results: list[Any], rest: list[Any] | None, count: int) -> Any:
         parts = [] if not taken else [_stacked([leaves[place] for leaves, _ in taken])]
         if columns is not None:
             parts.append(columns[place])
+        _require_one_shape({part.shape[1:] for part in parts})
         made.append(parts[0] if len(parts) == 1 else concatenate(parts))
     return unflatten(form, made)
 
 
-def _stacked(values: list[Any]) -> Any:
-    """Stack the values of some examples."""
-    shapes = {np.shape(value) for value in values}
+def _require_one_shape(shapes: set[tuple[int, ...]]) -> None:
     if len(shapes) > 1:
         raise ValueError(f"examples give results of different shapes: {', '.join(map(str, sorted(shapes)))}")
+
+
+def _stacked(values: list[Any]) -> Any:
+    """Stack the values of some examples."""
+    _require_one_shape({np.shape(value) for value in values})
     if any(isinstance(value, Tensor) for value in values):
         return stack(values)
     return from_numpy(np.stack([np.asarray(value) for value in values]))

@@ -25,6 +25,7 @@ from ..guards.closure_guard import ClosureGuard
 from ..guards.closure_walk import user_function
 from .build import Program, build
 from .comparing import is_close, scale_of
+from .examples import SourceExamples
 from .functions import users_function
 from .ir import Var
 from .kinds import Arr, Num
@@ -142,6 +143,43 @@ class SourceTier:
         if self.check and wanted not in entry.checked:
             return self._first(entry, program, wanted, args, keywords, values, arrays)
         return self._run(entry, program, args, keywords, values, arrays)
+
+    def examples(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> SourceExamples | None:
+        """What runs the program of a call for examples like its arguments; None if there is none that was compared.
+
+        Arguments:
+            args, keywords: the arguments for one example.
+            mode: the mode that the call is made in.
+        """
+        if mode & ~GRAD or raises_errors():
+            return None
+        given = (*args, *keywords.values())
+        key = self._key(args, keywords)
+        entry = None if key is None else self._entry(key, args, keywords, given)
+        if entry is None or entry.source is None:
+            return None
+        arrays = self._arrays(entry.source, given)
+        if arrays is None:
+            return None
+        values = [self._value(each, given) for each in entry.source.inputs]
+        wanted = tuple([n for n, value in enumerate(values)
+                        if mode & GRAD and type(value) is Tensor and value.requires_grad])
+        if self.check and wanted not in entry.checked:
+            return None
+        program = self._program(entry, wanted)
+        if program is None or program.mutated or not all(
+            issubclass(kind, (Tensor, np.ndarray, np.generic)) for kind in entry.kinds or ()
+        ):
+            return None
+
+        def failed(error: Exception) -> None:
+            self._failed(entry, error)
+
+        def ran(count: int) -> None:
+            entry.runs += count
+            entry.in_vain = 0
+
+        return SourceExamples(program, arrays, self.tapes, self._replay, self.executor == "numba", ran, failed)
 
     def gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[bool, Any, list[Any]] | None:
         """The value of a function of arrays that gives one number, and its gradients; None if this tier has none.

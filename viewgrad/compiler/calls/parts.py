@@ -1,0 +1,56 @@
+"""The examples of a batch in parts, on all cores.
+
+The parts are always the same, so that sums over examples do not depend on the number of cores.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+__all__ = ["PARTS", "by_parts"]
+
+PARTS: Final = 16  # into so many parts a batch is split, at most
+
+
+def by_parts(work: Callable[[int, int, int], None], count: int, is_parallel: bool) -> None:
+    """Call `work(part, start, stop)` for each part of a batch.
+
+    Threads that wait for the interpreter's lock after every short kernel take longer than one.
+
+    Arguments:
+        work: what is done for the examples from one number up to another.
+        count: the number of examples.
+        is_parallel: whether parts are run on all cores.
+    """
+    parts = min(PARTS, count)
+    bounds = [count * part // parts for part in range(parts + 1)] if parts else []
+    spans = list(zip(range(parts), bounds, bounds[1:]))
+    if not is_parallel or parts < 2 or _cores() < 2:
+        for span in spans:
+            work(*span)
+        return
+    pool = _pool()
+    futures = [pool.submit(contextvars.copy_context().run, functools.partial(work, *span)) for span in spans]
+    for error in [future.exception() for future in futures]:
+        if error is not None:
+            raise error
+
+
+@functools.cache
+def _cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_cores(), thread_name_prefix="viewgrad-batch")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of its parent's threads

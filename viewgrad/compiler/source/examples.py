@@ -1,0 +1,299 @@
+"""A program from source over the examples of a batch: run for each, as one step of the graph."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from ...autograd.api import grad as eager_grad
+from ...errors import FreedGraphError
+from ...func.tree import Structure, flatten, unflatten
+from ...tensor.creation import from_numpy
+from ...tensor.modes import enable_grad
+from ...tensor.node import MANY, Node, OptionalEdge, numbered
+from ...tensor.storage import save
+from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
+from ..calls.parts import PARTS, by_parts
+from .build import Program
+from .values import Rec, Static, Tup
+
+__all__ = ["SourceExamples"]
+
+LONG: Final = 0.0005  # CPU seconds that an example takes at least if parts are run on all cores
+Array = np.ndarray[Any, Any]
+
+
+class SourceExamples:
+    """Runs a program for the examples of a batch.
+
+    Arguments:
+        program: the program of one example.
+        arrays: its inputs for an example; those without a leading axis are the same for all.
+        tapes: runs programs.
+        replay: gives what runs the function eagerly, from a program and arguments.
+        is_native: whether kernels release the interpreter's lock.
+        ran: takes the number of examples that were run.
+        failed: takes the error that has ended a run.
+    """
+
+    def __init__(
+        self, program: Program, arrays: Sequence[Any], tapes: Any, replay: Callable[..., Any], is_native: bool,
+        ran: Callable[[int], None], failed: Callable[[Exception], None],
+    ) -> None:
+        self.program = program
+        self.arrays = list(arrays)
+        self.tapes = tapes
+        self.replay = replay
+        self.is_native = is_native
+        self.ran = ran
+        self.failed = failed
+
+    def results(
+        self, structure: Structure, leaves: list[Any], numbers: frozenset[int], start: int, count: int
+    ) -> list[Any] | None:
+        """Return the results for the examples from `start` up to `count`, and their structure; None if that fails.
+
+        Arguments:
+            structure, leaves: the arguments of the batch.
+            numbers: which of the leaves have a leading axis.
+            start, count: the first example, and where they end.
+        """
+        whole = [(leaf[start:] if start else leaf) if n in numbers else leaf for n, leaf in enumerate(leaves)]
+        batched = {id(whole[n]) for n in numbers}
+        args, keywords = unflatten(structure, whole)
+        given = (*args, *keywords.values())
+        inputs = self.program.inputs
+        values = [each.path.now(given) for each in inputs]
+        places = frozenset(n for n, each in enumerate(inputs) if each.path.is_argument and id(values[n]) in batched)
+        arrays = [_contiguous(values[n]) if n in places else array for n, array in enumerate(self.arrays)]
+        run = _Run(self.program, arrays, places, self.tapes, self.is_native)
+        try:
+            columns, pullbacks = run.forward(count - start)
+        except Exception as error:
+            self.failed(error)
+            return None
+        self.ran(count - start)
+        tensors = [from_array(column) for column in columns]
+        if self.program.wanted and pullbacks is not None:
+            node = numbered(SourceExamplesBackward)
+            node.run, node.pullbacks = run, pullbacks
+            node.numbers = list(self.program.wanted)
+            node.edges = tuple([current_edge(values[n]) for n in node.numbers])
+            node.outputs = len(tensors)
+            node.saved = {n: save(value) for n, value in enumerate(values) if type(value) is Tensor}
+            node.replay = _replay_for(self.replay, self.program, structure, whole, numbers)
+            for number, name in enumerate(self.program.results):
+                if name in self.program.active:
+                    tensors[number]._edge = edge_to(node, number)
+        made = dict(zip(self.program.results, tensors))
+        return list(flatten(_built(self.program.source.result, made, count - start)))
+
+
+def _contiguous(value: Any) -> Array:
+    array: Array = value._array if type(value) is Tensor else value
+    return array if array.flags.carray else np.array(array, order="C")
+
+
+def _built(tree: Any, made: dict[str, Tensor], count: int) -> Any:
+    """The results with a leading axis, put together as those of one example."""
+    if isinstance(tree, Tup):
+        items = [_built(item, made, count) for item in tree.items]
+        return tree.cls(*items) if hasattr(tree.cls, "_fields") else tree.cls(items)
+    if isinstance(tree, Rec):
+        fields = {key: _built(item, made, count) for key, item in tree.fields.items()}
+        return fields if tree.cls is dict else tree.cls(**fields)
+    if isinstance(tree, Static):
+        return from_numpy(np.repeat(np.asarray(tree.value)[np.newaxis], count, axis=0))
+    return made[tree.name]
+
+
+def _replay_for(
+    replay: Callable[..., Any], program: Program, structure: Structure, leaves: list[Any], numbers: frozenset[int]
+) -> Callable[[int, dict[int, Any]], Any]:
+    """What runs the function eagerly for one example, with other tensors in the place of some inputs."""
+    def run(at: int, tensors: dict[int, Any]) -> Any:
+        example = [leaf[at, ...] if n in numbers else leaf for n, leaf in enumerate(leaves)]
+        args, keywords = unflatten(structure, example)
+        return replay(program, args, keywords)(tensors)
+
+    return run
+
+
+class _Run:
+    """Runs a program for each example, on all cores if that takes long.
+
+    Arguments:
+        program: the program.
+        arrays: its inputs.
+        batched: which of them have a leading axis.
+        tapes: runs programs.
+        is_native: whether kernels release the interpreter's lock.
+    """
+
+    def __init__(
+        self, program: Program, arrays: list[Any], batched: frozenset[int], tapes: Any, is_native: bool
+    ) -> None:
+        self.program = program
+        self.arrays = arrays
+        self.batched = batched
+        self.tapes = tapes
+        self.is_native = is_native
+        self.is_parallel = False
+
+    def example(self, at: int) -> list[Any]:
+        """The inputs for an example."""
+        return [array[at] if n in self.batched else array for n, array in enumerate(self.arrays)]
+
+    def one(self, inputs: list[Any]) -> Any:
+        """The results for an example, which are copies, and what pulls gradients back."""
+        with np.errstate(all="ignore"):
+            outputs, pullback = self.tapes.run(self.program, inputs)
+        return [np.array(each, self.program.source.kinds[name].dtype)
+                for name, each in zip(self.program.results, outputs)], pullback
+
+    def forward(self, count: int) -> tuple[list[Array], list[Any] | None]:
+        """The results, with a leading axis, and for each example what pulls gradients back; None if nothing does."""
+        begin = time.thread_time()
+        inputs = self.example(0) if count else [
+            np.zeros(array.shape[1:], array.dtype)[()] if n in self.batched else array
+            for n, array in enumerate(self.arrays)
+        ]
+        first, pullback = self.one(inputs)
+        self.is_parallel = self.is_native and time.thread_time() - begin > LONG
+        columns = [np.empty((count, *each.shape), each.dtype) for each in first]
+        pullbacks: list[Any] = [None] * count
+
+        def put(at: int, results: list[Array], pull: Any) -> None:
+            for column, result in zip(columns, results):
+                if column.shape[1:] != result.shape:
+                    raise ValueError("examples give results of different shapes")
+                column[at] = result
+            pullbacks[at] = pull
+
+        def work(part: int, start: int, stop: int) -> None:
+            for at in range(start, stop):
+                put(at, *((first, pullback) if at == 0 else self.one(self.example(at))))
+
+        by_parts(work, count, self.is_parallel)
+        return columns, None if pullback is None else pullbacks
+
+    def gradients(self, pullbacks: list[Any] | None, seeds: Sequence[Any], count: int) -> list[Array]:
+        """The gradients of the inputs that are wanted: of each example, or summed over them.
+
+        Arguments:
+            pullbacks: for each example what pulls gradients back; None to run the program again.
+            seeds: the gradients of the results, with a leading axis.
+            count: the number of examples.
+        """
+        wanted = self.program.wanted
+        found = [
+            np.zeros(self.arrays[n].shape if n in self.batched else (PARTS, *np.shape(self.arrays[n]))) for n in wanted
+        ]
+
+        def work(part: int, start: int, stop: int) -> None:
+            for at in range(start, stop):
+                pull = self.one(self.example(at))[1] if pullbacks is None else pullbacks[at]
+                given = [None if seed is None else seed[at] for seed in seeds]
+                with np.errstate(all="ignore"):
+                    made = pull(*given)
+                for n, total, gradient in zip(wanted, found, made):
+                    total[at if n in self.batched else part] += gradient
+
+        by_parts(work, count, self.is_parallel)
+        return [total if n in self.batched else total.sum(axis=0) for n, total in zip(wanted, found)]
+
+
+class SourceExamplesBackward(Node):
+    """The step of the runs of a program for the examples of a batch.
+
+    Attributes:
+        edges: one for each input that is differentiated.
+        outputs: the number of results.
+        run: runs the program.
+        pullbacks: for each example, what pulls gradients back once; None after that.
+        numbers: of the inputs that are differentiated.
+        saved: the inputs that are tensors, as they were, by number.
+        replay: runs the function eagerly for an example.
+    """
+
+    __slots__ = ("edges", "numbers", "outputs", "pullbacks", "replay", "run", "saved")
+
+    kind: ClassVar[int] = MANY
+    whole: ClassVar[bool] = True
+
+    outputs: int  # type: ignore[misc]
+    run: Any
+    pullbacks: Any
+    numbers: Sequence[int]
+    saved: Any
+    replay: Callable[[int, dict[int, Any]], Any]
+
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+        """The gradients along `edges`."""
+        if self.saved is None:
+            raise self._freed()
+        seeds = (grad,) if self.outputs == 1 else grad
+        count = next(len(seed) for seed in seeds if seed is not None)
+        run = self.run
+        now = [_contiguous_array(self.saved[n].array) if n in self.saved else array
+               for n, array in enumerate(run.arrays)]
+        is_unchanged = all(
+            n not in self.saved or (np.shares_memory(one, other) if isinstance(one, np.ndarray) else one == other)
+            for n, (one, other) in enumerate(zip(now, run.arrays)) if one is not other
+        )
+        pullbacks, self.pullbacks = self.pullbacks, None
+        if not is_unchanged:
+            run = _Run(run.program, now, run.batched, run.tapes, run.is_native)
+            pullbacks = None
+        try:
+            found = run.gradients(pullbacks, seeds, count)
+        except Exception:  # by the function itself
+            given = tuple([None if seed is None else from_array(np.asarray(seed)) for seed in seeds])
+            made = self.apply_recorded(given[0] if self.outputs == 1 else given, edges)
+            return tuple([None if each is None else each.detach()._array for each in made])
+        return tuple([None if edge is None else each for edge, each in zip(edges, found)])
+
+    def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+        """The gradients by the function itself, run eagerly for each example, which can be differentiated in turn."""
+        if self.saved is None:
+            raise self._freed()
+        grads = (grad,) if self.outputs == 1 else grad
+        count = next(len(seed) for seed in grads if seed is not None)
+        with enable_grad():
+            tensors = {n: tensor_like(each, None) for n, each in self.saved.items()}
+            tensors |= {n: tensor_like(self.saved[n], edge) for n, edge in zip(self.numbers, self.edges)}
+            pairs = []
+            for at in range(count):
+                example = {n: each[at, ...] if n in self.run.batched else each for n, each in tensors.items()}
+                for out, seed in zip(self.replay(at, example), grads):
+                    if seed is not None and isinstance(out, Tensor) and out.requires_grad:
+                        pairs.append((out, seed[at, ...]))
+            wanted = [tensors[n] for n, edge in zip(self.numbers, edges) if edge is not None]
+            if not pairs or not wanted:
+                return (None,) * len(edges)
+            found = iter(eager_grad([out for out, _ in pairs], wanted, [seed for _, seed in pairs], create_graph=True,
+                                    allow_unused=True))
+        return tuple([None if edge is None else next(found) for edge in edges])
+
+    def kept(self) -> list[tuple[str, Any]]:
+        """The inputs."""
+        return [] if self.saved is None else [("inputs", list(self.saved.values()))]
+
+    def release(self) -> None:
+        """Let go of what the gradient needs."""
+        self.saved = self.pullbacks = None
+
+    def _freed(self) -> FreedGraphError:
+        return FreedGraphError(
+            "a compiled call was differentiated a second time, after its values were released; say "
+            "retain_graph=True the first time"
+        )
+
+
+def _contiguous_array(array: Any) -> Any:
+    if isinstance(array, np.ndarray) and array.ndim:
+        return array if array.flags.carray else np.array(array, order="C")
+    return array[()] if isinstance(array, np.ndarray) else array
