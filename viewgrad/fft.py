@@ -1,6 +1,6 @@
-"""Discrete Fourier transforms: the standard's `fft` namespace.
+"""Discrete Fourier transforms: the `fft` namespace of the array API standard.
 
-The module itself can be called, as the function `viewgrad.fft.fft`.
+The module itself is callable, as a shorthand for `viewgrad.fft.fft`.
 """
 
 from __future__ import annotations

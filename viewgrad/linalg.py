@@ -1,4 +1,4 @@
-"""Linear algebra: the standard's `linalg` namespace, and what this library has beside it."""
+"""Linear algebra: the `linalg` namespace of the array API standard, with additions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python's `math` for tensors: what takes a tensor gives one, with its history; what does not is `math`'s own."""
+"""Python's `math` for tensors: functions of tensors return tensors with history; all others are those of `math`."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _other(name: str) -> Callable[..., Any]:
 
 
 def log(x: Any, *base: Any) -> Any:
-    """The logarithm, natural or to a given base."""
+    """Return the logarithm, natural or to a given base."""
     if not isinstance(x, Tensor) and not any(isinstance(each, Tensor) for each in base):
         return math.log(x, *base)
     if _holds(DOMAIN["log"], x):
@@ -161,27 +161,27 @@ def log(x: Any, *base: Any) -> Any:
 
 
 def hypot(*coordinates: Any) -> Any:
-    """The length of a vector, by its coordinates."""
+    """Return the Euclidean norm of a vector, given its coordinates."""
     if not any(isinstance(each, Tensor) for each in coordinates):
         return math.hypot(*coordinates)
     return np.stack([_scalar(each) * 1.0 for each in coordinates]).vector_norm()  # type: ignore[attr-defined]
 
 
 def dist(p: Any, q: Any) -> Any:
-    """The distance between two points, by their coordinates."""
+    """Return the distance between two points."""
     if not holds_tensor((p, q)):
         return math.dist(p, q)
     return hypot(*(_scalar(a) - _scalar(b) for a, b in zip(p, q, strict=True)))
 
 
 def fsum(seq: Iterable[Any]) -> Any:
-    """The sum of numbers; of tensors in the order given."""
+    """Return the sum of numbers; tensors are added in order."""
     items = list(seq)
     return sum(items[1:], items[0]) if holds_tensor(items) else math.fsum(items)
 
 
 def prod(iterable: Iterable[Any], *, start: Any = 1) -> Any:
-    """The product of numbers."""
+    """Return the product of numbers."""
     items = list(iterable)
     if not holds_tensor(items):
         return math.prod(items, start=start)
@@ -196,7 +196,7 @@ def sumprod(p: Any, q: Any, /) -> Any:
 
 
 def modf(x: Any) -> Any:
-    """The fractional and the integer part; the gradient goes to the fractional one."""
+    """Return the fractional and the integer part; gradients flow through the fractional one."""
     if not isinstance(x, Tensor):
         return math.modf(x)
     whole = math.modf(_number(x))[1] if observed() is None else np.trunc(x.detach())
@@ -211,7 +211,7 @@ def remainder(x: Any, y: Any) -> Any:
 
 
 def ldexp(x: Any, i: Any) -> Any:
-    """A number times a power of two."""
+    """Return a number times a power of two."""
     return x * 2.0 ** _number(i) if isinstance(x, Tensor) else math.ldexp(x, _number(i))
 
 

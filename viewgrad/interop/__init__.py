@@ -1,7 +1,7 @@
-"""Bridges to other libraries: a viewgrad function as an operation of PyTorch, JAX or PyTensor, and the other way round.
+"""Bridges to other libraries: use viewgrad functions in PyTorch, JAX and PyTensor, and vice versa.
 
-Each module needs the library that it is named for: `pip install viewgrad[interop-torch]`, `[interop-jax]` or
-`[interop-pytensor]`. The functions here import it when they are called.
+Each module requires the library it is named after: `pip install viewgrad[interop-torch]`, `[interop-jax]` or
+`[interop-pytensor]`. It is imported when a function is called.
 """
 
 from __future__ import annotations

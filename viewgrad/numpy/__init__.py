@@ -1,8 +1,8 @@
-"""NumPy's namespace for tensors: `import viewgrad.numpy as np`, and a program written for NumPy differentiates.
+"""NumPy's namespace for tensors: `import viewgrad.numpy as np`, and NumPy programs become differentiable.
 
-Every public name of the installed NumPy is here. Functions that make arrays make tensors; functions of arrays are the
-operators of the library; what no gradient can flow through is NumPy's own. A function that would lose the history of a
-tensor raises `viewgrad.errors.UnsupportedFunctionError`, and says what to use in its place.
+It has every public name of the installed NumPy. Functions that create arrays create tensors, functions of arrays are
+the operators of the library, and functions without gradients are NumPy's own. A function that would lose the history
+of a tensor raises an `UnsupportedFunctionError` that suggests an alternative.
 """
 
 from __future__ import annotations

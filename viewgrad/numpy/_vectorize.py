@@ -17,7 +17,7 @@ __all__ = ["frompyfunc", "vectorize"]
 
 
 class vectorize:
-    """A function of numbers as one of tensors, element by element; see `numpy.vectorize`.
+    """Turn a function of numbers into an elementwise function of tensors; see `numpy.vectorize`.
 
     Arguments:
         pyfunc: the function.
@@ -97,7 +97,7 @@ def _collected(values: list[Any], shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 class frompyfunc:
-    """A function of numbers as one of tensors, element by element.
+    """Turn a function of numbers into an elementwise function of tensors.
 
     Arguments:
         func: the function.

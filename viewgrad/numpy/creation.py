@@ -103,7 +103,7 @@ def _in_column_order(tensor: Tensor) -> Tensor:
 def asarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
 ) -> Any:
-    """`a` as a tensor: itself where it is one, sharing memory where it is an array."""
+    """Convert to a tensor; a tensor is returned unchanged, and an array shares its memory."""
     return array(a, dtype, copy=copy, order=order or "K")
 
 
@@ -111,27 +111,27 @@ def asarray(
 def asanyarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
 ) -> Any:
-    """`a` as a tensor; an array of a subclass stays what it is."""
+    """Convert to a tensor; arrays of a subclass are returned unchanged."""
     return array(a, dtype, copy=copy, order=order or "K", subok=True)
 
 
 @creator
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """`a` as a tensor of at least one dimension that is laid out in row order."""
+    """Convert to a tensor of at least one dimension in row-major order."""
     made = array(a, dtype, copy=None, ndmin=1)
     return made.contiguous() if isinstance(made, Tensor) else np.ascontiguousarray(made)
 
 
 @creator
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """`a` as a tensor of at least one dimension that is laid out in column order."""
+    """Convert to a tensor of at least one dimension in column-major order."""
     made = array(a, dtype, copy=None, ndmin=1)
     return _in_column_order(made) if isinstance(made, Tensor) else np.asfortranarray(made)
 
 
 @creator
 def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
-    """`a` as a tensor, refused where it has NaNs or infinities."""
+    """Convert to a tensor; NaNs and infinities are an error."""
     made = asarray(a, dtype, order)
     np.asarray_chkfinite(made._array if isinstance(made, Tensor) else made)
     return made
@@ -139,7 +139,7 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
 
 @creator
 def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
-    """`a` as a tensor that meets NumPy's requirements on the memory layout."""
+    """Convert to a tensor that meets requirements on its memory layout."""
     if not holds_tensor(a):
         return as_tensors(np.require(a, dtype, requirements), (a,))
     wanted = {name.upper() for name in requirements or ()}
@@ -234,7 +234,7 @@ def linspace(
     *,
     device: Any = None,
 ) -> Any:
-    """`num` evenly spaced numbers from `start` to `stop`; gradients flow to both."""
+    """Return `num` evenly spaced numbers from `start` to `stop`; gradients flow to both."""
     num = int(num)
     if not holds_tensor((start, stop)):
         return as_tensors(np.linspace(start, stop, num, endpoint, retstep, dtype, axis))  # type: ignore[call-overload]
@@ -245,7 +245,7 @@ def linspace(
 def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Any:
-    """Numbers evenly spaced on a logarithmic scale; gradients flow to the exponents and the base."""
+    """Return numbers evenly spaced on a logarithmic scale; gradients flow to the exponents and the base."""
     if not holds_tensor((start, stop, base)):
         return as_tensors(np.logspace(start, stop, int(num), endpoint, base, dtype, axis))
     return spaced.logspace(start, stop, num, endpoint, base, dtype, axis)
@@ -253,7 +253,7 @@ def logspace(
 
 @creator
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
-    """Numbers evenly spaced on a logarithmic scale between two positive numbers; gradients flow to both."""
+    """Return numbers evenly spaced on a logarithmic scale between two positive numbers; gradients flow to both."""
     if not holds_tensor((start, stop)):
         return as_tensors(np.geomspace(start, stop, int(num), endpoint, dtype, axis))
     return spaced.geomspace(start, stop, num, endpoint, dtype, axis)
@@ -272,7 +272,7 @@ def fromfunction(
 
 @creator
 def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Any:
-    """Return a tensor of what an iterator gives; gradients flow to the tensors among it."""
+    """Return a tensor of the items of an iterator; gradients flow to tensors among them."""
     items: list[Any] = []
     for item in iter:
         if len(items) == count:
@@ -305,7 +305,7 @@ def eye(
 
 @creator
 def asmatrix(data: Any, dtype: Any = None) -> Any:
-    """Return a matrix of NumPy's, which is no tensor: refused where it would lose a history."""
+    """Return a NumPy matrix, which is not a tensor; an error if a history would be lost."""
     if holds_tensor(data):
         raise TypeError("a tensor cannot become a numpy.matrix; use np.atleast_2d, and @ for products of matrices")
     return np.asmatrix(data, dtype)
@@ -313,7 +313,7 @@ def asmatrix(data: Any, dtype: Any = None) -> Any:
 
 @creator
 def bmat(obj: Any, ldict: Any = None, gdict: Any = None) -> Any:
-    """Return a matrix of NumPy's made of blocks, which is no tensor: refused for tensors."""
+    """Return a NumPy matrix made of blocks, which is not a tensor; an error for tensors."""
     if holds_tensor(obj):
         raise TypeError("tensors cannot become a numpy.matrix; use np.block")
     return np.bmat(obj, ldict, gdict)

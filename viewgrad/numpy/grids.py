@@ -99,7 +99,7 @@ r_, c_ = Joined(0), Joined(-1, 2, 0)
 
 
 class ndenumerate:
-    """Pairs of the index of an element and the element, in row order."""
+    """Iterate over pairs of an index and an element, in row-major order."""
 
     def __init__(self, arr: Any) -> None:
         self._array = array(arr, copy=None)

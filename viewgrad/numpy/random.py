@@ -1,4 +1,4 @@
-"""NumPy's random numbers as tensors: the same numbers for the same seed.
+"""`numpy.random` for tensors: the same numbers for the same seed.
 
 Gradients flow to the location and the scale of a distribution, since a sample is a function of them. A discrete sample
 is constant between its jumps, so that nothing flows to its parameters. Where a sample depends on a parameter in another

@@ -1,7 +1,7 @@
 """SciPy's functions for tensors: `from viewgrad.scipy import linalg, special, stats`.
 
-A function that has an operator is differentiable. Any other is SciPy's own: it runs on tensors without history, and
-gives tensors. On others it raises `viewgrad.errors.UnsupportedFunctionError`, and says what to use in its place.
+Supported functions are differentiable. All others are SciPy's own: they accept tensors without history, and
+return tensors. For tensors with history they raise an `UnsupportedFunctionError` that suggests an alternative.
 """
 
 from __future__ import annotations

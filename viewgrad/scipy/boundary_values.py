@@ -33,7 +33,7 @@ def solve_bvp(
     fun: Callable[..., Any], bc: Callable[..., Any], x: Any, y: Any, p: Any = None, S: Any = None,
     fun_jac: Any = None, bc_jac: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
-    """Return the solution of a differential equation with conditions at both ends, as `scipy.integrate.solve_bvp`.
+    """Solve a boundary value problem, as `scipy.integrate.solve_bvp`.
 
     SciPy finds the mesh, and the solution of the equations of collocation on it. By these equations, gradients flow
     to what the right-hand side and the conditions refer to, and to the ends of the mesh. None flow to the guess.

@@ -75,7 +75,7 @@ class LinearNDInterpolator:
 
 
 class NearestNDInterpolator:
-    """The value at the nearest of scattered places; gradients flow to the values.
+    """Nearest-neighbour interpolation between scattered points; gradients flow to the values.
 
     Arguments:
         x, y: the places, one row for each, and the values there.

@@ -63,9 +63,9 @@ def solve_ivp(
     args: Any = None,
     **options: Any,
 ) -> Any:
-    """Return the solution of a differential equation from its start, as `scipy.integrate.solve_ivp`.
+    """Solve an initial value problem, as `scipy.integrate.solve_ivp`.
 
-    Gradients flow to the start, the times (those of events too), and what the right-hand side refers to.
+    Gradients flow to the initial values, the times (including those of events), and captured tensors.
 
     Raises:
         UnsupportedFunctionError: for a method of the caller's own, where something has a history.
@@ -224,7 +224,7 @@ def odeint(
     printmessg: int = 0,
     tfirst: bool = False,
 ) -> Any:
-    """Return the solution of a differential equation at given times, as `scipy.integrate.odeint`.
+    """Solve a differential equation at given times, as `scipy.integrate.odeint`.
 
     Gradients flow to the start, the times and what the right-hand side refers to. They are those of steps of DOP853,
     or of Radau's method where SciPy found the equation stiff.
@@ -269,7 +269,7 @@ def _along(slope: Any, ends: tuple[float, float], start: Any, stiff: bool, clock
 
 
 class ode:
-    """A differential equation that is solved from call to call, as `scipy.integrate.ode`."""
+    """A solver that integrates step by step, as `scipy.integrate.ode`."""
 
     def __init__(self, f: Callable[..., Any], jac: Any = None) -> None:
         self.f, self.jac = f, jac = adopted_arguments((f, jac))

@@ -1,6 +1,6 @@
-"""`scipy.integrate` for tensors: sums of samples, integrals of functions, and differential equations.
+"""`scipy.integrate` for tensors: integrals of samples and functions, and differential equations.
 
-Those of differential equations are in `initial_values.py`.
+Solvers for differential equations are in `initial_values.py`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 @made
 def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
-    """Return the running integral of samples by the trapezoidal rule."""
+    """Return the cumulative integral of samples by the trapezoidal rule."""
     y = np.moveaxis(numbers(y), axis, -1)
     widths = dx
     if x is not None:
@@ -60,7 +60,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
 
 @made
 def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
-    """Return the running integral of samples by Simpson's rule."""
+    """Return the cumulative integral of samples by Simpson's rule."""
     samples = np.moveaxis(numbers(y) * 1.0, axis, -1)
     count = samples.shape[-1]
     if count < 3:
@@ -154,9 +154,9 @@ def _over_nothing(function: Callable[..., Any], args: Any, a: Any, b: Any) -> An
 @registered
 @in_own_context
 def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: Any = 0, **options: Any) -> Any:
-    """The integral of a function between two bounds; gradients flow to the bounds and to what the function refers to.
+    """Return the integral of a function; gradients flow to the bounds and to captured tensors.
 
-    SciPy finds the value, and the intervals that are narrow enough. The gradient is that of Gauss's rule on them. They
+    SciPy computes the value and chooses the intervals. The gradient is that of Gaussian quadrature on them. They
     are divided further where the two disagree, as they do at a singularity.
     """
     args = args if isinstance(args, tuple) else (args,)
@@ -244,9 +244,9 @@ def _narrow_enough(
 def quad_vec(
     f: Callable[..., Any], a: Any, b: Any, *, args: Any = (), full_output: bool = False, **options: Any
 ) -> Any:
-    """The integral of a function whose values are arrays, between two bounds; gradients flow as those of `quad` do.
+    """Return the integral of an array-valued function; gradients flow as for `quad`.
 
-    SciPy finds the value, and the intervals. The gradient is that of Gauss's rule on their halves.
+    SciPy computes the value and chooses the intervals. The gradient is that of Gaussian quadrature on their halves.
     """
     low, high = plain_number(a), plain_number(b)
 
@@ -279,7 +279,7 @@ def quad_vec(
 @registered
 @in_own_context
 def nquad(func: Callable[..., Any], ranges: Any, args: Any = None, opts: Any = None, full_output: bool = False) -> Any:
-    """Return the integral of a function of several variables; gradients flow as those of `quad` do."""
+    """Return the integral of a function of several variables; gradients flow as for `quad`."""
     given = () if args is None else args if isinstance(args, tuple) else (args,)
 
     def plain_range(bounds: Any) -> Any:
@@ -358,7 +358,7 @@ def _at(func: Callable[..., Any], args: Any, place: float, a: Any, b: Any, low: 
 @registered
 @in_own_context
 def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
-    """Return the integral of a function by Gauss's rule of a fixed order."""
+    """Return the integral of a function by Gaussian quadrature of fixed order."""
     nodes, weights = np.polynomial.legendre.leggauss(n)
     middle, half = (b + a) / 2.0, (b - a) / 2.0
     return half * (as_operand(weights) * func(half * as_operand(nodes) + middle, *args)).sum(-1), None

@@ -1,7 +1,7 @@
 """`scipy.interpolate` for tensors: splines and interpolation in one dimension.
 
-They are differentiable in the values and in the places where they are evaluated. Others are in `pieces.py` and
-`grids.py`.
+They are differentiable with respect to the values and the evaluation points. Others are in `piecewise.py` and
+`grid_interpolation.py`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _knots(x: Any, name: str) -> Any:
 
 
 class CubicSpline(Pieces):
-    """The cubic spline through values; gradients flow to the values, and to where it is evaluated."""
+    """The cubic spline through values; gradients flow to the values and the evaluation points."""
 
     def __init__(self, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> None:
         knots = _knots(x, "CubicSpline")
@@ -75,7 +75,7 @@ def _of_units(unit: Any, y: Any, axis: int) -> BSpline:
 
 
 def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any = None, axis: int = 0) -> BSpline:
-    """Return the spline of degree `k` through values; conditions at its ends have names."""
+    """Return the interpolating spline of degree `k`."""
     if bc_type is not None and not isinstance(bc_type, str):
         raise lost("scipy.interpolate.make_interp_spline", "give bc_type by name")
     knots = _knots(x, "make_interp_spline")
@@ -85,7 +85,7 @@ def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any =
 
 
 def make_lsq_spline(x: Any, y: Any, t: Any, k: int = 3, w: Any = None, axis: int = 0, **options: Any) -> BSpline:
-    """Return the spline of given knots that comes closest to values by squares."""
+    """Return the least-squares spline with the given knots."""
     knots, own = _knots(x, "make_lsq_spline"), _knots(t, "make_lsq_spline")
     weights = None if w is None else _knots(w, "make_lsq_spline")
     unit = scipy.interpolate.make_lsq_spline(knots, np.eye(len(knots)), own, k, weights, **options)
@@ -93,7 +93,7 @@ def make_lsq_spline(x: Any, y: Any, t: Any, k: int = 3, w: Any = None, axis: int
 
 
 def make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: Any = None, axis: int = 0) -> BSpline:
-    """Return the cubic spline that is smooth, and close to values; for values with a history by `lam`."""
+    """Return a smoothing cubic spline; values with history require `lam`."""
     knots = _knots(x, "make_smoothing_spline")
     weights = None if w is None else _knots(w, "make_smoothing_spline")
     if lam is None and carries_history(y):
@@ -106,7 +106,7 @@ def make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: Any = None, axis: 
 
 
 class interp1d:
-    """Interpolation in one dimension; gradients flow to the values and to where they are interpolated.
+    """Interpolation in one dimension; gradients flow to the values and the evaluation points.
 
     Arguments:
         x, y: the places and the values.
@@ -168,7 +168,7 @@ class interp1d:
 def griddata(
     points: Any, values: Any, xi: Any, method: str = "linear", fill_value: Any = np.nan, rescale: bool = False
 ) -> Any:
-    """Values interpolated between scattered places; gradients flow to the values, and to where they are asked.
+    """Interpolate between scattered points; gradients flow to the values and the evaluation points.
 
     Arguments:
         points, values: the places, one row for each or an array for each coordinate, and the values there.

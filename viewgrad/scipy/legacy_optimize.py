@@ -24,7 +24,7 @@ from .wrap import make_constant
 __all__ = ["OLDER"]
 
 OLDER: Final[dict[str, Any]] = {}
-make_constant(theirs, ["linear_sum_assignment"], OLDER, "the places of the pairs, through which no gradient flows.")
+make_constant(theirs, ["linear_sum_assignment"], OLDER, "its results are indices, which have no gradients.")
 
 
 def _plain(value: Any) -> Any:
@@ -132,7 +132,7 @@ def _search(name: str) -> None:
         return _with_place(value, found, given, _free(place, values.get("bounds")))
 
     search.__name__ = search.__qualname__ = name
-    search.__doc__ = f"`scipy.optimize.{name}` of a function of a tensor; the place has a history."
+    search.__doc__ = f"`scipy.optimize.{name}` of a function of a tensor, with a differentiable result."
     OLDER[name] = in_own_context(search)
 
 
@@ -158,7 +158,7 @@ for _name in (
 def leastsq(
     func: Callable[..., Any], x0: Any, args: Any = (), Dfun: Any = None, full_output: bool = False, **options: Any
 ) -> Any:
-    """Return the place where the sum of squares of a function of a tensor is least, with its history."""
+    """Return the least-squares solution for a function of a tensor, differentiable."""
     given = _given(args)
     found = theirs.leastsq(_of_arrays(func, given), _plain(x0), (), _of_arrays(Dfun, given), full_output, **options)
     if not _depends(func, found[0], given):
@@ -168,7 +168,7 @@ def leastsq(
 
 @in_own_context
 def nnls(A: Any, b: Any, **options: Any) -> Any:
-    """Return the solution by least squares that is nowhere negative, and how far it is from the right-hand side."""
+    """Return the nonnegative least-squares solution and the norm of its residual."""
     plain, rest = theirs.nnls(_plain(A), _plain(b), **options)
     if not carries_history((A, b)):
         return as_tensors(plain), rest
@@ -183,7 +183,7 @@ def nnls(A: Any, b: Any, **options: Any) -> Any:
 
 
 def lsq_linear(A: Any, b: Any, bounds: Any = (-np.inf, np.inf), *args: Any, **options: Any) -> Any:
-    """Return the solution by least squares between bounds; what is held by a bound moves with it."""
+    """Return the least-squares solution within bounds; variables at a bound move with it."""
     limits = (bounds.lb, bounds.ub) if isinstance(bounds, theirs.Bounds) else tuple(bounds)
     plain = tuple(np.asarray(_plain(limit), float) for limit in limits)
     found = theirs.lsq_linear(_plain(A), _plain(b), plain, *args, **options)
@@ -203,7 +203,7 @@ def lsq_linear(A: Any, b: Any, bounds: Any = (-np.inf, np.inf), *args: Any, **op
 
 @in_own_context
 def approx_fprime(xk: Any, f: Callable[..., Any], epsilon: Any = 1.4901161193847656e-08, *args: Any) -> Any:
-    """Return the slopes of a function, by differences."""
+    """Return the gradient of a function by finite differences."""
     x = np.atleast_1d(as_operand(as_argument(xk)) * 1.0)
     steps = np.broadcast_to(np.asarray(_plain(epsilon), float), x.shape)
     start = as_operand(as_argument(f(x, *args)))

@@ -1,7 +1,7 @@
-"""`scipy.optimize` for functions of tensors: gradients and Jacobians come from this library by themselves.
+"""`scipy.optimize` for functions of tensors: gradients and Jacobians are computed automatically.
 
-What is found depends on the tensors that the function refers to, and has a history if they have one; see `implicit.py`.
-It does not depend on where the search starts, so that nothing flows there.
+The solution depends on the tensors that the function captures, and has a history if they do; see `implicit_diff.py`.
+It does not depend on the starting point, which gets no gradient.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def minimize(
     callback: Any = None,
     options: Any = None,
 ) -> Any:
-    """The place where a function of a tensor is least, as `scipy.optimize.minimize`; its gradient needs not be given.
+    """Minimize a function of a tensor, as `scipy.optimize.minimize`; the gradient is computed automatically.
 
     Example:
         >>> import viewgrad as vg
@@ -197,7 +197,7 @@ def _constraint(item: dict[str, Any]) -> dict[str, Any]:
 def minimize_scalar(
     fun: Callable[..., Any], bracket: Any = None, bounds: Any = None, args: Any = (), method: Any = None, **options: Any
 ) -> Any:
-    """Return the place where a function of a number is least."""
+    """Minimize a function of one variable."""
     given, limits = _given(args), plain_values(as_argument(bounds))
 
     def function(x: Any) -> float:
@@ -224,7 +224,7 @@ def root(
     tol: Any = None,
     **options: Any,
 ) -> Any:
-    """Return the place where a function of a tensor vanishes, with a history; its Jacobian needs not be given.
+    """Return a root of a function of a tensor, differentiable; the Jacobian is computed automatically.
 
     Example:
         >>> import viewgrad as vg
@@ -253,7 +253,7 @@ def root(
 def fsolve(
     func: Callable[..., Any], x0: Any, args: Any = (), fprime: Any = None, full_output: Any = 0, **options: Any
 ) -> Any:
-    """Return the place where a function of a tensor vanishes, with a history; its Jacobian needs not be given."""
+    """Return a root of a function of a tensor, differentiable; the Jacobian is computed automatically."""
     start, given = _place(x0), _given(args)
     slope = _with_jacobian(func, given) if fprime is None else _plain(fprime, given)
     found = scipy.optimize.fsolve(_plain(func, given), start, (), slope, full_output, **options)
@@ -266,7 +266,7 @@ def fsolve(
 @registered
 @in_own_context
 def fixed_point(func: Callable[..., Any], x0: Any, args: Any = (), *others: Any, **options: Any) -> Any:
-    """Return the place that a function of a tensor leaves where it is, with a history."""
+    """Return a fixed point of a function of a tensor, differentiable."""
     given = tuple(args)
     place = scipy.optimize.fixed_point(_plain(func, given), _place(x0), (), *others, **options)
     if _depends(func, place, given):
@@ -286,7 +286,7 @@ def least_squares(
     kwargs: Any = None,
     **options: Any,
 ) -> Any:
-    """Return the place where the sum of squares of a function of a tensor is least; its Jacobian needs not be given."""
+    """Return the least-squares solution for a function of a tensor; the Jacobian is computed automatically."""
     start, given, named = np.atleast_1d(_place(x0)), tuple(args), kwargs or {}
 
     def with_names(x: Any, *rest: Any) -> Any:
@@ -327,7 +327,7 @@ def curve_fit(
     *args: Any,
     **options: Any,
 ) -> Any:
-    """Return the parameters with which a function fits data best, and their covariances, with their history."""
+    """Return the parameters that best fit a function to data, and their covariance, both differentiable."""
     if p0 is None:
         p0 = np.ones(len(inspect.signature(f).parameters) - 1)
     if isinstance(xdata, (list, tuple, np.ndarray)):  # anything else is passed to the function as it is
@@ -392,7 +392,7 @@ def _between(name: str) -> None:
         return _with_root(f, given, found)
 
     find.__name__ = find.__qualname__ = name
-    find.__doc__ = f"`scipy.optimize.{name}` of a function of a tensor; the place has a history."
+    find.__doc__ = f"`scipy.optimize.{name}` of a function of a tensor, with a differentiable result."
     registered(find)
 
 
@@ -403,7 +403,7 @@ for _name in ("brentq", "brenth", "ridder", "bisect"):
 @registered
 @in_own_context
 def toms748(f: Callable[..., Any], a: Any, b: Any, args: Any = (), *others: Any, **options: Any) -> Any:
-    """`scipy.optimize.toms748` of a function of a tensor; the place has a history."""
+    """`scipy.optimize.toms748` of a function of a tensor, with a differentiable result."""
     given = _given(args)
     found = scipy.optimize.toms748(_number(f, given), float(_place(a)), float(_place(b)), (), *others, **options)
     return _with_root(f, given, found)
@@ -422,7 +422,7 @@ def newton(
     x1: Any = None,
     **options: Any,
 ) -> Any:
-    """Return the place where a function of a number, or each of many, vanishes; the place has a history."""
+    """Return a root of a function of one variable, or roots of several functions; differentiable."""
     start, given = np.array(_value(x0)), tuple(args)
     start = start if start.dtype.kind == "c" else start.astype(float)
     if start.dtype.kind == "c" and _depends(func, start, given):
@@ -439,7 +439,7 @@ def newton(
 @registered
 @in_own_context
 def root_scalar(f: Callable[..., Any], args: Any = (), *others: Any, **options: Any) -> Any:
-    """Return the place where a function of a number vanishes; the place has a history."""
+    """Return a root of a function of one variable, differentiable."""
     given = _given(args)
     if options.get("fprime2") is True:
         all_three, f = f, lambda *x: all_three(*x)[0]

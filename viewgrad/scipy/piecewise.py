@@ -220,7 +220,7 @@ def spline_basis(x: Any, t: Any, k: int, nu: int = 0, extrapolate: Any = True) -
 
 
 class BSpline:
-    """A spline by its knots and coefficients; gradients flow to the coefficients and to where it is evaluated."""
+    """A spline by its knots and coefficients; gradients flow to the coefficients and the evaluation points."""
 
     def __init__(self, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> None:
         if carries_history(t):

@@ -112,7 +112,7 @@ def registrar(made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[.
 
 
 def make_constant(module: ModuleType, names: Iterable[str], made: dict[str, Any], doc: str) -> None:
-    """Make counterparts of functions through which nothing flows, as of those that give places or ranks.
+    """Wrap functions without gradients, such as those that return positions or ranks.
 
     Arguments:
         module: SciPy's.

@@ -85,7 +85,7 @@ def tanhm(A: Any) -> Any:
 
 @made
 def signm(A: Any, **options: Any) -> Any:
-    """Return the sign of a matrix, by Newton's steps from the matrix itself."""
+    """Return the matrix sign function, by Newton iteration."""
     a = found = floating(A)
     more = STEPS
     while more:
@@ -164,7 +164,7 @@ def ldl(A: Any, lower: bool = True, hermitian: bool = True) -> Any:
 
 @made
 def rq(a: Any, lwork: Any = None, mode: str = "full") -> Any:
-    """Return the triangular and the orthogonal factor, in this order."""
+    """Return the factors R and Q."""
     a = floating(a)
     rows, columns = a.shape
     if rows > columns or (rows < columns and mode == "full"):
@@ -191,7 +191,7 @@ def pinvh(a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return
 
 @made
 def orth(A: Any, rcond: Any = None) -> Any:
-    """Return the left singular vectors of a matrix, as many as its rank."""
+    """Return an orthonormal basis of the range of a matrix."""
     a = floating(A)
     count = scipy.linalg.orth(np.array(plain_values(a)), rcond).shape[1]
     return np.linalg.svd(a, full_matrices=False)[0][:, :count]
@@ -199,7 +199,7 @@ def orth(A: Any, rcond: Any = None) -> Any:
 
 @made
 def subspace_angles(A: Any, B: Any) -> Any:
-    """Return the angles between the subspaces that columns span, the largest first."""
+    """Return the angles between two column spaces, the largest first."""
     first, second = (np.linalg.qr(floating(each))[0] for each in (A, B))
     both = _adjoint(first) @ second
     cosines = np.linalg.svdvals(both)
@@ -297,7 +297,7 @@ def matmul_toeplitz(c_or_cr: Any, x: Any, workers: Any = None) -> Any:
 
 @made
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
-    """Return the matrix whose product with a vector is its convolution with another."""
+    """Return the matrix that convolves a vector with the given one."""
     a = vector(a, "linalg.convolution_matrix") * 1.0
     size = a.shape[0]
     places = np.arange(size + n - 1)[:, None] - np.arange(n)[None, :]
@@ -312,7 +312,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
 
 @made
 def leslie(f: Any, s: Any) -> Any:
-    """Return the matrix of a population's births and survivals."""
+    """Return the Leslie matrix of fecundities and survival rates."""
     f, s = floating(f), floating(s)
     return np.concatenate([f[None, :], np.concatenate([np.diag(s), np.zeros((s.shape[0], 1))], 1)])
 
@@ -326,7 +326,7 @@ def fiedler(a: Any) -> Any:
 
 @made
 def diagsvd(s: Any, M: int, N: int) -> Any:
-    """Return the rectangular matrix with given numbers on its diagonal."""
+    """Return the rectangular matrix with the given diagonal."""
     s = floating(s)
     count = s.shape[0]
     return np.pad(np.diag(s), [(0, M - count), (0, N - count)])
@@ -356,7 +356,7 @@ def _riccati(name: str, step: Callable[..., Any]) -> None:
         return x if e is None else np.linalg.solve(_adjoint(e), _adjoint(np.linalg.solve(_adjoint(e), _adjoint(x))))
 
     solve.__name__ = name
-    solve.__doc__ = f"`scipy.linalg.{name}`, with the steps of Kleinman that carry its derivatives."
+    solve.__doc__ = f"`scipy.linalg.{name}`, differentiated by Kleinman iterations from SciPy's solution."
     made(solve)
 
 

@@ -35,7 +35,7 @@ def inv(a: Any) -> Any:
 
 @made
 def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed: bool = False) -> Any:
-    """The solution of a system of equations; of symmetric and triangular matrices only what SciPy reads is read."""
+    """Return the solution of a linear system; for structured matrices, only the elements SciPy uses are read."""
     a, b = numbers(a), numbers(b)
     kind = "gen" if assume_a is None else assume_a
     if kind in ("sym", "pos", "her", "symmetric", "positive definite", "hermitian"):
@@ -53,7 +53,7 @@ def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed:
 
 @made
 def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
-    """Return the solution of a triangular system, of which one triangle is read."""
+    """Return the solution of a triangular system."""
     a, b = numbers(a), numbers(b)
     triangle = np.tril(a) if lower else np.triu(a)
     if unit_diagonal:
@@ -87,7 +87,7 @@ def cholesky(a: Any, lower: bool = False) -> Any:
 
 @made
 def cho_factor(a: Any, lower: bool = False) -> Any:
-    """Return the triangular factor, with whether it is the lower one; the other triangle is that of `a`."""
+    """Return the triangular factor and whether it is lower; the other triangle is that of `a`."""
     factor = MADE["cholesky"](a, lower)
     other = np.triu(numbers(a), 1) if lower else np.tril(numbers(a), -1)
     return factor + other, lower
@@ -104,7 +104,7 @@ def cho_solve(c_and_lower: Any, b: Any) -> Any:
 
 @made
 def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
-    """Return the factors P, L and U; the permutation, which has no derivative, is that of the values."""
+    """Return the factors P, L and U; the permutation P is not differentiated."""
     a = numbers(a)
     rows = scipy.linalg.lu(plain_values(a), p_indices=True)[0]
     permuted = np.take(a, np.argsort(rows), -2)
@@ -129,7 +129,7 @@ def without_pivots(a: Any) -> tuple[Any, Any]:
 
 @made
 def lu_factor(a: Any) -> Any:
-    """Both triangular factors in one matrix, and the exchanges of rows."""
+    """Return both triangular factors in one matrix, and the row permutation."""
     a = numbers(a)
     pivots = scipy.linalg.lu_factor(plain_values(a))[1]
     order = np.arange(a.shape[0])
@@ -266,7 +266,7 @@ class Undetermined(Function):
 
 @made
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, lapack_driver: Any = None) -> Any:
-    """Return the singular values, between the left and the right singular vectors."""
+    """Return the left singular vectors, the singular values and the right singular vectors."""
     return np.linalg.svd(numbers(a), full_matrices, compute_uv)  # type: ignore[call-overload]
 
 
@@ -335,7 +335,7 @@ def expm(A: Any) -> Any:
 
 @made
 def sqrtm(A: Any, **options: Any) -> Any:
-    """Return the principal root of a matrix: SciPy's, with steps of Newton's method that carry seven derivatives.
+    """Return the principal square root of a matrix, differentiable seven times by Newton steps from SciPy's value.
 
     The gradient of the root X of A solves `X @ dX + dX @ X == dA`.
     """
@@ -373,7 +373,7 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 @made
 def null_space(A: Any, rcond: Any = None) -> Any:
-    """Refused: a basis of the null space is arbitrary."""
+    """Raise an error, because a basis of the null space is arbitrary."""
     raise TypeError("a basis of the null space is arbitrary, so that it has no derivative; use np.linalg.svd")
 
 
@@ -382,7 +382,7 @@ def null_space(A: Any, rcond: Any = None) -> Any:
 
 @made
 def block_diag(*arrs: Any) -> Any:
-    """Return the matrix with the given ones along its diagonal; of stacks of matrices a stack."""
+    """Return the block diagonal matrix; stacks of matrices give a stack."""
     parts = [numbers(part) for part in arrs]
     parts = [part.reshape((1,) * (2 - part.ndim) + part.shape) if part.ndim < 2 else part for part in parts]
     dtype = np.result_type(*(part.dtype for part in parts))
@@ -398,7 +398,7 @@ def block_diag(*arrs: Any) -> Any:
 
 @made
 def toeplitz(c: Any, r: Any = None) -> Any:
-    """Return the matrix with constant diagonals, of a given first column and first row."""
+    """Return the Toeplitz matrix with the given first column and row."""
     c = vector(c, "linalg.toeplitz").reshape(-1)
     r = c.conj() if r is None else vector(r, "linalg.toeplitz").reshape(-1)
     values = np.concatenate([r[1:][::-1], c])
@@ -408,7 +408,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 
 @made
 def circulant(c: Any) -> Any:
-    """Return the matrix whose columns are a vector, turned by one place each."""
+    """Return the circulant matrix of a vector."""
     c = numbers(c)
     size = c.shape[-1]
     return c[..., (np.arange(size)[:, None] - np.arange(size)[None, :]) % size]
@@ -416,7 +416,7 @@ def circulant(c: Any) -> Any:
 
 @made
 def hankel(c: Any, r: Any = None) -> Any:
-    """Return the matrix with constant anti-diagonals."""
+    """Return the Hankel matrix."""
     c = vector(c, "linalg.hankel").reshape(-1)
     last = c * 0 if r is None else vector(r, "linalg.hankel").reshape(-1)
     values = np.concatenate([c, last[1:]])
@@ -440,6 +440,6 @@ def khatri_rao(a: Any, b: Any) -> Any:
 
 @made
 def orthogonal_procrustes(A: Any, B: Any) -> Any:
-    """Return the orthogonal matrix that turns one matrix into another best, and the sum of the singular values."""
+    """Return the orthogonal matrix that best maps one matrix to another, and the sum of the singular values."""
     u, values, vh = np.linalg.svd((numbers(B).mT @ numbers(A)).mT)
     return u @ vh, values.sum()

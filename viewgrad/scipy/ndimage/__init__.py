@@ -1,4 +1,4 @@
-"""`scipy.ndimage` for tensors: filters of images, interpolation, and measures of their parts."""
+"""`scipy.ndimage` for tensors: image filters, interpolation, and measurements of regions."""
 
 from __future__ import annotations
 

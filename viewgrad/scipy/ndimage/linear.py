@@ -187,7 +187,7 @@ def gaussian_filter1d(
     *,
     radius: Any = None,
 ) -> Any:
-    """The correlation with a Gaussian, or a derivative of it, along one dimension; gradients flow to its width."""
+    """Return the Gaussian filter, or a derivative of it, along one dimension; gradients flow to its width."""
     reach = int(truncate * float(plain_values(as_operand(sigma))) + 0.5) if radius is None else int(radius)
     return _along(numbers(input), _bell(sigma, order, reach)[::-1], axis, mode, cval, 0)
 
@@ -204,7 +204,7 @@ def gaussian_filter(
     radius: Any = None,
     axes: Any = None,
 ) -> Any:
-    """Return the correlation with a Gaussian along every dimension; gradients flow to its widths."""
+    """Return the Gaussian filter; gradients flow to its widths."""
     image = numbers(input)
     dims = list(range(image.ndim)) if axes is None else [dim % image.ndim for dim in each_of(axes, 1)]
     count = len(dims)
@@ -220,13 +220,13 @@ def gaussian_filter(
 
 @made
 def sobel(input: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0) -> Any:
-    """Return the slope along one dimension, smoothed along the others."""
+    """Return the Sobel filter."""
     return _slope(numbers(input), axis, mode, cval, [1.0, 2.0, 1.0])
 
 
 @made
 def prewitt(input: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0) -> Any:
-    """Return the slope along one dimension, averaged along the others."""
+    """Return the Prewitt filter."""
     return _slope(numbers(input), axis, mode, cval, [1.0, 1.0, 1.0])
 
 
@@ -242,7 +242,7 @@ def _slope(image: Any, axis: int, mode: Any, cval: float, across: list[float]) -
 
 @made
 def laplace(input: Any, mode: Any = "reflect", cval: float = 0.0, *, axes: Any = None) -> Any:
-    """Return the sum of the second differences along all dimensions."""
+    """Return the Laplacian, computed with second differences."""
     image = numbers(input)
     dims = range(image.ndim) if axes is None else [dim % image.ndim for dim in each_of(axes, 1)]
     parts = [_along(image, numbers(np.array([1.0, -2.0, 1.0])), dim, mode, cval, 0) for dim in dims]
@@ -328,7 +328,7 @@ def _linear(function: Callable[[Any], Any], image: Any) -> Any:
 def shift(
     input: Any, shift: Any, order: int = 3, mode: str = "constant", cval: float = 0.0, prefilter: bool = True
 ) -> Any:
-    """Return the image moved."""
+    """Shift an image."""
     image = numbers(input)
     moves = each_of(shift if not hasattr(shift, "ndim") or not shift.ndim else list(shift), image.ndim)
     grid = np.indices(image.shape).astype(float)
@@ -347,7 +347,7 @@ def zoom(
     *,
     grid_mode: bool = False,
 ) -> Any:
-    """Return the image with more or fewer elements."""
+    """Resample an image to another size."""
     image = numbers(input)
     factors = [float(factor) for factor in each_of(plain_values(as_argument(zoom)), image.ndim)]
 

@@ -45,26 +45,26 @@ def _measure(name: str, doc: str, measure: Callable[[Any], Any]) -> None:
     made(measured)
 
 
-_measure("sum", "The sums of parts.", lambda elements: elements.sum())
-_measure("sum_labels", "The sums of parts.", lambda elements: elements.sum())
-_measure("mean", "The means of parts.", lambda elements: elements.mean())
-_measure("variance", "The variances of parts.", lambda elements: elements.var())
-_measure("standard_deviation", "The standard deviations of parts.", lambda elements: elements.std())
-_measure("minimum", "The least elements of parts.", lambda elements: elements.min())
-_measure("maximum", "The greatest elements of parts.", lambda elements: elements.max())
-_measure("median", "The medians of parts.", np.median)
+_measure("sum", "Return the sums of labelled regions.", lambda elements: elements.sum())
+_measure("sum_labels", "Return the sums of labelled regions.", lambda elements: elements.sum())
+_measure("mean", "Return the means of labelled regions.", lambda elements: elements.mean())
+_measure("variance", "Return the variances of labelled regions.", lambda elements: elements.var())
+_measure("standard_deviation", "Return the standard deviations of labelled regions.", lambda elements: elements.std())
+_measure("minimum", "Return the minima of labelled regions.", lambda elements: elements.min())
+_measure("maximum", "Return the maxima of labelled regions.", lambda elements: elements.max())
+_measure("median", "Return the medians of labelled regions.", np.median)
 
 
 @made
 def extrema(input: Any, labels: Any = None, index: Any = None) -> Any:
-    """Return the least and greatest elements of parts, and their places."""
+    """Return the minima and maxima of labelled regions, and their positions."""
     places = (MADE[name](input, labels, index) for name in ("minimum_position", "maximum_position"))
     return MADE["minimum"](input, labels, index), MADE["maximum"](input, labels, index), *places
 
 
 @made
 def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
-    """Return the centres of mass of parts."""
+    """Return the centres of mass of labelled regions."""
 
     def centre(elements: Any, places: Any) -> tuple[Any, ...]:
         return tuple((elements * each).sum() / elements.sum() for each in places)
@@ -81,5 +81,5 @@ make_constant(
         "binary_closing", "binary_fill_holes", "binary_propagation", "watershed_ift",
     ),
     MADE,
-    "whole numbers and shapes, through which nothing flows.",
+    "its results are integers or shapes, which have no gradients.",
 )  # fmt: skip

@@ -26,7 +26,7 @@ def _surroundings(image: Any, size: Any, footprint: Any, mode: Any, cval: Any, o
 def maximum_filter(
     input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0
 ) -> Any:
-    """Return the greatest of the elements around each."""
+    """Return the maximum filter."""
     return _surroundings(numbers(input), size, footprint, mode, cval, origin).max(-1)
 
 
@@ -34,7 +34,7 @@ def maximum_filter(
 def minimum_filter(
     input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0
 ) -> Any:
-    """Return the least of the elements around each."""
+    """Return the minimum filter."""
     return _surroundings(numbers(input), size, footprint, mode, cval, origin).min(-1)
 
 
@@ -46,7 +46,7 @@ def _of_rank(elements: Any, rank: int) -> Any:
 def median_filter(
     input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0
 ) -> Any:
-    """Return the median of the elements around each."""
+    """Return the median filter."""
     elements = _surroundings(numbers(input), size, footprint, mode, cval, origin)
     return _of_rank(elements, elements.shape[-1] // 2)
 
@@ -56,7 +56,7 @@ def rank_filter(
     input: Any, rank: int, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0,
     origin: Any = 0,
 ) -> Any:  # fmt: skip
-    """Return the one of a given rank of the elements around each."""
+    """Return the rank filter."""
     return _of_rank(_surroundings(numbers(input), size, footprint, mode, cval, origin), int(rank))
 
 
@@ -65,7 +65,7 @@ def percentile_filter(
     input: Any, percentile: float, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0,
     origin: Any = 0,
 ) -> Any:  # fmt: skip
-    """Return the one of the elements around each below which a given part of them lies."""
+    """Return the percentile filter."""
     elements = _surroundings(numbers(input), size, footprint, mode, cval, origin)
     share = percentile + 100 if percentile < 0 else percentile
     count = elements.shape[-1]
@@ -82,7 +82,7 @@ def _along(image: Any, size: int, axis: int, mode: Any, cval: Any, origin: int) 
 def maximum_filter1d(
     input: Any, size: int, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
-    """Return the greatest of the elements around each, along one dimension."""
+    """Return the maximum filter along one dimension."""
     return _along(numbers(input), size, axis, mode, cval, origin).max(-1)
 
 
@@ -90,7 +90,7 @@ def maximum_filter1d(
 def minimum_filter1d(
     input: Any, size: int, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
-    """Return the least of the elements around each, along one dimension."""
+    """Return the minimum filter along one dimension."""
     return _along(numbers(input), size, axis, mode, cval, origin).min(-1)
 
 
@@ -127,7 +127,7 @@ def grey_erosion(
     input: Any, size: Any = None, footprint: Any = None, structure: Any = None, mode: Any = "reflect",
     cval: float = 0.0, origin: Any = 0,
 ) -> Any:  # fmt: skip
-    """Return the least of the elements around each, above a structure."""
+    """Return the greyscale erosion."""
     return _above(input, size, footprint, structure, mode, cval, origin, False).min(-1)
 
 
@@ -136,7 +136,7 @@ def grey_dilation(
     input: Any, size: Any = None, footprint: Any = None, structure: Any = None, mode: Any = "reflect",
     cval: float = 0.0, origin: Any = 0,
 ) -> Any:  # fmt: skip
-    """Return the greatest of the elements around each, with a structure on top."""
+    """Return the greyscale dilation."""
     return _above(input, size, footprint, structure, mode, cval, origin, True).max(-1)
 
 
@@ -162,12 +162,12 @@ def _composed(name: str, doc: str, compose: Callable[..., Any]) -> None:
     made(filter)
 
 
-_composed("grey_opening", "Erosion, then dilation.", lambda x, erode, dilate: dilate(erode(x)))
-_composed("grey_closing", "Dilation, then erosion.", lambda x, erode, dilate: erode(dilate(x)))
-_composed("morphological_gradient", "Dilation less erosion.", lambda x, erode, dilate: dilate(x) - erode(x))
-_composed("morphological_laplace", "Both differences.", lambda x, erode, dilate: dilate(x) + erode(x) - x * 2)
-_composed("white_tophat", "What opening takes away.", lambda x, erode, dilate: x - dilate(erode(x)))
-_composed("black_tophat", "What closing adds.", lambda x, erode, dilate: erode(dilate(x)) - x)
+_composed("grey_opening", "Erode, then dilate.", lambda x, erode, dilate: dilate(erode(x)))
+_composed("grey_closing", "Dilate, then erode.", lambda x, erode, dilate: erode(dilate(x)))
+_composed("morphological_gradient", "Return dilation minus erosion.", lambda x, erode, dilate: dilate(x) - erode(x))
+_composed("morphological_laplace", "Return the Laplacian.", lambda x, erode, dilate: dilate(x) + erode(x) - x * 2)
+_composed("white_tophat", "Return the image minus its opening.", lambda x, erode, dilate: x - dilate(erode(x)))
+_composed("black_tophat", "Return the closing minus the image.", lambda x, erode, dilate: erode(dilate(x)) - x)
 
 
 # -- of any function ---------------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def generic_filter(
     input: Any, function: Callable[..., Any], size: Any = None, footprint: Any = None, mode: Any = "reflect",
     cval: float = 0.0, origin: Any = 0, extra_arguments: Any = (), extra_keywords: Any = None,
 ) -> Any:  # fmt: skip
-    """Return a function of the elements around each."""
+    """Apply a function to the neighbourhood of each element."""
     elements = _surroundings(numbers(input), size, footprint, mode, cval, origin)
     flat = elements.reshape(-1, elements.shape[-1])
     found = [numbers(function(each, *extra_arguments, **(extra_keywords or {}))) for each in flat]
@@ -190,7 +190,7 @@ def generic_laplace(
     input: Any, derivative2: Callable[..., Any], mode: Any = "reflect", cval: float = 0.0, extra_arguments: Any = (),
     extra_keywords: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the sum of second derivatives along all dimensions, by a function that gives them."""
+    """Return the Laplacian, computed with a function for second derivatives."""
     image, total = numbers(input), 0.0
     for axis in range(image.ndim):
         total = total + derivative2(image, axis, None, mode, cval, *extra_arguments, **(extra_keywords or {}))
@@ -202,7 +202,7 @@ def generic_gradient_magnitude(
     input: Any, derivative: Callable[..., Any], mode: Any = "reflect", cval: float = 0.0, extra_arguments: Any = (),
     extra_keywords: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the length of the gradient, by a function that gives derivatives along a dimension."""
+    """Return the gradient magnitude, computed with a function for first derivatives."""
     image, total = numbers(input), 0.0
     for axis in range(image.ndim):
         slope = derivative(image, axis, None, mode, cval, *extra_arguments, **(extra_keywords or {}))
@@ -212,13 +212,13 @@ def generic_gradient_magnitude(
 
 @made
 def gaussian_laplace(input: Any, sigma: Any, mode: Any = "reflect", cval: float = 0.0, **kwargs: Any) -> Any:
-    """Return the sum of second derivatives of a Gaussian along all dimensions."""
+    """Return the Laplacian, computed with Gaussian second derivatives."""
     return _derivatives(numbers(input), sigma, 2, mode, cval, kwargs, lambda part: part)
 
 
 @made
 def gaussian_gradient_magnitude(input: Any, sigma: Any, mode: Any = "reflect", cval: float = 0.0, **kwargs: Any) -> Any:
-    """Return the length of the gradient, by derivatives of a Gaussian."""
+    """Return the gradient magnitude, computed with Gaussian derivatives."""
     return np.sqrt(_derivatives(numbers(input), sigma, 1, mode, cval, kwargs, lambda part: part * part))
 
 

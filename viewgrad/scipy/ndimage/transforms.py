@@ -25,7 +25,7 @@ def affine_transform(
     input: Any, matrix: Any, offset: Any = 0.0, output_shape: Any = None, order: int = 3, mode: str = "constant",
     cval: float = 0.0, prefilter: bool = True,
 ) -> Any:  # fmt: skip
-    """Return the image at the places to which a matrix and an offset take those of the result."""
+    """Apply an affine transformation to an image."""
     image, matrix, offset = numbers(input), numbers(matrix) * 1.0, numbers(offset) * 1.0
     ndim = image.ndim
     if matrix.ndim == 1:
@@ -44,7 +44,7 @@ def rotate(
     input: Any, angle: Any, axes: Any = (1, 0), reshape: bool = True, order: int = 3, mode: str = "constant",
     cval: float = 0.0, prefilter: bool = True,
 ) -> Any:  # fmt: skip
-    """Return the image turned in the plane of two dimensions, by an angle in degrees."""
+    """Rotate an image by an angle in degrees."""
     image, radians = numbers(input), numbers(angle) * (math.pi / 180)
     first, second = sorted(axis % image.ndim for axis in axes)
     cosine, sine = np.cos(radians), np.sin(radians)
@@ -71,7 +71,7 @@ def geometric_transform(
     input: Any, mapping: Callable[..., Any], output_shape: Any = None, order: int = 3, mode: str = "constant",
     cval: float = 0.0, prefilter: bool = True, extra_arguments: Any = (), extra_keywords: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the image at the places that a function gives for those of the result."""
+    """Apply a coordinate mapping to an image."""
     if not callable(mapping):
         raise lost("scipy.ndimage.geometric_transform", "of tensors with a history it takes a function of Python")
     image = numbers(input)

@@ -1,4 +1,4 @@
-"""`scipy.signal` for tensors: convolutions, filters, spectra and systems; windows are SciPy's own."""
+"""`scipy.signal` for tensors: convolutions, filters, spectra and systems. Window functions are SciPy's own."""
 
 from __future__ import annotations
 

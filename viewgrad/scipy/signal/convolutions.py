@@ -179,7 +179,7 @@ def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", 
 
 @made
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
-    """Return a linear filter: `sum(a[k] * y[n - k]) = sum(b[k] * x[n - k])`.
+    """Apply a linear filter: `sum(a[k] * y[n - k]) = sum(b[k] * x[n - k])`.
 
     Arguments:
         b, a: the coefficients of the numerator and of the denominator.
@@ -224,7 +224,7 @@ def _taps(b: Any, x: Any) -> Any:
 
 @made
 def lfilter_zi(b: Any, a: Any) -> Any:
-    """Return the state of a filter that has been fed with ones for ever."""
+    """Return the steady state of a filter for the step response."""
     b, a = (np.atleast_1d(floating(value)) for value in (b, a))
     b, a = b / a[0], a / a[0]
     size = max(a.size, b.size)
@@ -236,7 +236,7 @@ def lfilter_zi(b: Any, a: Any) -> Any:
 
 @made
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
-    """Return a cascade of filters of second order."""
+    """Apply a cascade of second-order filters."""
     sos, y = floating(sos), floating(x)
     if zi is None:
         for section in sos:
@@ -260,7 +260,7 @@ def filtfilt(
     method: str = "pad",
     irlen: Any = None,
 ) -> Any:
-    """Return a filter applied forwards and backwards, so that nothing is shifted."""
+    """Apply a filter forwards and backwards, which gives zero phase."""
     if method != "pad" or padtype not in ("odd", "even", "constant", None):
         raise TypeError("filtfilt of tensors takes method='pad' and padtype 'odd', 'even', 'constant' or None")
     b, a, x = (np.atleast_1d(floating(value)) for value in (b, a, x))
@@ -286,7 +286,7 @@ def filtfilt(
 
 @made
 def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
-    """Return the samples without their mean, or without the line that fits them best."""
+    """Remove the mean or a linear trend from samples."""
     data = np.moveaxis(floating(data), axis, -1)
     if type in ("constant", "c"):
         return np.moveaxis(data - data.mean(-1, keepdims=True), -1, axis)

@@ -37,7 +37,7 @@ def _real(value: Any) -> Any:
 
 @made
 def bilinear_zpk(z: Any, p: Any, k: Any, fs: Any) -> Any:
-    """Zeros, poles and gain in discrete time."""
+    """Return the zeros, poles and gain of a digital filter from an analog one."""
     z, p, k = floating(z), floating(p), numbers(k)
     twice = 2.0 * numbers(fs)
     there = (twice + z) / (twice - z)
@@ -86,7 +86,7 @@ def lp2bs_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> Any:
 
 @made
 def bilinear(b: Any, a: Any, fs: Any = 1.0) -> Any:
-    """Numerator and denominator in discrete time."""
+    """Return the numerator and denominator of a digital filter from an analog one."""
     b, a = floating(b), floating(a)
     order = max(b.shape[0], a.shape[0]) - 1
     twice = 2.0 * numbers(fs)
@@ -139,7 +139,7 @@ def iirfilter(
 
 @made
 def butter(N: int, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None) -> Any:
-    """Butterworth's filter."""
+    """Return a Butterworth filter."""
     return MADE["iirfilter"](N, Wn, None, None, btype, analog, "butter", output, fs)
 
 
@@ -147,7 +147,7 @@ def butter(N: int, Wn: Any, btype: str = "low", analog: bool = False, output: st
 def cheby1(
     N: int, rp: Any, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None
 ) -> Any:
-    """Chebyshev's filter with ripples in the pass band."""
+    """Return a Chebyshev filter with ripples in the pass band."""
     return MADE["iirfilter"](N, Wn, rp, None, btype, analog, "cheby1", output, fs)
 
 
@@ -155,7 +155,7 @@ def cheby1(
 def cheby2(
     N: int, rs: Any, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None
 ) -> Any:
-    """Chebyshev's filter with ripples in the stop band."""
+    """Return a Chebyshev filter with ripples in the stop band."""
     return MADE["iirfilter"](N, Wn, None, rs, btype, analog, "cheby2", output, fs)
 
 

@@ -39,7 +39,7 @@ def savgol_filter(
     x: Any, window_length: int, polyorder: int, deriv: int = 0, delta: float = 1.0, axis: int = -1,
     mode: str = "interp", cval: float = 0.0,
 ) -> Any:  # fmt: skip
-    """Return the values, or derivatives, of polynomials that fit the samples around each best."""
+    """Return the Savitzky-Golay filter of samples."""
     coefficients = scipy.signal.savgol_coeffs(window_length, polyorder, deriv, delta)
     if mode != "interp":
         return ndimage.convolve1d(floating(x), coefficients, axis, None, mode, cval)
@@ -56,7 +56,7 @@ def savgol_filter(
 
 @made
 def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
-    """Return a filter that smooths where the variance is that of noise."""
+    """Return the Wiener filter of samples."""
     im = floating(im)
     sizes = np.broadcast_to(3 if mysize is None else np.asarray(plain_values(mysize)), (im.ndim,))
     weights = np.ones(tuple(int(size) for size in sizes)) / np.prod(sizes)
@@ -68,7 +68,7 @@ def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
 
 @made
 def medfilt(volume: Any, kernel_size: Any = None) -> Any:
-    """Return the median of the samples around each, with zeros beyond the ends."""
+    """Return the median filter, with zero padding."""
     volume = floating(volume)
     sizes = np.broadcast_to(3 if kernel_size is None else np.asarray(plain_values(kernel_size)), (volume.ndim,))
     if np.any(sizes % 2 == 0):
@@ -78,19 +78,19 @@ def medfilt(volume: Any, kernel_size: Any = None) -> Any:
 
 @made
 def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
-    """Return the median of the elements around each of a matrix, with zeros beyond its edges."""
+    """Return the median filter of a matrix, with zero padding."""
     return MADE["medfilt"](input, kernel_size)
 
 
 @made
 def order_filter(a: Any, domain: Any, rank: int) -> Any:
-    """Return the one of a given rank of the samples around each, with zeros beyond the ends."""
+    """Return the rank filter, with zero padding."""
     return ndimage.rank_filter(floating(a), int(rank), footprint=np.asarray(plain_values(domain)) != 0, mode="constant")
 
 
 @made
 def sosfilt_zi(sos: Any) -> Any:
-    """Return the state of a cascade that has been fed with ones for ever."""
+    """Return the steady state of a cascade for the step response."""
     sos = floating(sos)
     states, scale = [], 1.0
     for section in sos:
@@ -116,7 +116,7 @@ def _lengthened(x: Any, count: int, kind: Any) -> Any:
 
 @made
 def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: Any = None) -> Any:
-    """Return a cascade applied forwards and backwards, so that nothing is shifted."""
+    """Apply a cascade forwards and backwards, which gives zero phase."""
     sos, x = floating(sos), _along(x, axis)
     plain = plain_values(sos)
     size = 2 * len(plain) + 1 - min((plain[:, 2] == 0).sum(), (plain[:, 5] == 0).sum())
@@ -146,7 +146,7 @@ def deconvolve(signal: Any, divisor: Any) -> Any:
 
 @made
 def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
-    """Return the state of a filter that has had given output and input."""
+    """Return the state of a filter from past outputs and inputs."""
     b, a, y = (np.atleast_1d(floating(each)) for each in (b, a, y))
     b, a = b / a[0], a / a[0]
     top, bottom = b.shape[0] - 1, a.shape[0] - 1
@@ -169,7 +169,7 @@ def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
 
 @made
 def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: Any = 0) -> Any:
-    """Samples with zeros between them, filtered, and of those each so many."""
+    """Upsample, filter and downsample."""
     if mode != "constant" or cval:
         raise lost("scipy.signal.upfirdn", "of tensors with a history it takes zeros beyond the ends")
     h, x, up, down = floating(h), _along(x, axis), int(up), int(down)
@@ -184,7 +184,7 @@ def resample_poly(
     x: Any, up: int, down: int, axis: int = 0, window: Any = ("kaiser", 5.0), padtype: str = "constant",
     cval: Any = None,
 ) -> Any:  # fmt: skip
-    """Samples at another rate, by a filter of finite length."""
+    """Resample with a polyphase filter."""
     if padtype != "constant" or cval:
         raise lost("scipy.signal.resample_poly", "of tensors with a history it takes zeros beyond the ends")
     x = floating(x)
@@ -210,7 +210,7 @@ def resample_poly(
 
 @made
 def decimate(x: Any, q: int, n: Any = None, ftype: Any = "iir", axis: int = -1, zero_phase: bool = True) -> Any:
-    """One of so many samples, after a filter against aliasing."""
+    """Downsample after applying an anti-aliasing filter."""
     x = _along(x, axis)
     if ftype == "iir":
         sos = scipy.signal.cheby1(8 if n is None else n, 0.05, 0.8 / q, output="sos")
@@ -228,7 +228,7 @@ def decimate(x: Any, q: int, n: Any = None, ftype: Any = "iir", axis: int = -1, 
 
 @made
 def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time") -> Any:
-    """Samples at another rate, by their Fourier transform."""
+    """Resample by the Fourier method."""
     if window is not None or domain != "time":
         raise lost("scipy.signal.resample", "of tensors with a history it takes no window, and samples in time")
     x = _along(x, axis)
@@ -269,7 +269,7 @@ make_constant(
     scipy.signal,
     ("find_peaks", "find_peaks_cwt", "argrelmax", "argrelmin", "argrelextrema", "peak_prominences", "peak_widths"),
     MADE,
-    "places, through which nothing flows.",
+    "its results are positions, which have no gradients.",
 )
 
 
@@ -278,7 +278,7 @@ make_constant(
 
 @made
 def sawtooth(t: Any, width: Any = 1) -> Any:
-    """Return a wave that rises and falls along straight lines."""
+    """Return a sawtooth or triangle wave."""
     t, width = floating(t), numbers(width) * 1.0
     phase = t - 2 * math.pi * np.floor(plain_values(t) / (2 * math.pi))
     rising = plain_values(phase) < plain_values(width) * 2 * math.pi
@@ -316,7 +316,7 @@ def chirp(
 def gausspulse(
     t: Any, fc: Any = 1000, bw: Any = 0.5, bwr: Any = -6, tpr: Any = -60, retquad: bool = False, retenv: bool = False
 ) -> Any:
-    """Return a cosine under a Gaussian."""
+    """Return a Gaussian-modulated cosine."""
     t, fc, bw = (numbers(each) * 1.0 for each in (t, fc, bw))
     decay = -((math.pi * fc * bw) ** 2) / (4.0 * math.log(10.0 ** (bwr / 20.0)))
     envelope = np.exp(-decay * t * t)
@@ -328,6 +328,6 @@ def gausspulse(
 
 @made
 def gauss_spline(x: Any, n: int) -> Any:
-    """Return the Gaussian that is like a spline of a given degree."""
+    """Return the Gaussian approximation of a B-spline."""
     width = (n + 1) / 12.0
     return np.exp(floating(x) ** 2 / (-2 * width)) / math.sqrt(2 * math.pi * width)

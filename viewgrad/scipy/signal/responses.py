@@ -40,7 +40,7 @@ def _at(coefficients: Any, inverse: Any) -> Any:
 @made
 def freqz(b: Any, a: Any = 1, worN: Any = 512, whole: bool = False, plot: Any = None, fs: Any = 2 * math.pi,
           include_nyquist: bool = False) -> Any:  # fmt: skip
-    """Frequencies and the response of a digital filter to them."""
+    """Return the frequencies and the response of a digital filter to them."""
     b, a = np.atleast_1d(floating(b)), np.atleast_1d(floating(a))
     if b.ndim > 1 or a.ndim > 1 or plot is not None:
         raise lost("scipy.signal.freqz", "of tensors with a history the coefficients have one dimension")
@@ -58,7 +58,7 @@ def _of_roots(roots: Any, at: Any) -> Any:
 
 @made
 def freqz_zpk(z: Any, p: Any, k: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * math.pi) -> Any:
-    """Frequencies and the response of a digital filter of given zeros and poles."""
+    """Return the frequencies and the response of a digital filter of given zeros and poles."""
     w = _frequencies(worN, whole, fs)
     at = np.exp(1j * w * (2 * math.pi / fs))
     return w, numbers(k) * _of_roots(floating(z), at) / _of_roots(floating(p), at)
@@ -91,7 +91,7 @@ def _analog(scipys: Any, parts: Any, worN: Any) -> Any:
 
 @made
 def freqs(b: Any, a: Any, worN: Any = 200, plot: Any = None) -> Any:
-    """Frequencies and the response of an analog filter to them."""
+    """Return the frequencies and the response of an analog filter to them."""
     w = _analog(scipy.signal.freqs, (b, a), worN)
     b, a, s = np.atleast_1d(floating(b)), np.atleast_1d(floating(a)), 1j * w
     return w, _at(b[::-1], s) / _at(a[::-1], s)
@@ -99,14 +99,14 @@ def freqs(b: Any, a: Any, worN: Any = 200, plot: Any = None) -> Any:
 
 @made
 def freqs_zpk(z: Any, p: Any, k: Any, worN: Any = 200) -> Any:
-    """Frequencies and the response of an analog filter of given zeros and poles."""
+    """Return the frequencies and the response of an analog filter of given zeros and poles."""
     w = _analog(scipy.signal.freqs_zpk, (z, p, k), worN)
     return w, numbers(k) * _of_roots(floating(z), 1j * w) / _of_roots(floating(p), 1j * w)
 
 
 @made
 def freqresp(system: Any, w: Any = None, n: int = 10000) -> Any:
-    """Frequencies and the response of a system to them."""
+    """Return the frequencies and the response of a system to them."""
     num, den = SYSTEMS["ss2tf"](*state_space(system)) if len(system) != 2 else system
     num = floating(num)
     return MADE["freqs"](num[0] if num.ndim > 1 else num, den, n if w is None else w)
@@ -114,14 +114,14 @@ def freqresp(system: Any, w: Any = None, n: int = 10000) -> Any:
 
 @made
 def bode(system: Any, w: Any = None, n: int = 100) -> Any:
-    """Frequencies, the magnitude in decibels and the phase in degrees."""
+    """Return the frequencies, the magnitude in decibels and the phase in degrees."""
     w, y = MADE["freqresp"](system, w, n)
     return w, 20.0 * np.log10(np.abs(y)), np.unwrap(np.angle(y)) * (180.0 / math.pi)
 
 
 @made
 def group_delay(system: Any, w: Any = 512, whole: bool = False, fs: Any = 2 * math.pi) -> Any:
-    """Frequencies and the delays of groups of waves in a digital filter."""
+    """Return the frequencies and the group delays of a digital filter."""
     b, a = (np.atleast_1d(floating(each)) for each in system)
     w = _frequencies(w, whole, fs)
     c = np.convolve(b, a[::-1].conj())

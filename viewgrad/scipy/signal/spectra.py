@@ -96,7 +96,7 @@ def csd(
     nfft: Any = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
     axis: int = -1, average: str = "mean",
 ) -> Any:  # fmt: skip
-    """Frequencies and the cross spectrum of two series, by Welch's method."""
+    """Return the frequencies and the cross spectrum of two series, by Welch's method."""
     same = y is x
     x = np.moveaxis(floating(x), axis, -1)
     y = x if same else np.moveaxis(floating(y), axis, -1)
@@ -125,7 +125,7 @@ def welch(
     detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density", axis: int = -1,
     average: str = "mean",
 ) -> Any:  # fmt: skip
-    """Frequencies and the power spectrum of a series, by Welch's method."""
+    """Return the frequencies and the power spectrum of a series, by Welch's method."""
     return MADE["csd"](x, x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
 
 
@@ -134,7 +134,7 @@ def periodogram(
     x: Any, fs: Any = 1.0, window: Any = "boxcar", nfft: Any = None, detrend: Any = "constant",
     return_onesided: bool = True, scaling: str = "density", axis: int = -1,
 ) -> Any:  # fmt: skip
-    """Frequencies and the power spectrum of a series as a whole."""
+    """Return the frequencies and the power spectrum of a series as a whole."""
     x = floating(x)
     count = x.shape[axis]
     if nfft is not None and nfft < count:
@@ -150,7 +150,7 @@ def coherence(
     x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = None, noverlap: Any = None,
     nfft: Any = None, detrend: Any = "constant", axis: int = -1,
 ) -> Any:  # fmt: skip
-    """Frequencies and how far one series follows from another."""
+    """Return the frequencies and the coherence of two series."""
     options = (fs, window, nperseg, noverlap, nfft, detrend)
     frequencies, first = MADE["welch"](x, *options, axis=axis)
     _, second = MADE["welch"](y, *options, axis=axis)
@@ -167,7 +167,7 @@ def spectrogram(
     nfft: Any = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
     axis: int = -1, mode: str = "psd",
 ) -> Any:  # fmt: skip
-    """Frequencies, times and the spectra of segments."""
+    """Return the frequencies, times and the spectra of segments."""
     if mode not in MODES:
         raise ValueError(f"unknown value for mode {mode}, must be one of {list(MODES)}")
     if axis not in (-1, np.ndim(plain_values(x)) - 1):
@@ -195,7 +195,7 @@ def stft(
     detrend: Any = False, return_onesided: bool = True, boundary: Any = "zeros", padded: bool = True, axis: int = -1,
     scaling: str = "spectrum",
 ) -> Any:  # fmt: skip
-    """Frequencies, times and the transforms of segments."""
+    """Return the frequencies, times and the short-time Fourier transform."""
     if axis not in (-1, np.ndim(plain_values(x)) - 1):
         raise lost("scipy.signal.stft", "of tensors with a history the samples lie along the last dimension")
     x = floating(x)
@@ -216,7 +216,7 @@ def istft(
     nfft: Any = None, input_onesided: bool = True, boundary: bool = True, time_axis: int = -1, freq_axis: int = -2,
     scaling: str = "spectrum",
 ) -> Any:  # fmt: skip
-    """Times and the series of which transforms of segments are given."""
+    """Return the times and the inverse short-time Fourier transform."""
     z = np.moveaxis(floating(Zxx), (freq_axis, time_axis), (-2, -1))
     full = 2 * (z.shape[-2] - 1) if input_onesided else z.shape[-2]
     size = full if nperseg is None else int(nperseg)
@@ -245,7 +245,7 @@ def istft(
 @made
 def lombscargle(x: Any, y: Any, freqs: Any, precenter: bool = False, normalize: Any = False, *, weights: Any = None,
                 floating_mean: bool = False) -> Any:  # fmt: skip
-    """Return the power of waves of given frequencies in samples at uneven times."""
+    """Return the Lomb-Scargle periodogram of unevenly sampled data."""
     if precenter or floating_mean or normalize == "amplitude":
         raise lost("scipy.signal.lombscargle", "of tensors with a history it takes no mean and no amplitudes")
     x, y, freqs = floating(x), floating(y), floating(freqs)
@@ -282,7 +282,7 @@ def _powers(ratio: Any, exponents: Any) -> Any:
 
 @made
 def zoom_fft(x: Any, fn: Any, m: Any = None, *, fs: Any = 2, endpoint: bool = False, axis: int = -1) -> Any:
-    """Return the Fourier transform on a part of the frequencies."""
+    """Return the Fourier transform on a range of frequencies."""
     if carries_history(fn):
         raise lost("scipy.signal.zoom_fft", "no gradient flows to the frequencies; use czt")
     ends = np.asarray(plain_values(fn), float).reshape(-1)

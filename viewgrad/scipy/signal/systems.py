@@ -52,7 +52,7 @@ def normalized(b: Any, a: Any) -> tuple[Any, Any]:
 
 @made
 def normalize(b: Any, a: Any) -> Any:
-    """Coefficients divided by the first of the denominator."""
+    """Return the coefficients divided by the leading one of the denominator."""
     return normalized(b, a)
 
 
@@ -61,13 +61,13 @@ def normalize(b: Any, a: Any) -> Any:
 
 @made
 def zpk2tf(z: Any, p: Any, k: Any) -> Any:
-    """Numerator and denominator from zeros, poles and gain."""
+    """Return the numerator and denominator from zeros, poles and gain."""
     return numbers(k) * polynomial_of(z), polynomial_of(p)
 
 
 @made
 def tf2zpk(b: Any, a: Any) -> Any:
-    """Zeros, poles and gain from numerator and denominator."""
+    """Return the zeros, poles and gain from numerator and denominator."""
     b, a = normalized(b, a)
     return np.roots(b / b[0]), np.roots(a), b[0]
 
@@ -90,7 +90,7 @@ def tf2ss(num: Any, den: Any) -> Any:
 
 @made
 def ss2tf(A: Any, B: Any, C: Any, D: Any, input: int = 0) -> Any:
-    """Numerator and denominator of a system in state space."""
+    """Return the numerator and denominator of a system in state space."""
     A, B, C, D = (np.atleast_2d(floating(each)) for each in (A, B, C, D))
     b, d = B[:, input : input + 1], D[:, input : input + 1]
     den = characteristic(A)
@@ -106,14 +106,14 @@ def zpk2ss(z: Any, p: Any, k: Any) -> Any:
 
 @made
 def ss2zpk(A: Any, B: Any, C: Any, D: Any, input: int = 0) -> Any:
-    """Zeros, poles and gain of a system in state space."""
+    """Return the zeros, poles and gain of a system in state space."""
     num, den = MADE["ss2tf"](A, B, C, D, input)
     return MADE["tf2zpk"](num[0] if num.shape[0] == 1 else num, den)
 
 
 @made
 def sos2tf(sos: Any) -> Any:
-    """Numerator and denominator of a cascade."""
+    """Return the numerator and denominator of a cascade."""
     sos = floating(sos)
     b, a = sos[0, :3], sos[0, 3:]
     for section in sos[1:]:
@@ -202,7 +202,7 @@ ALPHAS: Final = {"bilinear": 0.5, "tustin": 0.5, "euler": 0.0, "forward_diff": 0
 
 @made
 def cont2discrete(system: Any, dt: Any, method: str = "zoh", alpha: Any = None) -> Any:
-    """Return a system in discrete time that does what one in continuous time does."""
+    """Convert a continuous-time system to discrete time."""
     if len(system) == 2:
         a, b, c, d, dt = MADE["cont2discrete"](MADE["tf2ss"](*system), dt, method, alpha)
         return (*MADE["ss2tf"](a, b, c, d), dt)
@@ -245,7 +245,7 @@ def _squeezed(y: Any) -> Any:
 
 @made
 def lsim(system: Any, U: Any, T: Any, X0: Any = None, interp: bool = True) -> Any:
-    """Return the times, the output and the states of a system that is driven by an input."""
+    """Return the times, the output and the states of a continuous-time system for a given input."""
     a, b, c, d = state_space(system)
     times = floating(T)
     count, order, inputs = times.shape[0], a.shape[0], b.shape[1]
@@ -277,14 +277,14 @@ def _times(scipys: Any, system: Any, T: Any, N: Any) -> Any:
 
 @made
 def step(system: Any, X0: Any = None, T: Any = None, N: Any = None) -> Any:
-    """Return the times, and the output for an input that becomes 1."""
+    """Return the times and the step response."""
     times = _times(scipy.signal.step, system, T, N)
     return MADE["lsim"](system, np.ones(np.shape(plain_values(times))), times, X0, interp=False)[:2]
 
 
 @made
 def impulse(system: Any, X0: Any = None, T: Any = None, N: Any = None) -> Any:
-    """Return the times, and the output for a pulse."""
+    """Return the times and the impulse response."""
     a, b, c, d = state_space(system)
     times = _times(scipy.signal.impulse, system, T, N)
     start = b.reshape(-1) if X0 is None else b.reshape(-1) + floating(X0)
@@ -293,7 +293,7 @@ def impulse(system: Any, X0: Any = None, T: Any = None, N: Any = None) -> Any:
 
 @made
 def dlsim(system: Any, u: Any, t: Any = None, x0: Any = None) -> Any:
-    """Return the times, the output and, of a state space, the states of a system in discrete time."""
+    """Return the times, the output and, for a state space, the states of a discrete-time system."""
     *parts, dt = system
     if t is not None:
         raise lost("scipy.signal.dlsim", "of tensors with a history it takes no times; resample the input")

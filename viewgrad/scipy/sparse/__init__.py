@@ -1,6 +1,6 @@
-"""`scipy.sparse` for tensors: CSR, CSC and COO arrays with tensors for their stored values.
+"""`scipy.sparse` for tensors: CSR, CSC and COO arrays whose stored values are tensors.
 
-Gradients flow to the stored values and are as sparse as they are: no step makes a dense matrix of one that is sparse.
+Gradients flow to the stored values only, and no operation makes a dense matrix from a sparse one.
 """
 
 from __future__ import annotations

@@ -369,7 +369,7 @@ for _name in NAMES:
 
 
 def is_sparse(value: Any) -> bool:
-    """Tell if a value is a sparse array, of SciPy's or with a tensor for its stored values."""
+    """Return whether a value is a sparse array, of SciPy's or with a tensor for its stored values."""
     return isinstance(value, SparseArray) or bool(scipy.sparse.issparse(value))
 
 

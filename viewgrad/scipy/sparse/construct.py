@@ -206,13 +206,13 @@ def find(A: Any) -> Any:
 
 @made
 def issparse(x: Any) -> bool:
-    """Tell if a value is a sparse array or matrix."""
+    """Return whether a value is a sparse array or matrix."""
     return is_sparse(x)
 
 
 @made
 def isspmatrix(x: Any) -> bool:
-    """Tell if a value is a sparse matrix."""
+    """Return whether a value is a sparse matrix."""
     return is_sparse(x) and _is_matrix(x)
 
 

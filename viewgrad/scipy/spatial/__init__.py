@@ -1,4 +1,4 @@
-"""`scipy.spatial` for tensors: distances; trees, hulls and triangulations are SciPy's own."""
+"""`scipy.spatial` for tensors: distances. Trees, hulls and triangulations are SciPy's own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class KDTree:
-    """A tree of points for searches of neighbours; gradients flow to the distances that are found.
+    """A tree for nearest-neighbour searches, with differentiable distances.
 
     Arguments:
         data: the points, one in each row.
@@ -90,7 +90,7 @@ def distance_matrix(x: Any, y: Any, p: float = 2.0, threshold: int = 1000000) ->
 
 @made
 def procrustes(data1: Any, data2: Any) -> Any:
-    """Two sets of points of the same size about 0, the second turned towards the first, and how far apart they are."""
+    """Return two standardized sets of points, the second aligned with the first, and their disparity."""
     first, second = (each - each.mean(0) for each in (floating(data1), floating(data2)))
     first, second = first / np.sqrt((first * first).sum()), second / np.sqrt((second * second).sum())
     turn, scale = orthogonal_procrustes(first, second)
@@ -100,7 +100,7 @@ def procrustes(data1: Any, data2: Any) -> Any:
 
 @made
 def geometric_slerp(start: Any, end: Any, t: Any, tol: float = 1e-7) -> Any:
-    """Places on the arc between two vectors of length 1."""
+    """Return points on the great-circle arc between two unit vectors."""
     start, end, t = floating(start), floating(end), floating(t)
     # The part of the end at right angles to the start, so that nothing is lost where they are close.
     rest = end - start * (start * end).sum()

@@ -92,7 +92,7 @@ def factorial(n: Any, exact: bool = False, **options: Any) -> Any:
 
 @made
 def binom(n: Any, k: Any) -> Any:
-    """Return the binomial coefficient, also of numbers that are not whole."""
+    """Return the binomial coefficient, also for non-integers."""
     n, k = numbers(n) * 1.0, numbers(k) * 1.0
     rest = n - k + 1
     # Where the gamma function below has a pole, the coefficient is 0, but its slope is not.

@@ -67,7 +67,7 @@ def _function(name: str, function: Callable[..., Any]) -> None:
         return function(*(numbers(each) * 1.0 for each in args))
 
     call.__name__ = name
-    call.__doc__ = f"`scipy.special.{name}`, differentiable with respect to everything but counts."
+    call.__doc__ = f"`scipy.special.{name}`, differentiable with respect to all arguments except counts."
     made(call)
 
 
@@ -119,7 +119,7 @@ def _inverse(name: str, function: Callable[..., Any], solved: int) -> None:
         return value + plain_values(start) - reached
 
     call.__name__ = name
-    call.__doc__ = f"`scipy.special.{name}`: SciPy's, with Newton's steps that carry its derivatives."
+    call.__doc__ = f"`scipy.special.{name}`, differentiated by Newton steps from SciPy's value."
     made(call)
 
 

@@ -39,19 +39,19 @@ def exp10(x: Any) -> Any:
 
 @made
 def expm1(x: Any) -> Any:
-    """exp(x) - 1, exact near 0."""
+    """exp(x) - 1, accurate near 0."""
     return np.expm1(x)
 
 
 @made
 def log1p(x: Any) -> Any:
-    """log(1 + x), exact near 0."""
+    """log(1 + x), accurate near 0."""
     return np.log1p(x)
 
 
 @made
 def cosm1(x: Any) -> Any:
-    """cos(x) - 1, exact near 0."""
+    """cos(x) - 1, accurate near 0."""
     return -2.0 * np.sin(numbers(x) / 2.0) ** 2
 
 
@@ -100,7 +100,7 @@ def kl_div(x: Any, y: Any) -> Any:
 
 @made
 def huber(delta: Any, r: Any) -> Any:
-    """Huber's loss: squares near 0, and straight lines beyond `delta`."""
+    """Return the Huber loss: quadratic near 0, and linear beyond `delta`."""
     delta, r = numbers(delta) * 1.0, numbers(r) * 1.0
     away = np.abs(r)
     near = plain_values(away) <= plain_values(delta)
@@ -110,7 +110,7 @@ def huber(delta: Any, r: Any) -> Any:
 
 @made
 def pseudo_huber(delta: Any, r: Any) -> Any:
-    """Return a smooth loss that is like Huber's."""
+    """Return the pseudo-Huber loss."""
     delta, r = numbers(delta) * 1.0, numbers(r) * 1.0
     share = r / delta
     # The root less 1, without cancellation.
@@ -148,7 +148,7 @@ def perm(N: Any, k: Any, exact: bool = False) -> Any:
 
 @made
 def powm1(x: Any, y: Any) -> Any:
-    """x**y - 1, exact near 0."""
+    """x**y - 1, accurate near 0."""
     x, y = numbers(x) * 1.0, numbers(y) * 1.0
     if np.any(plain_values(x) <= 0):
         return x**y - 1.0
@@ -222,7 +222,7 @@ def diric(x: Any, n: Any) -> Any:
 
 @made
 def owens_t(h: Any, a: Any) -> Any:
-    """Owen's function, by Gauss's rule on the integral that it is."""
+    """Return Owen's T function, by Gaussian quadrature."""
     h, a = numbers(h) * 1.0, numbers(a) * 1.0
     far = np.abs(plain_values(a)) > 1.0
     if np.any(far):
@@ -264,5 +264,5 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
 
 @made
 def zetac(x: Any) -> Any:
-    """Riemann's zeta function less 1."""
+    """Return Riemann's zeta function minus 1."""
     return MADE["zeta"](x, 2.0)

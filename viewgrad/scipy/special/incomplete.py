@@ -31,7 +31,7 @@ def _incomplete_gamma(name: str, upper: bool) -> None:
         return row(order * 1.0, numbers(x) * 1.0, 0, upper)
 
     incomplete.__name__ = name
-    incomplete.__doc__ = f"`scipy.special.{name}`, differentiable by the order and the end of the integral."
+    incomplete.__doc__ = f"`scipy.special.{name}`, differentiable with respect to both arguments."
     made(incomplete)
 
 

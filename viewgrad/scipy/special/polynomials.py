@@ -88,7 +88,7 @@ def _evaluated(name: str) -> None:
         return _at(base, n, move(x), parameters) * factor
 
     call.__name__ = f"eval_{name}"
-    call.__doc__ = f"The polynomials of `scipy.special.{name}`, differentiable in the place and in the parameters."
+    call.__doc__ = f"The polynomial `scipy.special.{name}`, differentiable with respect to its argument and parameters."
     made(call)
 
 

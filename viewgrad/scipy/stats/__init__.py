@@ -1,6 +1,6 @@
-"""`scipy.stats` for tensors: densities and distribution functions by their formulas, everything else SciPy's own.
+"""`scipy.stats` for tensors: differentiable distributions and statistics; everything else is SciPy's own.
 
-A density, a distribution function and a quantile are differentiable with respect to the value and all parameters.
+Densities, distribution functions and quantiles are differentiable with respect to the value and all parameters.
 """
 
 from __future__ import annotations

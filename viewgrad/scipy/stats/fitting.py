@@ -129,7 +129,7 @@ def _fitted(name: str, likelihood: str, transform: Callable[[Any, Any], Any]) ->
         return transform(x, best), best
 
     fitted.__name__ = name
-    fitted.__doc__ = f"`scipy.stats.{name}`, with gradients to the samples also by the power that is the best for them."
+    fitted.__doc__ = f"`scipy.stats.{name}`, including the dependence of the optimal power on the samples."
     made(fitted)
 
 

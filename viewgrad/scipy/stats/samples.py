@@ -34,13 +34,13 @@ def _central(x: Any, order: int) -> Any:
 
 @made
 def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
-    """Return the distances from the mean, in standard deviations."""
+    """Return z-scores: the distances from the mean in standard deviations."""
     return MADE["zmap"](a, a, axis, ddof, nan_policy)
 
 
 @made
 def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
-    """Return the distances from the mean of other values, in their standard deviations."""
+    """Return z-scores relative to the mean and standard deviation of other values."""
     scores, compare = floating(scores), floating(compare)
     if nan_policy != "propagate" and np.isnan(plain_values(compare)).any():
         raise lost("scipy.stats.zmap", "samples of tensors must have no NaN for that nan_policy")
@@ -49,7 +49,7 @@ def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: st
 
 @made
 def gzscore(a: Any, *, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
-    """Return the distances of logarithms from their mean, in their standard deviations."""
+    """Return geometric z-scores."""
     return MADE["zscore"](np.log(floating(a)), axis, ddof, nan_policy)
 
 
@@ -82,7 +82,7 @@ def _mean(name: str, there: Callable[..., Any], back: Callable[..., Any]) -> Non
         return found if not keepdims else found.reshape((1,) * a.ndim) if axis is None else np.expand_dims(found, axis)
 
     mean.__name__ = name
-    mean.__doc__ = f"The mean `scipy.stats.{name}`."
+    mean.__doc__ = f"`scipy.stats.{name}`, differentiable."
     made(mean)
 
 
@@ -93,7 +93,7 @@ _mean("pmean", lambda x, p: x**p if p else np.log(x), lambda x, p: x ** (1.0 / p
 
 @made
 def trim_mean(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
-    """Return the mean without the least and the greatest values."""
+    """Return the trimmed mean."""
     a = floating(a)
     a = np.sort(a.reshape(-1) if axis is None else np.moveaxis(a, axis, -1), -1)
     cut = int(proportiontocut * _count(a))
@@ -102,7 +102,7 @@ def trim_mean(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
 
 @statistic(1)
 def expectile(a: Any, alpha: float = 0.5, weights: Any = None) -> Any:
-    """Return the value about which deviations above and below balance, with their weights."""
+    """Return the expectile of samples."""
     middle = plain_values(a).mean()
     for _ in range(200):  # the weights depend on no more than which side a value is on
         each = np.where(plain_values(a) > middle, alpha, 1 - alpha)
@@ -155,7 +155,7 @@ def gstd(a: Any, ddof: int = 1) -> Any:
 
 @statistic(1)
 def variation(a: Any, ddof: int = 0) -> Any:
-    """Return the standard deviation in units of the mean."""
+    """Return the coefficient of variation."""
     return a.std(-1, ddof=ddof) / a.mean(-1)
 
 
@@ -268,13 +268,13 @@ def tsem(a: Any, limits: Any = None, inclusive: Any = (True, True), ddof: int = 
 
 @statistic(1)
 def tmin(a: Any, lowerlimit: Any = None, inclusive: bool = True) -> Any:
-    """Return the least of the values above a limit."""
+    """Return the minimum of the values above a limit."""
     return np.where(_within(a, (lowerlimit, None), (inclusive, True)), a, np.inf).min(-1)
 
 
 @statistic(1)
 def tmax(a: Any, upperlimit: Any = None, inclusive: bool = True) -> Any:
-    """Return the greatest of the values below a limit."""
+    """Return the maximum of the values below a limit."""
     return np.where(_within(a, (None, upperlimit), (True, inclusive)), a, -np.inf).max(-1)
 
 
@@ -315,7 +315,7 @@ def circstd(samples: Any, high: Any = 2 * math.pi, low: Any = 0, *, normalize: b
 
 @made
 def directional_stats(samples: Any, *, axis: int = 0, normalize: bool = True) -> Any:
-    """Return the mean direction of vectors, and how long their mean is."""
+    """Return the mean direction of vectors, and the mean resultant length."""
     samples = np.moveaxis(floating(samples), axis, 0)
     if normalize:
         samples = samples / samples.vector_norm(2, -1, True)
@@ -375,7 +375,7 @@ def _correa(x: Any, m: int) -> Any:
 
 @statistic(1)
 def differential_entropy(values: Any, *, window_length: Any = None, base: Any = None, method: str = "auto") -> Any:
-    """Return the entropy of the distribution that samples come from, by the distances between them."""
+    """Return the differential entropy, estimated from samples."""
     n = _count(values)
     m = math.floor(math.sqrt(n) + 0.5) if window_length is None else int(window_length)
     chosen = ("van es" if n <= 10 else "ebrahimi" if n <= 1000 else "vasicek") if method == "auto" else method.lower()
@@ -400,7 +400,7 @@ def _box_cox_likelihood(lmb: Any, data: Any) -> Any:
 
 @made
 def boxcox_llf(lmb: Any, data: Any, *, axis: Any = 0, keepdims: bool = False, nan_policy: str = "propagate") -> Any:
-    """Return the logarithm of the likelihood of a parameter of the Box-Cox transform."""
+    """Return the log-likelihood of the Box-Cox parameter."""
     data = floating(data)
     found = _box_cox_likelihood(lmb, data.reshape(-1) if axis is None else np.moveaxis(data, axis, 0))
     return np.expand_dims(found, axis) if keepdims and axis is not None else found
@@ -417,7 +417,7 @@ def yeo_johnson(x: Any, power: Any) -> Any:
 
 @made
 def yeojohnson_llf(lmb: Any, data: Any, *, axis: Any = 0, keepdims: bool = False, nan_policy: str = "propagate") -> Any:
-    """Return the logarithm of the likelihood of a parameter of the transform of Yeo and Johnson."""
+    """Return the log-likelihood of the Yeo-Johnson parameter."""
     data, power = floating(data), numbers(lmb) * 1.0
     data = data.reshape(-1) if axis is None else np.moveaxis(data, axis, 0)
     logs = (np.sign(plain_values(data)) * np.log1p(np.abs(data))).sum(0)

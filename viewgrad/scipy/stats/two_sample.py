@@ -54,7 +54,7 @@ def _centred(x: Any) -> Any:
 
 @made
 def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = None, axis: Any = 0) -> Any:
-    """Return the correlation of two samples, and the probability of one as large by chance."""
+    """Return the correlation of two samples, and its p-value."""
     if method is not None:
         raise lost("scipy.stats.pearsonr", "of tensors with a history it takes no method")
     x, y = (_centred(floating(each).reshape(-1) if axis is None else np.moveaxis(floating(each), axis, -1))
@@ -67,7 +67,7 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = No
 
 @made
 def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Any:
-    """Return the line that fits best: slope, intercept, correlation, probability and standard errors."""
+    """Return a linear regression: slope, intercept, correlation, p-value and standard errors."""
     x, y = floating(x), floating(y)
     n = x.shape[0]
     away, rise = _centred(x), _centred(y)
@@ -138,7 +138,7 @@ def ttest_ind_from_stats(
 
 @statistic(0)
 def f_oneway(samples: Any, equal_var: bool = True) -> Any:
-    """Return the analysis of variance."""
+    """Return the one-way analysis of variance."""
     if not equal_var:
         raise lost("scipy.stats.f_oneway", "of tensors with a history it takes no equal_var=False")
     counts = [sample.shape[-1] for sample in samples]
@@ -186,7 +186,7 @@ POWERS: Final = {
 
 @made
 def power_divergence(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0, lambda_: Any = None) -> Any:
-    """Return a statistic of the difference between frequencies that are observed and expected."""
+    """Return the power-divergence test."""
     observed = floating(f_obs)
     observed = observed.reshape(-1) if axis is None else np.moveaxis(observed, axis, -1)
     if f_exp is None:
@@ -209,7 +209,7 @@ def power_divergence(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0
 
 @made
 def chisquare(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0, *, sum_check: bool = True) -> Any:
-    """Pearson's test of the difference between frequencies that are observed and expected."""
+    """Return Pearson's chi-squared test."""
     return MADE["power_divergence"](f_obs, f_exp, ddof, axis)
 
 
@@ -245,35 +245,35 @@ def _peakedness(a: Any) -> Any:
 
 @statistic(1)
 def skewtest(a: Any, alternative: str = "two-sided") -> Any:
-    """Return the test whether the skewness is that of a normal distribution."""
+    """Test whether the skewness differs from that of a normal distribution."""
     z = _skewness(a)
     return _tested(z, _of_normal(z, alternative))
 
 
 @statistic(1)
 def kurtosistest(a: Any, alternative: str = "two-sided") -> Any:
-    """Return the test whether the kurtosis is that of a normal distribution."""
+    """Test whether the kurtosis differs from that of a normal distribution."""
     z = _peakedness(a)
     return _tested(z, _of_normal(z, alternative))
 
 
 @statistic(1)
 def normaltest(a: Any) -> Any:
-    """Return the test of skewness and kurtosis together."""
+    """Return the D'Agostino-Pearson test of normality."""
     found = _skewness(a) ** 2 + _peakedness(a) ** 2
     return _tested(found, np.exp(-found / 2))
 
 
 @statistic(1)
 def jarque_bera(x: Any) -> Any:
-    """Return the test of Jarque and Bera of skewness and kurtosis together."""
+    """Return the Jarque-Bera test of skewness and kurtosis."""
     found = x.shape[-1] / 6 * (MADE["skew"](x, -1) ** 2 + MADE["kurtosis"](x, -1) ** 2 / 4)
     return _tested(found, np.exp(-found / 2))
 
 
 @statistic(1)
 def combine_pvalues(pvalues: Any, method: str = "fisher", weights: Any = None) -> Any:
-    """Probabilities of independent tests as one."""
+    """Combine the p-values of independent tests."""
     n = pvalues.shape[-1]
     if method == "fisher":
         found = -2 * np.log(pvalues).sum(-1)
@@ -311,7 +311,7 @@ def _between(values: Any, weights: Any) -> tuple[Any, Any]:
 
 @made
 def wasserstein_distance(u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None) -> Any:
-    """Return the work that it takes to move one distribution to another."""
+    """Return the Wasserstein distance between two distributions."""
     widths, difference = _between((u_values, v_values), (u_weights, v_weights))
     return (np.abs(difference) * widths).sum()
 
@@ -333,5 +333,5 @@ make_constant(
         "wilcoxon", "kruskal", "ranksums", "friedmanchisquare", "tiecorrect",
     ),
     MADE,
-    "it is constant but for jumps, so that nothing flows.",
+    "it is piecewise constant, so it has no gradient.",
 )  # fmt: skip
