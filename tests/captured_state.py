@@ -241,6 +241,10 @@ KINDS = {
         "import logging\nd = logging.getLogger('captured too')\nd.setLevel(10)\nlogging.disable(0)",
         "2.0 if d.isEnabledFor(10) else 3.0", "logging.disable(50)",
     ),
+    "filter of warnings": (
+        "import warnings\nwarnings.simplefilter('ignore')\ndef raised():\n    try:\n        warnings.warn('captured')\n"
+        "    except UserWarning:\n        return 3.0\n    return 2.0", "raised()", "warnings.simplefilter('error')",
+    ),
     "lock": ("import threading\nd = threading.Lock()", "3.0 if d.locked() else 2.0", "d.acquire()"),
 }  # fmt: skip
 RESET = (

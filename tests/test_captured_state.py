@@ -12,10 +12,7 @@ from captured_state import KINDS, WAYS, program, reset
 import viewgrad as vg
 
 # What adopted functions take from NumPy's counterparts, or copy: an error says so for attributes put into NumPy.
-NOT_ADOPTED = (
-    "attribute of Polynomial", "attribute of numpy", "attribute of math", "function put into numpy",
-    "attribute of a function of numpy", "cached function",
-)  # fmt: skip
+NOT_ADOPTED = ("attribute of Polynomial", "attribute of a function of numpy")
 pytestmark = pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")
 
 

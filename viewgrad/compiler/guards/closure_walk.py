@@ -23,6 +23,7 @@ import struct
 import sys
 import threading
 import types
+import warnings
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -400,6 +401,8 @@ class Walk:
         if is_library:
             if kind is decimal.Decimal:
                 self._decimal()
+            if kind in CATCHING or issubclass(kind, Warning):
+                self.add(Seen("warnings.filters", raising_settings(None), CALLED, raising_settings))
             for base in kind.__mro__:
                 if not is_immutable(base) and id(base) not in self.held:
                     self.held.add(id(base))
@@ -484,6 +487,15 @@ def decimal_context(_: Any) -> str:
     """Return the settings of a decimal context, without the flags."""
     context = decimal.getcontext()
     return f"{context.prec} {context.rounding} {context.Emin} {context.Emax} {context.capitals} {context.clamp}"
+
+
+# Classes, beside those of warnings, by which a program catches what it raises under some settings only.
+CATCHING: Final = (BaseException, Exception, ArithmeticError, FloatingPointError)
+
+
+def raising_settings(_: Any) -> str:
+    """Return the settings by which warnings, and what NumPy notices about numbers, become exceptions."""
+    return f"{[each for each in warnings.filters if each[0] == 'error']} {np.geterr()}"
 
 
 def _is_opaque(value: Any, kind: type) -> bool:
