@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import collections.abc
 import copy
 import dataclasses
 import functools
@@ -17,6 +18,7 @@ import types
 import typing
 import warnings
 import weakref
+from collections.abc import Iterable, Sized
 from functools import partial
 
 import attrs
@@ -1034,3 +1036,53 @@ def test_an_interruption_takes_no_attribute_from_an_object():
         assert (counted.scale, counted.name) == (3.0, "counted"), where
         assert counted.number in (1, 2), where
         assert vg.grad(counted)(2.0) == 21.0, where
+
+
+class Bag(Iterable, Sized):
+    def __init__(self, x):
+        self.items = [x, x * 2]
+
+    def __iter__(self):
+        return iter(self.items)
+
+    def __len__(self):
+        return len(self.items)
+
+
+def kinds_of(x):
+    """What programs ask to find out whether something is a number."""
+    return [
+        isinstance(x, Iterable), isinstance(x, collections.abc.Sized), isinstance(x, typing.Collection),
+        isinstance(x, (list, collections.abc.Container)), hasattr(x, "__iter__"), hasattr(x, "__len__"),
+        isinstance(x, np.ndarray), issubclass(type(x), np.ndarray), type(x) == np.float64,  # noqa: E721
+        type(x) in (int, np.float64),
+    ]  # fmt: skip
+
+
+def test_scalars_are_no_containers():
+    for x in (np.float64(1.5), np.ones(2), np.ones((2, 2))):
+        found = []
+
+        def f(x, found=found):
+            found.append(kinds_of(x))
+            return np.sum(x) * 1.0
+
+        vg.grad(f)(x)
+        assert found == [kinds_of(x)]
+
+
+def test_abstract_classes_of_the_users():
+    def f(x):
+        class Inner(Iterable):
+            def __iter__(self):
+                return iter([x])
+
+        assert isinstance(Bag(x), Iterable) and isinstance(Inner(), Iterable) and not isinstance(x, Iterable)
+        match Bag(x):
+            case Iterable():
+                return sum(Bag(x)) + sum(Inner())
+        return x * 0
+
+    assert vg.grad(f)(2.0) == 4.0
+    compiled = vg.compile(f, executor="python")
+    assert [vg.grad(compiled)(2.0) for _ in range(3)] == [4.0] * 3

@@ -129,3 +129,33 @@ def test_integers_after_floats_of_the_same_size_are_another_call():
         result = compiled(vg.Tensor(np.array([1, 2, 3], dtype)))
         assert result.dtype == dtype
         assert result.tolist() == [2, 4, 6]
+
+
+def bound_again(x):
+    y = x
+    x += 1
+    return y * x
+
+
+@pytest.mark.parametrize("specialize", [True, False], ids=["traces", "source"])
+@pytest.mark.parametrize("scalar_first", [True, False])
+def test_scalars_and_arrays_without_dimensions_are_told_apart(scalar_first, specialize):
+    compiled = vg.compile(bound_again, executor="python", specialize=specialize)
+    kinds = [(lambda x: (x * 1)[0], (6.0, 5.0)), (lambda x: (x * 1)[0, ...], (9.0, 6.0))]
+    for take, expected in kinds if scalar_first else kinds[::-1]:
+        for _ in range(3):
+            x = vg.Tensor([2.0], requires_grad=True)
+            value = compiled(take(x))
+            assert (value.item(), vg.autograd.grad(value, x)[0].item()) == expected
+
+
+@pytest.mark.parametrize("specialize", [True, False], ids=["traces", "source"])
+def test_numbers_are_scalars_for_compiled_functions(specialize):
+    compiled = vg.compile(bound_again, executor="python", specialize=specialize)
+    for number in (2.0, np.float64(2.0), 2.0):
+        for _ in range(3):
+            assert vg.value_and_grad(compiled)(number) == (6.0, 5.0)
+            assert compiled.value_and_grad(number) == (6.0, 5.0)
+            assert compiled(number) == 6.0
+    assert vg.func.jvp(compiled, (2.0,), (1.0,)) == (6.0, 5.0)
+    assert (vg.func.jacfwd(compiled)(2.0), vg.hessian(compiled)(2.0)) == (5.0, 2.0)

@@ -83,3 +83,13 @@ def test_what_masked_tensors_lack_is_refused():
     with pytest.raises(UnsupportedFunctionError, match="masked"):
         vnp.ma.polyfit(vg.Tensor([1.0, 2.0], requires_grad=True), [1.0, 2.0], 1)
     assert isinstance(vnp.ma.masked_invalid([1.0, np.nan]), np.ma.MaskedArray)
+
+
+def test_broadcasting_loses_masks_as_in_numpy():
+    def f(v):
+        a, b = np.broadcast_arrays(np.ma.asarray(v)[:, None], np.ma.masked_less(v, 1.0), subok=True)
+        return (np.ma.asanyarray(a) * b).sum()
+
+    v = np.array([1.5, 0.5, 2.0])
+    step = 1e-6 * np.eye(3)
+    np.testing.assert_allclose(vg.grad(f)(v), [(f(v + e) - f(v - e)) / 2e-6 for e in step])

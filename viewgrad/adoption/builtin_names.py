@@ -1,5 +1,7 @@
 """Python's built-in names in adopted code: `float` and `complex` keep gradients, `type` names the types of NumPy.
 
+`hasattr` and the abstract classes of containers are in `abstract_classes.py`.
+
 In a program for NumPy, `float(x)` of an array element is a conversion that changes nothing. In adopted code the element
 may be a tensor, so `float` is a class here that casts tensors differentiably. It is a subclass of `numpy.float64`, so
 that NumPy takes it for a dtype. Of anything but a tensor it makes what Python's own class makes.
@@ -17,9 +19,10 @@ import numpy as np
 
 from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor, current_edge, has_tangent
+from .abstract_classes import has_attribute
 from .counterparts import namespace
 
-__all__ = ["CLASS_OF_VIEW", "NUMBERS", "Type", "adopting_import", "carries_history", "original_builtin"]
+__all__ = ["BUILTINS", "CLASS_OF_VIEW", "NUMBERS", "Type", "adopting_import", "carries_history", "original_builtin"]
 
 CLASS_OF_VIEW: Final = "__viewgrad_class__"  # the attribute by which a class of views names the class to be told
 
@@ -42,6 +45,7 @@ class NumberType(type):
     """The type of the numeric classes of adopted code."""
 
     python: Any
+    numpy: Any
 
     def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
         """A class, of which one that is derived from `float` in adopted code is derived from Python's own."""
@@ -68,7 +72,8 @@ class NumberType(type):
         return other is cls or issubclass(other, cls.python)
 
     def __eq__(cls, other: object) -> bool:
-        return other is cls or other is cls.python
+        """Return whether a class is this one, Python's or NumPy's, for `type(x) == np.float64`, too."""
+        return other in (cls.python, cls.numpy) or other is cls or getattr(other, "numpy", None) is cls.numpy
 
     def __hash__(cls) -> int:
         return hash(cls.python)
@@ -79,7 +84,8 @@ class NumberType(type):
 
 def _number_type(python: type, base: type) -> Any:
     own = {name: value for name, value in vars(python).items() if not name.startswith("__")}
-    return NumberType(python.__name__, (base,), own | {"python": python, "__module__": "builtins", "__slots__": ()})
+    own |= {"python": python, "numpy": base, "__module__": "builtins", "__slots__": ()}
+    return NumberType(python.__name__, (base,), own)
 
 
 NUMBERS: Final[dict[str, Any]] = {
@@ -121,6 +127,10 @@ class Type(type, metaclass=TypeOfTypes):
     """`type` in adopted code: that of a tensor is NumPy's, and that of a float is what `float` names there."""
 
 
+# What takes the place of Python's.
+BUILTINS: Final[dict[str, Any]] = {**NUMBERS, "type": Type, "hasattr": has_attribute}
+
+
 def _type_of(value: Any) -> Any:
     kind = type(value)
     if issubclass(kind, Tensor):
@@ -156,4 +166,6 @@ def original_builtin(value: Any) -> Any:
     """Python's own class for one of adopted code; None for anything else."""
     if isinstance(value, NumberType):
         return value.python
+    if value is has_attribute:
+        return hasattr
     return builtins.type if value is Type else None

@@ -17,6 +17,7 @@ import abc
 import copy
 import functools
 import sys
+import threading
 import types
 import typing
 import weakref
@@ -69,6 +70,16 @@ def _is_viewgrads(cls: type) -> bool:
 # -- classes -----------------------------------------------------------------------------------------------------------
 
 
+class _Asked(threading.local):
+    """The pairs of an adopted class and a class that may be derived from it which are being compared."""
+
+    def __init__(self) -> None:
+        self.questions: set[tuple[type, type]] = set()
+
+
+_ASKED: Final = _Asked()
+
+
 class AdoptedType(type):
     """The type of adopted classes: the original's objects are theirs, and so are the attributes of the class."""
 
@@ -84,7 +95,16 @@ class AdoptedType(type):
 
     def __subclasscheck__(cls, other: type) -> bool:
         original = vars(cls).get(ORIGINAL)
-        return super().__subclasscheck__(other) if original is None else issubclass(other, original)
+        if original is None:
+            return super().__subclasscheck__(other)
+        question = cls, other
+        if question in _ASKED.questions:  # an abstract class asks its subclasses, of which this is one
+            return False
+        _ASKED.questions.add(question)
+        try:
+            return issubclass(other, original)
+        finally:
+            _ASKED.questions.discard(question)
 
     def __setattr__(cls, name: str, value: Any) -> None:
         original = vars(cls).get(ORIGINAL)

@@ -2,7 +2,7 @@
 
 They are found by identity: `xp = numpy`, `from numpy import zeros as z` and `helpers.np` all name the same objects. The
 namespaces are imported when something of the original module is first asked for, since SciPy alone takes half a second.
-A few functions of Python's library have counterparts, too; see `python_functions.py`.
+A few functions and classes of Python's library have counterparts, too; see STANDARD.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ __all__ = ["MISSING", "counterpart", "is_replaced_module", "namespace", "origina
 
 MISSING: Final = object()
 ROOTS: Final = ("math", "numpy", "scipy")  # each has a namespace viewgrad.<root>
-STANDARD: Final = ("statistics", "cmath")  # modules of Python's that have counterparts in python_functions.py
+STANDARD: Final = {  # modules of Python's that have counterparts, and where these are made
+    "statistics": "python_functions",
+    "cmath": "python_functions",
+    "collections.abc": "abstract_classes",
+    "collections": "abstract_classes",
+    "typing": "abstract_classes",
+}
 LAZY: Final = ("scipy", *STANDARD)
 # What is the same object wherever it occurs, and can therefore not be looked up by identity.
 CONSTANTS: Final = (type(None), bool, int, float, complex, str, bytes, tuple, type(Ellipsis))
@@ -58,8 +64,8 @@ class Namespaces:
             if root in self._loaded:
                 return
             if root in STANDARD:
-                functions = importlib.import_module(f"{__package__}.python_functions")
-                self._pair(sys.modules[root], functions.replaced_module(root))
+                made = importlib.import_module(f"{__package__}.{STANDARD[root]}")
+                self._pair(sys.modules[root], made.replaced_module(root))
                 self._loaded[root] = 1
                 return
             importlib.import_module(f"viewgrad.{root}")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple
 
-from .builtin_names import NUMBERS, Type, adopting_import
+from .builtin_names import BUILTINS, adopting_import
 from .code_objects import assigned_names, looks_up_by_name, mentioned_names
 from .counterparts import MISSING
 
@@ -211,8 +211,7 @@ class AdoptedGlobals:
     def _builtins(self) -> dict[str, Any]:
         found = self.original.get("__builtins__", builtins)
         plain = vars(found) if isinstance(found, types.ModuleType) else found
-        replaced = {**NUMBERS, "type": Type}
-        own = {name: value for name, value in replaced.items() if plain.get(name) is getattr(builtins, name)}
+        own = {name: value for name, value in BUILTINS.items() if plain.get(name) is getattr(builtins, name)}
         if "__import__" in plain:
             own["__import__"] = adopting_import(plain["__import__"], self.original, self._adopted)
         return {**plain, **own}

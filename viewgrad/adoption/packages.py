@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from typing import Any, Final
 
-from .builtin_names import NUMBERS, Type
+from .builtin_names import BUILTINS
 from .counterparts import MISSING, counterpart, is_replaced_module, namespace
 from .global_names import MODULE
 
@@ -173,7 +173,7 @@ class Package:
         return self._modules.get(name, made)  # which the module may have replaced, by `sys.modules[__name__] = ...`
 
     def _builtins(self, names: dict[str, Any]) -> dict[str, Any]:
-        return {**vars(builtins), **NUMBERS, "type": Type, "__import__": self._import(names)}
+        return {**vars(builtins), **BUILTINS, "__import__": self._import(names)}
 
     def _import(self, module_names: dict[str, Any]) -> Callable[..., Any]:
         """The `__import__` of a module of the package."""

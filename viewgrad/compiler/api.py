@@ -139,11 +139,14 @@ class Compiled:
             >>> loss.value_and_grad(np.array([1.0, 2.0]))
             (5.0, array([2., 4.]))
         """
+        is_number = isinstance(point, (int, float, np.generic))
         if not keywords:
-            found = self._fast_gradients((np.array(point, float), *others), (0,))
+            found = self._fast_gradients((float(point) if is_number else np.array(point, float), *others), (0,))
             if found is not None:
                 return found[1].item(), found[2][0]
         leaf = Tensor(point, dtype=float, requires_grad=True)
+        if is_number:
+            leaf = as_scalar(leaf)
         value = self(leaf, *others, **keywords)
         (gradient,) = eager_grad(value, [leaf], allow_unused=True)
         return value._array.item(), np.zeros(leaf.shape) if gradient is None else gradient._array

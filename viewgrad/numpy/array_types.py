@@ -51,7 +51,8 @@ class ScalarType(type):
         return as_tensors(cls.numpy(*args, **kwargs))
 
     def __eq__(cls, other: object) -> bool:
-        return other is cls or other is cls.numpy
+        """Return whether a class is this one, NumPy's, or that of the floats of adopted code."""
+        return other is cls or other is cls.numpy or getattr(other, "numpy", None) is cls.numpy
 
     def __hash__(cls) -> int:
         return hash(cls.numpy)
@@ -107,7 +108,7 @@ class ArrayType(type):
         return is_array(value)
 
     def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, (Tensor, np.ndarray))
+        return isinstance(other, ArrayType) or issubclass(other, (Tensor, np.ndarray))
 
     def __eq__(cls, other: object) -> bool:
         """Return whether a class is that of arrays, also in `type(x) in (list, np.ndarray)`."""

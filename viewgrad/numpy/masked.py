@@ -297,7 +297,20 @@ def _concatenate(arrays: Any, axis: int = 0) -> MaskedTensor:
     return MaskedTensor(np.concatenate([data for data, _ in parts], axis), np.concatenate([m for _, m in parts], axis))
 
 
+def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
+    """As NumPy has it, which loses the masks of arrays that it has to broadcast."""
+    shapes = [each.shape if hasattr(each, "shape") else np.shape(each) for each in arrays]
+    shape = np.broadcast_shapes(*shapes)
+    if all(each == shape for each in shapes):
+        return arrays
+    return tuple([
+        MaskedTensor(np.broadcast_to(each.data, shape)) if isinstance(each, MaskedTensor)
+        else np.broadcast_to(each, shape, subok=subok) for each in arrays
+    ])  # fmt: skip
+
+
 FUNCTIONS.update({
+    "asarray": _masked_array, "asanyarray": _masked_array, "broadcast_arrays": _broadcast_arrays,
     "array": _masked_array, "masked_array": _masked_array, "MaskedArray": _masked_array, "masked_where": _masked_where,
     "average": _average, "where": _where, "concatenate": _concatenate, "getmask": lambda a: _of(a).mask,
     "getmaskarray": lambda a: _of(a).mask, "getdata": lambda a, subok=True: _of(a).data,

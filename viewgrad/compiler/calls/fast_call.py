@@ -43,7 +43,7 @@ class PlainCall:
     """The usual case: tensors and arrays as positional arguments, and new tensors as results.
 
     Arguments:
-        kinds: the class, shape, dtype, `requires_grad` and strides of each argument.
+        kinds: the class, shape, dtype, `requires_grad` and strides of each argument, and the class of its array.
         scalars: for each result, whether it is a scalar, and the number of the output.
         single: whether the result is a single tensor, not a tuple.
     """
@@ -150,7 +150,7 @@ class FastCall:
 
     def _order(self, plain: PlainCall, numbers: Sequence[int]) -> list[tuple[int | None, Any, Any]]:
         """Return the number of the gradient, shape and dtype of each argument; nothing if others require gradients."""
-        if any(grad is not (number in numbers) for number, (_, _, _, grad, _) in enumerate(plain.kinds)):
+        if any(grad is not (number in numbers) for number, (_, _, _, grad, _, _) in enumerate(plain.kinds)):
             return []
         places = {base.initial: place for place, base in enumerate(self.program.wanted)}
         return [(places.get(number), plain.kinds[number][1], plain.kinds[number][2]) for number in numbers]
@@ -183,12 +183,14 @@ class FastCall:
         """Return the arrays of arguments; None if one does not match, or if two may share memory."""
         arrays: list[Array] = []
         alone = True
-        for arg, (of, shape, dtype, grad, strides) in zip(args, kinds):
+        for arg, (of, shape, dtype, grad, strides, kind) in zip(args, kinds):
             if type(arg) is not of:
                 return None
             if of is Tensor:
                 array = arg._array
                 if array.shape != shape or array.dtype != dtype or arg.requires_grad is not grad:
+                    return None
+                if type(array) is not kind:
                     return None
                 if arg._view is not None:
                     alone = False
@@ -210,7 +212,7 @@ class FastCall:
 def _given(args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | None:
     """Return the arrays of arguments that have no history; None if one does not match."""
     arrays: list[Array] = []
-    for arg, (of, shape, dtype, grad, strides) in zip(args, kinds):
+    for arg, (of, shape, dtype, grad, strides, held) in zip(args, kinds):
         kind = type(arg)
         if kind is not of and not grad:
             return None
@@ -221,9 +223,11 @@ def _given(args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | N
                     return None
         elif kind is np.ndarray:
             array = arg
-        elif kind in FLOATS:
-            array = np.array(arg)
+        elif kind in FLOATS and held is not np.ndarray:
+            array = np.float64(arg)
         else:
+            return None
+        if type(array) is not held:
             return None
         if array.shape != shape or (array.dtype is not dtype and array.dtype != dtype) or array.strides != strides:
             return None
@@ -280,8 +284,8 @@ def _plain(trace: GuardedTrace, call: Call) -> PlainCall | None:
     if any(type(arg) is not Tensor and type(arg) is not np.ndarray for arg in args):
         return None
     kinds = [
-        (Tensor, arg._array.shape, arg._array.dtype, arg.requires_grad, arg._array.strides) if type(arg) is Tensor
-        else (np.ndarray, arg.shape, arg.dtype, False, arg.strides)
+        (Tensor, arg._array.shape, arg._array.dtype, arg.requires_grad, arg._array.strides, type(arg._array))
+        if type(arg) is Tensor else (np.ndarray, arg.shape, arg.dtype, False, arg.strides, np.ndarray)
         for arg in args
     ]  # fmt: skip
     scalars: list[tuple[bool, int]] = []

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...func.tree import LEAF_TYPES, Structure, is_record
 from ...tensor.creation import from_numpy
-from ...tensor.tensor import Tensor, as_scalar, from_array
+from ...tensor.tensor import Tensor, as_scalar, from_array, is_scalar
 from ...trace.signature import layout_of
 
 __all__ = ["CallSignature", "call_signature", "layout_key", "numbered_tensor", "share_memory", "specialization_key"]
@@ -76,6 +76,8 @@ def specialization_key(structure: Structure, leaves: Sequence[Any], mode: int, s
             kinds.append(("static", leaf.dtype, leaf.shape, leaf.tobytes(), layout_key(leaf)))
         elif type(leaf) is Tensor:
             kinds.append((leaf._array.shape, leaf._array.dtype, leaf.requires_grad, layout_key(leaf._array)))
+            if is_scalar(leaf):
+                kinds.append("scalar")
         elif isinstance(leaf, np.ndarray):
             kinds.append((leaf.shape, leaf.dtype, None, layout_key(leaf)))
         else:
@@ -141,6 +143,7 @@ def _taker(given: Any, leaf: Any, is_static: bool) -> Taker | None:
 def _tensors(tensor: Tensor) -> Taker:
     given = tensor._array
     shape, dtype, strides, grad = given.shape, given.dtype, given.strides, tensor.requires_grad
+    kind = type(given)
 
     def take(given: Any, leaves: list[Any]) -> bool:
         if type(given) is not Tensor:
@@ -148,7 +151,7 @@ def _tensors(tensor: Tensor) -> Taker:
         array = given._array
         leaves.append(given)
         is_alike = array.shape == shape and array.dtype == dtype and array.strides == strides
-        return is_alike and given.requires_grad is grad
+        return is_alike and given.requires_grad is grad and type(array) is kind
 
     return take
 

@@ -1,0 +1,82 @@
+"""Python's abstract classes of containers in adopted code: scalars are no instances, as NumPy's are not."""
+
+from __future__ import annotations
+
+import abc
+import collections
+import collections.abc
+import functools
+import types
+import typing
+from typing import Any, Final
+
+from ..tensor.tensor import Tensor, is_scalar
+
+__all__ = ["has_attribute", "replaced_module"]
+
+NAMES: Final = ("Iterable", "Sized", "Container", "Collection")
+# Methods of tensors that NumPy's scalars do not have.
+OF_ARRAYS: Final = frozenset({"__iter__", "__len__", "__contains__"})
+
+
+class AbstractType(abc.ABCMeta):
+    """The type of the abstract classes of adopted code."""
+
+    original: Any
+
+    def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
+        """A class, of which one that is derived from an abstract class is derived from Python's own."""
+        if any(isinstance(base, AbstractType) for base in bases):
+            own = tuple(base.original if isinstance(base, AbstractType) else base for base in bases)
+            return types.new_class(name, own, options, lambda names: names.update(body))
+        return super().__new__(meta, name, bases, body)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, cls.original) and not (isinstance(value, Tensor) and is_scalar(value))
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return other is cls or issubclass(other, cls.original)
+
+    def __getitem__(cls, item: Any) -> Any:
+        return cls.original[item]
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls.original
+
+    def __hash__(cls) -> int:
+        return hash(cls.original)
+
+    def __repr__(cls) -> str:
+        return repr(cls.original)
+
+
+def _abstract(original: Any) -> Any:
+    body = {"original": original, "__module__": original.__module__, "__doc__": original.__doc__}
+    return AbstractType(original.__name__, (), body)
+
+
+def _replaced(module: types.ModuleType, found: dict[str, Any]) -> types.ModuleType:
+    made = types.ModuleType(module.__name__, module.__doc__)
+    vars(made).update({**vars(module), **found})
+    return made
+
+
+@functools.cache
+def replaced_module(name: str) -> types.ModuleType:
+    """A module like `collections.abc` with these classes.
+
+    Arguments:
+        name: "collections.abc", "collections" or "typing".
+    """
+    if name == "collections":
+        return _replaced(collections, {"abc": replaced_module("collections.abc")})
+    if name == "typing":
+        return _replaced(typing, {each: _abstract(getattr(typing, each)) for each in NAMES})
+    return _replaced(collections.abc, {each: _abstract(getattr(collections.abc, each)) for each in NAMES})
+
+
+def has_attribute(value: Any, name: str, /) -> bool:
+    """`hasattr` in adopted code, where a scalar is a number."""
+    if name in OF_ARRAYS and isinstance(value, Tensor) and is_scalar(value):
+        return False
+    return hasattr(value, name)
