@@ -206,3 +206,16 @@ def test_imaginary_parts_of_real_numbers_lie_in_memory_as_numpys():
         zeros = vg.from_numpy(array).imag
         assert zeros.numpy().strides == array.imag.strides and not zeros.numpy().any()
         zeros += 1.0
+
+
+@pytest.mark.parametrize("order", [np.s_[:], np.s_[::-1], np.s_[::-1, ::-1], np.s_[..., ::-1]])
+def test_a_view_of_a_reversed_array_is_overwritten_after_its_base_was_detached(order):
+    x = vg.Tensor(2.0, requires_grad=True)
+    base = vg.from_numpy(np.arange(4.0).reshape(2, 2)[order])
+    view = base[()]
+    view[:, 1:] = x * 1
+    base.detach_()
+    view[0].fill_(0.5)
+    view[1].fill_(0.5)
+    assert not (view * 2).requires_grad
+    assert (view == 0.5).all()

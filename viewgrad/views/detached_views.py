@@ -106,7 +106,9 @@ class Written:
         strides = zip(base.shape, base.strides, self.must.strides, strict=True)
         if any(size > 1 and of_base != own for size, of_base, own in strides):
             return None
-        offset = address_of(window) - address_of(base)
+        memory = self.must.base
+        assert memory is not None
+        offset = address_of(window) - address_of(base) + address_of(self.must) - address_of(memory)
         try:
             must, may = (
                 np.ndarray(window.shape, window.dtype, mask.base, offset, window.strides)
@@ -127,7 +129,10 @@ class Written:
 def _laid_out_as(base: Array) -> Array:
     """Zeros over a piece of memory that they fill, their `base`; with the strides of `base` where these fill it too."""
     memory = np.zeros(base.size, base.dtype)
-    return np.ndarray(base.shape, base.dtype, memory, 0, np.empty_like(base).strides)
+    packed = zip(base.shape, base.strides, np.empty_like(base).strides, strict=True)
+    strides = [-own if size > 1 and of_base < 0 else own for size, of_base, own in packed]
+    first = -sum(min(0, (size - 1) * stride) for size, stride in zip(base.shape, strides, strict=True))
+    return np.ndarray(base.shape, base.dtype, memory, first if base.size else 0, strides)
 
 
 def _fill(mask: Array, index: Any = ...) -> None:
