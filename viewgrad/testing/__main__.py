@@ -71,7 +71,7 @@ def _check(given: list[str]) -> int:
 
 
 def _operator_named(parser: argparse.ArgumentParser, text: str) -> Any:
-    """The operator that `module:name` stands for; an error of the command line where there is none."""
+    """Return the operator that `module:name` refers to, or exit with an error of the command line."""
     module_name, _, name = text.partition(":")
     try:
         module = importlib.import_module(module_name)
@@ -96,7 +96,7 @@ def _operator_named(parser: argparse.ArgumentParser, text: str) -> Any:
 
 
 def _is_operator(value: Any, module_name: str) -> bool:
-    """Return whether a module's own value can be checked: a declared operator, a custom `Function`, or a function."""
+    """Return whether a module's value can be checked: a declared operator, a custom `Function`, or a function."""
     if declared(value) is not None:
         return True
     own = getattr(value, "__module__", None) == module_name

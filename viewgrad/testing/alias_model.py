@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 @attrs.define(eq=False)
 class Memory:
-    """One buffer.
+    """A buffer.
 
     Attributes:
         version: how often it has been written to.
@@ -46,7 +46,7 @@ class History:
 
 @attrs.define(eq=False)
 class Facts:
-    """What is known of a tensor besides its array.
+    """Properties of a tensor besides its array.
 
     Attributes:
         base: the name of the tensor that it is a view of, or None.
@@ -105,11 +105,11 @@ class AliasModel:
         self.facts[leaf.name] = Facts(None, Memory(), History(leaf.requires_grad, leaf.requires_grad))
 
     def base_of(self, name: str) -> str:
-        """The name of a tensor's base, which may be itself."""
+        """Return the name of a tensor's base, which may be the tensor itself."""
         return self.facts[name].base or name
 
     def value(self, operand: s.Operand) -> Any:
-        """The array or number that an operand is."""
+        """Return the array or number of an operand."""
         if isinstance(operand, str):
             return self.arrays[operand]
         return operand.array() if isinstance(operand, s.Table) else operand
@@ -119,7 +119,7 @@ class AliasModel:
         return any(isinstance(operand, str) and self.facts[operand].history.requires_grad for operand in operands)
 
     def index(self, index: Any) -> Any:
-        """An index with arrays in it."""
+        """Return an index with its arrays."""
         return index_value(index, self.arrays.__getitem__)
 
     # -- the steps -----------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class AliasModel:
             self._view(step.out, self.taken(step), step)
 
     def taken(self, step: s.View) -> Array:
-        """The array that a view step gives."""
+        """Return the array that a view step produces."""
         if step.op.name == "as_strided":
             return strided(self.arrays[self.base_of(step.tensor)], *step.op.args)
         return view_of_array(step.op, self.arrays[step.tensor])  # type: ignore[no-any-return]
@@ -245,14 +245,14 @@ class AliasModel:
 
     @staticmethod
     def store(array: Array, index: Any, value: Any) -> None:
-        """`array[index] = value`, without a warning where imaginary parts are lost."""
+        """Assign `array[index] = value`, without a warning if imaginary parts are lost."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
             array[index] = value
 
 
 def strided(base: Array, size: Any, stride: Any, offset: int) -> Array:
-    """The window of a contiguous array by lengths, strides and offset in elements."""
+    """Return the window of a contiguous array with these lengths, strides and offset, in elements."""
     flat = base.reshape(-1)
     return np.lib.stride_tricks.as_strided(flat[offset:], size, [step * flat.itemsize for step in stride])
 

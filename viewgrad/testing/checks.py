@@ -32,12 +32,12 @@ NUMERIC_SECOND = 1e-5  # of second differences
 
 
 class Mismatch(AssertionError):
-    """A program gave something else than an oracle; the message has the program, ready to paste."""
+    """A program disagrees with an oracle; the message has the program, ready to paste."""
 
 
 @attrs.frozen
 class Gradients:
-    """What a program gives: arrays by the names of tensors, None for a gradient that is known to be zero.
+    """The results of a program: arrays by the names of tensors, None for a gradient known to be zero.
 
     Arguments:
         values: the tensors at the end.
@@ -89,7 +89,7 @@ def _check_program(program: Program, order: int, numeric: bool) -> None:
 
 
 def _check_single_precision(program: Program, double: Program, order: int) -> None:
-    """Single precision gives the same, nearly; and gradients have the dtype of what they belong to."""
+    """Check that single precision agrees approximately, and that gradients have the dtypes of their tensors."""
     weights = weights_for(double)
     ours, exact = gradients(program, weights, order), gradients(double, weights, order)
     with view_replay(True):
@@ -106,7 +106,7 @@ def _check_single_precision(program: Program, double: Program, order: int) -> No
 
 
 def weights_for(program: Program) -> dict[str, Array]:
-    """What the gradients are weighted with before they are differentiated again."""
+    """Return the weights of the gradients for second derivatives."""
     weights = {}
     for i, leaf in enumerate(program.differentiable_leaves):
         size = int(np.prod(leaf.shape))
@@ -118,7 +118,7 @@ def weights_for(program: Program) -> dict[str, Array]:
 
 
 def gradients(program: Program, weights: Mapping[str, Array], order: int) -> Gradients:
-    """The values and gradients of the program as it is printed."""
+    """Return the values and gradients of the program as printed."""
     names = program.execute()
     leaves = {leaf.name: names[leaf.name] for leaf in program.differentiable_leaves}
     inputs = {name: names[name] for name in program.inputs}
@@ -127,7 +127,7 @@ def gradients(program: Program, weights: Mapping[str, Array], order: int) -> Gra
 
 
 def unaliased_gradients(program: Program, weights: Mapping[str, Array], order: int) -> Gradients:
-    """The values and gradients of the program without aliasing."""
+    """Return the values and gradients of the program without aliasing."""
     machine = FunctionalOracle()
     program.run(machine)
     inputs = {name: machine.origin(name) for name in program.inputs}
@@ -180,7 +180,7 @@ def _differentiated_again(
 
 
 def array_of(gradient: Tensor | None) -> Array | None:
-    """A gradient as an array of its own; None if there is none."""
+    """Return a gradient as a separate array; None if there is none."""
     return None if gradient is None else gradient._array.copy()
 
 
@@ -188,7 +188,7 @@ def array_of(gradient: Tensor | None) -> Array | None:
 
 
 def _check_sketch(program: Program, ours: Gradients) -> None:
-    """The values are those of plain NumPy."""
+    """Check that the values are those of plain NumPy."""
     sketch = AliasModel()
     program.run(sketch)
     values = {name: array for name, array in sketch.arrays.items() if name in ours.values}
@@ -196,7 +196,7 @@ def _check_sketch(program: Program, ours: Gradients) -> None:
 
 
 def _check_single_run(program: Program, ours: Gradients) -> None:
-    """A plain run, for all at once or for one input at a time, once or twice, gives the same gradients."""
+    """Check that one backward pass, for all inputs or for each, once or twice, gives the same gradients."""
     names = program.execute()
     loss = names[program.loss]
     if not loss.requires_grad:
@@ -222,7 +222,7 @@ def _check_single_run(program: Program, ours: Gradients) -> None:
 
 
 def _check_given_gradients(program: Program) -> None:
-    """Several outputs, each with a gradient of its own, which stays as it is: as a weighted sum of the outputs."""
+    """Check that several outputs with given gradients act like a weighted sum, and leave these gradients unchanged."""
     names = program.execute()
     leaves = {leaf.name: names[leaf.name] for leaf in program.differentiable_leaves}
     outputs = [names[name] for name in (*program.inputs, program.loss) if names[name].requires_grad]

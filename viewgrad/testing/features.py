@@ -46,7 +46,7 @@ def check_feature(program: Program, feature: str, *, order: int = 2) -> None:
 
 
 def forward_mode(program: Program, plain: Gradients, weights: Mapping[str, Array], order: int) -> None:
-    """The tangent of the loss is the gradient times the tangents put in; also mixed with reverse mode, both ways."""
+    """Check that the tangent of the loss is the gradient times the tangents, also mixed with reverse mode."""
     if any(isinstance(step, s.NoGrad | s.UnrecordedView | s.DetachInPlace) for step in program.steps):
         return  # to which forward mode pays no attention, or which it refuses
     with forward_ad.dual_level():
@@ -83,7 +83,7 @@ def forward_mode(program: Program, plain: Gradients, weights: Mapping[str, Array
 
 
 def observing_hooks(program: Program, plain: Gradients, weights: Mapping[str, Array], order: int) -> None:
-    """Hooks on every tensor and every node, which look at gradients and return nothing."""
+    """Check that hooks on every tensor and node that only read gradients change nothing."""
     seen: list[Any] = []
 
     def observe(*args: Any) -> None:
@@ -117,7 +117,7 @@ def observing_hooks(program: Program, plain: Gradients, weights: Mapping[str, Ar
 
 
 def hooks_on_saved_values(program: Program, plain: Gradients, weights: Mapping[str, Array], order: int) -> None:
-    """Every saved value is packed to bytes, and unpacked again."""
+    """Check a run in which every saved value is packed to bytes and unpacked."""
 
     def pack(tensor: Tensor) -> Any:
         array = tensor.detach().numpy()
@@ -133,7 +133,7 @@ def hooks_on_saved_values(program: Program, plain: Gradients, weights: Mapping[s
 
 
 def profiled(program: Program, plain: Gradients, weights: Mapping[str, Array], order: int) -> None:
-    """Every call, and every step of every backward pass, is timed."""
+    """Check a run in which every call and backward step is timed."""
     with profile() as found:
         names = program.execute()
         compare(program, "the program under profile", plain, names, weights, order)
@@ -146,7 +146,7 @@ def profiled(program: Program, plain: Gradients, weights: Mapping[str, Array], o
 
 
 def functionalized(program: Program, plain: Gradients, weights: Mapping[str, Array], order: int) -> None:
-    """The program without in-place writes: no version changes."""
+    """Check the functionalized program, in which no version changes."""
     leaves = program.make_leaves()
     names: dict[str, Any] = {}
 
@@ -171,7 +171,7 @@ def functionalized(program: Program, plain: Gradients, weights: Mapping[str, Arr
 def compare(
     program: Program, oracle: str, plain: Gradients, names: Mapping[str, Any], weights: Mapping[str, Array], order: int
 ) -> None:
-    """Compare a plain run with what the names hold after another."""
+    """Compare a plain run with the variables after another run."""
     leaves = {leaf.name: names[leaf.name] for leaf in program.differentiable_leaves}
     inputs = {name: names[name] for name in program.inputs}
     found = differentiated(names[program.loss], leaves, inputs, weights, order, {})

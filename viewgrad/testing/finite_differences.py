@@ -31,14 +31,14 @@ SECOND = 1.6e-2  # the step for second derivatives
 
 @attrs.frozen
 class Estimate:
-    """A gradient found numerically, and how far off it may be."""
+    """A numerical gradient with an error estimate."""
 
     gradient: Array
     uncertainty: float
 
 
 def finite_differences(program: Program) -> dict[str, Estimate]:
-    """The gradient of a program's loss with respect to each leaf that requires grad."""
+    """Return the numerical gradient of a program's loss with respect to each leaf that requires grad."""
     start, spread = _directions(program)
     factors = (1, -1, 2, -2, 0.5, -0.5)
     change = _change(program, np.concatenate([start * (FIRST * factor) for factor in factors]), spread).reshape(6, -1)
@@ -47,7 +47,7 @@ def finite_differences(program: Program) -> dict[str, Estimate]:
 
 
 def second_differences(program: Program, weights: Mapping[str, Array]) -> dict[str, Estimate]:
-    """The gradient of the sum, over leaves and elements, of gradient times weight: the Hessian times the weights."""
+    """Return the Hessian times weights, numerically."""
     start, spread = _directions(program)
     weight = np.concatenate(
         [_real_cells(weights[leaf.name]) for leaf in program.differentiable_leaves] or [np.empty(0)]
@@ -61,7 +61,7 @@ def second_differences(program: Program, weights: Mapping[str, Array]) -> dict[s
 
 
 def _as_estimates(program: Program, estimates: Sequence[Array], spread: dict[str, slice]) -> dict[str, Estimate]:
-    """The limit (Richardson) of second-order estimates for steps of 2, 1 and 1/2, and how far the last was from it."""
+    """Return the Richardson limit of second-order estimates for steps 2, 1 and 1/2, with its error."""
     once = [(4 * fine - coarse) / 3 for coarse, fine in itertools.pairwise(estimates)]
     limit = (16 * once[1] - once[0]) / 15
     off = np.abs(limit - once[1])
@@ -75,7 +75,7 @@ def _as_estimates(program: Program, estimates: Sequence[Array], spread: dict[str
 
 
 def _directions(program: Program) -> tuple[Array, dict[str, slice]]:
-    """A row for each real component of the leaves, and where the components of each leaf are."""
+    """Return a row for each real component of the leaves, and the components of each leaf."""
     spread = {}
     count = 0
     for leaf in program.differentiable_leaves:
@@ -86,7 +86,7 @@ def _directions(program: Program) -> tuple[Array, dict[str, slice]]:
 
 
 def _change(program: Program, moves: Array, spread: dict[str, slice]) -> Array:
-    """How much each move changes the loss."""
+    """Return how much each move changes the loss."""
     if not len(moves):
         return np.empty(0)
     machine = Perturbed({name: moves[:, columns] for name, columns in spread.items()})
@@ -102,13 +102,13 @@ def _real_cells(value: Array) -> Array:
 
 @attrs.define(eq=False)
 class Moves:
-    """The history: for each move (row) and each cell, by how much it is moved; None for not at all."""
+    """The displacement of each cell for each move (row); None for zero."""
 
     cells: Array | None = None
 
 
 class Perturbed(ReferenceMachine[Moves]):
-    """Follows moves of the leaves through a program.
+    """Tracks moves of the leaves through a program.
 
     Arguments:
         moves: by name of a leaf, an array with a row for each move and a column for each real cell.
@@ -170,7 +170,7 @@ class Perturbed(ReferenceMachine[Moves]):
 
 
 def _aligned(move: Array, ndim: int) -> Array:
-    """A row for each move, with dimensions of length 1 put in or left out behind it, so that the others are `ndim`."""
+    """Insert or drop dimensions of length 1 behind the first, which counts moves, so that `ndim` others remain."""
     while move.ndim - 1 > ndim:  # NumPy assigns (1, 3) to (3,)
         move = move[:, 0]
     return move.reshape(len(move), *(1,) * (ndim + 1 - move.ndim), *move.shape[1:])

@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 @attrs.define(eq=False)
 class Flat:
-    """The history.
+    """The flat tensor that is a buffer's history.
 
     Attributes:
         cells: the buffer after the last write that it knows of, as a flat tensor of real cells.
@@ -38,7 +38,7 @@ class Flat:
 
 @attrs.frozen
 class Taken:
-    """What is kept for a tensor: its value, without the shift, and the buffer that it was gathered from."""
+    """The value of a tensor without its shift, and the buffer that it was gathered from."""
 
     of: Tensor
     value: Tensor
@@ -61,7 +61,7 @@ class FunctionalOracle(ReferenceMachine[Flat]):
         return self.known(self.tensors[name])  # type: ignore[no-any-return]
 
     def origin(self, name: str) -> Tensor:
-        """What to differentiate with respect to for a tensor: for a base, the buffer that its views come from."""
+        """Return what to differentiate with respect to for a tensor: for a base, the buffer of its views."""
         tensor = self.tensors[name]
         return tensor.history.cells if tensor.base is None else self._unshifted(tensor)
 
@@ -162,6 +162,6 @@ def flat_of(value: Tensor) -> Tensor:
 
 
 def gathered(cells: Tensor, places: Places, dtype: np.dtype[Any]) -> Tensor:
-    """The elements at `places` of a flat tensor of real cells."""
+    """Return the elements at `places` of a flat tensor of real cells."""
     real = elements(cells, places[0])
     return real + elements(cells, places[1]) * 1j if dtype.kind == "c" else real

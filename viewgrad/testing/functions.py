@@ -64,11 +64,11 @@ class ProgramFunction:
     constants: tuple[int, ...] = ()
 
     def flowing(self, operands: Sequence[Any], first: int = 0) -> tuple[Any, ...]:
-        """The operands that gradients flow to, where the function takes them from place `first` on."""
+        """Return the operands that gradients flow to, if the function takes them from position `first` on."""
         return tuple(operand for place, operand in enumerate(operands, first) if place not in self.constants)
 
     def source(self, operands: Sequence[str], spelling: str) -> str:
-        """The call, as an expression, in one of several spellings where there are several."""
+        """Return the call as an expression, in one of its spellings."""
         if spelling == "operator" and self.symbol:
             return f" {self.symbol} ".join(operands) if len(operands) == 2 else f"{self.symbol}{operands[0]}"
         if spelling == "numpy" and self.ufunc:
@@ -76,7 +76,7 @@ class ProgramFunction:
         return f"{self.module}{self.name}({', '.join(operands)})"
 
     def tame(self, operands: Sequence[Any]) -> bool:
-        """Return whether it can be differentiated numerically here: it is smooth, of moderate size, and not steep."""
+        """Return whether it can be differentiated numerically: smooth, of moderate size, and not steep."""
         low, high = self.domain
         operands = [
             np.asarray(o, np.result_type(o, np.float64)) if np.asarray(o).dtype.kind in "fc" else o for o in operands
@@ -153,7 +153,7 @@ def function_of(operator: Operator) -> ProgramFunction | None:
 
 
 def function_of_tensors(function: Any, arity: int | None = None) -> ProgramFunction:
-    """Any function of tensors as one that programs can use; several results are laid side by side.
+    """Return any function of tensors for use in programs; several results are concatenated.
 
     Arguments:
         function: an operator, a class of `Function`, or a function that gives a tensor, or a tuple or list of some.
@@ -210,7 +210,7 @@ def _elementwise() -> tuple[ProgramFunction, ...]:
 
 
 def _others() -> tuple[ProgramFunction, ...]:
-    """Functions that are not elementwise; those that the table has."""
+    """Return the functions of the table that are not elementwise."""
     meanings: dict[str, tuple[Callable[..., Any], int]] = {
         "clone": (np.copy, 1),
         "sum": (np.sum, 1),
@@ -264,12 +264,12 @@ PROPERTIES: Final = frozenset({"T", "mT", "real", "imag"})
 
 
 def view_of_array(op: ViewOp, array: Array) -> Any:
-    """The view of an array (for `unbind`, `split` and `chunk` a list of them), as NumPy takes it."""
+    """Return the view of an array as NumPy takes it; a list of views for `unbind`, `split` and `chunk`."""
     return ARRAY_VIEWS[op.name](array, *op.args)
 
 
 def _window(array: Array, *index: Any) -> Array:
-    """Basic indexing that gives a window also where NumPy would take a number out."""
+    """Index an array by a basic index, with a 0-d window in place of a number."""
     return array[index if Ellipsis in index else (*index, ...)]
 
 

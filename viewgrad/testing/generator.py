@@ -27,7 +27,7 @@ NUMBERS = (2.0, 0.5, -1.0, 1.5, -0.25, 1, 3)
 
 
 class ProgramGenerator:
-    """Writes a program step by step along a sketch of it.
+    """Generates a program step by step, along a model of it.
 
     Arguments:
         draw: Hypothesis's.
@@ -48,7 +48,7 @@ class ProgramGenerator:
     # -- what is there -------------------------------------------------------------------------------------------------
 
     def names(self, accept: Callable[[str], bool] = lambda name: True) -> list[str]:
-        """The tensors so far that are accepted, the newest first."""
+        """The tensors so far that are accepted, newest first."""
         return [name for name in reversed(self.sketch.arrays) if not self.sketch.facts[name].lost and accept(name)]
 
     def array(self, name: str) -> Array:
@@ -58,7 +58,7 @@ class ProgramGenerator:
         return self.array(name).dtype.kind in "fc"
 
     def choose(self, options: Sequence[Any]) -> Any:
-        """One of them; None if there are none."""
+        """Return one of some items; None if there are none."""
         return self.draw(st.sampled_from(options)) if options else None
 
     def new_name(self, prefix: str = "t") -> str:
@@ -82,7 +82,7 @@ class ProgramGenerator:
             self.add(s.Call(self.new_name(), clone, (leaf.name,)))
 
     def draw_step(self) -> None:
-        """One more step of any kind."""
+        """Draw a step of any kind."""
         kinds = [
             self.draw_view, self.draw_write, self.draw_assign, self.draw_compute, self.draw_augment, self.draw_view,
             self.draw_view, self.draw_write, self.draw_assign, self.draw_overwrite, self.draw_gather,
@@ -97,11 +97,11 @@ class ProgramGenerator:
         self.add(self.calm())
 
     def calm(self) -> Any:
-        """A step that is always possible."""
+        """Draw a step that is always possible."""
         return s.Compute(self.new_name(), ELEMENTWISE[0], (self.choose(self.names(self.differentiable)), 0.5))
 
     def use(self, function: ProgramFunction) -> tuple[str, ...]:
-        """Apply a function to tensors that gradients flow through, moved into its domain; the names of its results."""
+        """Apply a function to tensors with gradients, moved into its domain; return the names of its results."""
         names = {known.name: known for known in ELEMENTWISE}
         flowing = self.names(lambda name: self.differentiable(name) and self.sketch.facts[name].history.requires_grad)
         real = [name for name in flowing if self.array(name).dtype.kind == "f"]
@@ -127,7 +127,7 @@ class ProgramGenerator:
         return outs
 
     def finish(self, reached: Sequence[str] = ()) -> Program:
-        """Combine some tensors to a real number, those in `reached` among them; choose what to differentiate with."""
+        """Combine some tensors to a real number, including those in `reached`; choose what to differentiate."""
         candidates = self.names(self.differentiable)
         required = [name for name in candidates if self.sketch.facts[name].history.requires_grad]
         written = [name for name in required if self.sketch.facts[name].memory.version]
@@ -168,7 +168,7 @@ class ProgramGenerator:
     # -- views ---------------------------------------------------------------------------------------------------------
 
     def source(self) -> str:
-        """A tensor to take a view of; mostly one that can be written to."""
+        """Choose a tensor to take a view of, preferably a writable one."""
         writable = self.targets()
         name: str = self.choose([*writable * 2, *self.names(lambda name: not self.sketch.facts[name].scalar)])
         return name
@@ -215,7 +215,7 @@ class ProgramGenerator:
     def draw_operand(
         self, fits: Callable[[tuple[int, ...]], bool], function: ProgramFunction | None = None
     ) -> s.Operand:
-        """A tensor whose shape fits, a number, or an array of constants."""
+        """Draw an operand of a fitting shape: a tensor, a number, or an array of constants."""
 
         def accept(name: str) -> bool:
             array = self.array(name)
@@ -287,13 +287,13 @@ class ProgramGenerator:
         return s.Gather(self.new_name(), name, index)
 
     def draw_place(self, shape: tuple[int, ...]) -> Index | None:
-        """The index of a single element, for one read in two; None for the others."""
+        """Draw the index of a single element in half of all cases; None in the others."""
         if 0 in shape or self.draw(st.booleans()):
             return None
         return tuple(self.draw(st.integers(-extent, extent - 1)) for extent in shape)
 
     def draw_array_index(self, shape: tuple[int, ...]) -> Index | None:
-        """An index with an array in it; None if there is nothing to index."""
+        """Draw an index with an array in it; None if there is nothing to index."""
         if 0 in shape or not shape:
             return None
         numbers = [Named(name) for name in self.names(lambda name: is_index(self.array(name), shape[0]))]
@@ -303,7 +303,7 @@ class ProgramGenerator:
         return s.Detach(self.new_name("d"), self.choose(self.names(self.differentiable)))
 
     def draw_detach_in_place(self) -> Any:
-        """A base with a history, detached in place."""
+        """Draw a base with a history, to be detached in place."""
 
         def can_be(name: str) -> bool:
             facts = self.sketch.facts[name]
@@ -325,7 +325,7 @@ class ProgramGenerator:
         return self.names(lambda name: self.sketch.facts[name].memory_is_writable)
 
     def target(self) -> Any:
-        """A tensor to write to; mostly a view."""
+        """Choose a tensor to write to, preferably a view."""
         targets = self.targets()
         return self.choose([*(name for name in targets if self.sketch.facts[name].base is not None), *targets])
 
@@ -353,7 +353,7 @@ class ProgramGenerator:
         return s.Overwrite(target, 0.0 if isinstance(value, s.Table) else value)
 
     def draw_value(self, target: str, window: Array) -> s.Operand:
-        """Something to write over a window of `target`."""
+        """Draw a value for a window of `target`."""
         value = self.draw_operand(lambda shape: fits_into(shape, window.shape))
         array = np.asarray(self.sketch.value(value))
         if array.dtype.kind == "c" and window.dtype.kind != "c":
@@ -426,7 +426,7 @@ class ProgramGenerator:
         return s.UfuncOut(target, function, operands, where)
 
     def draw_no_grad(self) -> Any:
-        """A write that is not recorded, perhaps through a view taken for it."""
+        """Draw a write that is not recorded, perhaps through a view taken for it."""
         self.sketch.recording = False
         try:
             if self.draw(st.booleans()):

@@ -20,7 +20,7 @@ __all__ = ["Program"]
 
 
 class MachineWithLeaves(s.Machine, Protocol):
-    """What runs programs."""
+    """A machine that runs programs."""
 
     def leaf(self, leaf: s.Leaf) -> None: ...
 

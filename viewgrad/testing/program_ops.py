@@ -43,7 +43,7 @@ Array = np.ndarray[Any, Any]
 
 @attrs.frozen
 class Table:
-    """An array of constants, told by its shape."""
+    """An array of constants, printed by its shape."""
 
     shape: tuple[int, ...]
     phase: int = 0
@@ -132,7 +132,7 @@ class Step(Protocol):
         """The line, or lines."""
 
     def run(self, machine: Machine) -> None:
-        """Do it."""
+        """Run the step on a machine."""
 
 
 @attrs.frozen
@@ -494,7 +494,7 @@ class NoGrad:
 
 
 class Machine(Protocol):
-    """What runs steps."""
+    """The interface of machines that run steps."""
 
     def view(self, step: View) -> None: ...
     def unpack(self, step: Unpack) -> None: ...

@@ -60,14 +60,14 @@ class Cells(Generic[H]):
 
 @attrs.frozen
 class Given:
-    """An operand: its value, and what is known of it besides (None: it is constant)."""
+    """An operand: its value and its history (None if it is constant)."""
 
     value: Any
     known: Any = None
 
 
 class ReferenceMachine(ABC, Generic[H]):
-    """Runs steps on cells. What a history is, and how it changes, is the subclass's."""
+    """Runs steps on cells. Subclasses define what a history is and how it changes."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, Cells[H]] = {}
@@ -82,27 +82,27 @@ class ReferenceMachine(ABC, Generic[H]):
 
     @abstractmethod
     def known(self, tensor: Cells[H]) -> Any:
-        """What is known of a tensor besides its value."""
+        """Return the history of a tensor."""
 
     @abstractmethod
     def apply(
         self, function: ProgramFunction, operands: Sequence[Given], keywords: Mapping[str, Any], value: Array
     ) -> Any:
-        """What is known of the result of a function, whose value is `value`."""
+        """Return the history of the result of a function, whose value is `value`."""
 
     @abstractmethod
     def pick(self, known: Any, numbers: Array) -> Any:
-        """What is known of a copy of the elements that have these numbers in row order."""
+        """Return the history of a copy of the elements with these numbers in row order."""
 
     @abstractmethod
     def store(self, target: Cells[H], places: Places, source: Given, chosen: Any) -> None:
         """Record that `source`, broadcast to the shape of `places`, was written there, or only where `chosen` says."""
 
     def moved(self, memory: Array, change: Array, writers: Sequence[H]) -> None:
-        """The values of a buffer have changed, and only the histories `writers` will learn of it."""
+        """Handle a change of the values of a buffer, which only the histories `writers` record."""
 
     def taken(self, view: Cells[H], source: Cells[H], local: Cells[None]) -> None:
-        """A view has been taken of `source`; `local` says where in the cells of `source` alone."""
+        """Handle a view that was taken of `source`; `local` says where in the cells of `source`."""
 
     # -- the steps -----------------------------------------------------------------------------------------------------
 

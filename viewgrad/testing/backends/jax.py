@@ -50,7 +50,7 @@ def gradients(program: Program) -> tuple[dict[str, Array], dict[str, Array | Non
 
 @attrs.define(eq=False)
 class Buffer:
-    """The history: the cells after the last write that it knows of, and what others have added since."""
+    """The cells after the last recorded write, and what other histories have added since."""
 
     cells: Any
     shift: Array

@@ -74,7 +74,7 @@ class Torch:
         return tuple(torch.from_numpy(item.copy()) if isinstance(item, np.ndarray) else item for item in given)
 
     def written_index(self, target: str, index: Any) -> Any:
-        """An index to write by; PyTorch's gradients are wrong where it names a place twice."""
+        """Return an index to write by; PyTorch's gradients are wrong for repeated indices."""
         shape = tuple(self.tensors[target].shape)
         places = np.arange(np.prod(shape)).reshape(shape)[index_value(index, lambda name: self.tensors[name].numpy())]
         if np.unique(places).size < places.size:

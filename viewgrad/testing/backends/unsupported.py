@@ -4,4 +4,4 @@ __all__ = ["Unsupported"]
 
 
 class Unsupported(Exception):
-    """The backend has nothing like this."""
+    """The backend does not support this."""

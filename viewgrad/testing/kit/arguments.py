@@ -68,7 +68,7 @@ class Example:
         return attrs.evolve(self, arrays=tuple(np.asarray(array) for array in arrays), **changes)
 
     def named(self, number: int) -> str:
-        """What a slot is called in messages: by its place among the arguments."""
+        """Return the name of a slot in messages, by its position among the arguments."""
         for i, arg in enumerate(self.args):
             if arg == Slot(number):
                 return f"argument {i}"
@@ -83,7 +83,7 @@ class Example:
 
     @property
     def size(self) -> int:
-        """How many real numbers it is differentiated with respect to."""
+        """The number of real parameters that it is differentiated with respect to."""
         return sum(self.arrays[k].size * (2 if self.arrays[k].dtype.kind == "c" else 1) for k in self.wanted)
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ class Example:
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """The nested structure with `function` of each leaf; lists, tuples, named ones and dicts are taken apart."""
+    """Apply a function to each leaf of nested lists, tuples, named tuples and dicts."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(mapped(function, item) for item in value))
     if isinstance(value, tuple | list) and type(value) in (tuple, list):
@@ -163,7 +163,7 @@ def _has_tensor(value: Any) -> bool:
 
 
 def outputs_of(result: Any) -> list[tuple[str, Tensor]]:
-    """The tensors in what a function returned, each with the expression that takes it out of the result."""
+    """Return the tensors in a function's result, each with the expression that extracts it."""
     found: list[tuple[str, Tensor]] = []
 
     def look(value: Any, path: str) -> None:

@@ -47,23 +47,23 @@ class Baseline:
 
     @property
     def size(self) -> int:
-        """How many numbers all results have."""
+        """The number of elements of all results."""
         return sum(value.size for value in self.values)
 
     @property
     def finite(self) -> bool:
-        """Return whether all of it is."""
+        """Return whether all values are finite."""
         arrays = [*self.values, *self.gradients]
         return all(np.isfinite(array).all() for array in arrays if array.dtype.kind in "fc")
 
     def loose(self, tolerance: float) -> float:
-        """A tolerance of double precision, or of single precision where that is what was computed in."""
+        """Return a tolerance for the precision that was computed in."""
         return max(tolerance, 1e-5) if self.single else tolerance
 
     def script(
         self, title: str, wanted: tuple[int, ...] | None = None, *, called: bool = True, derived: bool = False
     ) -> Script:
-        """The beginning of a program: leaves, gradients to be given, and the call.
+        """Return the beginning of a program: leaves, given gradients, and the call.
 
         Arguments:
             title: the property.
@@ -100,7 +100,7 @@ class Baseline:
         )
 
     def plain_call(self, of_gradients: bool = False) -> list[str]:
-        """The lines that make the call alone, on tensors p0, p1, ...; with its gradients `slopes` where asked for."""
+        """Return the lines of the call alone, on tensors p0, p1, ...; with its gradients `slopes` if requested."""
         wanted = self.example.wanted if of_gradients else ()
         lines = [
             f"p{k} = vg.Tensor(a{k}{', requires_grad=True' if k in wanted else ''})"
@@ -123,7 +123,7 @@ class Baseline:
 
     @property
     def literal(self) -> bool:
-        """Return whether all options of the call can be written down in any place of a program."""
+        """Return whether all options of the call can be written as literals."""
         script = Script(self.subject, "", self.example)
         script.expression()
         return not script.constants
@@ -183,7 +183,7 @@ class Baseline:
 
 
 def baseline_results(subject: OperatorUnderTest, example: Example, title: str) -> Baseline:
-    """Values and gradients, on tensors of their own.
+    """Compute values and gradients, on separate tensors.
 
     Raises:
         Refused: where the operator refuses the call.
@@ -225,7 +225,7 @@ def _baseline_results(subject: OperatorUnderTest, example: Example) -> Baseline:
 
 
 def of_single_precision(array: Array) -> bool:
-    """Return whether the numbers, which are not all round, have no more digits than single precision has."""
+    """Return whether the numbers, not all round, have only single precision."""
     if array.dtype.kind not in "fc" or not array.size:
         return False
     if array.dtype.itemsize <= (8 if array.dtype.kind == "c" else 4):

@@ -18,7 +18,7 @@ SHARE: Final = 0.25  # of what is left, after which every fourth call of a famil
 
 
 class _Chosen:
-    """The profile in force."""
+    """The active profile."""
 
     name = "default"
 
@@ -44,7 +44,7 @@ def set_profile(name: str) -> None:
 
 @attrs.define
 class Budget:
-    """What is left of the time of a check, by the CPU's clock.
+    """The remaining CPU time of a check.
 
     Arguments:
         seconds: in all.
@@ -56,7 +56,7 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """The seconds left; negative when they are used up."""
+        """The seconds left; negative if they are used up."""
         return self.seconds - (time.process_time() - self.began)
 
     def at_least(self, call: float) -> None:
@@ -82,5 +82,5 @@ class Budget:
 
 
 def some(examples: Iterator[Example], step: int) -> Iterator[Example]:
-    """Every few of them."""
+    """Yield every few of some examples."""
     return (example for number, example in enumerate(examples) if number % step == 0)

@@ -178,7 +178,7 @@ def _options_of(
 
 
 def _require_known(operator: Any, rest: Mapping[str, Any]) -> None:
-    """Refuse a keyword that is close to an option of the check, and that the operator does not have.
+    """Raise for a keyword that is close to an option of the check and unknown to the operator.
 
     Raises:
         TypeError: with the name that was probably meant.
@@ -205,7 +205,7 @@ def _own_parameters(operator: Any) -> set[str]:
 
 
 def _parameters(operator: Any, context: bool = False) -> dict[str, inspect.Parameter]:
-    """The parameters of an operator by name; none where they are unknown.
+    """Return the parameters of an operator by name; none if they are unknown.
 
     Arguments:
         operator: as it was given.

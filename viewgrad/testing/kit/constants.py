@@ -25,7 +25,7 @@ def numbers_in(*things: Any) -> list[float]:
 
 
 def strings_in(*things: Any) -> list[str]:
-    """The words in the code of functions, subscripts of contractions among them; sentences are none."""
+    """Return the words in the code of functions, such as subscripts of contractions; sentences do not count."""
     found = [value for thing in things for value in _constants(thing) if type(value) is str]
     return [text for text in dict.fromkeys(found) if WORD.fullmatch(text)][:MOST]
 
@@ -44,7 +44,7 @@ def _constants(thing: Any) -> Iterator[Any]:
 
 
 def _codes(thing: Any, seen: set[int], depth: int) -> Iterator[types.CodeType]:
-    """The code of a function or a custom `Function`, and of what it calls that is not of a library."""
+    """Return the code of a function or custom `Function`, and of user code that it calls."""
     if id(thing) in seen or depth == 0:
         return
     seen.add(id(thing))

@@ -24,7 +24,7 @@ WITHIN: Final = 1e-9  # relative distance to a structure up to which an array ha
 
 @attrs.frozen(eq=False)
 class Contract:
-    """What the author of an operator says about it.
+    """The author's declarations about an operator.
 
     Arguments:
         inplace: its in-place form, or None.
@@ -49,7 +49,7 @@ class Contract:
     disturb: Callable[..., Any] | None = None
 
     def domains(self, example: Example, parameters: Sequence[str]) -> dict[int, Interval]:
-        """The interval of each tensor of a call, by slot; without an entry for those that are free."""
+        """The interval of each tensor of a call, by slot, if it is bounded."""
         domain = self.domain
         if domain is None:
             return {}
@@ -98,7 +98,7 @@ class Structure:
             return False
 
     def jacobian(self, array: Array) -> Array:
-        """The derivative of the projection, of real numbers: of complex elements the two parts."""
+        """Return the derivative of the projection, as a real matrix."""
         kind = complex if array.dtype.kind == "c" else float
         start = np.array(array, kind, order="C").reshape(-1).view(float)
 
@@ -131,7 +131,7 @@ STRUCTURES: Final = ("symmetric", "triangular", "lower triangular", "upper trian
 
 
 def structure_of(given: Any, array: Array, place: Any) -> Structure:
-    """The structure that is named, or that a projection defines.
+    """Return a structure by name, or by a projection.
 
     Raises:
         ValueError: for an unknown name, or an array that does not have it.
@@ -173,7 +173,7 @@ def slots_of(example: Example, place: Any, parameters: Sequence[str], of: str) -
 
 
 def near_matches(name: str, known: Sequence[str]) -> str:
-    """Words for an error message: what was probably meant, or what there is."""
+    """Return a hint for an error message: similar names, or all names."""
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
     if near:
         return f"did you mean {' or '.join(map(repr, near))}? "
@@ -186,7 +186,7 @@ def guarded(
     structures: Mapping[Any, Structure],
     refuse: Callable[[str], Exception],
 ) -> Callable[..., Any]:
-    """A function that refuses the calls that it is not meant for.
+    """Return a function that rejects calls outside the declared domain.
 
     Arguments:
         structures: by name or position, the structure that an argument must have.

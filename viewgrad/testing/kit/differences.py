@@ -44,7 +44,7 @@ class Estimate:
     kink: Array
 
     def agrees(self, found: Array, rtol: Array | float, floor: Array | float) -> Array:
-        """For each output, whether a derivative found otherwise can be right."""
+        """Return for each output whether another derivative is consistent with the estimate."""
         with np.errstate(all="ignore"):
             known = np.isfinite(self.error) & np.isfinite(self.low) & np.isfinite(self.high)
             size = np.maximum(
@@ -59,14 +59,14 @@ class Estimate:
         return fits
 
     def trusted(self, rtol: float) -> Array:
-        """For each output, whether the estimate is good to about `rtol`."""
+        """Return for each output whether the estimate is accurate to about `rtol`."""
         size = np.maximum(np.abs(self.low), np.abs(self.high))
         good: Array = self.error <= rtol * size + 1e-10
         return good
 
 
 def quick_estimate(along: Along, scale: float, noise: Array, enough: Callable[[Estimate], bool]) -> Estimate | None:
-    """From four values nearby, or from six where those are not enough; None if one of them is missing."""
+    """Estimate from four values nearby, or six if these do not suffice; None if a value is missing."""
     slopes: list[Array] = []
     largest: Any = 0.0
     estimate: Estimate | None = None
@@ -90,7 +90,7 @@ def quick_estimate(along: Along, scale: float, noise: Array, enough: Callable[[E
 
 
 def thorough_estimate(along: Along, start: Array, scale: float, noise: Array, levels: int = 18) -> Estimate:
-    """From differences on both sides, over steps from an eighth of `scale` down to a billionth."""
+    """Estimate from central and one-sided differences, over steps from an eighth of `scale` to a billionth."""
     above: list[Array] = []
     below: list[Array] = []
     steps = [scale / 8 * RATIO**-k for k in range(levels)]
@@ -127,7 +127,7 @@ def thorough_estimate(along: Along, start: Array, scale: float, noise: Array, le
 
 
 def _extrapolated(slopes: Array, roundoff: Array, order: int) -> tuple[Array, Array]:
-    """The limit of slopes over falling steps whose errors are powers of the step, and how far off it may be."""
+    """Return the limit of slopes for decreasing steps whose errors are powers of the step, with its error."""
     columns = [slopes]
     for j in (1, 2):
         factor = RATIO ** (order * j)
@@ -160,7 +160,7 @@ def _extrapolated(slopes: Array, roundoff: Array, order: int) -> tuple[Array, Ar
 
 
 def noise_of(value_at: Callable[[Array], Array | None], x: Array, scale: Array) -> Array | None:
-    """For each output, the relative rounding error of its values, as far as it can be seen; None if there are none.
+    """Estimate the relative rounding error of the values of each output; None if there are none.
 
     A function that computes in single precision somewhere gives values that don't move with a tiny step, or that fit
     into single precision.

@@ -61,7 +61,7 @@ class Failure(Mismatch):
 
     @property
     def is_of_digits(self) -> bool:
-        """Return whether a number is none, by zero times infinity, or nearly what it should be."""
+        """Return whether a number is NaN by zero times infinity, or nearly correct."""
         found, expected = self.found, self.expected
         if not isinstance(found, float | complex) or not isinstance(expected, float | complex):
             return False

@@ -30,7 +30,7 @@ FILE: Final = "<program of a failure>"
 
 
 def definitions_of(subject: OperatorUnderTest, given: Any, standalone: bool = False) -> dict[str, list[str]]:
-    """Python lines that define the operator, and what belongs to it, by name.
+    """Return the Python lines that define the operator and its helpers, by name.
 
     Arguments:
         subject: the operator.
@@ -70,7 +70,7 @@ def _define(name: str, thing: Any, apply: str, standalone: bool) -> list[str]:
 
 
 def fresh_source_of(subject: OperatorUnderTest, given: Any) -> str:
-    """Python that defines the operator again, without importing it; "" if it has no source."""
+    """Return Python that defines the operator without importing it; "" if it has no source."""
     custom = subject.custom
     written = given if custom is None else custom
     if str(getattr(written, "__module__", "viewgrad")).split(".")[0] == "viewgrad":
@@ -95,7 +95,7 @@ def tell(
     earlier: Sequence[Example],
     definitions: Mapping[str, list[str]],
 ) -> Failure:
-    """Complete the message of a failure, and its program.
+    """Complete the message and the program of a failure.
 
     Arguments:
         failure: that of the smallest call.
@@ -155,7 +155,7 @@ def _message(told: Failure, first: Failure, script: Script, subject: OperatorUnd
 
 
 def _hint(failure: Failure) -> str:
-    """The ways out for a call that the user did not make."""
+    """Return advice for a call that the user did not make."""
     name = re.split(r" \(|: ", failure.property)[0]
     return (
         "You did not make this call. If the operator is not meant for it, raise in forward, or say valid=..., "
@@ -164,7 +164,7 @@ def _hint(failure: Failure) -> str:
 
 
 def together(failures: Sequence[Failure]) -> Failure:
-    """The first of several failures, with the messages of all.
+    """Return the first of several failures, with the messages of all.
 
     Arguments:
         failures: each with its message, the most basic property first.
@@ -181,7 +181,7 @@ def together(failures: Sequence[Failure]) -> Failure:
 def _programs(
     failure: Failure, earlier: Sequence[Example], definitions: Mapping[str, list[str]], computed: bool
 ) -> Iterator[str]:
-    """The program of a failure, then with calls before it, on which it may depend, then many times over."""
+    """Yield the program of a failure, then the same after other calls, then repeated."""
     script = failure.script
     assert script is not None
     body = script.body(computed)
@@ -203,13 +203,13 @@ def _programs(
 
 
 def _unlike(script: Script) -> list[Example]:
-    """The call with other values, if it has any that can be changed."""
+    """Return the call with other values, if any can be changed."""
     arrays = [np.asarray(0.75 * a, a.dtype) if a.dtype.kind in "fc" else a for a in script.example.arrays]
     return [script.example.with_arrays(arrays)] if script.example.wanted else []
 
 
 def _passing(script: Script, example: Example) -> list[str]:
-    """The lines of another call, of whose tensors nothing is left: others may lie where they have been."""
+    """Return the lines of another call whose tensors are freed, so that others may reuse the memory."""
     names = ", ".join(f"b{k}" for k in range(len(example.arrays)))
     return [*_call(script, example), f"del {names}"] if names else _call(script, example)
 
@@ -243,9 +243,7 @@ def _call(script: Script, example: Example) -> list[str]:
 
 
 def _always_fails(program: str, failure: Failure, subject: OperatorUnderTest) -> bool:
-    """Return whether a program fails as often as it is tried: many times where that is quick, as it may draw at
-    random.
-    """
+    """Return whether a program fails each time it is tried; it may draw at"""
     began = time.process_time()
     for tries in range(TRIES):
         if not _fails(program, failure, subject):
@@ -256,7 +254,7 @@ def _always_fails(program: str, failure: Failure, subject: OperatorUnderTest) ->
 
 
 def _fails(program: str, failure: Failure, subject: OperatorUnderTest) -> bool:
-    """Return whether a program fails as it is to; taken for granted where it is not to be tried here."""
+    """Return whether a program fails as expected; assumed if it is not tried here."""
     if not subject.source or subject.operator is not None:
         return True
     try:
@@ -269,7 +267,7 @@ def _fails(program: str, failure: Failure, subject: OperatorUnderTest) -> bool:
 
 
 def _in_last_statement(error: Exception, program: str) -> bool:
-    """Return whether an error has come out of the last statement of a program, which may stand in a loop."""
+    """Return whether an error was raised by the last statement of a program."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != FILE:
         trace = trace.tb_next

@@ -33,7 +33,7 @@ HEADER = ("import numpy as np", "import viewgrad as vg", "from viewgrad.autograd
 
 
 def definition_of(name: str, thing: Any, apply: str = "") -> list[str]:
-    """The lines that bind `name` to an operator, or to what is given to one.
+    """Return the lines that bind `name` to an operator, or to a function given for one.
 
     Arguments:
         name: what it is to be called.
@@ -53,7 +53,7 @@ def definition_of(name: str, thing: Any, apply: str = "") -> list[str]:
 
 
 def source_of(name: str, thing: Any, apply: str = "", inline: bool = False) -> list[str]:
-    """The lines that define an operator, without importing it from where it is.
+    """Return the lines that define an operator without importing it.
 
     Arguments:
         name: what it is to be called.
@@ -73,7 +73,7 @@ def source_of(name: str, thing: Any, apply: str = "", inline: bool = False) -> l
 
 
 def _imported(thing: Any) -> tuple[list[str], str] | None:
-    """The lines that import it, and what it is called then; None for what no module has."""
+    """Return the lines that import it, and its name then; None if no module has it."""
     for key, value in vars(viewgrad).items():
         if value is thing:
             return [], f"vg.{key}"
@@ -129,7 +129,7 @@ def _needs_path(module: types.ModuleType) -> str | None:
 
 
 class SourceWriter:
-    """Writes down what functions and classes need, each thing once.
+    """Writes the source of functions and classes, each definition once.
 
     Attributes:
         imports: the import lines.
@@ -146,7 +146,7 @@ class SourceWriter:
         self._bound: set[str] = {"np", "vg", "grad", "forward_ad"}
 
     def value(self, thing: Any, name: str = "") -> str:
-        """An expression for anything; where it needs a name, `name` if that is given."""
+        """Return an expression for any value; if it needs a name, `name` if given."""
         if id(thing) in self._names:
             return self._names[id(thing)]
         if isinstance(thing, types.ModuleType):
@@ -361,7 +361,7 @@ def _closure(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _names_in(text: str) -> list[str]:
-    """All names that a text uses and does not bind itself, in order."""
+    """Return the free names of a source text, in order."""
     code = compile(_free(text.strip() if text.lstrip().startswith("lambda") else text), "<text of an operator>", "exec")
     names: list[str] = []
 
@@ -378,12 +378,12 @@ def _names_in(text: str) -> list[str]:
 
 
 def _free(text: str) -> str:
-    """A function taken out of another one: what it shared with that is global now."""
+    """Return a nested function as a global one, with its closure as global variables."""
     return re.sub(r"\bnonlocal\b", "global", text.rstrip())
 
 
 def _function_text(function: types.FunctionType) -> tuple[str, str]:
-    """The text of a function, and its name; of a lambda the expression, and ""."""
+    """Return the source of a function, and its name; of a lambda the expression, and ""."""
     if _wraps_another(function):
         if function.__code__.co_name == "<lambda>":
             return _lambda_text(function), ""
@@ -397,7 +397,7 @@ def _function_text(function: types.FunctionType) -> tuple[str, str]:
 
 
 def _wraps_another(function: types.FunctionType) -> bool:
-    """Return whether a function stands for another one, without being the decorator of its definition."""
+    """Return whether a function wraps another without being the decorator of its definition."""
     inner = getattr(function, "__wrapped__", None)
     if not isinstance(inner, types.FunctionType):
         return False
@@ -405,7 +405,7 @@ def _wraps_another(function: types.FunctionType) -> bool:
 
 
 def _class_text(cls: type) -> str:
-    """The text of a class; of one that was typed in, that of the input in which its functions stand."""
+    """Return the source of a class; of one typed in, that of the input with its functions."""
     try:
         return textwrap.dedent(inspect.getsource(cls))
     except (OSError, TypeError):
@@ -419,7 +419,7 @@ def _class_text(cls: type) -> str:
 
 
 def _undecorated(source: str) -> str:
-    """A definition without decorators, which have returned what they were given, and may note it down elsewhere."""
+    """Return a definition without its decorators."""
     if not source.startswith("@"):
         return source
     definition = ast.parse(source).body[0]
@@ -432,7 +432,7 @@ def _undecorated(source: str) -> str:
 
 
 def _lambda_text(function: types.FunctionType) -> str:
-    """The text of a lambda, found in its file by the places of its instructions."""
+    """Return the source of a lambda, located in its file by the positions of its instructions."""
     lines, _ = inspect.findsource(function)
     tree = ast.parse("".join(lines))
     code = function.__code__

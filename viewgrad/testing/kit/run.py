@@ -68,12 +68,12 @@ STATE: Final = "state between calls"
 
 
 class Stop(Exception):
-    """The check cannot go on."""
+    """The check cannot continue."""
 
 
 @attrs.define(eq=False)
 class Check:
-    """One check of an operator, under way.
+    """A check of an operator in progress.
 
     Arguments:
         subject: the operator.
@@ -133,7 +133,7 @@ class Check:
         float32: bool | None = None,
         progress: Any = None,
     ) -> Check:
-        """The check of a call, whose arguments and options are validated here."""
+        """Return the check of a call, with validated arguments and options."""
         example = example_of(args, kwargs, declared(operator))
         subject = subject_of(operator, contract, example)
         switched_off = switched_off or {}
@@ -150,12 +150,12 @@ class Check:
         return cls(subject, example, operator, order, names, switched, progress, report, budget, keep_going)
 
     def in_short(self) -> None:
-        """Check only what concerns this call itself."""
+        """Check only this call itself."""
         self.short = True
         self.only = SHORT if self.only is None else self.only
 
     def only_again(self, property: str) -> None:
-        """Check only the property that another call has failed in."""
+        """Check only the property that failed for another call."""
         self.only = (base_name(property),)
 
     def run(self, shrink: bool = True) -> Report:
@@ -199,7 +199,7 @@ class Check:
         self.report.seconds = self.budget.seconds - self.budget.left
 
     def _note_undefined(self) -> None:
-        """Note the smallest call of finite numbers that has NaN among its results."""
+        """Note the smallest call of finite numbers that returns NaN."""
         subject = self.subject
         if subject.undefined is None:
             return
@@ -210,7 +210,7 @@ class Check:
         self.report.notices.append(f"its result is NaN for finite arguments: {subject.name}({small}){why}, with {told}")
 
     def _found(self, failure: Failure) -> None:
-        """Note a failure, one of each property; stop where nothing can be said after it."""
+        """Note one failure per property; stop if nothing can be said after it."""
         name = base_name(failure.property)
         if any(base_name(other.property) == name for other, _ in self.collected):
             return
@@ -228,7 +228,7 @@ class Check:
             raise Stop
 
     def _attempt(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
-        """The result of one piece of the check; None if it fails, is refused, or cannot be done."""
+        """Run one piece of the check and return its result; None if it fails, is refused, or is impossible."""
         try:
             return function(*args)
         except Refused as refused:
@@ -242,7 +242,7 @@ class Check:
         return None
 
     def _stumble(self, name: str, error: Exception) -> None:
-        """An error of the kit: of an operator whose values change from call to call, or a defect of it."""
+        """Report an error of the kit: a nondeterministic operator, or a defect of the kit."""
         if self.steady is not None:
             try:
                 steady(self.steady, calls=20)
@@ -313,7 +313,7 @@ class Check:
             self._many_digits("digits of gradients", slope_digits_lost)
 
     def _aliases(self, accepted: list[Example]) -> None:
-        """Memory shared between results and arguments, with each option that is accepted."""
+        """Check memory shared between results and arguments, with each accepted option."""
         name = "memory shared with arguments"
         for example in accepted[:MOST_ALIASED] if self.wanted(name) and not self.short else ():
             baseline = self._plain(example, name)
@@ -321,7 +321,7 @@ class Check:
                 self._count(name, result_memory, baseline)
 
     def _at_zero(self) -> None:
-        """Second derivatives where an element is 0, at which formulas divide, or where all are; and float32 there."""
+        """Check second derivatives at zero elements, where formulas may divide by zero, also in float32."""
         second = self.order > 1 and SECOND not in self.report.absent and self.wanted(SECOND)
         single = not self.subject.composed and self.wanted("dtypes")
         points = at_special_points(self.subject, self.base) if (second or single) and not self.short else ()
@@ -336,7 +336,7 @@ class Check:
                 self._count("dtypes", lambda of: in_lower_precision(of, np.float32), baseline)
 
     def _elsewhere(self, accepted: list[Example], most: int = 5) -> None:
-        """The in-place form, forward mode and second derivatives of some of the calls that were accepted."""
+        """Check the in-place form, forward mode and second derivatives of some accepted calls."""
         small = [x for x in accepted if x.size <= SMALL]
         by_dimensions = {tuple(array.ndim for array in x.arrays): x for x in reversed(small)}
         chosen = [*by_dimensions.values(), *small[:: max(1, len(small) // most)]]
@@ -355,7 +355,7 @@ class Check:
                     self._form_elsewhere(name, check, baseline)
 
     def _in_place_at(self, pointed: list[Example]) -> None:
-        """The in-place form at the special points, if it may branch as the other does not."""
+        """Check the in-place form at special points, if it may branch differently."""
         name = "in-place form"
         if (self.subject.inplace is None and not self.subject.written) or not self.wanted(name):
             return
@@ -365,7 +365,7 @@ class Check:
                 self._form_elsewhere(name, lambda of: inplace_form(of, (ITSELF,)), baseline)
 
     def _within(self, name: str, examples: Iterable[Example], most: float) -> Iterator[Example]:
-        """The calls that there is time for."""
+        """Yield the calls that there is time for."""
         for example in self.budget.within(examples, most):
             if example is None:
                 self.report.leave_out(name)
@@ -397,7 +397,7 @@ class Check:
         return failure.is_of_digits or (name == SECOND and self._right_on_both_sides(baseline))
 
     def _right_on_both_sides(self, baseline: Baseline) -> bool:
-        """Return whether second derivatives are right beside a point.
+        """Return whether second derivatives are right on both sides of a point.
 
         There, the slopes of parts that have a kink are chosen, each by a convention. The whole may have no kink, and
         no part knows of the others: `log1p(exp(-abs(x))) + maximum(x, 0)` is smooth.
@@ -418,7 +418,7 @@ class Check:
         return True
 
     def _forms(self, variants: list[Baseline]) -> None:
-        """The in-place form, forward mode, second derivatives, and other dtypes."""
+        """Check the in-place form, forward mode, second derivatives, and other dtypes."""
         began = time.process_time()
         for name, check in FORMS.items():
             if name == SECOND and self.order < 2:
@@ -443,7 +443,7 @@ class Check:
                     self._count("dtypes", functools.partial(in_lower_precision, dtype=dtype), results)
 
     def _begin(self) -> bool:
-        """The call itself: what it takes, what it returns, what it writes to."""
+        """Check the call itself: its arguments, its results, and what it writes to."""
         title = "something to check"
         subject, example = self.subject, self.base
         if not example.wanted:
@@ -481,7 +481,7 @@ class Check:
         return True
 
     def _plain(self, example: Example, family: str) -> Baseline | None:
-        """The baseline of a call; None if it is refused, as is each error of a call that the user did not make."""
+        """Return the baseline of a call; None if the call is refused."""
         try:
             return baseline_results(self.subject, example, family)
         except Refused as refused:
@@ -516,7 +516,7 @@ class Check:
             self.refusals.append(f"{name}: {refused}")
 
     def _first(self, example: Example) -> bool:
-        """Compare the gradients of one call with differences; whether it was accepted."""
+        """Compare the gradients of one call with differences; return whether it was accepted."""
         if example.family in self.astray:
             return False
         compared = GRADIENTS not in self.switched_off  # else they are not meant to be the derivatives
@@ -536,7 +536,7 @@ class Check:
         self._attempt("values", lambda: self.report.add("values", against_reference(self.subject, example)))
 
     def _digits(self) -> None:
-        """Values that are lost where numbers overflow on the way, or digits cancel."""
+        """Check for values lost to overflow or cancellation."""
         for look, example in () if self.short else where_digits_get_lost(self.subject, self.base):
             if not self.wanted("values"):
                 return
@@ -554,7 +554,7 @@ class Check:
                 self.report.add("values", found or 0)
 
     def _many_digits(self, name: str, check: Callable[[OperatorUnderTest, Example], int]) -> None:
-        """Digits that are lost, by the operator's own code run with many digits."""
+        """Check for lost digits by running the operator's own code in high precision."""
         examples = where_digits_may_be_lost(self.subject, self.base) if not self.short and self.wanted(name) else ()
         refused = 0
         for example in self._within(name, examples, AFFORDABLE):
@@ -573,7 +573,7 @@ class Check:
             return check(self.subject, example)
 
     def _family(self, name: str, examples: Iterable[Example]) -> list[Example]:
-        """Check the gradients of many calls; those that were accepted."""
+        """Check the gradients of many calls; return those that were accepted."""
         accepted = []
         most = (COMPOSED_SHARE if self.subject.composed else FAMILY_SHARE) * self.budget.seconds
         for proposed in self._within(name, examples, most):
@@ -590,7 +590,7 @@ class Check:
         return accepted
 
     def _options(self, variants: list[Baseline]) -> list[Example]:
-        """Other options; those whose results differ most are checked in all variations."""
+        """Check other options; those that change the results most are checked in all variations."""
         if not self.wanted("options"):
             return []
         accepted = self._family("options", with_other_options(self.subject, self.base))
@@ -633,7 +633,7 @@ class Check:
                             self._count(name, INVARIANTS[name], baseline)
 
     def _complex(self, baseline: Baseline) -> None:
-        """Complex numbers, where the operator takes them and is meant for them."""
+        """Check complex arguments, if the operator supports them."""
         name = "complex numbers"
         if any(array.dtype.kind == "c" for array in self.base.arrays) or not self.wanted(name):
             return
@@ -664,5 +664,5 @@ def of_single_precision_dtype(array: Array) -> bool:
 
 
 def base_name(title: str) -> str:
-    """The property that a title, which may say more, belongs to."""
+    """Return the property that a title, possibly with details, belongs to."""
     return title.split(" (")[0].split(": ")[0]

@@ -28,7 +28,7 @@ MOST_ENTRIES: Final = 6  # that a message tells of
 
 
 class Script:
-    """Lines of Python that have been run, with the constants that they use.
+    """Executed lines of Python, with the constants that they use.
 
     Arguments:
         subject: the operator, which is called `operator` there.
@@ -56,7 +56,7 @@ class Script:
         }
 
     def let(self, name: str, value: Any) -> None:
-        """Bind a constant, which the program has as a literal."""
+        """Bind a constant, a literal in the program."""
         self.constants[name] = value
         self.names[name] = value
         self.lines.append(f"{name} = \0{name}\0")
@@ -77,7 +77,7 @@ class Script:
                 self.fail(f"{type(error).__name__} at `{line.strip()}`: {error}", cause=error)
 
     def call(self, line: str) -> None:
-        """Run a line that calls the operator, which may refuse.
+        """Run a line that calls the operator, which may reject it.
 
         Raises:
             Refused: where it does.
@@ -110,7 +110,7 @@ class Script:
             self.do(f"x{k} = vg.Tensor(a{k}{', requires_grad=True' if k in wanted else ''})")
 
     def expression(self, names: str = "x{}", function: str = "operator") -> str:
-        """The call, where the tensors are called so; written slots are cloned."""
+        """Return the call with the tensors by these names; written slots are cloned."""
 
         def text(value: Any) -> str:
             if isinstance(value, Slot):
@@ -152,7 +152,7 @@ class Script:
         atol: Any = 1e-12,
         by: str = "",
     ) -> None:
-        """Compare an array that the program has found with what it should be.
+        """Compare an array of the program with its expected value.
 
         Arguments:
             expression: what was found, an array, a tensor, or None for zeros.
@@ -227,7 +227,7 @@ class Script:
         raise Failure(self.title, message, self, **numbers) from cause
 
     def body(self, computed: bool = False) -> list[str]:
-        """The lines, with the constants in them that the others use.
+        """The lines, with the constants that they use.
 
         Arguments:
             computed: whether the program computes what is expected, if it can.
@@ -246,7 +246,7 @@ def _element(expression: str, index: tuple[int, ...]) -> str:
 
 
 def _entries(expression: str, found: Array, expected: Array, excess: Array) -> list[str]:
-    """The elements that differ, in their order; of many the worst ones, and how many more there are."""
+    """Return the differing elements in order, the worst ones if there are many, and the number of the rest."""
     places = np.flatnonzero(excess.reshape(-1) >= 0)
     worst = sorted(places, key=lambda place: -excess.flat[place])[:MOST_ENTRIES]
     lines = []

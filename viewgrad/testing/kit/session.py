@@ -17,7 +17,7 @@ MOST: Final = 1000  # operators
 
 @attrs.define
 class Tally:
-    """What was checked of one operator.
+    """The checks of one operator.
 
     Attributes:
         checks: how many.
@@ -41,7 +41,7 @@ LOCK: Final = threading.Lock()
 
 
 def record(report: Report, failures: list[Failure]) -> None:
-    """Count a check that has ended."""
+    """Count a finished check."""
     with LOCK:
         if report.operator not in TALLIES and len(TALLIES) >= MOST:
             return
@@ -55,7 +55,7 @@ def record(report: Report, failures: list[Failure]) -> None:
 
 
 def summary() -> list[str]:
-    """Return a line for each operator: what was checked, for how long, and what does not hold."""
+    """Return a line for each operator: what was checked, how long it took, and what failed."""
     width = max(map(len, TALLIES), default=0)
     lines = []
     for name, tally in sorted(TALLIES.items()):

@@ -19,7 +19,7 @@ BEYOND_BLOCKS = (257, 129, 65)
 
 
 def of_other_shapes(example: Example) -> Iterator[Example]:
-    """The call with arguments of other lengths and dimensions, related as those given are."""
+    """Yield the call with arguments of other lengths and dimensions, consistently changed."""
     floats = [k for k, array in enumerate(example.arrays)]
     shapes = [array.shape for array in example.arrays]
     lengths = sorted({n for shape in shapes for n in shape})
@@ -87,7 +87,7 @@ def of_other_shapes(example: Example) -> Iterator[Example]:
 
 
 def of_long_shapes(example: Example) -> Iterator[Example]:
-    """The call with one length a little beyond a power of two, where blocks, unrolled loops and buffers end."""
+    """Yield the call with one length slightly above a power of two, where blocks and buffers end."""
     shapes = [array.shape for array in example.arrays]
     for n in sorted({n for shape in shapes for n in shape if n > 1}, reverse=True):
         for new in BEYOND_BLOCKS:
@@ -99,7 +99,7 @@ def of_long_shapes(example: Example) -> Iterator[Example]:
 
 
 def resized(array: Array, shape: tuple[int, ...]) -> Array:
-    """Values like those of `array` in another shape, none of them twice where they are numbers of floating point."""
+    """Return values like those of `array` in another shape, distinct if they are floats."""
     size = int(np.prod(shape))
     if not array.size:
         return np.full(shape, 0.5).astype(array.dtype)
@@ -112,7 +112,7 @@ def resized(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def with_other_lists(example: Example) -> Iterator[Example]:
-    """The call with a tensor more, or one less, in each list or tuple of tensors."""
+    """Yield the call with one tensor more or less in each list or tuple of tensors."""
     for place, value in [*enumerate(example.args), *example.kwargs.items()]:
         if type(value) not in (list, tuple) or not all(isinstance(item, Slot) for item in value) or not value:
             continue

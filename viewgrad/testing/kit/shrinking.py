@@ -18,7 +18,7 @@ PATIENCE: Final = 2.0  # CPU seconds
 
 
 def shrunk(failure: Failure, again: Callable[[Example], Any]) -> Failure:
-    """The failure of the smallest call that is found to fail so: shorter arrays first, then rounder numbers.
+    """Return the failure of the smallest call that fails in this way: shorter arrays, then rounder numbers.
 
     Arguments:
         failure: what was found.
@@ -46,7 +46,7 @@ def shrunk(failure: Failure, again: Callable[[Example], Any]) -> Failure:
 
 
 def smallest(example: Example, still: Callable[[Example], bool]) -> Example:
-    """Return the smallest call that is found of which something still holds."""
+    """Return the smallest call for which a predicate still holds."""
     start = time.process_time()
     progress = True
     while progress:
@@ -66,7 +66,7 @@ def smallest(example: Example, still: Callable[[Example], bool]) -> Example:
 
 
 def _kind(failure: Failure) -> tuple[bool, type[BaseException] | None]:
-    """What sort of fault it is: a wrong number, or an error."""
+    """Return the kind of a failure: a wrong number, or an error."""
     return failure.found is None, None if failure.__cause__ is None else type(failure.__cause__)
 
 

@@ -46,14 +46,14 @@ MOST_OWN: Final = 12
 
 
 def in_double_precision(example: Example) -> Example:
-    """The call in double precision."""
+    """Return the call in double precision."""
     return example.with_arrays(
         [array.astype(np.result_type(array, float)) if array.dtype.kind in "fc" else array for array in example.arrays]
     )
 
 
 def at_special_points(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
-    """The call with some elements, or all, at points where formulas go wrong."""
+    """Yield the call with some or all elements at points where formulas tend to fail."""
     options = sorted({float(x) for x in numbers_among(example) if np.isfinite(x) and abs(x) < 1e6})
     points = list(dict.fromkeys([*POINTS[:3], *options, *(-x for x in options), *POINTS[3:]]))
     points += _between(points, [x for x in subject.numbers if SMALLEST_OWN <= x <= LARGEST_OWN][:MOST_OWN])
@@ -95,7 +95,7 @@ def at_special_points(subject: OperatorUnderTest, example: Example) -> Iterator[
 
 
 def _towards_the_ends(domain: tuple[float, float] | None) -> list[float]:
-    """The ends of a domain, if there are some, and what lies half way to those that are far out."""
+    """Return the ends of a domain, and points half way to distant ones."""
     ends = [end for end in domain or () if np.isfinite(end)]
     return ends + [float(np.copysign(np.sqrt(np.abs(end)), end)) for end in ends if abs(end) > 1e10]
 
@@ -125,7 +125,7 @@ def _other_sizes(example: Example, slot: int, array: Array) -> Iterator[Example]
 
 
 def _between(points: list[float], own: Sequence[float]) -> list[float]:
-    """The numbers in the operator's own code, and points between these and their neighbours."""
+    """Return the numbers in the operator's code, and points between them and their neighbours."""
     new = [x for x in dict.fromkeys([*own, *(-x for x in own)]) if x not in points]
     known = sorted([*points, *new])
     gaps = [(low + high) / 2 for low, high in itertools.pairwise(known) if low in new or high in new]
@@ -193,7 +193,7 @@ def _with(example: Example, slot: int, array: Array, label: str, changed: tuple[
 
 
 def numbers_among(example: Example) -> list[float]:
-    """The numbers among the options."""
+    """Return the numbers among the options."""
     found: list[float] = []
 
     def look(leaf: Any) -> Any:
@@ -209,7 +209,7 @@ def numbers_among(example: Example) -> list[float]:
 
 
 def with_complex_numbers(example: Example) -> Iterator[Example]:
-    """The call with complex numbers in all arguments, and in each alone."""
+    """Yield the call with complex numbers in all arguments, and in each alone."""
     choices = [("complex arguments", example.wanted), *((f"{example.named(k)} complex", (k,)) for k in example.wanted)]
     for label, chosen in choices[: 1 if len(example.wanted) == 1 else None]:
         arrays = list(example.arrays)
@@ -223,7 +223,7 @@ def with_complex_numbers(example: Example) -> Iterator[Example]:
 
 
 def with_other_indices(example: Example) -> Iterator[Example]:
-    """The call with repeated, negative and permuted numbers in its arguments of integers, and with other masks."""
+    """Yield the call with repeated, negative and permuted integer arguments, and other masks."""
     for slot, array in enumerate(example.arrays):
         if not array.size or array.dtype.kind not in "iub":
             continue

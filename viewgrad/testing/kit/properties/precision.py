@@ -33,7 +33,7 @@ STEPS: Final = (1e-3, 1e-4, 1e-5, TINY)
 
 
 def where_digits_get_lost(subject: OperatorUnderTest, example: Example) -> Iterator[tuple[Callable[..., int], Example]]:
-    """The call where values may get lost, each with what looks for it.
+    """Yield calls in which digits may be lost, each with its check.
 
     What is composed of operators may be naive and right. So may be what no one has another way to compute.
     """
@@ -54,7 +54,7 @@ REFERRED: Final = (1e200, -1e200, 1e-200, *(sign * size for size in (1e-5, 1e-8,
 
 
 def where_reference_decides(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
-    """The call with elements of extreme sizes, and with all of them shifted, where a reference tells what is right."""
+    """Yield the call with elements of extreme sizes, and shifted, which a reference decides."""
     for slot in example.wanted if subject.reference is not None else ():
         array, (low, high) = example.arrays[slot], subject.domains.get(slot, (-np.inf, np.inf))
         if array.dtype != np.float64 or not 0 < array.size <= LARGEST:
@@ -72,7 +72,7 @@ def where_reference_decides(subject: OperatorUnderTest, example: Example) -> Ite
 
 
 def digits_by_reference(subject: OperatorUnderTest, example: Example) -> int:
-    """The values have the digits of the reference, as far as the arguments determine them."""
+    """Check that the values are as accurate as the reference, as far as the arguments determine them."""
     found, expected = _values(subject, example, example.arrays), _referred(subject, example)
     if found.shape != expected.shape or expected.dtype.kind != "f":
         return 0
@@ -112,7 +112,7 @@ def _with(example: Example, slot: int, array: Array, told: str) -> Example:
 
 
 def overflow_in_between(subject: OperatorUnderTest, example: Example) -> int:
-    """A result is finite though the numbers on the way to it are too large or too small, as of log(1 + exp(x)).
+    """Check for a finite result whose intermediate values overflow or underflow, as in log(1 + exp(x)).
 
     The edge beyond which it is not is told from an honest overflow by the values before it. From the edge of a domain
     it is told by numbers that overflow there, or by another place in single precision.
@@ -163,7 +163,7 @@ def _extremes(example: Example) -> tuple[list[Array], list[Array]]:
 
 
 def _on_the_way(example: Example, part: float) -> list[Array]:
-    """The arrays with their large numbers a part of the way from 1 there, by factors, and the tiny ones from 1e-3."""
+    """Return arrays whose large numbers are scaled down towards 1, and tiny ones up towards 1e-3."""
     moved = []
     for array, large, tiny in zip(example.arrays, *_extremes(example), strict=True):
         new = array.copy()
@@ -174,7 +174,7 @@ def _on_the_way(example: Example, part: float) -> list[Array]:
 
 
 def _edge(subject: OperatorUnderTest, example: Example) -> tuple[float, float, Array, Array] | None:
-    """The parts of the way before and after results stop being finite, the values before, and which are lost after."""
+    """Return the points before and after results stop being finite, the values before, and which are lost."""
     low, high = 0.0, 1.0
     before, after = (_values(subject, example, _on_the_way(example, part)) for part in (low, high))
     if not np.isfinite(before).all() or before.shape != after.shape:
@@ -201,7 +201,7 @@ def _overflows(subject: OperatorUnderTest, example: Example, part: float) -> boo
 
 
 def _elsewhere_in_single(subject: OperatorUnderTest, example: Example, edge: float) -> bool:
-    """Return whether single precision has no value well before the edge that double precision has."""
+    """Return whether single precision has no value well before double precision has none."""
     arrays = _on_the_way(example, 0.8 * edge)
     single = [array.astype(np.float32) if array.dtype == np.float64 else array for array in arrays]
     try:
@@ -213,7 +213,7 @@ def _elsewhere_in_single(subject: OperatorUnderTest, example: Example, edge: flo
 
 
 def digits_cancelled(subject: OperatorUnderTest, example: Example) -> int:
-    """What goes through 0 at 0, smoothly and with a slope, has the values of that slope nearby, if its reference has.
+    """Check values near a simple zero at 0, which must follow the slope there, if the reference does.
 
     That it is smooth is seen at larger steps. What is linear there may lose all digits: so do interpolation, angles
     that are wrapped, and other scales.
@@ -256,7 +256,7 @@ def digits_cancelled(subject: OperatorUnderTest, example: Example) -> int:
 
 
 def _referred(subject: OperatorUnderTest, example: Example) -> Array:
-    """The values that the reference has."""
+    """Return the values of the reference."""
     assert subject.reference is not None
     with quiet(), refusals():
         result = example.call(subject.reference, [array.copy() for array in example.arrays])
@@ -265,7 +265,7 @@ def _referred(subject: OperatorUnderTest, example: Example) -> Array:
 
 
 def _element(script: Script, place: int) -> str:
-    """The expression for an element of all results, one after the other."""
+    """Return the expression for an element of all results, concatenated."""
     for path, output in outputs_of(script["y"]):
         if output.dtype.kind in "fc":
             if place < output.size:

@@ -24,7 +24,7 @@ REPEATED: Final = 1000  # calls of a program that waits for another value
 
 
 def steady(baseline: Baseline, calls: int = 3) -> int:
-    """The same call gives the same value each time."""
+    """Check that the same call returns the same value each time."""
     script = baseline.script("state between calls")
     wanted = baseline.example.wanted
     leaves = [
@@ -69,12 +69,12 @@ def _do_leaves_again(baseline: Baseline, script: Script) -> None:
 
 
 def _kept(baseline: Baseline) -> list[tuple[int, Array]]:
-    """The arguments that a call leaves as they are, by slot."""
+    """Return the arguments that a call leaves unchanged, by slot."""
     return [(k, array) for k, array in enumerate(baseline.example.arrays) if k not in baseline.subject.written]
 
 
 def disturbed(baseline: Baseline) -> int:
-    """A call gives the same after other methods have changed what state there is."""
+    """Check a call after other methods have changed what state there is."""
     disturb = baseline.subject.contract.disturb
     if disturb is None:
         return 0
@@ -90,7 +90,7 @@ def disturbed(baseline: Baseline) -> int:
 
 
 def repeatable(baseline: Baseline) -> int:
-    """A call gives the same again, also after calls with other values."""
+    """Check that a call can be repeated, also after calls with other values."""
     title = "state between calls"
     example = baseline.example
     _first_like_others(baseline, title)
@@ -153,7 +153,7 @@ def repeatable(baseline: Baseline) -> int:
 
 
 def _random_numbers_of_others(baseline: Baseline, title: str) -> None:
-    """A call does not set the seed of the random numbers that everybody draws."""
+    """Check that a call does not seed the global random generators."""
     states = np.random.get_state(), random.getstate()  # noqa: NPY002 -- what everybody draws from
     try:
         script = baseline.script(title, called=False)
@@ -172,7 +172,7 @@ def _random_numbers_of_others(baseline: Baseline, title: str) -> None:
 
 
 def _first_like_others(baseline: Baseline, title: str) -> None:
-    """The very first call has given what later ones give."""
+    """Check that the first call returned what later ones return."""
     first, values = baseline.subject.first, baseline.values
     kinds = [[(value.shape, value.dtype) for value in several] for several in (first, values)]
     if baseline.example.label or baseline.subject.written or kinds[0] != kinds[1]:
@@ -196,7 +196,7 @@ def _first_like_others(baseline: Baseline, title: str) -> None:
 
 
 def _as_if_first(baseline: Baseline, change: Callable[[Array], Array]) -> int:
-    """A call with other values gives what a fresh copy of the operator gives, which has not been called before."""
+    """Check that a call with other values returns what a fresh copy of the operator returns."""
     fresh, other = baseline.subject.fresh(), baseline.subject.fresh()
     if fresh is None or other is None:
         return 0
@@ -238,7 +238,7 @@ def _operand(baseline: Baseline, names: str) -> str:
 
 
 def _other(array: Array) -> Array:
-    """Other values between the same ends: in another order, moved towards each other and towards the first."""
+    """Return other values in the same range: reordered, and moved towards each other and the first."""
     if array.size < 2:
         return (array * 0.875).astype(array.dtype)
     turned = array.reshape(-1)[::-1].reshape(array.shape)
@@ -246,7 +246,7 @@ def _other(array: Array) -> Array:
 
 
 def _turned(array: Array, start: int, stop: int | None) -> Array:
-    """An array of these values, a part of them in the other order: its sum, its ends or its extremes are as before."""
+    """Return the values with a part reversed: sum, ends or extremes are unchanged."""
     changed = array.reshape(-1).copy()
     changed[start:stop] = changed[start:stop][::-1]
     return changed.reshape(array.shape)
@@ -261,7 +261,7 @@ OTHERS: Final[tuple[Callable[[Array], Array], ...]] = (
 
 
 def run_twice(baseline: Baseline) -> int:
-    """A graph that is kept can be run again."""
+    """Check that a retained graph can be run again."""
     script = baseline.script("a graph run twice")
     script.do(baseline.gradient_line("g"), baseline.gradient_line("g"))
     baseline.expect_gradients(script, oracle="the first backward pass", what="in a second backward pass, the gradient")

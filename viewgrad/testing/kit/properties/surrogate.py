@@ -14,7 +14,7 @@ __all__ = ["as_surrogate"]
 
 
 def as_surrogate(subject: OperatorUnderTest, example: Example, title: str, recorded: Recorded) -> bool:
-    """Compare the gradients of one call with those of the surrogate; whether there was anything to compare."""
+    """Compare the gradients of one call with those of the surrogate; return whether any could be compared."""
     outputs = recorded.differentiable
     if not outputs or not all(np.isfinite(recorded.outputs[i]._array).all() for i in outputs):
         return False

@@ -29,7 +29,7 @@ finally:
 
 
 def in_threads(baseline: Baseline) -> int:
-    """Threads that call the operator at the same time, each with its own values, get what one thread alone gets."""
+    """Check that threads calling the operator concurrently get what a single thread gets."""
     subject, example = baseline.subject, baseline.example
     library = subject.operator is not None and not subject.operator.user_defined
     if library or not baseline.outputs or sum(array.size for array in example.arrays) > LARGEST:

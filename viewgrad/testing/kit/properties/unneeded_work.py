@@ -20,7 +20,7 @@ NEEDLESS: Final = "not computed where not needed"
 
 
 def computed_in_vain(baseline: Baseline, report: Report) -> None:
-    """Look at calls in which one argument alone requires grad, and note which others get a gradient there.
+    """Note which gradients are computed although only one argument requires grad.
 
     The steps of operators compute what is asked for by construction. A `Function` is told by `ctx.needs_input_grad`.
     """
@@ -44,7 +44,7 @@ def computed_in_vain(baseline: Baseline, report: Report) -> None:
 
 
 def _given_in_vain(node: FunctionNode) -> set[int]:
-    """The places of the arguments of a custom function for which its backward returns what nothing needs."""
+    """Return the arguments of a custom function whose gradients its backward computes needlessly."""
     starts = [None if like is None else Tensor(np.ones(*like)) for like in node.output_specs]
     with quiet(), no_grad():
         returned = node.ctx._call_backward(starts)

@@ -20,7 +20,7 @@ def rows_of_weights(m: int) -> Array:
 
 
 def weights_like(array: Array, phase: int = 0) -> Array:
-    """Numbers without a pattern, in the shape and dtype of `array`."""
+    """Return irregular numbers in the shape and dtype of `array`."""
     numbers = np.arange(array.size)
     weights: Array = np.cos(1.7 * numbers + phase) + 0.3
     if array.dtype.kind == "c":
@@ -29,7 +29,7 @@ def weights_like(array: Array, phase: int = 0) -> Array:
 
 
 def as_starts(row: Array, recorded: Recorded, outputs: list[int]) -> dict[int, Array]:
-    """The gradients of the outputs that a row of weights stands for; outputs without weight are left out."""
+    """Return the gradients of the outputs for a row of weights; outputs without weight are omitted."""
     starts = {}
     taken = 0
     for i in outputs:
