@@ -51,7 +51,7 @@ class AdapterTable(dict[Any, Adapter]):
         super().__setitem__(key, adapter)
 
     def decorate(self, key: Any, decorator: Callable[[Adapter], Adapter]) -> None:
-        """Replace the adapter of a callable by `decorator(adapter)`, which no later registration removes.
+        """Replace the adapter of a callable by `decorator(adapter)`; later registrations do not remove it.
 
         Raises:
             ValueError: if the callable was decorated before.

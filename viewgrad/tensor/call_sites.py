@@ -38,7 +38,7 @@ MISSING: Final = object()
 
 @attrs.frozen(eq=False)
 class Site:
-    """An expression that a plain value is asked for by, and what is around it.
+    """The expression that requests a plain value, and its context.
 
     Attributes:
         kind: what the instruction does: one of the names above.

@@ -154,7 +154,7 @@ def is_drawn() -> bool:
 
 
 def judge_conversion(by: str, history: str, in_transform: bool) -> None:
-    """Decide about a plain value that the caller's caller's caller asks for, of a tensor that has a history.
+    """Decide about a conversion of a tensor with history to a plain value, three calls up the stack.
 
     Arguments:
         by: the door, as messages call it.
@@ -201,7 +201,7 @@ NOTED: Final[ContextVar[list[DetachedConversionError] | None]] = ContextVar("vie
 
 
 def noted(error: DetachedConversionError) -> DetachedConversionError:
-    """Remember an error that is about to be raised.
+    """Remember an error that is about to be raised, and return it.
 
     A program that catches it (`except Exception: return default`) goes on with another value than it would have
     computed from plain numbers. The transform raises the error then.
@@ -347,7 +347,7 @@ def warn_of_missing_grad(is_retained: bool) -> None:
 
 
 def _frame_of_user() -> tuple[FrameType | None, list[str]]:
-    """The innermost frame that is neither this library's nor of one that works on arrays, and the names of those."""
+    """Return the innermost frame outside this library and array libraries, and the names of the latter."""
     frame: FrameType | None = sys._getframe(1)
     libraries: list[str] = []
     while frame is not None:

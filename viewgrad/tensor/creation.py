@@ -235,7 +235,7 @@ def holds_tensor(value: object) -> bool:
 
 
 def joined(nested: Any, dtype: np.dtype[Any] | None = None) -> Tensor:
-    """Nested lists with tensors in them as one tensor, as `numpy.array` joins numbers; gradients flow to each.
+    """Join nested lists that contain tensors to one tensor, as `numpy.array` joins numbers; gradients flow to each.
 
     Arguments:
         nested: the lists.
@@ -449,7 +449,7 @@ def _array(other: Any) -> Any:
 
 
 def _made(make: Any, shape: Any, more: tuple[Any, ...], dtype: Any, device: Any, requires_grad: bool) -> Tensor:
-    """A tensor of a shape that is given as a tuple or as lengths, behind which a dtype may stand as in NumPy."""
+    """Return a tensor of a shape that is given as a tuple or as lengths; a dtype may follow, as in NumPy."""
     checked_device(device)
     if len(more) == 1 and not isinstance(more[0], (int, np.integer)):
         (dtype,) = more

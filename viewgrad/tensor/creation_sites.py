@@ -48,7 +48,7 @@ def line_of(node: Node) -> Line | None:
 
 
 def line_here() -> Line | None:
-    """The line of the user's program that has called into this package."""
+    """Return the line of the user's program that called into this package."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
@@ -65,7 +65,7 @@ def step_name(class_name: str) -> str:
 
 
 def origin(node: Node) -> str:
-    """Describe where a node was made, in words and as a traceback, and during which pass over which node, if any."""
+    """Describe where a node was made: as a traceback, and during which backward pass, if any."""
     parts = []
     current: Node | None = node
     while current is not None:

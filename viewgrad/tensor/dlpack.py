@@ -46,7 +46,7 @@ def __dlpack__(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """The memory as a DLPack capsule, for `from_dlpack` of another library.
+    """Return the memory as a DLPack capsule, for `from_dlpack` of another library.
 
     Arguments:
         stream: None; there are no streams on a CPU.

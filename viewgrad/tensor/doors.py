@@ -46,7 +46,7 @@ UNSEEN: Final = "unseen"  # nothing passes for a tensor that a trace has made
 
 @attrs.frozen
 class Door:
-    """One way by which something about a tensor leaves the library.
+    """A way in which information about a tensor leaves the library.
 
     Attributes:
         name: what messages and guards call it.

@@ -15,7 +15,7 @@ FIRST_PRUNE: Final = 64  # how many holders a level remembers before it forgets 
 
 
 class DualLevel:
-    """One open block of forward mode, in which each tensor may have a tangent.
+    """An open block of forward mode, in which each tensor may have a tangent.
 
     Attributes:
         outer: the level around it, if any.
@@ -52,7 +52,7 @@ LEVEL: Final[ContextVar[DualLevel | None]] = ContextVar("viewgrad_dual_level", d
 
 
 def open_levels() -> list[DualLevel]:
-    """The levels that are open here and now, the outermost first."""
+    """Return the open levels of the current context, outermost first."""
     levels = []
     level = LEVEL.get()
     while level is not None:

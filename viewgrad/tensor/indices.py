@@ -30,7 +30,7 @@ def window_at(buffer: Any, index: Any) -> Any:
 
 
 def add_at(array: Any, index: Any, value: Any) -> None:
-    """`np.add.at`, for which NumPy 2.4 reads beyond a value of fewer dimensions than the only index of a vector."""
+    """Call `np.add.at`, with a workaround for NumPy 2.4, which reads beyond values of fewer dimensions."""
     if array.ndim == 1 and 0 < np.ndim(value) < np.ndim(index[0] if type(index) is tuple else index):
         value = np.broadcast_to(value, array[index].shape)
     np.add.at(array, index, value)
@@ -146,7 +146,7 @@ def is_plain(items: tuple[Any, ...]) -> bool:
 
 
 def settled_slice(index: slice) -> slice:
-    """A slice of whose bounds nothing can be written to later."""
+    """Return a slice with immutable bounds."""
     start, stop = index.start, index.stop
     if (
         (start is None or type(start) is int)

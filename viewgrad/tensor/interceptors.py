@@ -26,7 +26,7 @@ SWITCHING: Final = TRACE | FUNCTIONAL | FORWARD | PACK  # what changes modes, or
 
 @attrs.define(eq=False, kw_only=True)
 class Call:
-    """A call that features may run around; its subclasses say of what.
+    """A call that features may run around; subclasses define it.
 
     Arguments:
         inplace: whether it writes to a tensor and makes none.
@@ -44,11 +44,11 @@ class Call:
         raise NotImplementedError
 
     def run(self) -> Any:
-        """Do what is called for, without any feature but grad mode."""
+        """Run the call, without any feature but grad mode."""
         raise NotImplementedError
 
     def refuse(self) -> None:
-        """After an exception in a write: let the history and the tangents of what it wrote to refuse to be used."""
+        """Make the history and the tangents of the target unusable after an exception in a write."""
         raise NotImplementedError
 
 

@@ -283,7 +283,7 @@ class OperatorMethods:
         """Bitwise XOR of integers or bools."""
 
     def broadcast_to(self, shape: int | tuple[int, ...]) -> Tensor:
-        """Broadcast to `shape`, without copying."""
+        """Return a view broadcast to `shape`."""
 
     def byteswap(self, *args: Any, **kwargs: Any) -> Tensor:
         """`numpy.ndarray.byteswap` of a tensor without history."""
@@ -313,7 +313,7 @@ class OperatorMethods:
         """For each place the element of the choice that the integers `a` name."""
 
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-        """At most `chunks` consecutive pieces of dimension `dim`, of equal length but for the last."""
+        """Return at most `chunks` consecutive pieces of dimension `dim`, of equal length except the last."""
 
     def clip(self, min: Any = None, max: Any = None) -> Tensor:
         """The values limited to the interval from `min` to `max`; at a bound the gradient is that of the value."""
@@ -583,10 +583,10 @@ class OperatorMethods:
         """The exponential."""
 
     def expand(self, *sizes: Any) -> Tensor:
-        """Dimensions of length 1 repeated without copying, and new ones put in front; -1 leaves a length as it is."""
+        """Return a view with dimensions of length 1 repeated and new ones added in front; -1 keeps a length."""
 
     def expand_as(self, other: Tensor) -> Tensor:
-        """Broadcast to the shape of `other`, without copying."""
+        """Return a view broadcast to the shape of `other`."""
 
     def expi(self) -> Tensor:
         """The exponential integral Ei."""
@@ -1057,7 +1057,7 @@ class OperatorMethods:
         """The value times tanh(softplus(value))."""
 
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
-        """Dimensions moved to other places, the others keeping their order."""
+        """Return a view with dimensions moved to other positions; the others keep their order."""
 
     def mul(self, other: _TensorLike) -> Tensor:
         """The product."""
@@ -1522,7 +1522,7 @@ class OperatorMethods:
         """The distance to the nearest adjacent number; gradient 0."""
 
     def split(self, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-        """Consecutive pieces of dimension `dim`: of the given length (the last may be shorter), or of the given lengths."""
+        """Return consecutive pieces of dimension `dim`, of a given length (the last may be shorter) or of given lengths."""
 
     def sqrt(self) -> Tensor:
         """The square root; infinite gradient at 0."""
@@ -1606,7 +1606,7 @@ class OperatorMethods:
         """The singular values in descending order."""
 
     def swapaxes(self, axis1: int, axis2: int) -> Tensor:
-        """Two dimensions exchanged."""
+        """Return a view with two dimensions exchanged."""
 
     def take(self, indices: Any, axis: _Axis = None, out: Any = None, mode: str = 'raise') -> Tensor:
         """The elements, or slices along `axis`, at the places given."""
@@ -1685,7 +1685,7 @@ class OperatorMethods:
         """Return the slices of dimension `dim`, each without that dimension."""
 
     def unfold(self, dimension: int, size: int, step: int = 1) -> Tensor:
-        """Every window of `size` elements along `dimension`, `step` apart, as a new last dimension."""
+        """Return a view of all windows of `size` elements along `dimension`, `step` apart, as a new last dimension."""
 
     def unique(self, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
         """The sorted distinct values; the gradient goes to the first occurrence of each."""
@@ -1780,7 +1780,7 @@ class OperatorMethods:
 
     @property
     def T(self) -> Tensor:
-        """The dimensions reversed."""
+        """Return a view with the dimensions reversed."""
 
     @property
     def as_integer_ratio(self) -> Callable[[], tuple[int, int]]:
@@ -1834,7 +1834,7 @@ class OperatorMethods:
 
     @property
     def mT(self) -> Tensor:
-        """The last two dimensions exchanged."""
+        """Return a view with the last two dimensions exchanged."""
 
     @property
     def numerator(self) -> Tensor:

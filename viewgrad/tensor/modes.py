@@ -199,7 +199,7 @@ def without(stack: Stack | None, owner: object) -> tuple[Stack | None, Stack | N
 
 
 class SwitchAtOnce(ModeSwitch):
-    """A switch that is set when it is made, and put back at the end of a block, if it is used for one."""
+    """A switch that takes effect when it is created, and is restored at the end of a block if used for one."""
 
     def __init__(self, on: int = 0, off: int = 0) -> None:
         super().__init__(on, off)

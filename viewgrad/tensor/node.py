@@ -212,7 +212,7 @@ N = TypeVar("N", bound=Node)
 
 
 def numbered(node_class: type[N]) -> N:
-    """A new node without hooks, with the next number. Where every call counts, these lines are written out instead."""
+    """Return a new node without hooks, with the next number. Hot paths inline this function."""
     node = new(node_class)
     node.hooks = None
     node.sequence_nr = next_sequence_nr()
@@ -258,7 +258,7 @@ UNFINISHED_WRITE: Final = (
 
 
 def finished_hooks(edge: Node | Edge) -> NodeHooks | None:
-    """The hooks of the node that an edge leads to, of a write in place that another thread is making once it is made.
+    """Return the hooks of the node of an edge; wait for a write that another thread is making.
 
     Raises:
         InterruptedWriteError: if it is never finished.

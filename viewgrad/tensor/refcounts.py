@@ -57,7 +57,7 @@ getrefcount: Final[Callable[[Any], int]] = getattr(sys, "getrefcount", _uncounte
 
 
 class _Holder:
-    """An object with slots, as tensors, storages and nodes are."""
+    """An object with slots, like tensors, storages and nodes."""
 
     __slots__ = ("held", "inner")
 

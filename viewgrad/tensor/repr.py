@@ -17,7 +17,7 @@ SHOWN_BY_DEFAULT = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_)
 
 
 def tensor_repr(tensor: Tensor) -> str:
-    """The tensor as an expression, with its `dtype`, `grad_fn` or `requires_grad` where they say something."""
+    """Return the tensor as an expression, with `dtype`, `grad_fn` or `requires_grad` if they are informative."""
     array: np.ndarray[Any, Any] = np.asarray(tensor._array)
     parts = [np.array2string(array, separator=", ", prefix="Tensor(")]
     if array.size == 0 and array.shape != (0,):

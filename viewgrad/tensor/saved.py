@@ -34,13 +34,13 @@ class SavedTensor:
 
 
 class SavedConstant(SavedTensor):
-    """A number of the program's own, as in `x * 2.0`: no hooks on saved values are bothered with it."""
+    """A constant of the program, as in `x * 2.0`; hooks on saved values ignore it."""
 
     __slots__ = ()
 
 
 class PreservedTensor(SavedTensor):
-    """A saved window that was copied just before a write touched it, and so has memory of its own.
+    """A saved window that was copied just before a write touched it.
 
     It becomes one by assignment to `__class__`: a field that says so would make every saved value 16 bytes larger.
     """
@@ -54,7 +54,7 @@ class PreservedTensor(SavedTensor):
 
 
 class LostTensor(SavedTensor):
-    """A saved window whose value was overwritten behind our back: using it is an error.
+    """A saved window whose value was overwritten by outside code: using it raises.
 
     It becomes one by assignment to `__class__`, so that `array` raises: the nodes that hold it are not known.
     """
@@ -71,7 +71,7 @@ class LostTensor(SavedTensor):
 
 
 class Released:
-    """The value that replaces a saved one after a backward pass has released it."""
+    """The replacement of a saved value that a backward pass has released."""
 
     @property
     def array(self) -> Array:

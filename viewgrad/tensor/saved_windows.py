@@ -155,7 +155,7 @@ class SavedWindows:
     def _take_rows(
         self, box: Box, window: Array | None, index: Any, touched: list[SavedTensor], keep: bool
     ) -> Array:
-        """Take what was saved of the rows that a box meets; return the window."""
+        """Remove and return what was saved of the rows that a box intersects; return the window too."""
         rows = self._rows
         if window is None:
             window = window_at(self._root, index)
@@ -166,7 +166,7 @@ class SavedWindows:
         return window
 
     def _take_strided(self, window: Array, touched: list[SavedTensor], keep: bool) -> None:
-        """Take what was saved of windows that are located by first and last element and step."""
+        """Remove and return what was saved of windows located by first and last element and step."""
         reach = self._reach_of(window)
         if reach is not None:
             span = ((reach[0], reach[1] + 1),)
@@ -178,7 +178,7 @@ class SavedWindows:
         self.touched = []
 
     def _take_row(self, row: int, window: Array | None, touched: list[SavedTensor], keep: bool) -> None:
-        """Take what was saved of a row if it shares memory with `window` (None: the row itself)."""
+        """Remove and return what was saved of a row if it shares memory with `window` (None: the row itself)."""
         rows = self._rows
         saved = rows[row]
         self.compared += 1
@@ -210,7 +210,7 @@ class SavedWindows:
         self._count -= gone  # last: that there are more than there are is harmless
 
     def _arrange(self) -> None:
-        """Put the windows that were only noted so far into the grids, those that are still alive."""
+        """Move the windows that are still alive from the list of new ones into the grids."""
         batch = self._arranging  # which an exception may have left half done: to arrange a window twice is harmless
         while batch is not None or self._pending:
             if batch is None:
@@ -249,7 +249,7 @@ class SavedWindows:
             entries.append(entry)
 
     def _reach_of(self, window: Array) -> tuple[int, int, int] | None:
-        """The numbers in the root of the first and last element of a window taken in any way, and a step between all.
+        """Return the numbers of the first and last element of a window in the root, and a common step.
 
         None if it is empty, or the root is not laid out in row order.
         """
@@ -273,7 +273,7 @@ class SavedWindows:
         cells.setdefault(first >> level, []).append((saved, ((first, last + 1),)))
 
     def _prune(self) -> None:
-        """Forget the windows that no node holds any longer; done so seldom that a save pays little for it."""
+        """Forget windows that no node holds any longer; rare enough that a save costs little."""
         rows = self._rows
         for row in list(rows):
             self._moving = rows.get(row)
@@ -305,7 +305,7 @@ class SavedWindows:
 
 
 def _prune_node(node: Any, depth: int) -> int:
-    """Drop what is dead below a node of a grid that lies `depth` above the lists; return how many windows are left."""
+    """Drop dead windows below a grid node `depth` levels above the lists; return how many windows remain."""
     if not depth:
         node[:] = [entry for entry in node if getrefcount(entry[0]) > ALONE_IN_PAIR]
         return len(node)
@@ -319,7 +319,7 @@ def _prune_node(node: Any, depth: int) -> int:
 
 
 def _cells_met(grid: Any, levels: tuple[int, ...], box: Box) -> list[list[Entry]]:
-    """The lists of the windows of one grid that may meet `box`."""
+    """Return the lists of windows of one grid that may intersect `box`."""
     nodes = [grid]
     dimensions = len(box)
     for dimension, level in enumerate(levels):
@@ -346,7 +346,7 @@ def _cells_met(grid: Any, levels: tuple[int, ...], box: Box) -> list[list[Entry]
 
 
 def _strided_met(strided: dict[tuple[int, int], Any], reach: tuple[int, int, int]) -> list[list[Entry]]:
-    """The lists of the windows in `strided` that may meet one of the given first and last element and step."""
+    """Return the lists of windows in `strided` that may intersect a window with these ends and step."""
     first, last, step = reach
     found: list[list[Entry]] = []
     for (other_step, level), remainders in strided.items():
@@ -364,7 +364,7 @@ def _strided_met(strided: dict[tuple[int, int], Any], reach: tuple[int, int, int
 
 
 def _cell_of(box: Box, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The grid that windows of the extents of `box` belong to, and the cell that this one starts in."""
+    """Return the grid for windows of the extents of `box`, and the cell that this one starts in."""
     levels = []
     cell = []
     for (start, stop), extent in zip(box, shape, strict=False):
@@ -417,7 +417,7 @@ def box_of(window: Array | None, index: Any, root: Array) -> Box | None:
 
 
 def _box_from_memory(window: Array, root: Array) -> Box | None:
-    """The bounding box of any window, from where its first and its last byte lie."""
+    """Return the bounding box of any window, computed from its first and last byte."""
     if window.size == 0:
         return None
     shape = root.shape

@@ -19,7 +19,7 @@ class NoLength(TypeError, AttributeError):
 
 
 class TensorType(type):
-    """The class of `Tensor`: it says that tensors without dimensions are of it, whatever class they name."""
+    """The metaclass of `Tensor`: makes 0-d tensors instances of it, whatever their `__class__`."""
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         """Return whether a class is a base of this one, as for the classes that tensors without dimensions name."""

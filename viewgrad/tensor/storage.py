@@ -52,7 +52,7 @@ class VersionCounter:
 
 
 class WriteLock(SavedWindows):
-    """A lock on a storage: stands where its saved windows would be, and refuses the writes that ask for them.
+    """A lock on a storage: takes the place of its saved windows, and refuses writes.
 
     Other storages pay nothing for it.
     """
@@ -70,7 +70,7 @@ class WriteLock(SavedWindows):
 
 
 class InferenceLock(WriteLock):
-    """A lock on what was made in inference mode: writes are refused outside of it."""
+    """A lock on storages made in inference mode: writes are refused outside of it."""
 
     __slots__ = ()
 
@@ -99,7 +99,7 @@ class DetachPoint:
 
 
 class Storage(VersionCounter):
-    """One buffer, and what all tensors over it share: the version counter and the windows saved from it.
+    """A buffer, and what all tensors over it share: the version counter and the saved windows.
 
     Attributes:
         root: the array that was the whole of the buffer, or of what we know of it, when the storage was made.
@@ -271,7 +271,7 @@ def _strict_message(touched: list[SavedTensor], writer: str) -> str:
 
 
 def _savers(saved: SavedTensor) -> list[str]:
-    """The names of the nodes that hold a saved value: themselves, in a list, or in a record of a custom function's."""
+    """Return the names of the nodes that hold a saved value."""
     holders = gc.get_referrers(saved)
     lists = [holder for holder in holders if type(holder) in (list, tuple)]
     holders += [outer for inner in lists for outer in gc.get_referrers(inner)]
@@ -303,7 +303,7 @@ def storage_of(tensor: Tensor) -> Storage:
 
 
 def scalar_write(writer: str = "") -> ScalarWriteError:
-    """The error for a write in place to a scalar, by what the user has called."""
+    """Return the error for an in-place write to a scalar by the function that the user called."""
     return ScalarWriteError(
         f"{writer or 'an in-place write'}: a scalar is a value, as in NumPy, and cannot be written to (operators, "
         "reductions and integer indexing return scalars for 0-d results). Bind a new value (s = s * 2, or "
@@ -371,7 +371,7 @@ def prepare_write(tensor: Tensor, writer: str = "") -> None:
 
 
 class InferenceScalars(Storage):
-    """Stands for the storage of every scalar made in inference mode, to say so; a value needs no protection."""
+    """The storage of every scalar made in inference mode, which only reports that mode."""
 
     __slots__ = ()
 

@@ -78,7 +78,7 @@ class Tangent:
 
 
 class Tangents:
-    """The tangents of a root by level, and the other roots that look at its memory."""
+    """The tangents of a root by level, and the other roots over its memory."""
 
     __slots__ = ("aliases", "records")
 
@@ -112,7 +112,7 @@ class TangentRoot:
 
 
 def tangent_of(tensor: Tensor, level: DualLevel | None = None) -> Tensor | None:
-    """The tangent of `tensor`; None if it has none, which is the same as zero.
+    """Return the tangent of `tensor`; None if it has none, which means zero.
 
     Arguments:
         tensor: any tensor.
@@ -136,7 +136,7 @@ def take_tangents(tensor: Tensor, source: Tensor) -> None:
 
 
 def show_tangent(tensor: Tensor, level: DualLevel) -> Tensor | None:
-    """The tangent of `tensor`, to be handed out: the next write in place goes to a copy."""
+    """Return the tangent of `tensor` for outside use: the next in-place write goes to a copy."""
     root = tensor if tensor._view is None else tensor._view.tangent_root
     record = getattr(root, "_tangent", NONE).records.get(level)
     if record is not None:
@@ -145,7 +145,7 @@ def show_tangent(tensor: Tensor, level: DualLevel) -> Tensor | None:
 
 
 def write_tangents(tensor: Tensor, source: Tensor, index: Any = None, last: Any = None) -> None:
-    """After `source` was written over `tensor`, or over `tensor[index]`, let the tangents follow.
+    """Update the tangents after `source` was written over `tensor`, or over `tensor[index]`.
 
     Arguments:
         tensor: what was written to.
@@ -269,7 +269,7 @@ def writable_tangent(tensor: Tensor, level: DualLevel) -> Tensor:
 
 
 def interrupt_tangents(tensor: Tensor) -> None:
-    """After a write to `tensor` that was not finished: let all tangents of its memory refuse to be used."""
+    """Make all tangents of the memory of `tensor` unusable after an unfinished write."""
     if not current_mode() & FORWARD:
         return
     view = tensor._view
@@ -371,7 +371,7 @@ def _tell(other: Tensor | TangentRoot, tensor: Tensor, level: DualLevel, index: 
 
 
 def _tangents(root: Tensor | TangentRoot) -> Tangents:
-    """The tangents of a root, an empty collection where it has none."""
+    """Return the tangents of a root, an empty collection if it has none."""
     tangents = getattr(root, "_tangent", None)
     if tangents is None:
         tangents = root._tangent = Tangents()
@@ -420,7 +420,7 @@ class DualSaved(SavedTensor):
 
 
 def saved_tangents(tensor: Tensor) -> dict[DualLevel, Any]:
-    """The tangents that `tensor` has at the open levels, saved, each with the edge to its history."""
+    """Return the tangents of `tensor` at the open levels, saved, each with the edge to its history."""
     view = tensor._view
     tangents = getattr(tensor if view is None else view.tangent_root, "_tangent", None)
     if tangents is None:

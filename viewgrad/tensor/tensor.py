@@ -348,7 +348,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return self
 
     def _cut(self) -> None:
-        """End the history here. Views that were taken before keep theirs, which the storage knows of by `cuts`."""
+        """End the history here. Views taken before keep theirs, which the storage records in `cuts`."""
         edge, storage = self._edge, self._storage
         if edge is not None:
             if current_mode() & TRACE:
@@ -414,7 +414,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return window.copy() if copy else window
 
     def _objects(self) -> Array:
-        """An array of objects: the elements, each a tensor with its history."""
+        """Return an object array of the elements, each a tensor with its history."""
         objects = np.empty(self.shape, object)
         for place in np.ndindex(self.shape):
             objects[place] = self[place] if place else self
@@ -436,7 +436,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return self._array.tolist()
 
     def _element(self, index: tuple[Any, ...]) -> Tensor:
-        """An element, as `item(*index)` finds it, as a scalar with its history."""
+        """Return an element, as `item(*index)` finds it, as a scalar with its history."""
         if len(index) == 1 and isinstance(index[0], tuple):
             index = index[0]
         if len(index) == self._array.ndim:
@@ -476,7 +476,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
         @property
         def __len__(self) -> Any:
-            """A property, so that `hasattr(x, "__len__")` tells numbers from arrays, as programs for NumPy do."""
+            """Raise through a property, so that `hasattr(x, "__len__")` distinguishes numbers from arrays."""
             if not self._array.ndim:
                 raise NoLength("len() of a 0-d tensor")
             return self._array.__len__
@@ -530,7 +530,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return self._rounded(math.ceil)
 
     def _rounded(self, rounding: Callable[[Any], int]) -> int:
-        """The whole number beside the value, which does not change with it: there is no history to lose."""
+        """Return the integer beside the value; it has derivative zero, so no history is lost."""
         value = rounding(self._array)
         if current_mode() & TRACE:
             leave(self, "int()", value)
@@ -549,7 +549,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return tensor_repr(self)
 
     def __hash__(self) -> int:
-        """The value's hash for NumPy's scalars and whole numbers, and one of its identity for arrays."""
+        """Return the value's hash for scalars that equal numbers, and the identity's for arrays."""
         array = self._array
         if type(array) is not ndarray or (not array.ndim and array.dtype.kind in "biu"):
             leave(self, "hash()", array.item())
@@ -681,7 +681,7 @@ def as_scalar(tensor: Tensor) -> Tensor:
 
 
 def as_buffered(tensor: Tensor) -> Tensor:
-    """The tensor itself, or where that is a scalar an array without dimensions, which can be viewed and written to."""
+    """Return the tensor itself; for a scalar a 0-d array, which can be viewed and written to."""
     return tensor if type(tensor._array) is ndarray else tensor.clone()
 
 

@@ -59,7 +59,7 @@ class Observer(Protocol):
         """`array`, a copy of the elements of `tensor`, is used for an index."""
 
     def copied(self, index: Array, array: Array) -> None:
-        """`array` is a copy of one that may be such a copy itself, and takes its place in an index."""
+        """Note that bytes saved for backward were copied, since `writer` is about to overwrite them."""
 
     def index_raised(self, items: tuple[Any, ...], error: Exception) -> None:
         """A read or write by arrays, which may hold elements of tensors, raises `error`."""
@@ -83,7 +83,7 @@ class Observer(Protocol):
         """The history of `tensor` is about to end, in place."""
 
     def refuse(self, what: str) -> None:
-        """Something is about to be done that cannot be recorded."""
+        """Handle an operation that cannot be recorded."""
 
     def composed(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function that is composed of operators, and may look at values of its arguments in between."""
@@ -109,7 +109,7 @@ PROFILER: Final[ContextVar[Profiler]] = ContextVar("viewgrad_profiler")
 
 
 def observed() -> Observer | None:
-    """The observer here and now, if there is any."""
+    """Return the current observer, if there is any."""
     return OBSERVER.get() if current_mode() & TRACE else None
 
 

@@ -25,7 +25,7 @@ FIRST_PRUNE: Final = 64  # how many tensors a storage knows before it forgets th
 
 
 class Session:
-    """One outermost call of a functionalized function: for so long no tensor on a known storage is missed."""
+    """An outermost call of a functionalized function, during which all tensors on known storages are known."""
 
     __slots__ = ()
 
@@ -88,7 +88,7 @@ def move(array: Array, root: Array, moved: Array) -> Array:
 
 
 def copy_of_layout(array: Array) -> Array:
-    """A copy with the same strides, whatever gaps these leave."""
+    """Return a copy with the same strides, including gaps."""
     copied = array.copy(order="K")
     if copied.strides == array.strides or not array.size:
         return copied

@@ -48,7 +48,7 @@ ndarray: Final = np.ndarray
 
 
 def normalised(index: Any) -> tuple[Any, bool]:
-    """An index in which tensors and lists are arrays of our own, and whether it is a basic one."""
+    """Return an index with tensors and lists as arrays, and whether it is a basic one."""
     items = index if type(index) is tuple else (index,)
     basic = True
     result: list[Any] = []
@@ -148,7 +148,7 @@ class Gather(Call):
 
 
 def gathered(self: Tensor, index: tuple[Any, ...]) -> Tensor:
-    """`self[index]` by arrays, as `normalised` gives them: a copy."""
+    """Return `self[index]` for an index by arrays, as `normalised` returns it: a copy."""
     mode = current_mode()
     return _gather(self, index) if mode <= GRAD else run_with_features(Gather(self, index, inplace=False), mode)
 
@@ -220,7 +220,7 @@ class Write(Call):
         return target
 
     def refuse(self) -> None:
-        """After an exception in a write: let the history and the tangents of what it wrote to refuse to be used."""
+        """Make the history and the tangents of the target unusable after an exception in a write."""
         refuse_written(self.target, "an assignment")
 
     def write(self) -> None:
@@ -263,7 +263,7 @@ def copy_where_(self: Tensor, src: Any, mask: Any) -> Tensor:
 
 
 def put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
-    """`self[index] = value` by arrays, as `normalised` gives them."""
+    """Assign `self[index] = value` for an index by arrays, as `normalised` returns it."""
     if type(value) is not Tensor:
         value = as_assigned(value, self.dtype)
     mode = current_mode()
@@ -303,7 +303,7 @@ def _put(self: Tensor, index: tuple[Any, ...], value: Tensor, last: Array | None
 
 
 def last_writers(array: Array, index: tuple[Any, ...]) -> Array | None:
-    """For each value assigned to `array[index]`, the number of the value that stays in its place.
+    """Return for each value assigned to `array[index]` the number of the value that stays in its place.
 
     None if no place is named twice, so that every value stays.
     """

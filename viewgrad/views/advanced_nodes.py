@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 class IndexedNode(Node):
-    """A node that knows by arrays which places were read or written, until these are released."""
+    """A node that keeps the index arrays of what was read or written until it is released."""
 
     __slots__ = ("index",)
 
@@ -86,7 +86,7 @@ class IndexPutBackward(IndexedNode):
     winners: Array | None  # where a place is written more than once: which of the values stayed
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients along `edges`; the first is `grad` itself, rewritten in place. For arrays and tensors alike."""
+        """Return the gradients along `edges`; the first is `grad` itself, rewritten in place."""
         values = None
         if edges[1] is not None:
             values = grad[self.index]
@@ -113,7 +113,7 @@ class IndexAccumulateBackward(IndexedNode):
     like: Like | None
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients of the old value and of the values added; for arrays and tensors alike."""
+        """Return the gradients of the old value and of the values added; for arrays and tensors."""
         return grad, None if edges[1] is None else match_spec(grad[self.index], self.like)
 
     apply_recorded = apply

@@ -176,7 +176,7 @@ def make_view(
 
 @attrs.define(eq=False)
 class TakeView(Call):
-    """The taking of a view, which no feature but a profile runs around.
+    """The creation of a view, which only a profile intercepts.
 
     Arguments:
         node_class: what the node of the view is to be.

@@ -169,7 +169,7 @@ class CopySlicesOfCopy(CopySlices):
         return node
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients along `edges`; the first is `grad` itself, in which the window is zero now."""
+        """Return the gradients along `edges`; the first is `grad` itself, whose window is zero now."""
         index = self.index
         window = grad[index]
         value = None
@@ -192,7 +192,7 @@ class CopySlicesOfCopy(CopySlices):
 
 
 def _unshared(grad: Any, window: Array) -> Any:
-    """A gradient that will not change when `window` is written to."""
+    """Return a gradient that a write to `window` does not change."""
     if grad is window or (type(grad) is ndarray and grad.base is not None):
         return grad.copy()
     return grad

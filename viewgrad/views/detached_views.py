@@ -100,7 +100,7 @@ class Written:
         return window if not window.size or np.may_share_memory(window, mask) else None
 
     def at(self, base: Array, window: Array) -> tuple[Array, Array] | None:
-        """The windows of both that lie where a window of the base does; None if that is not easily determined."""
+        """Return the windows of both masks at the position of a window of the base; None if it cannot be located."""
         if not window.size:  # which may begin anywhere
             return np.empty_like(window), np.empty_like(window)
         strides = zip(base.shape, base.strides, self.must.strides, strict=True)
@@ -127,7 +127,7 @@ class Written:
 
 
 def _laid_out_as(base: Array) -> Array:
-    """Zeros over a piece of memory that they fill, their `base`; with the strides of `base` where these fill it too."""
+    """Return contiguous zeros with the shape of `base`, and with its strides if these are contiguous too."""
     memory = np.zeros(base.size, base.dtype)
     packed = zip(base.shape, base.strides, np.empty_like(base).strides, strict=True)
     strides = [-own if size > 1 and of_base < 0 else own for size, of_base, own in packed]
@@ -185,7 +185,7 @@ def cut_of(base: Tensor) -> DetachPoint | None:
 
 @attrs.define(eq=False)
 class DetachedHistory:
-    """The history that a view has of its own, since that of its base has ended in place.
+    """The separate history of a view after its base was detached in place.
 
     Attributes:
         view: the metadata that this belongs to; a view taken of the view finds the metadata of another here.

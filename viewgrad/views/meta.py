@@ -154,7 +154,7 @@ class DifferentiableViewMeta:
         return edge
 
     def _taken_again(self, tensor: Tensor, source: Tensor, base_edge: OptionalEdge) -> OptionalEdge:
-        """The edge to the history of the view as one of `source`, the base or the same with another history."""
+        """Return the edge to the history of the view as a view of `source`, the base or an alias of it."""
         if base_edge is None:
             return None
         mode = current_mode()
@@ -187,7 +187,7 @@ class DifferentiableViewMeta:
         return old is not None and source_edge.sequence_nr < cut.sequence_nr
 
     def _behind(self, tensor: Tensor, cut: DetachPoint, base_edge: OptionalEdge) -> OptionalEdge:
-        """The edge of a view from before the end of its base's history: by what was written since.
+        """Return the edge of a view from before its base was detached, depending on what was written since.
 
         Raises:
             ViewInPlaceError: if it is ambiguous.
@@ -224,7 +224,7 @@ class DifferentiableViewMeta:
         return edge
 
     def _own(self, tensor: Tensor, cut: DetachPoint) -> DetachedHistory | None:
-        """The history that the view had when its base's ended; None if that cannot be determined any more."""
+        """Return the history that the view had when its base was detached; None if it is no longer known."""
         source_edge, old, last = self.source_edge, tensor._edge, cut.edge
         if isinstance(source_edge, DetachedHistory):
             if source_edge.view is not self:  # that of the view that this one was taken of
@@ -285,7 +285,7 @@ class GeneralViewMeta(DifferentiableViewMeta):
         return node_of_view(AS_STRIDED[1], base_edge, self.base, None, self.placed, self.overlaps_itself)
 
     def take_over(self, view: ViewMeta) -> None:
-        """Be what `view` is."""
+        """Take on the state of `view`."""
         self.base = view.base
         self.index = view.index
         self.source_edge = view.source_edge
@@ -327,7 +327,7 @@ class DualViewMeta(GeneralViewMeta):
 
     @classmethod
     def of_view(cls, root: TangentRoot, root_steps: tuple[ViewFunction, ...]) -> DualViewMeta:
-        """That of a view of a dual tensor, still to be filled in."""
+        """Return empty metadata for a view of a dual tensor."""
         view: DualViewMeta = new(cls)
         view.root = root
         view.root_steps = root_steps
@@ -335,7 +335,7 @@ class DualViewMeta(GeneralViewMeta):
 
     @classmethod
     def of_root(cls, root: TangentRoot, plain: ViewMeta) -> DualViewMeta:
-        """That of a dual tensor, which is otherwise the view that `plain` says."""
+        """Return the metadata of a dual tensor that is otherwise the view `plain`."""
         view = cls.of_view(root, ())
         view.take_over(plain)
         return view

@@ -158,7 +158,7 @@ def finish_write(tensor: Tensor, head: Node, old: OptionalEdge) -> None:
 
 
 def abandon_write(tensor: Tensor, head: Node, old: OptionalEdge, error: BaseException, writer: str) -> None:
-    """After an exception: let the history be the old one, if nothing was written, and one that refuses elsewhere.
+    """Roll back after an exception: restore the old history if nothing was written, else one that refuses.
 
     Arguments:
         tensor: what was to be written to.
@@ -186,7 +186,7 @@ def abandon_write(tensor: Tensor, head: Node, old: OptionalEdge, error: BaseExce
 
 
 def _interrupted(old: OptionalEdge, writer: str) -> InterruptedWrite:
-    """The node of a write that was interrupted, or made in vain; `old` leads to the history before it."""
+    """Return the node of a write that was interrupted or failed; `old` leads to the history before it."""
     node = numbered(InterruptedWrite)
     node.edge = old
     node.writer = writer
@@ -200,7 +200,7 @@ def rebase_history(tensor: Tensor, node: Node, own: OptionalEdge) -> None:
 
 
 def keep_own(view: Tensor) -> None:
-    """Record the own history of a view in its base, as if the view were assigned to itself."""
+    """Record a view's own history in its base, as if the view were assigned to itself."""
     node = new(CopyBackwards)
     node.edge0, node.edge1, node.like = None, view._edge, None
     rebase_history(view, node, None)

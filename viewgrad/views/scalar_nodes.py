@@ -78,7 +78,7 @@ class ScalarRule:
     joined: dict[ScalarRule, ScalarRule | None] = attrs.Factory(dict)
 
     def after(self, inner: ScalarRule) -> ScalarRule | None:
-        """The rule of this operator applied to the result of another one; None if no form says what both do."""
+        """Return the rule of this operator applied to the result of another one; None if there is no such form."""
         form = JOINED.get((self.form, inner.form))
         found = None if form is None else ScalarRule(form, self.node_class, (self, inner))
         return self.joined.setdefault(inner, found)
@@ -151,7 +151,7 @@ Taken = tuple[OptionalEdge, "ScalarRule | None", Any, Any, "Layout | None"]
 
 
 class ScalarOfTwo(ScalarNode):
-    """The node of an operator on two scalars. `Taken`, a tuple, stands for an edge to nodes that it has taken in."""
+    """The node of an operator on two scalars. An edge may be replaced by a tuple `Taken`: nodes merged into it."""
 
     __slots__ = ("edge0", "edge1", "rule", "saved_other", "saved_result", "saved_self")
 
@@ -302,7 +302,7 @@ def _beyond(node: Any, following: int) -> tuple[Taken | None, int]:
 
 
 def _number(node: Any) -> Any:
-    """The number that the node of an operator on one number has saved; None if that is a change of sign."""
+    """Return the number saved by the node of an operator on one number; None if that is a change of sign."""
     form = node.rule.form
     if form == NEGATIVE:
         return None

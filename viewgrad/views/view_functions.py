@@ -86,7 +86,7 @@ class Chain(ViewFunction):
 
 @attrs.define
 class Strided(ViewFunction):
-    """A window taken by its geometry, or by replaying its view functions where the buffer is laid out otherwise."""
+    """A window by its geometry, or by replaying its view functions if the buffer has another layout."""
 
     geometry: TensorGeometry
     view_fn: ViewFunction
@@ -214,7 +214,7 @@ class AsReal(ViewFunction):
 
 @attrs.frozen
 class AsComplex(ViewFunction):
-    """Pairs as complex numbers; a copy where the two parts do not lie next to each other."""
+    """Pairs as complex numbers; a copy if the two parts are not adjacent."""
 
     exact = False
 
@@ -233,7 +233,7 @@ def lies_in_pairs(array: np.ndarray[Any, Any]) -> bool:
 
 
 def chained(steps: tuple[ViewFunction, ...], step: ViewFunction, base: np.ndarray[Any, Any]) -> ViewFunction:
-    """One view function after others, in as few steps as can be determined at once.
+    """Return one view function after others, merged into as few steps as possible.
 
     So a tensor that is transposed, or given another shape, again and again is not one of ever more steps.
 

@@ -38,7 +38,7 @@ np_add: Final = np.add
 
 
 class ViewBackward(Node):
-    """The node of a view: adds the gradient to the window that the view is, so that it costs what the view costs.
+    """The node of a view: adds the gradient to the view's window, at the cost of the view.
 
     Attributes:
         layout: of the gradient of what it was taken from.
@@ -143,7 +143,7 @@ def zeros_for(view_fn: Any, layout: Layout) -> tuple[Array, Array]:
 
 
 def places_of(view_fn: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """For each element of the view that `view_fn` takes of what has the given shape, the index of its place there."""
+    """Return for each element of the view that `view_fn` takes of an array of this shape its index there."""
     numbers = view_fn(np.arange(math.prod(shape)).reshape(shape))
     return np.unravel_index(numbers, shape)
 
@@ -201,7 +201,7 @@ def view_node(name: str, base: type[ViewBackward]) -> Any:
 
 
 def node_pair(name: str) -> tuple[type[IndexViewBackward], type[FunctionViewBackward]]:
-    """The node classes of a view that some basic index may take, and of the same where none does."""
+    """Return the node classes of a view that a basic index can take, and of one that it cannot."""
     return view_node(name, IndexViewBackward), view_node(name, FunctionViewBackward)
 
 

@@ -124,7 +124,7 @@ def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 @method
 def split(self: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Consecutive pieces of dimension `dim`: of the given length (the last may be shorter), or of the given lengths."""
+    """Return consecutive pieces of dimension `dim`, of a given length (the last may be shorter) or of given lengths."""
     extent = self._array.shape[dim]
     sizes = split_size_or_sections
     if isinstance(sizes, (int, np.integer)):
@@ -146,7 +146,7 @@ def split(self: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 
 
 @method
 def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` consecutive pieces of dimension `dim`, of equal length but for the last."""
+    """Return at most `chunks` consecutive pieces of dimension `dim`, of equal length except the last."""
     if chunks <= 0:
         raise ValueError(f"chunk needs a positive number of pieces, not {chunks}")
     return split(self, max(1, -(-self._array.shape[dim] // chunks)), dim)
@@ -205,7 +205,7 @@ def permute(self: Tensor, *dims: Any) -> Tensor:
 
 @method
 def swapaxes(self: Tensor, axis1: int, axis2: int) -> Tensor:
-    """Two dimensions exchanged."""
+    """Return a view with two dimensions exchanged."""
     order = list(range(self._array.ndim))
     a, b = _dimension(axis1, len(order)), _dimension(axis2, len(order))
     order[a], order[b] = order[b], order[a]
@@ -214,7 +214,7 @@ def swapaxes(self: Tensor, axis1: int, axis2: int) -> Tensor:
 
 @method
 def moveaxis(self: Tensor, source: Any, destination: Any) -> Tensor:
-    """Dimensions moved to other places, the others keeping their order."""
+    """Return a view with dimensions moved to other positions; the others keep their order."""
     numbers = np.moveaxis(np.empty((0,) * self._array.ndim), source, destination)  # raises NumPy's own errors
     ndim = numbers.ndim
     sources = [_dimension(dim, ndim) for dim in np.atleast_1d(source).tolist()]
@@ -226,7 +226,7 @@ def moveaxis(self: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 def _transposed(self: Tensor) -> Tensor:
-    """The dimensions reversed."""
+    """Return a view with the dimensions reversed."""
     if is_scalar(self):
         return self
     return _view(self, _reversed(self._array.ndim), TransposeBackward)
@@ -238,7 +238,7 @@ def _reversed(ndim: int) -> Permuted:
 
 
 def _matrix_transposed(self: Tensor) -> Tensor:
-    """The last two dimensions exchanged."""
+    """Return a view with the last two dimensions exchanged."""
     return swapaxes(self, -1, -2)
 
 
@@ -282,7 +282,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 
 @method
 def ravel(self: Tensor) -> Tensor:
-    """The elements in row order in one dimension: a view of what is laid out so, without gaps, and a copy otherwise."""
+    """Return the elements in one dimension, in row order: a view if the memory is contiguous, else a copy."""
     if self._array.flags.c_contiguous:
         return reshape(self, -1)
     copied: Tensor = self._reshaped_copy((self._array.size,))
@@ -301,7 +301,7 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @method
 def expand(self: Tensor, *sizes: Any) -> Tensor:
-    """Dimensions of length 1 repeated without copying, and new ones put in front; -1 leaves a length as it is."""
+    """Return a view with dimensions of length 1 repeated and new ones added in front; -1 keeps a length."""
     wanted = flat_sizes(sizes)
     shape = self._array.shape
     new = len(wanted) - len(shape)
@@ -311,13 +311,13 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
 
 @method
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """Broadcast to the shape of `other`, without copying."""
+    """Return a view broadcast to the shape of `other`."""
     return broadcast_to(self, other.shape)
 
 
 @method
 def broadcast_to(self: Tensor, shape: Any) -> Tensor:
-    """Broadcast to `shape`, without copying."""
+    """Return a view broadcast to `shape`."""
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if is_scalar(self):
         self = self.clone()
@@ -338,7 +338,7 @@ def diagonal(self: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
 
 @method
 def unfold(self: Tensor, dimension: int, size: int, step: int = 1) -> Tensor:
-    """Every window of `size` elements along `dimension`, `step` apart, as a new last dimension."""
+    """Return a view of all windows of `size` elements along `dimension`, `step` apart, as a new last dimension."""
     dim, size, step = _dimension(dimension, self._array.ndim), as_int(size), as_int(step)
     if not 0 <= size <= self._array.shape[dim] or step <= 0:
         extent = self._array.shape[dim]
@@ -417,7 +417,7 @@ def imag(self: Tensor) -> Tensor:
 
 
 def _of_scalar(source: Tensor, part: Tensor) -> Tensor:
-    """A part of `source` as NumPy gives it: a scalar where that is one."""
+    """Return a part of `source` as NumPy does: a scalar for a scalar."""
     return part[()] if is_scalar(source) else part
 
 
@@ -454,7 +454,7 @@ def _dimension(dim: int, ndim: int) -> int:
 
 
 def flat_sizes(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Sizes that are given one by one, or as a list, an array or a tensor of one dimension."""
+    """Return sizes that are given one by one, or as a list, an array or a 1-d tensor."""
     if len(sizes) != 1:
         return sizes
     (first,) = sizes
@@ -469,7 +469,7 @@ def atleast_1d(self: Tensor) -> Tensor:
 
 
 def _split_numpy(array: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """As `numpy.split` and `numpy.array_split`, whose sections may differ by one."""
+    """Split as `numpy.split` and `numpy.array_split`, whose sections may differ by one."""
     if isinstance(indices_or_sections, Tensor):
         indices_or_sections = indices_or_sections.tolist()
     pieces = np.array_split(np.empty(array.shape[axis]), indices_or_sections)

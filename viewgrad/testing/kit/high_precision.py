@@ -45,14 +45,14 @@ def is_available() -> bool:
 
 @contextlib.contextmanager
 def with_many_digits() -> Iterator[Any]:
-    """A block in which mpmath computes with sixty digits; it is given mpmath's context."""
+    """Return a context in which mpmath computes with sixty digits; it yields mpmath's context."""
     mp = _mpmath().mp
     with mp.workdps(DIGITS):
         yield mp
 
 
 class PreciseArray:
-    """An array of mpmath's numbers that stands for an array or a tensor of floats.
+    """An array of mpmath numbers in place of an array or a tensor of floats.
 
     Arguments:
         numbers: an object array.
@@ -144,7 +144,7 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 
 
 def as_numbers(value: Any) -> Any:
-    """An object array of mpmath's numbers; arrays of integers and bools stay what they are."""
+    """Return an object array of mpmath numbers; integer and bool arrays are unchanged."""
     if isinstance(value, PreciseArray):
         return value.numbers
     if isinstance(value, viewgrad.Tensor):
@@ -158,7 +158,7 @@ def as_numbers(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """An index or an option, in which arrays of integers and bools may stand for tensors."""
+    """Return an index or an option with plain arrays in place of tensors."""
     if isinstance(value, PreciseArray):
         if all(type(item) in (bool, int, np.bool_, np.int64) for item in value.numbers.reshape(-1)):
             kinds = {type(item) for item in value.numbers.reshape(-1)}
@@ -170,7 +170,7 @@ def _plain(value: Any) -> Any:
 
 
 def _each(name: str) -> Callable[..., Any]:
-    """A function of numbers, of all elements."""
+    """Apply a function of numbers element-wise."""
 
     def apply(*args: Any, out: Any = None, where: Any = True, **kwargs: Any) -> Any:
         if out is not None or where is not True:
@@ -193,7 +193,7 @@ def _power(mp: Any) -> Callable[[Any, Any], Any]:
 
 
 def _real(name: str) -> Callable[[Any], Any]:
-    """A function of mpmath's that is NaN where its value is not real."""
+    """Return an mpmath function that is NaN where its value is not real."""
 
     def of(mp: Any) -> Callable[[Any], Any]:
         function = getattr(mp, name)
@@ -270,7 +270,7 @@ REDUCTIONS: Final = {"add": "sum", "multiply": "prod", "maximum": "max", "minimu
 
 
 def _wrap(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A NumPy function that works on object arrays as well."""
+    """Return a NumPy function that also works on object arrays."""
 
     def apply(*args: Any, **kwargs: Any) -> Any:
         kwargs.pop("dtype", None)
@@ -282,7 +282,7 @@ def _wrap(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _numbers_within(value: Any) -> Any:
-    """As `as_numbers`; of a list of arrays a list."""
+    """Apply `as_numbers`, also to each array of a list."""
     if isinstance(value, list | tuple) and any(isinstance(item, PreciseArray) for item in value):
         return [as_numbers(item) for item in value]
     return as_numbers(value)
@@ -362,7 +362,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def function_named(name: str) -> Callable[..., Any]:
-    """The counterpart of a function of NumPy's or of the library's.
+    """Return the counterpart of a function of NumPy or of the library.
 
     Raises:
         Unavailable: where there is none.
@@ -375,7 +375,7 @@ def function_named(name: str) -> Callable[..., Any]:
 
 
 class Namespace:
-    """Stands for a module, whose functions are replaced by their counterparts where these are given such arrays."""
+    """A module whose functions are replaced by their counterparts for arrays of mpmath numbers."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
@@ -390,7 +390,7 @@ class Namespace:
 
 
 class Context:
-    """Stands for the `ctx` of a custom function: it takes whatever it is given."""
+    """The `ctx` of a custom function: accepts anything."""
 
     needs_input_grad: Final = (False,) * 99
 
@@ -399,7 +399,7 @@ class Context:
 
 
 def _rebound(function: Any, seen: dict[int, Any]) -> Any:
-    """A copy of a function in which the library's functions have counterparts, as have those of what it calls."""
+    """Return a copy of a function in which library functions are replaced by counterparts, recursively."""
     if id(function) in seen:
         return seen[id(function)]
     function = getattr(function, "__func__", function)
@@ -440,7 +440,7 @@ def _counterpart(name: str, value: Any, seen: dict[int, Any]) -> Any:
 
 
 def precise_values(code: Any, example: Example, arrays: Sequence[Array]) -> list[Array]:
-    """The values of all results with many digits, as object arrays; to be called in `with_many_digits`.
+    """Return all results with many digits, as object arrays; call it in `with_many_digits`.
 
     Arguments:
         code: a custom `Function`, a declared operator, or a function of tensors.

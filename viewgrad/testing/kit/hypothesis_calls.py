@@ -29,7 +29,7 @@ GRID = 16  # powers of two between the width of an interval and the steps in whi
 
 
 class Checks(Protocol):
-    """A check of one call."""
+    """The checks of one call."""
 
     def in_short(self) -> None: ...
 
@@ -51,7 +51,7 @@ def check_drawn(
     name: str,
     after: Report | None = None,
 ) -> Report:
-    """Check an operator at calls drawn from strategies: the first in all that there is, the others in short.
+    """Check an operator at calls drawn from strategies: the first one completely, the others briefly.
 
     Where `after` is the report of a call that the user gave, all are checked in short, and may be refused.
     """
@@ -88,7 +88,7 @@ def check_drawn(
 
 
 class KnownFailures:
-    """The calls of one test that have failed, so that Hypothesis's repetitions cost nothing.
+    """The failed calls of one test, so that Hypothesis's repetitions cost nothing.
 
     All failures are raised from one line: Hypothesis takes failures from different lines for different defects.
     """
@@ -104,13 +104,13 @@ class KnownFailures:
         return next((failure.property for failure in self._known.values()), None)
 
     def again(self, call: Any) -> None:
-        """Raise what this call has raised before."""
+        """Raise the error that this call raised before."""
         known = self._known.get(_key(call))
         if known is not None:
             self._raise(known)
 
     def first(self, call: Any, check: Callable[[], Any]) -> Any:
-        """The result of a check, whose failure is remembered."""
+        """Return the result of a check, and remember its failure."""
         began, failure = time.process_time(), None
         self.calls += 1
         try:
@@ -128,7 +128,7 @@ class KnownFailures:
 
 
 def _key(call: Any) -> Any:
-    """What two calls with the same values have in common."""
+    """Return a key that is equal for two calls with the same values."""
 
     def of(leaf: Any) -> Any:
         array = leaf._array if isinstance(leaf, Tensor) else leaf
@@ -140,14 +140,14 @@ def _key(call: Any) -> Any:
 
 
 class _Tests:
-    """The tests by Hypothesis in which operators are being checked, the last few of them."""
+    """The latest Hypothesis tests in which operators are checked."""
 
     MOST: Final = 8
     known: Final[list[tuple[Any, Any, KnownFailures]]] = []
 
     @classmethod
     def failures(cls, operator: Any, place: Any) -> KnownFailures:
-        """What is known of an operator that is checked at a place."""
+        """Return the known failures of an operator checked at a place."""
         for given_there, there, failures in cls.known:
             if given_there is operator and there is place:
                 return failures
@@ -158,7 +158,7 @@ class _Tests:
 
 
 def check_within_test(operator: Any, place: Any, call: tuple[Any, Any], make: Callable[[], Checks]) -> Report | None:
-    """Check one call that a test by Hypothesis has drawn.
+    """Check a call that a Hypothesis test has drawn.
 
     The first call of a test is checked in full, others in short. After a failure, while Hypothesis shrinks, only its
     property is checked, for a few seconds in all.
@@ -186,7 +186,7 @@ def check_within_test(operator: Any, place: Any, call: tuple[Any, Any], make: Ca
 
 
 def check_declared(make: Callable[[Any, Any], Checks], operator: Operator) -> Report:
-    """Check an operator at the samples of its declaration: the first in all that there is, the others in short."""
+    """Check an operator at the samples of its declaration: the first one completely, the others briefly."""
     reports: list[Report] = []
     for sample in samples_in_each_kind(operator):
         names = sample.differentiable()
@@ -209,7 +209,7 @@ def _leaves(value: Any) -> list[Any]:
 
 
 def _run_after(reports: list[Report], check: Checks) -> None:
-    """Run a check, in short where there are reports of others, and count it in the first of these."""
+    """Run a check, briefly if there are reports of others, and count it in the first of these."""
     if reports:
         check.in_short()
     report = check.run()
@@ -234,7 +234,7 @@ def _strategy(value: Any) -> st.SearchStrategy[Any]:
 
 
 def calls_like(args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """The arguments with strategies in the place of tensors and arrays: values between those given."""
+    """Return the arguments with strategies in place of tensors and arrays, for values in the same range."""
 
     def like(leaf: Any) -> Any:
         array = leaf._array if isinstance(leaf, Tensor) else leaf
@@ -257,7 +257,7 @@ def calls_like(args: Any, kwargs: Any) -> tuple[Any, Any]:
 
 
 def _between(low: float, high: float) -> st.SearchStrategy[float]:
-    """Numbers of an interval that are equal or well apart: differences cannot see that two are 1e-35 apart."""
+    """Draw numbers of an interval that are equal or well separated, since differences cannot resolve 1e-35."""
     numbers = st.floats(low, high)
     width = high - low
     if not 0.0 < width < math.inf:

@@ -35,7 +35,7 @@ FOREIGN_LAYOUTS: Final[dict[str, str]] = {
 
 
 def fits(name: str, array: Array) -> bool:
-    """Return whether an array can lie so."""
+    """Return whether an array can have this layout."""
     if name in ("reversed", "reversed along the last axis", "with gaps") and not array.ndim:
         return False
     if name == "transposed" and array.ndim < 2:
@@ -69,7 +69,7 @@ def _first_column(array: Array) -> Array:
 
 
 def _flat(array: Array) -> Array:
-    """What windows of overlapping rows are taken of."""
+    """Return the array that windows of overlapping rows are taken of."""
     rows, columns = array.shape[0], int(np.prod(array.shape[1:]))
     return np.resize(array.reshape(-1), rows + max(columns, 1) - 1)
 

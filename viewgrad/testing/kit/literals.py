@@ -15,11 +15,11 @@ DEFAULTS = {np.dtype(float), np.dtype(complex), np.dtype(np.int64), np.dtype(boo
 
 
 class NoLiteral(ValueError):
-    """A value that no expression is known for."""
+    """A value that cannot be written as an expression."""
 
 
 def literal(value: Any) -> str:
-    """An expression for numbers, strings, arrays, tensors, containers of them, and what can be imported.
+    """Return an expression for numbers, strings, arrays, tensors, containers of them, and importable objects.
 
     Raises:
         NoLiteral: for anything else.
@@ -57,7 +57,7 @@ def literal(value: Any) -> str:
 
 
 def _simple(value: Any) -> str:
-    """An expression for a number, a string, a slice and the like; "" for anything else."""
+    """Return an expression for a number, a string, a slice and the like; "" for anything else."""
     if value is None or isinstance(value, bool | int | str | bytes):
         if type(value) in (bool, int, str, bytes, type(None)):
             return repr(value)

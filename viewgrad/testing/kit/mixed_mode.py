@@ -28,7 +28,7 @@ def says_absent(error: BaseException) -> bool:
 
 
 def mixed_modes(baseline: Baseline, tangents: dict[int, Array]) -> int:
-    """The gradient of the tangent and the tangent of the gradient, against reverse over reverse mode."""
+    """Compare the gradient of the tangent and the tangent of the gradient with reverse over reverse mode."""
     if baseline.subject.written:
         return 0
     expected = _reverse_over_reverse(baseline, tangents)
@@ -58,7 +58,7 @@ def mixed_modes(baseline: Baseline, tangents: dict[int, Array]) -> int:
 def _compared(
     baseline: Baseline, tangents: dict[int, Array], expected: Sequence[Array], what: str, lines: Sequence[str]
 ) -> int:
-    """Run lines within a dual level, and compare `h` with what it should be; 0 where there is no such mode."""
+    """Run lines within a dual level, and compare `h` with its expected value; return 0 if the mode is missing."""
     script = baseline.script("forward mode", called=False)
     for k in baseline.example.wanted:
         script.let(f"t{k}", tangents[k])
@@ -86,7 +86,7 @@ def _compared(
 
 
 def _reverse_over_reverse(baseline: Baseline, tangents: dict[int, Array]) -> list[Array] | None:
-    """The gradients of the gradients' projections on tangents; None if there are none."""
+    """Return the gradients of projections of the gradients on tangents; None if there are none."""
     example, slots = baseline.example, baseline.example.wanted
     try:
         recorded = baseline.subject.record(example)

@@ -42,16 +42,16 @@ Array = np.ndarray[Any, Any]
 
 
 class Refused(Exception):
-    """The operator does not take these arguments, and says so."""
+    """The operator rejected the arguments."""
 
 
 class TookTooLong(Refused):
-    """The operator computes for longer than anybody waits."""
+    """The operator exceeded the time limit."""
 
 
 @attrs.define(eq=False)
 class OperatorUnderTest:
-    """An operator, and what is known of it.
+    """An operator and its known properties.
 
     Arguments:
         function: calls it.
@@ -109,12 +109,12 @@ class OperatorUnderTest:
         return True
 
     def note(self, text: str) -> None:
-        """Keep what is no fault, but worth knowing, once."""
+        """Record an observation, once, that is not a failure."""
         if text not in self.notices:
             self.notices.append(text)
 
     def fresh(self) -> Callable[..., Any] | None:
-        """A copy that has not been called yet, where its source is known."""
+        """A copy that has not been called, if its source is known."""
         if not self.source or self.operator is not None:
             return None
         names: dict[str, Any] = {}
@@ -138,19 +138,19 @@ class OperatorUnderTest:
 
     @property
     def composed(self) -> bool:
-        """Return whether it is a plain function, whose derivative is that of the operators it is composed of."""
+        """Whether it is a plain function, differentiated through the operators it is composed of."""
         return self.operator is None and self.custom is None
 
     @property
     def named(self) -> dict[str, Any]:
-        """What belongs to the operator, by the names that programs have for it."""
+        """Return the operator's helpers by the names that programs use."""
         contract = self.contract
         others = {"surrogate": contract.surrogate, "disturb": contract.disturb}
         return {"inplace": self.inplace, "reference": self.reference, **others}
 
     @property
     def place(self) -> str:
-        """Where its derivative is written."""
+        """Where its derivative is defined."""
         if self.operator is not None:
             texts = [f"{', '.join(formula.inputs)}: {formula.text!r}" for formula in self.operator.formulas]
             where = f" ({self.operator.row})" if self.operator.row else ""
@@ -161,7 +161,7 @@ class OperatorUnderTest:
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """Its parameters by name; none where they can't be known."""
+        """Its parameters by name; none if unknown."""
         function: Any = self.function
         if self.operator is not None:
             function = self.operator.function
@@ -176,7 +176,7 @@ class OperatorUnderTest:
         return parameters
 
     def values(self, example: Example, arrays: Sequence[Array] | None = None) -> list[Array]:
-        """The values of all outputs, without recording.
+        """Return the values of all outputs, without recording.
 
         Raises:
             Refused: where the operator refuses the arguments.
@@ -205,7 +205,7 @@ class OperatorUnderTest:
         return example.with_arrays(arrays) if self.structures else example
 
     def written_by(self, example: Example) -> tuple[int, ...]:
-        """The slots that an in-place operator writes to, found by the first of all calls."""
+        """Return the slots that an in-place operator writes to, determined at the first call."""
         tensors = [Tensor(array) for array in example.arrays]
         with contextlib.suppress(Exception), quiet(), refusals():
             result = example.call(self.function, tensors)
@@ -221,7 +221,7 @@ class OperatorUnderTest:
         return ()
 
     def record(self, example: Example, slots: Sequence[int] | None = None) -> Recorded:
-        """A recorded call, in which the tensors in `slots` require grad (left out: the wanted ones).
+        """Record a call in which the tensors in `slots` require grad (by default the wanted ones).
 
         Raises:
             Refused: where the operator refuses the arguments.
@@ -236,7 +236,7 @@ class OperatorUnderTest:
 
 @attrs.frozen(eq=False)
 class Recorded:
-    """A call that was recorded: its leaves, what the operator was called with, and its outputs."""
+    """A recorded call: its leaves, arguments and outputs."""
 
     leaves: list[Tensor]
     operands: list[Tensor]
@@ -245,18 +245,18 @@ class Recorded:
 
     @property
     def differentiable(self) -> list[int]:
-        """The numbers of the outputs that can be differentiated."""
+        """Return the numbers of the differentiable outputs."""
         return [i for i, output in enumerate(self.outputs) if output.requires_grad and output.dtype.kind in "fc"]
 
     def forgotten(self, known: tuple[int, tuple[int, ...]]) -> list[int]:
-        """The numbers of the outputs that can't be differentiated here, though in the call with those `known` ones."""
+        """Return the outputs that are not differentiable here, but are in the call with outputs `known`."""
         count, numbers = known
         if len(self.outputs) != count:
             return []
         return [i for i in numbers if not self.outputs[i].requires_grad and self.outputs[i].dtype.kind in "fc"]
 
     def gradients(self, starts: dict[int, Array], **options: Any) -> list[Array]:
-        """The gradients of the chosen leaves, zeros for None, where outputs have the gradients `starts`."""
+        """Return the gradients of the chosen leaves, zeros for None, for output gradients `starts`."""
         with quiet():
             found = grad(
                 [self.outputs[i] for i in starts],
@@ -274,7 +274,7 @@ class Recorded:
 
 
 class _Silence(threading.local):
-    """Whether this thread is in a quiet block already; entering one again costs nothing."""
+    """Whether this thread is already in a quiet block; nested ones cost nothing."""
 
     on = False
 
@@ -284,7 +284,7 @@ SILENCE: Final = _Silence()
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """A block without warnings."""
+    """Return a context without warnings."""
     if SILENCE.on:
         yield
         return
@@ -299,7 +299,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def refusals() -> Iterator[None]:
-    """A block in which an operator may refuse its arguments, by any error except those that tell of a fault.
+    """Return a context in which an operator may reject its arguments by any error that does not indicate a fault.
 
     It leaves recording on or off as it was.
     """
@@ -318,7 +318,7 @@ def refusals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def patience(seconds: float) -> Iterator[None]:
-    """A block that is refused where it computes for longer; in the main thread only, and for ever where that is 0."""
+    """Return a context with a time limit, in the main thread only; 0 means none."""
     if not seconds or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGVTALRM"):
         yield
         return
@@ -336,20 +336,20 @@ def patience(seconds: float) -> Iterator[None]:
 
 
 def real_parts(array: Array) -> Array:
-    """The elements in row order as real numbers of double precision; of complex ones the two parts."""
+    """Return the elements in row order as real numbers in double precision; complex ones as two parts."""
     flat = np.array(array, order="C").reshape(-1)
     return (flat.astype(complex).view(float) if flat.dtype.kind == "c" else flat.astype(float)).reshape(-1)
 
 
 def declared(given: Any) -> Operator | None:
-    """The declaration of an operator, from it or from its function; None for anything else."""
+    """Return the declaration of an operator or of its function; None for anything else."""
     if isinstance(given, Operator):
         return given
     return next((row for row in OPERATORS.values() if row.function is given), None)
 
 
 def subject_of(given: Any, contract: Contract, example: Example) -> OperatorUnderTest:
-    """The operator, from what the user gave."""
+    """Return the operator under test for what the user passed."""
     operator, whole = declared(given), given
     custom = None
     owner = getattr(given, "__self__", None)
@@ -392,7 +392,7 @@ def _same_bytes(one: Array, other: Array) -> bool:
 
 
 def _claims_complex(subject: OperatorUnderTest) -> bool:
-    """Return whether what was written for the operator speaks of complex numbers."""
+    """Return whether the source of the operator mentions complex numbers."""
     operator = subject.operator
     if operator is not None and not operator.user_defined:
         return any(operator.accepts_complex(name) for name in operator.differentiable)

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 def with_other_options(subject: OperatorUnderTest, example: Example, most: int = 60) -> Iterator[Example]:
-    """The call with other values of its options: axes, flags, numbers; one changed at a time, and pairs of them."""
+    """Yield the call with other options: axes, flags, numbers; changed one at a time and in pairs."""
     ndim = max((array.ndim for array in example.arrays), default=0)
     choices: list[tuple[Any, list[Any]]] = []  # (where, values)
     parameters = list(subject.parameters.values())
@@ -64,7 +64,7 @@ def with_other_options(subject: OperatorUnderTest, example: Example, most: int =
 
 
 def with_numbers_for_tensors(example: Example) -> Iterator[Example]:
-    """The call with a plain number, or an array that is no tensor, in the place of one of several tensors."""
+    """Yield the call with a plain number or array in place of one of several tensors."""
     if len(example.wanted) < 2:
         return
     places: list[tuple[Any, Any]] = [*enumerate(example.args), *example.kwargs.items()]
@@ -86,7 +86,7 @@ def with_numbers_for_tensors(example: Example) -> Iterator[Example]:
 
 
 def by_keyword(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
-    """The call with its positional arguments given by keyword, all of them and all but the first."""
+    """Yield the call with positional arguments passed by keyword: all of them, and all but the first."""
     parameters = list(subject.parameters.values())[: len(example.args)]
     if len(parameters) < len(example.args) or any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in parameters):
         return
@@ -107,7 +107,7 @@ MASKS: Final = frozenset("where mask".split())
 
 
 def with_tensors_for_none(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
-    """The call with a constant tensor for each argument that is None unless it is given."""
+    """Yield the call with a constant tensor for each argument that is None by default."""
     if not example.wanted:
         return
     given = {p.name for p in list(subject.parameters.values())[: len(example.args)]}
@@ -151,7 +151,7 @@ def _optioned(example: Example, changes: dict[Any, Any]) -> Example:
 
 
 def _alternatives(subject: OperatorUnderTest, name: str, value: Any, ndim: int, annotation: Any) -> list[Any]:
-    """Other values of an option, judged by its name, its value and its annotation; of a dict, one entry changed."""
+    """Return other values of an option, guessed from its name, value and annotation."""
     if name in subject.contract.options:
         return [other for other in subject.contract.options[name] if type(other) is not type(value) or other != value]
     if type(value) is dict:
@@ -199,7 +199,7 @@ def _default_of(subject: OperatorUnderTest, name: str) -> Any:
 
 
 def _in_annotation(annotation: Any) -> tuple[Any, ...]:
-    """The values that a `Literal` allows."""
+    """Return the values that a `Literal` allows."""
     if isinstance(annotation, str) and "Literal[" in annotation:
         try:
             annotation = eval(annotation, {"Literal": typing.Literal, "typing": typing})
@@ -223,7 +223,7 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def _other_lists(value: list[Any]) -> list[Any]:
-    """A list of numbers with one more, one less, and in another order."""
+    """Return a list of numbers with one more, one less, and in another order."""
     if not value or not all(type(item) in (int, float) for item in value):
         return []
     return [other for other in (value[::-1], [*value, value[0]], value[:-1]) if other and other != value]

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 @attrs.frozen(eq=False)
 class Moves:
-    """The values of a function of several arrays as one vector, after moves of these.
+    """A function of several arrays as a function of one vector.
 
     Arguments:
         values: gives the outputs for other arrays, or raises `Refused`.
@@ -36,7 +36,7 @@ class Moves:
 
     @property
     def tangent(self) -> Array | None:
-        """The derivative of the projection on the structures of the arrays, of the vector; None if there is none."""
+        """Return the derivative of the projection of the arrays on their structures; None if there is none."""
         if not any(k in self.structures for k in self.wanted):
             return None
         sizes = [real_parts(self.arrays[k]).size for k in self.wanted]
@@ -55,18 +55,18 @@ class Moves:
         return np.concatenate([real_parts(self.arrays[k]) for k in self.wanted] or [np.empty(0)])
 
     def parts(self) -> list[Array]:
-        """The places of each of the wanted arrays in the vector; all places at once where the arrays are many."""
+        """The positions of each wanted array in the vector; all at once if there are many."""
         sizes = [real_parts(self.arrays[k]).size for k in self.wanted]
         slots = np.repeat(np.arange(len(sizes)), sizes)
         return [slots == i for i in range(len(sizes))] if len(sizes) <= 4 else [slots >= 0]
 
     @property
     def single(self) -> bool:
-        """Return whether an array that is moved has less than double precision."""
+        """Whether a moved array has less than double precision."""
         return any(np.finfo(self.arrays[k].dtype).eps > 1e-10 for k in self.wanted)
 
     def moved(self, vector: Array) -> list[Array]:
-        """The arrays after the wanted ones were set to `vector`."""
+        """Return the arrays with the wanted ones set to `vector`."""
         arrays = list(self.arrays)
         taken = 0
         for k in self.wanted:
@@ -81,7 +81,7 @@ class Moves:
         return arrays
 
     def at(self, vector: Array) -> Array | None:
-        """The outputs there as one vector; None if there are none."""
+        """Return the outputs there as one vector; None if there are none."""
         try:
             outputs = self.values(self.moved(vector))
         except (Refused, RuntimeError):
@@ -89,12 +89,12 @@ class Moves:
         return np.concatenate([real_parts(output) for output in outputs] or [np.empty(0)])
 
     def beside(self, vector: Array, start: Array) -> Array | None:
-        """The outputs there, of which there must be as many as at the start; None if there are none such."""
+        """Return the outputs there, as many as at the start; None if there are not."""
         found = self.at(vector)
         return found if found is not None and found.shape == start.shape else None
 
     def element(self, column: int) -> tuple[int, int, int]:
-        """The array, the flat index in it and the part (0: real, 1: imaginary) that a place in the vector is."""
+        """Return the array, flat index and part (0: real, 1: imaginary) at a position of the vector."""
         for k in self.wanted:
             array = self.arrays[k]
             parts = 2 if array.dtype.kind == "c" else 1
@@ -104,7 +104,7 @@ class Moves:
         raise IndexError(column)
 
     def column(self, slot: int, flat: int) -> int:
-        """The place in the vector of (the real part of) an element."""
+        """Return the position of (the real part of) an element in the vector."""
         place = 0
         for k in self.wanted:
             parts = 2 if self.arrays[k].dtype.kind == "c" else 1

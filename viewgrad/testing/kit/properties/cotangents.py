@@ -16,7 +16,7 @@ __all__ = ["gradient_layouts", "gradient_untouched", "linear", "undefined"]
 
 
 def linear(baseline: Baseline) -> int:
-    """Gradients are linear in the incoming gradient: in its size, its sign and its direction."""
+    """Check that gradients are linear in the incoming gradient."""
     title = "linear in the incoming gradient"
     count = 0
     for factor in (0.0, -1.0, 1e-12, 1e3, 1e-30, 1e12):
@@ -53,7 +53,7 @@ def linear(baseline: Baseline) -> int:
 
 
 def undefined(baseline: Baseline) -> int:
-    """An output without gradient counts as one whose gradient is zero."""
+    """Check that an output without gradient acts like one with gradient zero."""
     if len(baseline.outputs) < 2:
         return 0
     count = 0
@@ -86,7 +86,7 @@ def undefined(baseline: Baseline) -> int:
 
 
 def gradient_layouts(baseline: Baseline) -> int:
-    """The incoming gradient may lie in memory in any way."""
+    """Check incoming gradients in various memory layouts."""
     count = 0
     for name in GRADIENT_LAYOUTS:
         with contextlib.suppress(Refused):
@@ -98,7 +98,7 @@ def gradient_layouts(baseline: Baseline) -> int:
 
 
 def _in_layout(baseline: Baseline, name: str) -> int:
-    """The incoming gradient lies in memory in one way."""
+    """Check an incoming gradient in one memory layout."""
     make, equal = GRADIENT_LAYOUTS[name]
     script = baseline.script(f"layouts of incoming gradients ({name})", derived=True)
     for i in baseline.outputs if equal else ():
@@ -130,7 +130,7 @@ FURTHER_STEPS: Final = {
 
 
 def _from_further_steps(baseline: Baseline, name: str, i: int) -> int:
-    """The incoming gradient of a result comes from the backward pass of further steps."""
+    """Check incoming gradients that come from the backward pass of further steps."""
     script = baseline.script(f"layouts of incoming gradients ({name})", derived=True)
     line = FURTHER_STEPS[name].format(y=f"y{baseline.paths[i]}", u=f"u{i}")
     script.do(line.replace("vg.Tensor", "np.conj" if baseline.starts[i].dtype.kind == "c" else "np.asarray"))
@@ -144,7 +144,7 @@ def _from_further_steps(baseline: Baseline, name: str, i: int) -> int:
 
 
 def gradient_untouched(baseline: Baseline) -> int:
-    """The incoming gradient is neither kept nor written to, and the gradients share memory with nothing else."""
+    """Check that the incoming gradient is neither kept nor modified, and that gradients share no memory."""
     title = "the incoming gradient stays the caller's"
     script = baseline.script(title)
     for i in baseline.outputs:

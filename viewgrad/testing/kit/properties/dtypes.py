@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 def full_precision(baseline: Baseline) -> int:
-    """Where arguments and results have the digits of double precision, gradients have them too."""
+    """Check that gradients have double precision if arguments and results do."""
     if any(map(of_single_precision, baseline.values)) or any(map(of_single_precision, baseline.starts.values())):
         return 0
     for n, gradient in enumerate(baseline.gradients):
@@ -34,7 +34,7 @@ def full_precision(baseline: Baseline) -> int:
 
 
 def beside_integers(baseline: Baseline) -> int:
-    """Beside whole numbers, the gradient of an argument of single precision is of single precision."""
+    """Check that a single-precision argument beside integers gets a single-precision gradient."""
     example, count = baseline.example, 0
     if len(example.wanted) < 2 or any(example.arrays[k].dtype.kind == "c" for k in example.wanted):
         return 0
@@ -66,7 +66,7 @@ def beside_integers(baseline: Baseline) -> int:
 
 
 def _takes_integers(script: Script, beside: Example, k: int, floats: Sequence[int]) -> bool:
-    """Return whether the operator is meant for integers: they give what the same numbers give as floats."""
+    """Return whether the operator treats integers like the same numbers as floats."""
     arrays = [array.astype(np.float32) if j in floats and j != k else array for j, array in enumerate(beside.arrays)]
     expected = script.subject.values(beside.with_arrays(arrays))
     found = [output._array for _, output in outputs_of(script["y"])]
@@ -77,7 +77,7 @@ def _takes_integers(script: Script, beside: Example, k: int, floats: Sequence[in
 
 
 def _of_another_dtype(script: Script, line: str, told: str) -> None:
-    """Fail where results of single precision were asked for; note it otherwise."""
+    """Fail if single-precision results were requested; note it otherwise."""
     if script.subject.keeps_float32:
         script.lines.append(line)
         script.fail(told)
@@ -85,7 +85,7 @@ def _of_another_dtype(script: Script, line: str, told: str) -> None:
 
 
 def _slopes_of_full_precision(baseline: Baseline) -> None:
-    """Slopes have the digits of double precision too, where they depend on the arguments at all."""
+    """Check that slopes have double precision too, if they depend on the arguments."""
     example, subject = baseline.example, baseline.subject
     starts = {i: np.ones_like(baseline.values[i]) for i in baseline.outputs}
     slopes = subject.record(example).gradients(starts)
@@ -118,7 +118,7 @@ def _require_digits(script: Script, baseline: Baseline, n: int) -> None:
 
 
 def _shortened(array: Array) -> bool:
-    """Return whether numbers of double precision have all digits of single precision, and none beyond them."""
+    """Return whether double-precision numbers have exactly the digits of single precision."""
     if array.dtype not in (np.float64, np.complex128) or not array.size:
         return False
     parts = np.ascontiguousarray(array).reshape(-1).view(float)
@@ -128,7 +128,7 @@ def _shortened(array: Array) -> bool:
 
 
 def in_lower_precision(baseline: Baseline, dtype: Any) -> int:
-    """In a lower precision, values and gradients are nearly those of double precision, and of that dtype."""
+    """Check that values and gradients in lower precision approximate those of double precision."""
     exact, subject = baseline.example, baseline.subject
     if not baseline.finite:
         return 0
@@ -205,7 +205,7 @@ def in_lower_precision(baseline: Baseline, dtype: Any) -> int:
 
 
 def _loses_digits(script: Script, reference: Baseline, tolerance: float) -> bool:
-    """Return whether digits are lost in what an operator is composed of."""
+    """Return whether an operator of which it is composed loses digits."""
     return reference.subject.composed and any(
         value.dtype.kind in "fc" and _mostly_wrong(script[f"y{path}"]._array.astype(value.dtype), value, tolerance, 0.0)
         for path, value in zip(reference.paths, reference.values, strict=True)
@@ -213,7 +213,7 @@ def _loses_digits(script: Script, reference: Baseline, tolerance: float) -> bool
 
 
 def _in_double(reference: Baseline) -> list[str]:
-    """The lines that make the call in double precision, with its gradients."""
+    """Return the lines of the call in double precision, with its gradients."""
     if not reference.literal:
         return []
     lines = reference.plain_call(of_gradients=True)
@@ -263,7 +263,7 @@ def _expect_near_values(
 
 
 def _as_the_reference(script: Script, paths: Sequence[str]) -> bool:
-    """Return whether results are those that the reference gives in that precision, on which they may depend."""
+    """Return whether results agree with the reference in that precision, on which they may depend."""
     subject, example = script.subject, script.example
     if subject.reference is None:
         return False
@@ -302,12 +302,12 @@ def _beyond(numbers: Sequence[float], real: np.dtype[Any]) -> bool:
 
 
 def _of_precision(real: np.dtype[Any], dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of the same kind in the precision of `real`."""
+    """Return the dtype of the same kind with the precision of `real`."""
     return real if dtype.kind == "f" else np.result_type(real, np.complex64)
 
 
 def _mostly_wrong(found: Array, expected: Array, tolerance: float, slack: Any) -> bool:
-    """Return whether half of the elements are off: digits lost in some are the fate of low precision."""
+    """Return whether half of the elements are wrong: losing digits in some is normal in low precision."""
     size = max(float(np.abs(expected).max(initial=0.0)), 1e-3)
     if found.shape != expected.shape:
         return True
@@ -318,7 +318,7 @@ def _mostly_wrong(found: Array, expected: Array, tolerance: float, slack: Any) -
 def _condition(
     subject: OperatorUnderTest, example: Example, reference: Baseline, eps: float
 ) -> tuple[list[Any], list[Any]] | None:
-    """How much values and gradients change where the arguments change by a rounding error of that precision."""
+    """Return how much values and gradients change if arguments change by a rounding error."""
     changes: tuple[list[Any], list[Any]] = ([0.0] * len(reference.values), [0.0] * len(reference.gradients))
     for sign in (1.0, -1.0):
         arrays = []

@@ -37,7 +37,7 @@ WINDOWS: Final[dict[str, str]] = {
 
 
 def inplace_form(baseline: Baseline, windows: Sequence[str] = tuple(WINDOWS)) -> int:
-    """The in-place form against the out-of-place form, on tensors and through views with other live views."""
+    """Compare the in-place form with the out-of-place form, on tensors and through views."""
     subject, example = baseline.subject, baseline.example
     name = "inplace" if subject.inplace is not None else "operator"
     if subject.inplace is None and not subject.written:
@@ -76,7 +76,7 @@ def inplace_form(baseline: Baseline, windows: Sequence[str] = tuple(WINDOWS)) ->
 
 
 def _inplace_on_itself(baseline: Baseline, name: str, target: int) -> int:
-    """The in-place form with one tensor as its target and as another argument."""
+    """Check the in-place form with one tensor as target and as another argument."""
     example, count = baseline.example, 0
     array = example.arrays[target]
     for other in example.wanted:
@@ -180,7 +180,7 @@ def _inplace(baseline: Baseline, name: str, target: int, where: str, line: str, 
 
 
 def _inplace_tangents(baseline: Baseline, name: str, target: int, where: str, line: str) -> int:
-    """The in-place form gives the base the tangent that the out-of-place form gives it."""
+    """Check that the in-place form gives the base the same tangent as the out-of-place form."""
     example = baseline.example
     script = baseline.script(f"{TITLE} ({where})", called=False, derived=True)
     for k in example.wanted:
@@ -211,7 +211,7 @@ def _inplace_tangents(baseline: Baseline, name: str, target: int, where: str, li
 
 
 def _as_out_of_place(baseline: Baseline, script: Script, found: str, expected: str, what: str) -> None:
-    """Expect of one of a script's variables what another holds, which is of the out-of-place form."""
+    """Compare a variable of a script with another, of the out-of-place form."""
     right = script[expected]
     size = 1.0 if right is None else max(1.0, float(np.abs(right._array).max(initial=0.0)))
     script.expect(
@@ -239,7 +239,7 @@ def _first_slot(example: Example) -> int | None:
 
 
 def against_reference(subject: OperatorUnderTest, example: Example) -> int:
-    """The values are those of the reference.
+    """Check that the values are those of the reference.
 
     Raises:
         Refused: where the operator, or the reference, refuses the call.

@@ -86,7 +86,7 @@ def _index_text(flat: int, shape: tuple[int, ...]) -> str:
 
 
 def _moved(moves: Moves, wrong: Disagreement, example: Example) -> str:
-    """The elements that are moved, by their names, and why they move together."""
+    """Return the moved elements by name, and why they move together."""
     places = np.flatnonzero(wrong.direction)
     names = []
     for place in places[:MOST_NAMED]:
@@ -107,7 +107,7 @@ def _moved(moves: Moves, wrong: Disagreement, example: Example) -> str:
 
 
 def along(moves: Moves, wrong: Disagreement, row: Array) -> Callable[[float], float]:
-    """The weighted result of the call, as a function of a step along the direction; NaN where there is none."""
+    """Return the weighted result as a function of a step along the direction; NaN if there is none."""
     start = moves.at(moves.start)
 
     def value(step: float) -> float:
@@ -119,7 +119,7 @@ def along(moves: Moves, wrong: Disagreement, row: Array) -> Callable[[float], fl
 
 
 def difference_lines(values: Callable[[float], float], wrong: Disagreement, name: str = "value") -> list[str]:
-    """Lines that compute what is expected by differences of a function; none where simple ones would not do.
+    """Return lines that compute the expected value by simple differences; none if these do not suffice.
 
     Arguments:
         values: the function, of a step.
@@ -162,7 +162,7 @@ def difference_lines(values: Callable[[float], float], wrong: Disagreement, name
 
 
 def _value_function(script: Script, recorded: Recorded, outputs: list[int], row: Array) -> list[str]:
-    """The lines of a function that gives the weighted results after a step."""
+    """Return the lines of a function of the weighted results after a step."""
     starts = as_starts(row, recorded, outputs)
     paths = [path for path, _ in outputs_of(script["y"])]
     operands = [

@@ -32,7 +32,7 @@ MOST_COLUMNS: Final = 16  # inputs that are moved one by one
 
 
 def check_gradients(subject: OperatorUnderTest, example: Example, title: str, compared: bool = True) -> bool:
-    """Compare the gradients of one call with finite differences; whether there was anything to compare.
+    """Compare the gradients of one call with finite differences; return whether any could be compared.
 
     Arguments:
         subject: the operator.
@@ -116,7 +116,7 @@ def _compare(
 
 
 def _agrees_along_one(moves: Moves, recorded: Recorded, outputs: list[int], rows: Array) -> bool:
-    """Return whether one weighted sum of the results has the right slope in one direction that moves everything."""
+    """Return whether one weighted sum has the right slope along one direction that moves everything."""
     start = moves.start
     if not np.isfinite(start).all():
         return False
@@ -134,7 +134,7 @@ def _agrees_along_one(moves: Moves, recorded: Recorded, outputs: list[int], rows
 
 
 def _is_excused(subject: OperatorUnderTest, example: Example, moves: Moves, wrong: Disagreement) -> bool:
-    """Return whether a wrong gradient of a derived call is one of infinite numbers, given or on the way.
+    """Return whether a wrong gradient of a derived call involves infinite numbers.
 
     Raises:
         Refused: for options for which the operator says that it is not meant for them.
@@ -154,7 +154,7 @@ def _is_excused(subject: OperatorUnderTest, example: Example, moves: Moves, wron
 
 
 def _meets_infinity(moves: Moves, direction: Array) -> bool:
-    """Return whether a result that depends on the elements that are moved depends on infinite ones, were they finite.
+    """Return whether a result that depends on the moved elements also depends on infinite ones.
 
     """
     start = moves.start
@@ -208,7 +208,7 @@ def _is_singular(subject: OperatorUnderTest, recorded: Recorded, outputs: list[i
 
 
 def _says_that_it_loses_history(subject: OperatorUnderTest, example: Example) -> bool:
-    """Return whether a warning tells that no gradient will flow, as where a tensor is written into an array."""
+    """Return whether a warning says that no gradient will flow."""
     leaves = [Tensor(array, requires_grad=k in example.wanted) for k, array in enumerate(example.arrays)]
     with warnings.catch_warnings(record=True) as told, refusals():
         warnings.simplefilter("always")
@@ -217,7 +217,7 @@ def _says_that_it_loses_history(subject: OperatorUnderTest, example: Example) ->
 
 
 def _through_infinity(subject: OperatorUnderTest, example: Example) -> bool:
-    """Return whether what is composed of operators is infinite in between, as exp(log(x)) at 0 is."""
+    """Return whether a composition of operators is infinite in between, as exp(log(x)) at 0."""
     if not subject.composed:
         return False
     with quiet(), np.errstate(divide="raise", over="raise"):
@@ -229,7 +229,7 @@ def _through_infinity(subject: OperatorUnderTest, example: Example) -> bool:
 
 
 def _nothing_forgotten(subject: OperatorUnderTest, example: Example, title: str, recorded: Recorded) -> None:
-    """Results that have a gradient in the user's call have one here, or depend on nothing."""
+    """Check that results with a gradient in the user's call have one here, or depend on nothing."""
     forgotten = recorded.forgotten(subject.outputs)
     if not forgotten or not all(np.isfinite(recorded.outputs[i]._array).all() for i in forgotten):
         return
@@ -267,7 +267,7 @@ def _recorded(subject: OperatorUnderTest, example: Example, title: str) -> Recor
 
 
 def _just_run(subject: OperatorUnderTest, example: Example, title: str) -> None:
-    """Check shapes and dtypes of gradients where there is no number to compare."""
+    """Check shapes and dtypes of gradients if there is no number to compare."""
     script = Script(subject, title, example)
     script.leaves()
     script.call(f"y = {script.expression()}")
@@ -298,7 +298,7 @@ def _of(example: Example, slot: int) -> str:
 
 
 def _replay(subject: OperatorUnderTest, example: Example, title: str, starts: dict[int, Array]) -> Script:
-    """The program of one backward pass."""
+    """Return the program of one backward pass."""
     script = Script(subject, title, example)
     script.leaves()
     script.do(f"y = {script.expression()}")
@@ -312,7 +312,7 @@ def _replay(subject: OperatorUnderTest, example: Example, title: str, starts: di
 
 
 def _fail_by_shape(script: Script) -> None:
-    """Fail for the first gradient that has another shape than its argument."""
+    """Fail for the first gradient whose shape differs from its argument's."""
     for i, k in enumerate(script.example.wanted):
         if script["g"][i] is not None:
             told = script.example.named(k)
@@ -326,7 +326,7 @@ def _picked(values: list[Array], numbers: list[int]) -> list[Array]:
 
 
 def _few_directions(moves: Moves, example: Example, n: int) -> Array:
-    """Where an element alone was changed: that one, and a direction in which all others move; none elsewhere."""
+    """Return the direction of a single changed element and one that moves all others; none otherwise."""
     own = [moves.column(slot, flat) for slot, flat in example.changed]
     others = [place for place in range(n) if place not in own]
     finite = np.isfinite(moves.start)
@@ -337,7 +337,7 @@ def _few_directions(moves: Moves, example: Example, n: int) -> Array:
 
 
 def _directions(moves: Moves, example: Example, n: int) -> Array:
-    """The directions in which to move, as columns.
+    """Return the directions to move in, as columns.
 
     Elements that are equal are moved together: of them alone, any choice among several derivatives may be right. In
     the call that the user gave they are moved alone as well.

@@ -30,7 +30,7 @@ LARGEST: Final = 64  # elements
 
 
 def where_digits_may_be_lost(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
-    """The call where terms cancel, the ordinary values first: tiny and large elements, all of them shifted."""
+    """Yield the call at values where terms may cancel: tiny, large, and shifted elements."""
     if sum(array.size for array in example.arrays) > LARGEST or not is_available():
         return
     yield example
@@ -54,7 +54,7 @@ def where_digits_may_be_lost(subject: OperatorUnderTest, example: Example) -> It
 
 
 def digits_lost(subject: OperatorUnderTest, example: Example) -> int:
-    """The values have the digits that the arguments determine.
+    """Check that the values are as accurate as the arguments determine them.
 
     What is lost is told from what cannot be known by the change that rounding the arguments makes to the exact value.
     Of a composition of operators it is noted; others are to compute their values better than a formula that cancels.
@@ -100,7 +100,7 @@ def digits_lost(subject: OperatorUnderTest, example: Example) -> int:
 
 
 def slope_digits_lost(subject: OperatorUnderTest, example: Example) -> int:
-    """The gradient with respect to the element of interest has the digits that its argument determines.
+    """Check that the gradient of the element of interest is as accurate as its argument determines it.
 
     Raises:
         Refused: where the operator refuses the call, or its code does not run with many digits.
@@ -139,7 +139,7 @@ def slope_digits_lost(subject: OperatorUnderTest, example: Example) -> int:
 
 
 def _precise_slope(code: Any, example: Example) -> float:
-    """The derivative of the weighted results with respect to the element of interest, by a difference of 60 digits."""
+    """Return the derivative with respect to the element of interest, by a difference in 60 digits."""
     (slot, flat), *_ = example.changed
     slopes = []
     for relative in (1e-18, 1e-21):
@@ -164,7 +164,7 @@ def _precise_slope(code: Any, example: Example) -> float:
 
 
 def _gradients_nearby(subject: OperatorUnderTest, example: Example, slot: int, flat: int) -> list[float]:
-    """The gradient of the weighted results, also where the element of interest is rounded up and down."""
+    """Return the gradient, also with the element of interest rounded up and down."""
     found = []
     for factor in (1.0, 1 + 4 * EPS, 1 - 4 * EPS):
         arrays = [array.copy() for array in example.arrays]
@@ -182,7 +182,7 @@ def _gradients_nearby(subject: OperatorUnderTest, example: Example, slot: int, f
 
 
 def _changes(code: Any, example: Example, exact: Sequence[Array]) -> list[Array]:
-    """How much the exact values change where each argument is rounded up or down."""
+    """Return how much exact values change if each argument is rounded up or down."""
     largest = [np.zeros(value.shape, object) for value in exact]
     for phase in (0, 1):
         arrays = []
@@ -197,7 +197,7 @@ def _changes(code: Any, example: Example, exact: Sequence[Array]) -> list[Array]
 
 
 def _code_of(subject: OperatorUnderTest) -> Any:
-    """A copy of the operator, in whose state such numbers do no harm.
+    """Return a copy of the operator whose state such numbers cannot corrupt.
 
     Raises:
         Refused: where there is none, or where the operator is meant for single precision.
@@ -213,7 +213,7 @@ def _code_of(subject: OperatorUnderTest) -> Any:
 
 
 def _worst(i: int, found: Array, exact: Array, change: Array) -> tuple[float, int, int, float, float]:
-    """The element that has lost most, of one result: how much, where, what was found and what is right."""
+    """Return the element that lost the most digits: how many, where, and the found and right values."""
     best = (0.0, i, 0, 0.0, 0.0)
     if found.dtype != np.float64:
         return best

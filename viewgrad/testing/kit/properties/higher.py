@@ -31,7 +31,7 @@ CANCELLED: Final = 1e-13  # of a tangent may be left by rounding, where reverse 
 
 
 class Absent(Exception):
-    """The operator says itself that it has no such derivative."""
+    """The operator declares that it has no such derivative."""
 
 
 def _needs_plain_arrays(error: BaseException) -> bool:
@@ -45,7 +45,7 @@ def _needs_plain_arrays(error: BaseException) -> bool:
 
 
 def second_order(baseline: Baseline) -> int:
-    """Gradients of gradients, with respect to the arguments and to the incoming gradient, against differences.
+    """Compare gradients of gradients, for arguments and incoming gradient, with differences.
 
     Raises:
         Absent: where the operator refuses to be differentiated twice.
@@ -132,7 +132,7 @@ def second_order(baseline: Baseline) -> int:
 
 
 def _slope_function(baseline: Baseline, script: Script, moves: Moves, direction: Array, count: int) -> list[str]:
-    """The lines of a function that gives the weighted gradients after a step."""
+    """Return the lines of a function of the weighted gradients after a step."""
     example, steps, taken = baseline.example, {}, 0
     constants = []
     for k in moves.wanted:
@@ -168,7 +168,7 @@ def _slope_function(baseline: Baseline, script: Script, moves: Moves, direction:
 
 
 def _recorded_twice(baseline: Baseline, weights: Sequence[Array], checked: bool = True) -> tuple[Script, list[Array]]:
-    """The program of a recorded backward pass, and the gradients of its weighted gradients.
+    """Return the program of a recorded backward pass and of the gradients of its weighted gradients.
 
     Raises:
         Absent: where the operator refuses to be differentiated twice.
@@ -213,7 +213,7 @@ def _do_unless_absent(script: Script, line: str) -> None:
 
 
 def forward_mode(baseline: Baseline) -> int:
-    """Tangents are those that reverse mode says: of all arguments at once, of each alone, of any size.
+    """Compare tangents with reverse mode: of all arguments at once, of each alone, of any size.
 
     Raises:
         Absent: where the operator has no forward mode.
@@ -281,7 +281,7 @@ def forward_mode(baseline: Baseline) -> int:
 
 
 def _rows_by_reverse_mode(baseline: Baseline, i: int, chosen: Sequence[int]) -> list[str]:
-    """The lines of a function that gives the tangent of a result by one backward pass for each of its elements."""
+    """Return the lines of a function of a result's tangent, by one backward pass per element."""
     names = ", ".join(f"p{k}" for k in chosen)
     return [
         *baseline.plain_call(of_gradients=True)[:-1],
@@ -299,7 +299,7 @@ def _rows_by_reverse_mode(baseline: Baseline, i: int, chosen: Sequence[int]) -> 
 
 
 def _expect_inner_product(baseline: Baseline, script: Script, chosen: Sequence[int], told: str) -> None:
-    """Compare the tangents with gradients by one number: the inner product of tangents and incoming gradients."""
+    """Compare tangents with gradients by the inner product of tangents and incoming gradients."""
     products = [f"np.vdot(u{i}, tangents[{i}].detach().numpy()).real" for i in baseline.outputs if _has(script, i)]
     script.do(f"product = np.float64({' + '.join(products) or '0.0'})")
     gradients = {k: baseline.gradients[baseline.example.wanted.index(k)] for k in chosen}
@@ -322,7 +322,7 @@ def _has(script: Script, i: int) -> bool:
 
 
 def _rows_of(subject: OperatorUnderTest, baseline: Baseline) -> Array | None:
-    """The Jacobian by reverse mode, a row for each real number among the outputs."""
+    """Return the Jacobian by reverse mode, a row for each real component of the outputs."""
     recorded: Recorded = subject.record(baseline.example)
     rows = []
     for i in baseline.outputs:

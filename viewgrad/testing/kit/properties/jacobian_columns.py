@@ -23,7 +23,7 @@ PLACES: Final = (1.371828e-5, -0.7141593e-5, 1.1317724e-4, -1.7932051e-4)  # nea
 
 @attrs.frozen(eq=False)
 class Disagreement:
-    """An entry of a Jacobian that two ways of finding it don't agree on."""
+    """An entry of a Jacobian that two computations disagree on."""
 
     row: int
     direction: Array
@@ -41,7 +41,7 @@ def compare_columns(
     again: Callable[[Array], Array | None] | None = None,
     lenient: bool = False,
 ) -> Disagreement | None:
-    """Compare derivatives with finite differences: an entry that is wrong, or None.
+    """Compare derivatives with finite differences; return a wrong entry, or None.
 
     Arguments:
         moves: the function.
@@ -61,7 +61,7 @@ def compare_columns(
 
 
 def glance(moves: Moves, directions: Array, rows: Array, jacobian: Array) -> str:
-    """What is seen of derivatives at once: "agree" with differences, "none" where values jump, or else "unclear"."""
+    """Return a first impression: "agree" with differences, "none" if values jump, else "unclear"."""
     columns = _columns_of(moves, rows, jacobian)
     for direction in directions.T if columns is not None else ():
         assert columns is not None
@@ -71,7 +71,7 @@ def glance(moves: Moves, directions: Array, rows: Array, jacobian: Array) -> str
 
 
 def _columns_of(moves: Moves, rows: Array, jacobian: Array, again: Any = None, lenient: bool = False) -> Columns | None:
-    """A comparison; None if the function has no values to compare."""
+    """Return a comparison; None if the function has no values to compare."""
     x = moves.start
     start = moves.at(x)
     if start is None or not np.isfinite(start).all():
@@ -85,7 +85,7 @@ def _columns_of(moves: Moves, rows: Array, jacobian: Array, again: Any = None, l
 
 @attrs.define(eq=False)
 class Columns:
-    """A comparison under way; `compare_columns` says what it is given.
+    """A comparison in progress; see `compare_columns`.
 
     Arguments:
         scales: the sizes of the places of the vector, at least 1.
@@ -109,7 +109,7 @@ class Columns:
     heard: bool = False
 
     def settled(self, direction: Array) -> bool:
-        """Return whether a few differences say at once what was found."""
+        """Return whether a few differences confirm the derivative."""
         scale, mine, floor = self._expected(direction)
         with quiet():
             if self._settled(direction, scale, mine, self._coarse(), floor):
@@ -117,7 +117,7 @@ class Columns:
             return self._hear_noise() and self._settled(direction, scale, mine, self._coarse(), floor)
 
     def jumps(self, direction: Array) -> bool:
-        """Return whether values jump along a direction, in all rows in which differences don't say what was found."""
+        """Return whether values jump along a direction, in all rows in which differences do not confirm."""
         scale, mine, _ = self._expected(direction)
         along, slopes = self._along(direction), []
         with quiet():
@@ -132,7 +132,7 @@ class Columns:
         return bool(endless.any() and (endless | right).all())
 
     def _expected(self, direction: Array) -> tuple[float, Array, Array]:
-        """The scale of a direction; for each row what was found, and how much that may be off in any case."""
+        """Return the scale of a direction, and for each row the derivative and its tolerance."""
         places = direction != 0
         scale = float((self.scales[places] / np.abs(direction[places])).min())
         mine = self.jacobian[:, places] @ direction[places]
@@ -144,7 +144,7 @@ class Columns:
         return np.abs(self.rows) @ (self.noise > DOUBLE) > 0
 
     def compared(self, direction: Array) -> Disagreement | None:
-        """The entry that is most off in one direction, or None."""
+        """Return the worst entry in one direction, or None."""
         if self.settled(direction) or self.jumps(direction):
             return None
         scale, mine, floor = self._expected(direction)
@@ -172,7 +172,7 @@ class Columns:
         return Disagreement(row, direction, float(mine[row]), low, high, allowed)
 
     def _hear_noise(self) -> bool:
-        """Look at how rough the values are; whether they are rougher than was thought."""
+        """Measure the noise of the values; return whether there is more than assumed."""
         if self.heard:
             return False
         self.heard, before = True, self.noise
@@ -182,7 +182,7 @@ class Columns:
         return bool((self.noise > before).any())
 
     def narrowed(self, wrong: Disagreement) -> Disagreement:
-        """This in fewer places, if it can be found in a part of them."""
+        """Restrict the disagreement to fewer elements, if possible."""
         places = np.flatnonzero(wrong.direction)
         if len(np.unique(wrong.direction[places])) == 1:
             return wrong  # equal elements, which are moved together on purpose, or one element
@@ -195,7 +195,7 @@ class Columns:
         return wrong
 
     def _nearby(self, places: Array, scale: float) -> tuple[float, ...]:
-        """Sizes of steps that stay on one side of 0, where arguments are near it: beyond, 1/x is another function."""
+        """Return step sizes that do not cross 0 for arguments near it, where 1/x is another function."""
         nearest = float(np.abs(self.x[places]).min())
         return (4 * nearest / scale,) if 0 < nearest < 1e-3 * scale else ()
 
@@ -209,7 +209,7 @@ class Columns:
         return values
 
     def _stands_still(self, direction: Array, away: Array) -> Array:
-        """For each row, whether nothing changes nearby, as on a stair.
+        """Return for each row whether nothing changes nearby, as on a step function.
 
         Arguments:
             away: the slopes that differences say instead.
@@ -239,7 +239,7 @@ class Columns:
         return level
 
     def _whole(self, direction: Array, scale: float) -> Array:
-        """For each row, whether its outputs are whole numbers nearby, and not because none else are left."""
+        """Return for each row whether its outputs are integers nearby, not only by rounding."""
         whole, small = np.ones(self.start.shape, bool), np.ones(self.start.shape, bool)
         longer = np.zeros(self.start.shape, bool)  # which single precision does not have
         for step in (0.0, *(sign * place * size for place in PLACES for size in (1.0, 0.3717) for sign in (1, -1))):
@@ -253,7 +253,7 @@ class Columns:
         return rows
 
     def _steep(self, direction: Array, mine: Array) -> Array:
-        """For each row, whether a derivative too large for all steps so far is right over steps made for it."""
+        """Return for each row whether a very large derivative is confirmed by smaller steps."""
         places = direction != 0
         scale = float((self.scales[places] / np.abs(direction[places])).min())
         size = np.abs(self.rows) @ np.abs(self.start)
@@ -267,7 +267,7 @@ class Columns:
         return right
 
     def _right_in_small(self, direction: Array, mine: Array, away: Array) -> Array:
-        """For each row, whether short steps say what was found: long ones don't see a ripple on a large value.
+        """Return for each row whether short steps confirm the derivative of a small ripple.
 
         At a kink of it the slopes on both sides do.
         """
@@ -289,7 +289,7 @@ class Columns:
         return right
 
     def _among_slopes_nearby(self, direction: Array, mine: Array) -> Array:
-        """For each row, whether slopes differ from place to place nearby, and the derivative lies between them.
+        """Return for each row whether slopes vary nearby and the derivative lies between them.
 
         Where several sheets of a function meet, as of eigenvalues that are equal, any of their slopes is right
         (F. H. Clarke, "Optimization and nonsmooth analysis", 1983).
@@ -312,7 +312,7 @@ class Columns:
         return between
 
     def _is_felt(self, vector: Array, direction: Array, step: float) -> bool:
-        """Return whether arrays of low precision move as far as they are told to, nearly."""
+        """Return whether low-precision arrays move by about the requested amount."""
         places = direction != 0
         arrays = self.moves.moved(vector)
         reached = np.concatenate([real_parts(arrays[k]) for k in self.moves.wanted])
@@ -320,7 +320,7 @@ class Columns:
         return bool((np.abs(reached - vector)[places] <= 1e-2 * wanted).all())
 
     def _settled(self, direction: Array, scale: float, mine: Array, coarse: Array, floor: Any) -> bool:
-        """Return whether a few values nearby show that what was found is right."""
+        """Return whether a few values nearby confirm the derivative."""
 
         def enough(quick: Estimate) -> bool:
             return bool(_weighted(quick, self.rows).trusted(1e-6).all())
@@ -339,7 +339,7 @@ class Columns:
         return False
 
     def _beyond_doubt(self, direction: Array, estimate: Estimate, mine: Array, rtol: Array, floor: Any) -> Array:
-        """For each row, whether no other reason for a difference is left than that the derivative is wrong."""
+        """Return for each row whether only a wrong derivative can explain the difference."""
         if self.again is not None and self.nudge is None:
             self.nudge = _sensitivity(self.again, self.x, self.jacobian, self.lenient)
         slack = np.zeros(mine.shape) if self.nudge is None else self.nudge @ np.abs(direction)
@@ -364,7 +364,7 @@ class Columns:
 
 
 def _unanimous(estimates: list[Estimate], mine: Array) -> Array:
-    """For each row, whether the estimates are nearer to each other than to what was found otherwise.
+    """Return for each row whether the estimates agree better with each other than with the derivative.
 
     Steps that are too long for a function that goes up and down see another function.
     """
@@ -376,7 +376,7 @@ def _unanimous(estimates: list[Estimate], mine: Array) -> Array:
 
 
 def _weighted(estimate: Estimate, rows: Array) -> Estimate:
-    """The estimate of weighted sums of outputs."""
+    """Return the estimate of weighted sums of outputs."""
     up, down = np.maximum(rows, 0.0), np.minimum(rows, 0.0)
     unknown = ~(np.isfinite(estimate.low) & np.isfinite(estimate.high) & np.isfinite(estimate.error))
     low, high = np.where(unknown, 0.0, estimate.low), np.where(unknown, 0.0, estimate.high)
@@ -386,7 +386,7 @@ def _weighted(estimate: Estimate, rows: Array) -> Estimate:
 
 
 def _sensitivity(again: Callable[[Array], Array | None], x: Array, found: Array, lenient: bool) -> Array | None:
-    """How much the derivatives change where the arguments change by a rounding error.
+    """Return how much derivatives change if arguments change by a rounding error.
 
     With `lenient` also how rough they are over a wider range, which shows digits that were cancelled.
     """
@@ -406,7 +406,7 @@ def _sensitivity(again: Callable[[Array], Array | None], x: Array, found: Array,
 
 
 def _by_complex_step(moves: Moves, x: Array, direction: Array, rows: Array, found: Array) -> Array:
-    """For each row, whether the complex step gives what was found, if that is far from a pole or a steep place."""
+    """Return for each row whether the complex step confirms the derivative, away from poles."""
     nothing = np.zeros(found.shape, bool)
     if any(moves.arrays[k].dtype.kind == "c" for k in moves.wanted):
         return nothing
@@ -437,7 +437,7 @@ def _by_complex_step(moves: Moves, x: Array, direction: Array, rows: Array, foun
 
 
 def dense_directions(start: Array, places: Sequence[int]) -> list[Array]:
-    """Two directions from `start` that move many places at once, each by another amount, according to its size."""
+    """Return two directions from `start` that move many elements by different amounts."""
     directions = []
     for phase in (0.4, 1.9):
         direction = np.zeros(start.shape)

@@ -11,7 +11,7 @@ __all__ = ["lifetime"]
 
 
 def lifetime(baseline: Baseline) -> int:
-    """After everything was let go of, nothing of a call is left: no cycle, no leak over many calls."""
+    """Check that nothing of a call survives: no reference cycle, no leak over many calls."""
     script = baseline.script("nothing is left of a call", called=False)
     wanted = baseline.example.wanted
     names = [f"x{k}" for k in range(len(baseline.example.arrays))]

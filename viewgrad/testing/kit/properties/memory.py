@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 def untouched(baseline: Baseline) -> int:
-    """The arguments stay as they are, with and without recording, unless the operator is an in-place form."""
+    """Check that the arguments are unchanged, with and without recording, except by an in-place form."""
     title = "arguments are not modified"
     example = baseline.example
     slots = range(len(example.arrays))
@@ -76,7 +76,7 @@ def untouched(baseline: Baseline) -> int:
 
 
 def _unchanged(baseline: Baseline, script: Script, slots: Sequence[int], when: str, *, versions: bool) -> None:
-    """The arguments in these slots are, bit by bit, what they were."""
+    """Check that the arguments in these slots are unchanged, bit by bit."""
     for k in slots:
         named = baseline.example.named(k)
         array = baseline.example.arrays[k]
@@ -106,7 +106,7 @@ def _argument_text(baseline: Baseline, script: Script, place: Any) -> str:
 
 
 def result_memory(baseline: Baseline) -> int:
-    """A result that shares memory with an argument is a view of it; then writes go both ways. Results share none."""
+    """Check that a result sharing memory with an argument is a view of it, and that results share none."""
     if baseline.subject.written:
         return 0
     title = "memory shared with arguments"
@@ -125,7 +125,7 @@ def result_memory(baseline: Baseline) -> int:
 
 
 def _undeclared(baseline: Baseline, title: str, recorded: bool) -> list[tuple[int, int]]:
-    """Fail where memory is shared unseen; the results that are views, with the arguments that they are views of."""
+    """Fail for undeclared shared memory; return the results that are views, with their arguments."""
     example = baseline.example
     script = baseline.script(title, example.wanted if recorded else ())
     views = []
@@ -152,7 +152,7 @@ def _undeclared(baseline: Baseline, title: str, recorded: bool) -> list[tuple[in
 
 
 def _calls_apart(baseline: Baseline, title: str, views: Sequence[tuple[int, int]]) -> None:
-    """Results of two calls share no memory with each other."""
+    """Check that results of two calls share no memory."""
     script = baseline.script(title, ())
     for k in range(len(baseline.example.arrays)):
         script.do(f"z{k} = vg.Tensor(a{k})")
@@ -177,7 +177,7 @@ def _calls_apart(baseline: Baseline, title: str, views: Sequence[tuple[int, int]
 
 
 def _writes_go_both_ways(baseline: Baseline, title: str, i: int, k: int) -> int:
-    """A write to a view is one to the argument, and the other way round, gradients included."""
+    """Check that a write to a view is one to the argument and vice versa, gradients included."""
     example, path = baseline.example, baseline.paths[i]
     count = 0
     names = "v{}"
@@ -238,7 +238,7 @@ def _repeats(array: Array) -> bool:
 
 
 def overwritten(baseline: Baseline) -> int:
-    """What becomes of arguments and results after the call does not change gradients."""
+    """Check that writes to arguments and results after the call do not change gradients."""
     if not baseline.outputs:
         return 0
     example = baseline.example

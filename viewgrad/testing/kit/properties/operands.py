@@ -18,7 +18,7 @@ __all__ = ["input_layouts", "same_twice", "subsets", "used_elsewhere"]
 
 
 def subsets(baseline: Baseline) -> int:
-    """Each set of arguments that require grad gets the gradients that it gets among all."""
+    """Check each set of arguments that require grad against all of them."""
     wanted = baseline.example.wanted
     if len(wanted) < 2 or not baseline.outputs:
         return 0
@@ -57,7 +57,7 @@ def subsets(baseline: Baseline) -> int:
 
 
 def used_elsewhere(baseline: Baseline) -> int:
-    """What else is computed from the arguments gets the gradient that it gets without the operator."""
+    """Check the gradients of other computations from the same arguments."""
     example = baseline.example
     if not baseline.outputs or baseline.subject.written:
         return 0
@@ -81,7 +81,7 @@ def used_elsewhere(baseline: Baseline) -> int:
 
 
 def same_twice(baseline: Baseline) -> int:
-    """Where several arguments of the same shape are one tensor, or views of one, gradients add up."""
+    """Check that gradients add up if several arguments are one tensor, or views of one."""
     example = baseline.example
     count = 0
     if not baseline.outputs or baseline.subject.written:
@@ -100,7 +100,7 @@ def same_twice(baseline: Baseline) -> int:
 
 
 def _one_for_two(baseline: Baseline, changed: Example, a: int, b: int, kind: str) -> int:
-    """One tensor, or a tensor and a view of it, in two slots, against two tensors of the same values."""
+    """Compare one tensor, or a tensor and its view, in two slots with two separate tensors."""
     title = "the same tensor twice"
     try:
         apart = baseline_results(baseline.subject, changed, title)
@@ -131,7 +131,7 @@ def _one_for_two(baseline: Baseline, changed: Example, a: int, b: int, kind: str
 
 
 def input_layouts(baseline: Baseline) -> int:
-    """The arguments may lie in memory in any way."""
+    """Check arguments in various memory layouts."""
     example = baseline.example
     count = 0
     for name in INPUT_LAYOUTS if baseline.subject.written else INPUT_LAYOUTS | FOREIGN_LAYOUTS:
@@ -143,7 +143,7 @@ def input_layouts(baseline: Baseline) -> int:
 
 
 def _in_layout(baseline: Baseline, name: str, chosen: list[int]) -> int:
-    """The arguments in some slots lie in memory in one way."""
+    """Check the arguments in some slots in one memory layout."""
     example, line = baseline.example, (INPUT_LAYOUTS | FOREIGN_LAYOUTS)[name]
     script = baseline.script(f"layouts of arguments ({name})", called=False, derived=True)
     for k in range(len(example.arrays)):
@@ -164,7 +164,7 @@ def _in_layout(baseline: Baseline, name: str, chosen: list[int]) -> int:
 
 
 def _overlapping(baseline: Baseline) -> int:
-    """Arguments whose elements share places: the same call on a copy without sharing is the reference."""
+    """Check arguments whose elements share memory against copies that do not."""
     example = baseline.example
     count = 0
     for name, k in itertools.product(OVERLAPS, example.wanted):
@@ -175,7 +175,7 @@ def _overlapping(baseline: Baseline) -> int:
 
 
 def _in_overlap(baseline: Baseline, name: str, k: int) -> int:
-    """The elements of one argument share places."""
+    """Check one argument whose elements share memory."""
     example, array = baseline.example, baseline.example.arrays[k]
     wide, line = OVERLAPS[name]
     script = baseline.script(f"layouts of arguments ({name})", called=False, derived=True)
