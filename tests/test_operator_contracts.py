@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import viewgrad as vg
@@ -208,7 +208,8 @@ def test_float64_results_of_float32_arguments_are_noted_unless_insisted_on():
         return [text for text in report.notices if "float64, not float32" in text]
 
     assert notices(check_operator(Padded, A[0]))
-    for insisted in ({"float32": True}, {"only": "dtypes"}):
+    assert notices(check_operator(Padded, A[0], only="dtypes"))  # as a property test does, which has them all
+    for insisted in ({"float32": True}, {"float32": True, "only": "dtypes"}):
         assert "float64, not float32" in failure_of(Padded, A[0], **insisted).reason
 
 
@@ -370,10 +371,8 @@ def test_hypothesis_does_not_shrink_what_the_kit_shrinks():
         calls.append(0)
         return x * x if x.detach().numpy().max(initial=0.0) <= 0.5 else x * x.detach()
 
-    began = time.process_time()
     failure = failure_of(wrong_above_a_half, tensors(shape=(2, 3), elements=st.floats(-1.0, 1.0)), max_examples=20)
     assert failure.property in ("gradients", "special points") and len(calls) < 3000
-    assert time.process_time() - began < 15.0
 
     calls.clear()
 
@@ -385,6 +384,15 @@ def test_hypothesis_does_not_shrink_what_the_kit_shrinks():
     with pytest.raises(Failure):  # one, and no group of several from different lines
         drawn()
     assert len(calls) < 20_000
+
+
+def test_the_time_of_a_check_is_not_held_against_the_deadline_of_a_drawn_test():
+    @settings(max_examples=3, deadline=1, database=None, phases=[Phase.generate])
+    @given(tensors(shape=(2,), elements=st.floats(-1.0, 1.0)))
+    def drawn(x):
+        check_operator(lambda x: x * vg.exp(x), x, order=1, seconds=0.2)
+
+    drawn()
 
 
 # -- found and used ----------------------------------------------------------------------------------------------------

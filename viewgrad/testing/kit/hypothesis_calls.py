@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, currently_in_test_context, given, settings
 from hypothesis import strategies as st
+from hypothesis.control import current_build_context
 
 from ...errors import DifferentiabilityError
 from ...operators.language.spec import Operator
 from ...operators.samples import samples_in_each_kind
 from ...tensor.tensor import Tensor
 from .arguments import mapped
+from .budget import PROFILES, profile
 from .failure import Failure
 from .report import Report
 
@@ -96,7 +99,8 @@ class KnownFailures:
     def __init__(self) -> None:
         self._known: dict[Any, Failure] = {}
         self.calls = 0
-        self.spent = 0.0
+        self.seconds = 0.0  # of CPU time, for all calls
+        self.spent = 0.0  # of them, after a failure
 
     @property
     def property(self) -> str | None:
@@ -118,7 +122,9 @@ class KnownFailures:
         except Failure as error:
             failure = error
         finally:
-            self.spent += time.process_time() - began if self._known else 0.0
+            took = time.process_time() - began
+            self.seconds += took
+            self.spent += took if self._known else 0.0
         self._known[_key(call)] = failure
         return self._raise(failure)
 
@@ -160,8 +166,9 @@ class _Tests:
 def check_within_test(operator: Any, place: Any, call: tuple[Any, Any], make: Callable[[], Checks]) -> Report | None:
     """Check a call that a Hypothesis test has drawn.
 
-    The first call of a test is checked in full, others in short. After a failure, while Hypothesis shrinks, only its
-    property is checked, for a few seconds in all.
+    The first call of a test is checked in full, others in short for as long as a check may take by the profile, and
+    their gradients alone after that. After a failure, while Hypothesis shrinks, only its property is checked, for a few
+    seconds in all.
 
     Arguments:
         operator: the operator.
@@ -179,10 +186,29 @@ def check_within_test(operator: Any, place: Any, call: tuple[Any, Any], make: Ca
     check = make()
     if failures.property is not None:
         check.only_again(failures.property)
+    elif failures.seconds > PROFILES[profile()]:
+        check.only_again("gradients")
     elif failures.calls:
         check.in_short()
-    report: Report = failures.first(call, lambda: check.run(shrink=failures.property is None))
+    with _outside_of_deadline():
+        report: Report = failures.first(call, lambda: check.run(shrink=failures.property is None))
     return report
+
+
+@contextlib.contextmanager
+def _outside_of_deadline() -> Iterator[None]:
+    """Leave time out of Hypothesis's deadline, which is meant for the code of the test itself.
+
+    Of two calls that are alike the second costs nothing, which Hypothesis would report as an unreliable test. It leaves
+    out the time that stateful tests spend on their rules; a version that does not keep it counts the check.
+    """
+    times = getattr(current_build_context().data, "_stateful_run_times", None)
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        if isinstance(times, dict):
+            times["check_operator"] = times.get("check_operator", 0.0) + time.perf_counter() - began
 
 
 def check_declared(make: Callable[[Any, Any], Checks], operator: Operator) -> Report:

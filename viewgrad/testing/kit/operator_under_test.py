@@ -24,6 +24,7 @@ from ...tensor.tensor import Tensor
 from .arguments import Example, outputs_of
 from .constants import numbers_in, strings_in
 from .contract import Contract, Interval, Structure, guarded, slots_of
+from .sources import source_text
 
 __all__ = [
     "Recorded",
@@ -407,7 +408,7 @@ def _claims_complex(subject: OperatorUnderTest) -> bool:
 
 def _source_of(thing: Any) -> str:
     try:
-        return inspect.getsource(thing)
+        return source_text(thing)
     except (OSError, TypeError):
         return ""
 

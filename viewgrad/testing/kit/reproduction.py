@@ -26,6 +26,7 @@ from ...operators.codegen.generate import TENSOR_FUNCTIONS
 from ...operators.define import OPERATORS
 from ...operators.language.spec import Operator
 from .literals import NoLiteral, literal
+from .sources import source_text
 
 __all__ = ["HEADER", "definition_of", "source_of"]
 
@@ -387,8 +388,8 @@ def _function_text(function: types.FunctionType) -> tuple[str, str]:
     if _wraps_another(function):
         if function.__code__.co_name == "<lambda>":
             return _lambda_text(function), ""
-        return _undecorated(textwrap.dedent(inspect.getsource(function.__code__))), function.__code__.co_name
-    source = textwrap.dedent(inspect.getsource(function))
+        return _undecorated(textwrap.dedent(source_text(function.__code__))), function.__code__.co_name
+    source = textwrap.dedent(source_text(function))
     if not hasattr(function, "__wrapped__"):
         source = _undecorated(source)
     if function.__name__ != "<lambda>":
@@ -401,13 +402,13 @@ def _wraps_another(function: types.FunctionType) -> bool:
     inner = getattr(function, "__wrapped__", None)
     if not isinstance(inner, types.FunctionType):
         return False
-    return not textwrap.dedent(inspect.getsource(inner)).startswith("@")
+    return not textwrap.dedent(source_text(inner)).startswith("@")
 
 
 def _class_text(cls: type) -> str:
     """Return the source of a class; of one typed in, that of the input with its functions."""
     try:
-        return textwrap.dedent(inspect.getsource(cls))
+        return textwrap.dedent(source_text(cls))
     except (OSError, TypeError):
         codes = [getattr(getattr(member, "__func__", member), "__code__", None) for member in vars(cls).values()]
         code = next((code for code in codes if code is not None), None)

@@ -142,7 +142,7 @@ class Check:
         if unknown:
             told = near_matches(unknown[0], PROPERTIES)
             raise ValueError(f"no property is called {unknown[0]!r}; {told}see viewgrad.testing.PROPERTIES")
-        single = any(of_single_precision_dtype(array) for array in example.arrays) or "dtypes" in (names or ())
+        single = any(of_single_precision_dtype(array) for array in example.arrays)
         subject.keeps_float32 = single if float32 is None else float32
         budget = Budget(PROFILES[profile()] if seconds is None else seconds)
         switched = dict(switched_off)

@@ -1,0 +1,28 @@
+"""The source texts of functions and classes, each read once: a test that is drawn asks for them in every call."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from typing import Any, Final
+
+__all__ = ["source_text"]
+
+KNOWN: Final[weakref.WeakKeyDictionary[Any, str]] = weakref.WeakKeyDictionary()
+
+
+def source_text(thing: Any) -> str:
+    """Return the text that defines a function, a class or a code object.
+
+    Raises:
+        OSError, TypeError: where there is none.
+    """
+    try:
+        return KNOWN[thing]
+    except (KeyError, TypeError):
+        text = inspect.getsource(thing)
+    try:
+        KNOWN[thing] = text
+    except TypeError:  # it cannot be referred to weakly, or has no hash
+        pass
+    return text
