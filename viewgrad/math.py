@@ -191,7 +191,7 @@ def prod(iterable: Iterable[Any], *, start: Any = 1) -> Any:
 
 
 def sumprod(p: Any, q: Any, /) -> Any:
-    """The sum of the products of pairs."""
+    """Return the sum of the products of pairs."""
     return sum(a * b for a, b in zip(p, q, strict=True))
 
 
@@ -216,7 +216,7 @@ def ldexp(x: Any, i: Any) -> Any:
 
 
 def fma(x: Any, y: Any, z: Any) -> Any:
-    """The product of the first two, plus the third."""
+    """Return the product of the first two, plus the third."""
     return x * y + z
 
 

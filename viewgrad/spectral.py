@@ -61,7 +61,7 @@ def _cholesky_ex(A: Any, upper: bool) -> tuple[Any, Any]:
 
 
 def _failing_minor(matrix: Array) -> int:
-    """The order of the first leading minor that is not positive definite; 0 if there is none."""
+    """Return the order of the first leading minor that is not positive definite; 0 if there is none."""
     if _has_factor(matrix):
         return 0
     low, high = 0, len(matrix)  # the minor of order `low` is positive definite, that of order `high` is not
@@ -247,7 +247,7 @@ def _values(f: Any, w: Array) -> Array:
 
 
 def _derivative(f: Any, order: int) -> Any:
-    """The derivative of an elementwise function, as a function of arrays."""
+    """Return the derivative of an elementwise function, as a function of arrays."""
     for _ in range(order):
         f = grad(lambda x, f=f: f(x).sum())
     return lambda w: np.asarray(f(from_new_array(np.array(w)))._array, w.dtype)
@@ -276,7 +276,7 @@ def _pairwise(f: Any, a: Array, b: Array, scale: Array) -> Array:
 
 
 def _second_differences(f: Any, w: Array) -> Array:
-    """The divided differences of three eigenvalues."""
+    """Return the divided differences of three eigenvalues."""
     triples = np.stack(np.broadcast_arrays(w[..., :, None, None], w[..., None, :, None], w[..., None, None, :]))
     low, middle, high = np.sort(triples, axis=0)
     scale = _scale(w)[..., None, None]

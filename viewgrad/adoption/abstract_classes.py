@@ -63,7 +63,7 @@ def _replaced(module: types.ModuleType, found: dict[str, Any]) -> types.ModuleTy
 
 @functools.cache
 def replaced_module(name: str) -> types.ModuleType:
-    """A module like `collections.abc` with these classes.
+    """Return a module like `collections.abc` with these classes.
 
     Arguments:
         name: "collections.abc", "collections" or "typing".

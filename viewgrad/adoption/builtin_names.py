@@ -35,7 +35,7 @@ def carries_history(value: Any) -> bool:
 
 
 def _as_number(value: Any, dtype: Any) -> Any:
-    """A tensor of one element as a scalar, which later writes to the tensor do not change."""
+    """Return a tensor of one element as a scalar, which later writes to the tensor do not change."""
     if value.size != 1:
         raise TypeError("only length-1 arrays can be converted to Python scalars")
     return value.astype(dtype).reshape(-1)[0]
@@ -146,7 +146,7 @@ def _type_of(value: Any) -> Any:
 def adopting_import(
     plain: Callable[..., Any], original: dict[str, Any], adopted: Callable[[Any], Any]
 ) -> Callable[..., Any]:
-    """The `__import__` of adopted code: `import numpy` inside a function gives `viewgrad.numpy`.
+    """Return the `__import__` of adopted code: `import numpy` inside a function gives `viewgrad.numpy`.
 
     Arguments:
         plain: the `__import__` that the module would use.

@@ -84,7 +84,7 @@ class AdoptedType(type):
     """The type of adopted classes: the original's objects are theirs, and so are the attributes of the class."""
 
     def mro(cls) -> list[type]:
-        """The method resolution order, with `Unannounced` after the first adopted class."""
+        """Return the method resolution order, with `Unannounced` after the first adopted class."""
         order = [each for each in super().mro() if each is not Unannounced]
         first = next((place for place, each in enumerate(order) if ORIGINAL in vars(each)), None)
         return order if first is None else [*order[: first + 1], Unannounced, *order[first + 1 :]]
@@ -143,7 +143,7 @@ def _metaclass(kind: type) -> Any:
 def adopted_class(
     cls: type, bases: tuple[type, ...], adopted: Callable[[Any], Any], unadopted: Callable[[Any], Any]
 ) -> type:
-    """The subclass of a class that has adopted methods; they are filled in by `refresh_class`.
+    """Return the subclass of a class that has adopted methods; they are filled in by `refresh_class`.
 
     Arguments:
         cls: the user's class.
@@ -214,7 +214,7 @@ class ViewState:
 
 
 def view_of(original: Any, view_class: type) -> Any:
-    """A view of an object.
+    """Return a view of an object.
 
     Arguments:
         original: the user's object.
@@ -248,7 +248,7 @@ def _fetch_hidden(view: Any) -> None:
 
 
 def original_of_view(view: Any) -> Any:
-    """The object that a view is of; MISSING for anything else."""
+    """Return the object that a view is of; MISSING for anything else."""
     if CLASS_OF_VIEW not in vars(type(view)):
         return MISSING
     return _state(view).original
@@ -276,7 +276,7 @@ class View:
 
 
 def _all_attributes(view: Any) -> dict[str, Any]:
-    """The `__dict__` of a view."""
+    """Return the `__dict__` of a view."""
     for name in list(_real_dict(_state(view).original)):
         _fetch(view, name)
     return _real_dict(view)
@@ -383,7 +383,7 @@ def _set_state(view: Any, state: ViewState) -> None:
 
 
 def _real_dict(value: Any) -> dict[str, Any]:
-    """The dict of an object itself; a view tells the attributes of the original for its own."""
+    """Return the dict of an object itself; a view tells the attributes of the original for its own."""
     descriptor = _layout(type(value))[0]
     return {} if descriptor is None else descriptor.__get__(value)
 
@@ -393,7 +393,7 @@ def _slots(value: Any) -> dict[str, Any]:
 
 
 def _layout(kind: type) -> tuple[Any, dict[str, Any]]:
-    """The descriptor of the dict of objects of a class, None if they have none, and those of their slots."""
+    """Return the descriptor of the dict of objects of a class, None if they have none, and those of their slots."""
     found = _LAYOUTS.get(kind)
     if found is None:
         content = [item for base in kind.__mro__ for item in vars(base).items()]
@@ -413,7 +413,7 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _own_attribute(value: Any, name: str) -> Any:
-    """An attribute of an object itself, not of its class; MISSING if there is none."""
+    """Return an attribute of an object itself, not of its class; MISSING if there is none."""
     found = _real_dict(value).get(name, MISSING)
     if found is MISSING and name in _slots(value):
         try:

@@ -33,7 +33,7 @@ def mentioned_names(code: types.CodeType) -> set[str]:
 
 
 def assigned_names(code: types.CodeType) -> set[str]:
-    """The globals that a function and those nested in it assign or delete."""
+    """Return the globals that a function and those nested in it assign or delete."""
     return {
         instruction.argval
         for each in _codes(code)
@@ -49,7 +49,7 @@ def looks_up_by_name(code: types.CodeType) -> bool:
 
 
 def captured(function: types.FunctionType) -> list[tuple[dict[str, Any], str, Any]] | None:
-    """The globals that a function and those that it calls depend on: their dict, name and value.
+    """Return the globals that a function and those that it calls depend on: their dict, name and value.
 
     Arguments:
         function: the function.

@@ -86,7 +86,7 @@ class AdoptedDict(dict[Any, Any]):
 
 
 def _writing(kind: type, name: str) -> Callable[..., Any]:
-    """A method that changes the adopted container, and then the original likewise."""
+    """Return a method that changes the adopted container, and then the original likewise."""
     method = getattr(kind, name)
 
     def write(self: Any, *args: Any, **kwargs: Any) -> Any:

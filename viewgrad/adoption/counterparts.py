@@ -41,7 +41,7 @@ class Namespaces:
         self._originals: Final[dict[int, tuple[Any, Any]]] = {}
 
     def counterpart(self, value: Any) -> Any:
-        """The counterpart of an object; MISSING if it has none."""
+        """Return the counterpart of an object; MISSING if it has none."""
         self._load("math")
         self._load("numpy")
         found = self._found.get(id(value))
@@ -53,7 +53,7 @@ class Namespaces:
         return MISSING if found is None or found[0] is not value else found[1]
 
     def original(self, value: Any) -> Any:
-        """The object that another is the counterpart of; MISSING if it is none."""
+        """Return the object that another is the counterpart of; MISSING if it is none."""
         found = self._originals.get(id(value))
         return MISSING if found is None or found[0] is not value else found[1]
 
@@ -105,7 +105,7 @@ original_of_counterpart: Final = _NAMESPACES.original
 
 
 def namespace(name: str) -> Any:
-    """A namespace of viewgrad by the name of the original module, such as "numpy"."""
+    """Return a namespace of viewgrad by the name of the original module, such as "numpy"."""
     return importlib.import_module(f"viewgrad.{name}")
 
 

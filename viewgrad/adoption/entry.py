@@ -118,7 +118,7 @@ _CALLS: Final = _Calls()
 
 
 def _flushing(generator: Generator[Any, Any, Any], flush: Callable[[], None]) -> Generator[Any, Any, Any]:
-    """A generator that hands over what it has assigned whenever it is suspended."""
+    """Yield a generator that hands over what it has assigned whenever it is suspended."""
     resume: Callable[..., Any] = generator.send
     given: Any = None
     while True:
@@ -140,7 +140,7 @@ def _flushing(generator: Generator[Any, Any, Any], flush: Callable[[], None]) ->
 
 
 def adopted_callable(f: Any) -> Any:
-    """The adopted version of a callable: itself if there is nothing to adopt in it.
+    """Return the adopted version of a callable: itself if there is nothing to adopt in it.
 
     Arguments:
         f: a function, method, class or callable object.
@@ -164,7 +164,7 @@ FUNCTIONS: Final = (types.FunctionType, types.MethodType, functools.partial)
 
 
 def adopted_arguments(value: Any) -> Any:
-    """An argument with the adopted versions of the functions in it, also in lists, tuples and dicts.
+    """Return an argument with the adopted versions of the functions in it, also in lists, tuples and dicts.
 
     Arguments:
         value: what a function is given that calls functions of the user's.
@@ -182,7 +182,7 @@ def adopted_arguments(value: Any) -> Any:
 
 
 def adopting(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that calls functions of the user's, and adopts them first.
+    """Return a function that calls functions of the user's, and adopts them first.
 
     Arguments:
         function: the function, such as `scipy.optimize.brentq` for tensors.
@@ -198,12 +198,12 @@ def adopting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def original_callable(f: Any) -> Any:
-    """The user's own callable for an adopted one; anything else is returned as it is."""
+    """Return the user's own callable for an adopted one; anything else is returned as it is."""
     return f.__wrapped__ if isinstance(f, AdoptedFunction) else original_of(f)
 
 
 def _globals_of(f: Any) -> dict[str, Any] | None:
-    """The globals of the function that a callable runs; None for one that is not written in Python."""
+    """Return the globals of the function that a callable runs; None for one that is not written in Python."""
     for _ in range(100):  # decorators around decorators
         inner = _inside(f)
         if inner is None:
@@ -216,7 +216,7 @@ def _globals_of(f: Any) -> dict[str, Any] | None:
 
 
 def _inside(f: Any) -> Any:
-    """The callable that another one is made around; None if there is none."""
+    """Return the callable that another one is made around; None if there is none."""
     if isinstance(f, functools.partial):
         return f.func
     if isinstance(f, types.MethodType):

@@ -51,7 +51,7 @@ CONVERTERS: Final[dict[type, Callable[[Any, Adopt], Any]]] = {
 
 
 def _of_scipy(value: Any) -> Any:
-    """The counterpart of a spline or a distribution; MISSING for other objects."""
+    """Return the counterpart of a spline or a distribution; MISSING for other objects."""
     interpolate, stats = sys.modules.get("scipy.interpolate"), sys.modules.get("scipy.stats")
     if interpolate is not None and isinstance(value, (interpolate.PPoly, interpolate.BSpline, interpolate.interp1d)):
         made = namespace("scipy").interpolate

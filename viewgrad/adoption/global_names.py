@@ -32,7 +32,7 @@ ALWAYS: Final = ("__name__", "__package__", "__spec__", "__path__", "__file__", 
 
 
 def _parts(function: types.FunctionType) -> tuple[Any, ...]:
-    """The parts of a function that may be set."""
+    """Return the parts of a function that may be set."""
     options = function.__kwdefaults__
     named = function.__code__, function.__defaults__, function.__name__, function.__doc__
     return named if options is None else (*named, *options.values())
@@ -116,7 +116,7 @@ class AdoptedGlobals:
             self._note_compared()
 
     def find(self, name: str) -> Any:
-        """The adopted version of a global; MISSING if the module has no such global."""
+        """Return the adopted version of a global; MISSING if the module has no such global."""
         self.require((name,))
         return self.names.get(name, MISSING)
 
@@ -224,7 +224,7 @@ class AdoptedModule(types.ModuleType):
     _state: AdoptedGlobals
 
     def __getattr__(self, name: str) -> Any:
-        """A global that no adopted function has mentioned so far."""
+        """Return a global that no adopted function has mentioned so far."""
         found = self._state.find(name)
         if found is not MISSING:
             return found

@@ -38,7 +38,7 @@ def is_installed(file: str) -> bool:
 
 
 def place_of(names: Mapping[str, Any]) -> str:
-    """The file of the module with some globals; "" for code that has none, as of a notebook.
+    """Return the file of the module with some globals; "" for code that has none, as of a notebook.
 
     Arguments:
         names: the globals of the module.

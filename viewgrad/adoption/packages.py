@@ -31,7 +31,7 @@ class PackageModule(types.ModuleType):
     _package: Package
 
     def __getattr__(self, name: str) -> Any:
-        """A submodule that is not imported yet."""
+        """Return a submodule that is not imported yet."""
         if not name.startswith("__") and "__path__" in vars(self):
             found = self._package.find(f"{self.__name__}.{name}")
             if found is not None:
@@ -59,7 +59,7 @@ class OtherModule(types.ModuleType):
         vars(self).update({name: getattr(original, name, None) for name in ("__path__", "__spec__", "__file__")})
 
     def __getattr__(self, name: str) -> Any:
-        """An attribute of the original, or its counterpart."""
+        """Return an attribute of the original, or its counterpart."""
         value = getattr(vars(self)["__viewgrad_of__"], name)
         found = counterpart(value)
         return _replaced(value) if found is MISSING else found
@@ -113,7 +113,7 @@ class Package:
         self._lock: Final = threading.RLock()
 
     def load(self, name: str) -> types.ModuleType:
-        """A module of the package, imported if it is not.
+        """Return a module of the package, imported if it is not.
 
         Raises:
             ModuleNotFoundError: if there is none of that name.
@@ -176,7 +176,7 @@ class Package:
         return {**vars(builtins), **BUILTINS, "__import__": self._import(names)}
 
     def _import(self, module_names: dict[str, Any]) -> Callable[..., Any]:
-        """The `__import__` of a module of the package."""
+        """Return the `__import__` of a module of the package."""
 
         def __import__(
             name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
@@ -274,7 +274,7 @@ _LOCK: Final = threading.Lock()
 
 
 def adopted_package(name: str, also: Iterable[str] = ()) -> types.ModuleType:
-    """A module of a package with viewgrad's objects for NumPy's, imported beside the original.
+    """Return a module of a package with viewgrad's objects for NumPy's, imported beside the original.
 
     Arguments:
         name: of the package, or of a module in it.

@@ -46,7 +46,7 @@ def _for_tensors(module: types.ModuleType) -> Callable[[Callable[..., Any]], Cal
 
 
 def _gathered(value: Any) -> Any:
-    """A list of what an iterator gives, which can be read only once; anything else as it is."""
+    """Return a list of what an iterator gives, which can be read only once; anything else as it is."""
     return list(value) if hasattr(value, "__next__") else value
 
 
@@ -72,13 +72,13 @@ def _numbers(data: Any, fewest: int, name: str) -> Any:
 
 @statistic
 def mean(data: Any) -> Any:
-    """The arithmetic mean."""
+    """Return the arithmetic mean."""
     return _numbers(data, 1, "mean").mean()
 
 
 @statistic
 def fmean(data: Any, weights: Any = None) -> Any:
-    """The arithmetic mean, or a weighted one."""
+    """Return the arithmetic mean, or a weighted one."""
     x = _numbers(data, 1, "fmean")
     if weights is None:
         return x.mean()
@@ -92,7 +92,7 @@ def fmean(data: Any, weights: Any = None) -> Any:
 
 @statistic
 def geometric_mean(data: Any) -> Any:
-    """The exponential of the mean of logarithms."""
+    """Return the exponential of the mean of logarithms."""
     x = _numbers(data, 1, "geometric mean")
     if (x <= 0).any():
         raise statistics.StatisticsError("geometric mean requires a non-empty dataset containing positive numbers")
@@ -101,7 +101,7 @@ def geometric_mean(data: Any) -> Any:
 
 @statistic
 def harmonic_mean(data: Any, weights: Any = None) -> Any:
-    """The reciprocal of the mean of reciprocals."""
+    """Return the reciprocal of the mean of reciprocals."""
     x = _numbers(data, 1, "harmonic_mean")
     w = _numpy().ones(len(x)) if weights is None else _numbers(weights, 1, "harmonic_mean")
     if len(w) != len(x):
@@ -120,51 +120,51 @@ def _spread(data: Any, centre: Any, lost: int, name: str) -> Any:
 
 @statistic
 def variance(data: Any, xbar: Any = None) -> Any:
-    """The variance of a sample."""
+    """Return the variance of a sample."""
     return _spread(data, xbar, 1, "variance")
 
 
 @statistic
 def pvariance(data: Any, mu: Any = None) -> Any:
-    """The variance of a population."""
+    """Return the variance of a population."""
     return _spread(data, mu, 0, "pvariance")
 
 
 @statistic
 def stdev(data: Any, xbar: Any = None) -> Any:
-    """The standard deviation of a sample."""
+    """Return the standard deviation of a sample."""
     return _numpy().sqrt(_spread(data, xbar, 1, "stdev"))
 
 
 @statistic
 def pstdev(data: Any, mu: Any = None) -> Any:
-    """The standard deviation of a population."""
+    """Return the standard deviation of a population."""
     return _numpy().sqrt(_spread(data, mu, 0, "pstdev"))
 
 
 @statistic
 def median(data: Any) -> Any:
-    """The value in the middle, or the mean of the two there."""
+    """Return the value in the middle, or the mean of the two there."""
     return _numpy().median(_numbers(data, 1, "median"))
 
 
 @statistic
 def median_low(data: Any) -> Any:
-    """The value in the middle, or the smaller of the two there."""
+    """Return the value in the middle, or the smaller of the two there."""
     x = _numpy().sort(_numbers(data, 1, "median"))
     return x[(len(x) - 1) // 2]
 
 
 @statistic
 def median_high(data: Any) -> Any:
-    """The value in the middle, or the greater of the two there."""
+    """Return the value in the middle, or the greater of the two there."""
     x = _numpy().sort(_numbers(data, 1, "median"))
     return x[len(x) // 2]
 
 
 @statistic
 def quantiles(data: Any, *, n: int = 4, method: str = "exclusive") -> Any:
-    """The places that cut the sorted values into parts of equal probability."""
+    """Return the places that cut the sorted values into parts of equal probability."""
     if n < 1:
         raise statistics.StatisticsError("n must be at least 1")
     if method not in ("exclusive", "inclusive"):
@@ -189,7 +189,7 @@ def _pair(x: Any, y: Any, name: str) -> tuple[Any, Any]:
 
 @statistic
 def covariance(x: Any, y: Any, /) -> Any:
-    """The covariance of two samples."""
+    """Return the covariance of two samples."""
     x, y = _pair(x, y, "covariance")
     return ((x - x.mean()) * (y - y.mean())).sum() / (len(x) - 1)
 
@@ -206,7 +206,7 @@ def correlation(x: Any, y: Any, /) -> Any:
 
 @statistic
 def linear_regression(x: Any, y: Any, /, *, proportional: bool = False) -> Any:
-    """The slope and the intercept of the line of least squares."""
+    """Return the slope and the intercept of the line of least squares."""
     x, y = _pair(x, y, "linear regression")
     a, b = (x, y) if proportional else (x - x.mean(), y - y.mean())
     if not (a * a).sum():
@@ -242,26 +242,26 @@ for _name, _numpys in {
 
 @of_complex
 def log(x: Any, base: Any = None) -> Any:
-    """The logarithm, to the base e if no other is given."""
+    """Return the logarithm, to the base e if no other is given."""
     found = _numpy().log(_complex(x))
     return found if base is None else found / _numpy().log(_complex(base))
 
 
 @of_complex
 def phase(x: Any) -> Any:
-    """The angle of a complex number."""
+    """Return the angle of a complex number."""
     return _numpy().angle(_complex(x))
 
 
 @of_complex
 def polar(x: Any) -> Any:
-    """The absolute value and the angle of a complex number."""
+    """Return the absolute value and the angle of a complex number."""
     return abs(x), _numpy().angle(_complex(x))
 
 
 @of_complex
 def rect(r: Any, phi: Any) -> Any:
-    """The complex number of an absolute value and an angle."""
+    """Return the complex number of an absolute value and an angle."""
     return r * (_numpy().cos(phi) + 1j * _numpy().sin(phi))
 
 
@@ -271,7 +271,7 @@ REPLACED: Final[dict[str, types.ModuleType]] = {"statistics": statistics, "cmath
 
 
 def replaced_module(name: str) -> types.ModuleType:
-    """A module like `statistics` whose functions take tensors.
+    """Return a module like `statistics` whose functions take tensors.
 
     Arguments:
         name: a key of REPLACED.

@@ -172,7 +172,7 @@ class World:
     # -- by kind of object ---------------------------------------------------------------------------------------------
 
     def adopted(self, value: Any) -> Any:
-        """The adopted version of a value; the value itself if there is nothing to adopt."""
+        """Return the adopted version of a value; the value itself if there is nothing to adopt."""
         kind = type(value)
         if kind in PLAIN:
             return value
@@ -359,7 +359,7 @@ class World:
         return found
 
     def _fetched(self, view: Any, value: Any) -> Any:
-        """The adopted version of an attribute that a view has fetched."""
+        """Return the adopted version of an attribute that a view has fetched."""
         with self.links() as found:
             new = self.adopted(value)
         states = type(view).__dict__[CLASS_OF_VIEW].__dict__[STATES]
@@ -397,7 +397,7 @@ class World:
         return found
 
     def _wrapper(self, descriptor: Any) -> Any:
-        """A classmethod or staticmethod."""
+        """Return a classmethod or staticmethod."""
         function = self.adopted(descriptor.__func__)
         return descriptor if function is descriptor.__func__ else type(descriptor)(function)
 
@@ -482,7 +482,7 @@ def _set_contents(cell: Any, value: Any) -> None:
 
 
 def _without_tensors(cached: Any, inner: Callable[..., Any]) -> Any:
-    """A cached function that keeps no results for tensors, which are equal to others with another history."""
+    """Return a cached function that keeps no results for tensors, which are equal to others with another history."""
     parameters = cached.cache_parameters()
     keeping: Any = functools.lru_cache(**parameters)(inner)
 
@@ -518,7 +518,7 @@ def is_adopted(value: Any) -> bool:
 
 
 def original_of(value: Any) -> Any:
-    """The user's own object for an adopted version; anything else is returned as it is."""
+    """Return the user's own object for an adopted version; anything else is returned as it is."""
     kind = type(value)
     if kind in PLAIN:
         return value
@@ -548,7 +548,7 @@ def original_of(value: Any) -> Any:
 
 
 def given_back(value: Any) -> Any:
-    """A result for the user: objects that adopted code has made are of the user's classes."""
+    """Return a result for the user: objects that adopted code has made are of the user's classes."""
     kind = type(value)
     if kind in PLAIN:
         return value
@@ -567,7 +567,7 @@ _LOCK: Final = threading.Lock()
 
 
 def world_of(names: dict[str, Any]) -> World:
-    """The world in which functions of a module are adopted.
+    """Return the world in which functions of a module are adopted.
 
     Arguments:
         names: the globals of the module.

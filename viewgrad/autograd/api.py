@@ -180,7 +180,7 @@ def _as_list(tensors: Tensors, what: str) -> list[Tensor]:
 
 
 def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Node | Edge], list[Tensor]]:
-    """The edges at which a run from `roots` starts, and the gradients that it starts with."""
+    """Return the edges at which a run from `roots` starts, and the gradients that it starts with."""
     given = [None] * len(roots) if grads is None else [grads] if not isinstance(grads, list | tuple) else list(grads)
     if len(given) != len(roots):
         raise GradientMismatchError(f"{what} got {len(roots)} tensors but {len(given)} gradients")

@@ -85,12 +85,12 @@ class GraphTask(HookedRun):
                         self.deliver(edge, grad)
 
     def propagate(self, node: Node, grads: list[Gradient], edges: tuple[OptionalEdge, ...]) -> tuple[Gradient, ...]:
-        """The gradients of a node's inputs, as the hooks that come after it leave them."""
+        """Return the gradients of a node's inputs, as the hooks that come after it leave them."""
         made = self.gradients(node, grads[0] if node.outputs == 1 else grads, edges)
         return self.run_posthooks(node, node.hooks, made) if node.hooks is not None and node.hooks.after else made
 
     def gradients(self, node: Any, grad: Gradient, edges: tuple[OptionalEdge, ...]) -> tuple[Gradient, ...]:
-        """The gradients of a node's inputs; see Note [Kinds of nodes] in docs/notes/engine.md."""
+        """Return the gradients of a node's inputs; see Note [Kinds of nodes] in docs/notes/engine.md."""
         if node.kind in (SCATTER, GATHER):  # a view: zeros like its base, with the gradient added in its window
             zeros = self.zeros(node)
             self.add_to_window(node, zeros, grad)
@@ -163,7 +163,7 @@ class GraphTask(HookedRun):
         return grads if hooks is None else self.run_prehooks(node, hooks, grads)
 
     def captured_gradient(self, edge: Node | Edge) -> Tensor | None:
-        """The gradient captured for `edge`, as a tensor whose memory nothing else holds."""
+        """Return the gradient captured for `edge`, as a tensor whose memory nothing else holds."""
         grad = self.captures[node_of(edge), input_nr_of(edge)]
         if grad is None:
             return None

@@ -16,7 +16,7 @@ ExecInfo = dict[Node, tuple[Any, ...]]  # the nodes that must run, with the edge
 
 
 def exec_info(roots: Sequence[Any], inputs: Sequence[Any], captured: set[Node]) -> ExecInfo | None:
-    """The nodes that lie on a way from `roots` to `inputs`; None if these are all that the roots lead to.
+    """Return the nodes that lie on a way from `roots` to `inputs`; None if these are all that the roots lead to.
 
     Arguments:
         roots: the edges where the run starts.
@@ -91,7 +91,7 @@ def _lead_elsewhere(roots: Sequence[Any], targets: set[Node]) -> bool:
 
 
 def _reachable(roots: Sequence[Any]) -> set[Node]:
-    """The nodes that `roots` lead to."""
+    """Return the nodes that `roots` lead to."""
     seen = {node_of(edge) for edge in roots}
     stack = list(seen)
     while stack:

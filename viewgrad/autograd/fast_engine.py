@@ -74,7 +74,7 @@ class Place:
 
     @staticmethod
     def of(window: Array, root: Node, outermost: ViewNode, accumulator: Array) -> Place:
-        """The place of a window of an accumulator."""
+        """Return the place of a window of an accumulator."""
         offset = address_of(window) - address_of(accumulator)
         return Place(root, outermost, accumulator.strides, window.shape, window.strides, offset)
 
@@ -344,7 +344,7 @@ class FastTask(GraphTask):
             self.deliver(edge, grads[0])
 
     def _accumulator(self, edge: ViewNode, node: ViewNode) -> Gradient:
-        """A gradient for `edge`, whose forward value `node` is a view of, that may be written to in place."""
+        """Return a gradient for `edge`, whose forward value `node` is a view of, that may be written to in place."""
         # (7) the views that a view was taken from get windows of the outermost one's accumulator, and none of their own
         # sizes: 280 for S with `x[1:][i]` in place of `x[i]`
         if self.places and edge in self.places and edge not in self.buffers:
@@ -379,14 +379,14 @@ class FastTask(GraphTask):
         return accumulator
 
     def _placed(self, place: Place) -> Array | None:
-        """A window of the accumulator of `place.root`; None if that is laid out otherwise than it was."""
+        """Return a window of the accumulator of `place.root`; None if that is laid out otherwise than it was."""
         held = self._owned(place.root, place.outermost)
         if held.strides != place.root_strides or not held.flags.c_contiguous:
             return None
         return ndarray(place.shape, held.dtype, held, place.offset, place.strides)
 
     def _owned(self, edge: Node, node: ViewNode) -> Gradient:
-        """The gradient held for `edge` itself, made where there is none, or copied where others hold it too."""
+        """Return the gradient held for `edge` itself, made where there is none, or copied where others hold it too."""
         buffers = self.buffers
         held = buffers.get(edge)
         if held is None:
@@ -420,7 +420,7 @@ class FastTask(GraphTask):
         return self.run_posthooks(node, node.hooks, (grads,))[0]
 
     def captured_gradient(self, edge: Node | Edge) -> Tensor | None:
-        """The gradient captured for `edge`, as a tensor whose memory nothing else holds."""
+        """Return the gradient captured for `edge`, as a tensor whose memory nothing else holds."""
         grad = self.captures[node_of(edge), input_nr_of(edge)]
         if grad is None:
             return None

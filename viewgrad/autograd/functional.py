@@ -321,7 +321,7 @@ class Run:
         return tuple(parts) if self._several_inputs else parts[0]
 
     def gradient(self) -> list[Tensor]:
-        """The gradient of the only output, to be differentiated."""
+        """Return the gradient of the only output, to be differentiated."""
         number = the_real_number(self.outputs, "a gradient", ADVICE)
         if self._strict:
             self.require_all_reached([number], "the output")
@@ -372,7 +372,7 @@ def _as_tuple(value: Any, what: str) -> tuple[Tensor, ...]:
 
 
 def _vectors(v: Any, tensors: Sequence[Tensor], what: str, name: str) -> list[Tensor]:
-    """The vector supplied for tensors, as tensors; ones where it may be left out."""
+    """Return the vector supplied for tensors, as tensors; ones where it may be left out."""
     if v is None:
         if len(tensors) != 1 or tensors[0].size != 1:
             raise DifferentiabilityError(f"{name} can be omitted only if {what} is a single element")

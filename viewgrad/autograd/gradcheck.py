@@ -258,7 +258,7 @@ class Program:
 
 
 def _differentiable(results: Any) -> list[Tensor]:
-    """The tensors that can have a gradient among what a function returned."""
+    """Return the tensors that can have a gradient among what a function returned."""
     listed = results if isinstance(results, (tuple, list)) else (results,)
     return [result for result in listed if isinstance(result, Tensor) and result.dtype.kind in "fc"]
 
@@ -267,7 +267,7 @@ def _differentiable(results: Any) -> list[Tensor]:
 
 
 def _components(array: Array) -> Array:
-    """The elements in row order as real numbers; of complex ones the two parts, one after the other."""
+    """Return the elements in row order as real numbers; of complex ones the two parts, one after the other."""
     flat = np.array(array, order="C").reshape(-1)
     return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
 
@@ -327,7 +327,7 @@ def _forward(program: Program, outputs: list[Tensor]) -> list[list[Array | None]
 
 
 def _tangents(program: Program, outputs: list[Tensor], number: int, tangent: Array) -> list[Array | None]:
-    """The components of the tangents of all outputs, where leaf `number` has one; None if there is none."""
+    """Return the components of the tangents of all outputs, where leaf `number` has one; None if there is none."""
     with dual_level():
         _, found = program.run(number, program.arguments[program.positions[number]]._array, tangent=tangent)
         tangents = [unpack_dual(output).tangent for output in found]
@@ -373,7 +373,7 @@ def _analytical(leaves: list[Tensor], outputs: list[Tensor]) -> list[list[Array 
 def _gradients(
     outputs: Sequence[Tensor], leaves: list[Tensor], starts: Sequence[Any], **options: Any
 ) -> list[Array | None]:
-    """The gradients for each leaf, checked for shape and dtype."""
+    """Return the gradients for each leaf, checked for shape and dtype."""
     options.setdefault("retain_graph", True)
     grads = grad(outputs, leaves, [_as_tensor(start) for start in starts], allow_unused=True, **options)
     for k, (leaf, gradient) in enumerate(zip(leaves, grads, strict=True)):
@@ -580,7 +580,7 @@ def _alike(one: Array | None, other: Array | None, tolerance: float) -> bool:
 
 
 def _direction(output: Tensor, generator: np.random.Generator) -> Array:
-    """A random gradient for `output`."""
+    """Return a random gradient for `output`."""
     real = generator.uniform(0.5, 1.5, output.shape)
     if output.dtype.kind == "c":
         return np.asarray(real + 1j * generator.uniform(0.5, 1.5, output.shape)).astype(output.dtype)

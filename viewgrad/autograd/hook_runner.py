@@ -103,7 +103,7 @@ class HookedRun:
                 tensor._grad = from_array(np.asarray(held._array + grad))
 
     def _show(self, grad: Any) -> Tensor | None:
-        """A gradient as the tensor that a hook sees. It may write to it: no other gradient shares its memory."""
+        """Return a gradient as the tensor that a hook sees. It may write to it: no other gradient shares its memory."""
         if grad is None:
             return None
         return grad.clone() if self.recorded else from_array(np.array(grad))

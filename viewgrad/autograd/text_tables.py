@@ -16,7 +16,7 @@ LONGEST: Final = 60  # characters of a line of source that are shown
 
 
 def line_text(line: Line | None) -> str:
-    """A line of the user's program: its file, its number and its source, if that can be had."""
+    """Return a line of the user's program: its file, its number and its source, if that can be had."""
     if line is None:
         return UNKNOWN_LINE
     filename, number = line
@@ -26,7 +26,7 @@ def line_text(line: Line | None) -> str:
 
 
 def table_text(head: Sequence[str], rows: Sequence[Sequence[Any]], last: Sequence[Any], limit: int) -> str:
-    """A table whose last column is aligned to the left, and all others to the right.
+    """Return a table whose last column is aligned to the left, and all others to the right.
 
     Arguments:
         head: what the columns are called.

@@ -66,7 +66,7 @@ class PrimalBackward(Node):
     over: bool
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> Any:
-        """The gradient itself."""
+        """Return the gradient itself."""
         return grad
 
     consume = apply
@@ -119,7 +119,7 @@ class Transform:
         return out
 
     def copy(self, tensor: Tensor) -> Tensor:
-        """A copy of an input that is not differentiated: the function may write to it."""
+        """Return a copy of an input that is not differentiated: the function may write to it."""
         with ModeSwitch(off=INFERENCE):
             copied: Tensor = tensor.clone()
         return copied
@@ -127,7 +127,7 @@ class Transform:
     def gradients(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], *, retain: bool = False, record: bool = False
     ) -> list[Tensor | None]:
-        """The gradients of what the function has returned, with respect to the primals; None for zero.
+        """Return the gradients of what the function has returned, with respect to the primals; None for zero.
 
         Arguments:
             outputs: tensors that the function has returned.
@@ -168,12 +168,12 @@ class Transform:
         return bool(mode & GRAD) and (bool(mode & FORWARD) or self._leads_outside(edges))
 
     def reached(self, tensors: Iterable[Tensor]) -> set[int]:
-        """The numbers of the primals to which the history of any of these tensors leads."""
+        """Return the numbers of the primals to which the history of any of these tensors leads."""
         numbers = {node: number for number, node in enumerate(self.primals)}
         return {numbers[node] for node in self._histories(map(current_edge, tensors)) if node in numbers}
 
     def graph(self, edges: Iterable[OptionalEdge]) -> tuple[list[Node], list[Node | Edge]]:
-        """The nodes of the run that `edges` lead to, and the edges that lead from there to histories outside.
+        """Return the nodes of the run that `edges` lead to, and the edges that lead from there to histories outside.
 
         Both come in an order that depends on the run alone.
         """
@@ -217,7 +217,7 @@ class Transform:
                         stack.append(before)
 
     def result(self, tensor: Tensor) -> Tensor:
-        """A result as the caller is to have it: without a history that leads to nothing but the primals."""
+        """Return a result as the caller is to have it: without a history that leads to nothing but the primals."""
         edge = current_edge(tensor)
         mode = current_mode()
         if edge is None or (mode & GRAD and self._leads_outside([edge])):
@@ -252,7 +252,7 @@ class Transform:
 
 
 def _from_rows(rows: Sequence[Tensor], output: Tensor, array: Array) -> Tensor:
-    """The derivative of `output`, from the gradients for the directions of `one_hot(output)`."""
+    """Return the derivative of `output`, from the gradients for the directions of `one_hot(output)`."""
     shape = (*output.shape, *array.shape)
     if output.dtype.kind != "c":
         return _joined(rows, shape, array.dtype)
@@ -266,7 +266,7 @@ def _from_rows(rows: Sequence[Tensor], output: Tensor, array: Array) -> Tensor:
 
 
 def one_hot(array: Array) -> Iterator[Tensor]:
-    """The directions along each element of an array; for complex elements first along 1, then along i."""
+    """Yield the directions along each element of an array; for complex elements first along 1, then along i."""
     for place in np.ndindex(*array.shape):
         for unit in (1, 1j) if array.dtype.kind == "c" else (1,):
             direction = np.zeros(array.shape, array.dtype)
@@ -275,7 +275,7 @@ def one_hot(array: Array) -> Iterator[Tensor]:
 
 
 def from_columns(columns: Sequence[Tensor], output: Tensor, array: Array) -> Tensor:
-    """The derivative of `output`, of shape `(*output.shape, *array.shape)`.
+    """Return the derivative of `output`, of shape `(*output.shape, *array.shape)`.
 
     Arguments:
         columns: the tangents of the output in the directions of `one_hot(array)`.
@@ -315,7 +315,7 @@ def _require_holomorphic(straight: Tensor, turned: Tensor) -> None:
 
 
 def as_gradient(value: Any, like: Tensor, what: str) -> Tensor:
-    """A gradient or tangent that was supplied for `like`, as a tensor of its shape and dtype.
+    """Return a gradient or tangent that was supplied for `like`, as a tensor of its shape and dtype.
 
     Raises:
         GradientMismatchError: if it has another shape, or a dtype that cannot be converted.
@@ -344,7 +344,7 @@ def require_differentiable(tensor: Tensor, what: str, advice: str = "convert it"
 
 
 def the_real_number(outputs: Sequence[Tensor], name: str, advice: str) -> Tensor:
-    """The only output of a function, which must be one real number.
+    """Return the only output of a function, which must be one real number.
 
     Arguments:
         outputs: what it has returned.

@@ -49,7 +49,7 @@ class AccessAnalysis:
         self._block_of = {step: block for block, step in steps_of(program.block)}
 
     def value(self, block: Block, integer: Integer) -> Array | int:
-        """The values of an integer in all executions of a block."""
+        """Return the values of an integer in all executions of a block."""
         fixed = integer.value
         if fixed is not None:
             return fixed
@@ -63,7 +63,7 @@ class AccessAnalysis:
         return total
 
     def largest(self, block: Block, sizes: tuple[Integer, ...]) -> int:
-        """The size of the largest array with these sizes in any execution of a block."""
+        """Return the size of the largest array with these sizes in any execution of a block."""
         product: Any = 1
         for n in sizes:
             product = product * self.value(block, n)
@@ -101,7 +101,7 @@ class AccessAnalysis:
         return self._block_of[first] is self._block_of[second]
 
     def _extent(self, block: Block, step: Read | Write) -> tuple[Any, Any]:
-        """The first and the last element of a window, in all executions."""
+        """Return the first and the last element of a window, in all executions."""
         low: Any = self.value(block, step.offset)
         high = low
         for n, stride in zip(step.sizes, step.strides):
@@ -117,7 +117,7 @@ class AccessAnalysis:
         return int(np.sum(np.broadcast_to(product, self.counts[block])))
 
     def work(self) -> int:
-        """The number of elements that all executions of all steps compute, read or write."""
+        """Return the number of elements that all executions of all steps compute, read or write."""
         total = 0
         for step, block in self._block_of.items():
             sizes = [n.value for n in step.sizes]
@@ -176,7 +176,7 @@ class AccessAnalysis:
         return grain_of(map(self.runs, steps), size)
 
     def runs(self, step: Read | Write) -> Runs | None:
-        """The runs of neighbours that a step touches; None if these are not alike in all executions."""
+        """Return the runs of neighbours that a step touches; None if these are not alike in all executions."""
         if step not in self._runs:
             offsets = self.value(self._block_of[step], step.offset)
             count = self.counts[self._block_of[step]]
@@ -208,7 +208,7 @@ class AccessAnalysis:
             yield self._computed(window or step, block, times[part], grain, part)
 
     def _dims(self, step: Read | Write, grain: Grain) -> list[tuple[Any, Any]]:
-        """The lengths and strides of what a step touches, in grains."""
+        """Return the lengths and strides of what a step touches, in grains."""
         if grain == SINGLE:
             return list(zip(step.sizes, step.strides))
         runs = self.runs(step)
@@ -219,7 +219,7 @@ class AccessAnalysis:
         self, step: Read | Write, block: Block, times: Array, grain: Grain, part: slice
     ) -> tuple[Array, Array]:
         def values(integer: Any) -> Array:
-            """The values of an integer in these executions."""
+            """Return the values of an integer in these executions."""
             found = integer if isinstance(integer, int) else self.value(block, integer)
             return np.broadcast_to(np.asarray(found), self.counts[block])[part]
 

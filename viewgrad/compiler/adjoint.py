@@ -89,7 +89,7 @@ class Adjoint:
 
 
 def differentiated(program: Program, wanted: Iterable[str], analysis: AccessAnalysis) -> Adjoint:
-    """The gradient of a program, which is changed to keep what that needs.
+    """Return the gradient of a program, which is changed to keep what that needs.
 
     Arguments:
         program: the program.
@@ -303,7 +303,7 @@ class _Differentiation:
     # -- values of the program -----------------------------------------------------------------------------------------
 
     def _moves(self, step: Read | Write) -> tuple[Move, ...]:
-        """The integers that move a window, in the gradient."""
+        """Return the integers that move a window, in the gradient."""
         return tuple([
             Move(Operand(self._restored(move.value.step), move.value.labels), move.stride) for move in step.moves
         ])
@@ -374,7 +374,7 @@ class _Differentiation:
 
 
 def activity(program: Program, wanted: set[str]) -> tuple[set[str], set[Step]]:
-    """The bases and the steps to which a gradient flows from the inputs `wanted`."""
+    """Return the bases and the steps to which a gradient flows from the inputs `wanted`."""
     bases, active = set(wanted), set[Step]()
     before = -1
     while before != len(bases) + len(active):

@@ -43,7 +43,7 @@ class Arena:
         self.size += size
 
     def array(self) -> Array:
-        """The array of a run."""
+        """Return the array of a run."""
         if self._spare:
             with contextlib.suppress(IndexError):  # another thread was first
                 array = self._spare.pop()

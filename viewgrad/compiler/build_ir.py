@@ -58,7 +58,7 @@ class SpillError(NotCompiledError):
 
 
 def build(lower: Callable[[dict[Any, int]], Stream]) -> tuple[Stream, Program]:
-    """The program of a stream of instructions.
+    """Return the program of a stream of instructions.
 
     Where loops of iterations that are not all alike need values to go through memory, a short program goes without
     such loops.
@@ -69,7 +69,7 @@ def build(lower: Callable[[dict[Any, int]], Stream]) -> tuple[Stream, Program]:
     streams: dict[Any, Stream] = {}
 
     def lowered(spilled: dict[Any, int]) -> Stream:
-        """The stream, made once for the same values in memory."""
+        """Return the stream, made once for the same values in memory."""
         key = frozenset(spilled.items())
         if key not in streams:
             streams[key] = lower(spilled)
@@ -98,7 +98,7 @@ def build(lower: Callable[[dict[Any, int]], Stream]) -> tuple[Stream, Program]:
 
 
 def _built(lower: Callable[[dict[Any, int]], Stream], choices: bool) -> tuple[Stream, Program]:
-    """The program, with as many values in memory as it needs."""
+    """Return the program, with as many values in memory as it needs."""
     spilled: dict[Any, int] = {}
     while True:
         stream = lower(spilled)
@@ -132,7 +132,7 @@ class Builder:
         self.spills: list[SpillError] = []
 
     def program(self) -> Program:
-        """The program."""
+        """Return the program."""
         terms: list[Any] = self.stream.roller.terms
         if self.choices:
             terms = with_choices(terms, self.structures)
@@ -190,7 +190,7 @@ class Builder:
         return block
 
     def loop(self, term: Loop, numbers: tuple[Integer, ...]) -> ForLoop:
-        """A loop with these integers."""
+        """Return a loop with these integers."""
         name = self._name("i")
         i = variable(name)
         lengths = [len(inner.ints) for inner in term.body]
@@ -203,7 +203,7 @@ class Builder:
         return ForLoop(name, numbers[0], self.block(term.body, inner_ints))
 
     def choice(self, term: IrregularIteration) -> IrregularLoop:
-        """A loop whose iterations are not all alike."""
+        """Return a loop whose iterations are not all alike."""
         name = self._name("i")
         inside = self._places_in(term)
         bodies = []
@@ -217,7 +217,7 @@ class Builder:
         return IrregularLoop(name, term.kinds, self._name("K"), bodies)
 
     def _column(self, block: Block, name: str, iterations: Any, column: Any) -> Integer:
-        """An integer of a body: affine in the number of the iteration, or from a table."""
+        """Return an integer of a body: affine in the number of the iteration, or from a table."""
         first = int(column[0])
         if (column == first).all():
             return constant(first)
@@ -284,7 +284,7 @@ class Builder:
     def _moved(
         self, block: Block, structure: tuple[Any, ...], numbers: tuple[Integer, ...], constants: Any
     ) -> Read | Write:
-        """A read or a write of a window that computed integers move."""
+        """Return a read or a write of a window that computed integers move."""
         kind, base, location, ndim, by, *rest = structure
         sizes, strides, offset = numbers[:ndim], numbers[ndim : 2 * ndim], numbers[2 * ndim]
         steps, ages = numbers[2 * ndim + 1 : 2 * ndim + 1 + len(by)], iter(numbers[2 * ndim + 1 + len(by) :])
@@ -301,7 +301,7 @@ class Builder:
         )
 
     def _spill(self, step: Step, term: Instruction, numbers: tuple[Integer, ...]) -> Write:
-        """The write of a value to its place in memory."""
+        """Return the write of a value to its place in memory."""
         _, _, base, location, ndim, count = self.structures[term.structure]
         sizes, strides = numbers[count : count + ndim], numbers[count + ndim : count + 2 * ndim]
         value = Operand(step, tuple(range(ndim)))
@@ -310,7 +310,7 @@ class Builder:
         )
 
     def value(self, block: Block, operand: tuple[Any, ...], ages: Any, constants: Any) -> Value:
-        """An operand as a value."""
+        """Return an operand as a value."""
         if operand[0] == "c":
             numbers = np.array(next(constants), operand[1])
             bits = numbers.view(f"u{numbers.itemsize}")
@@ -325,7 +325,7 @@ class Builder:
             return Number(0.0)
 
     def _found(self, block: Block, place: int, age: Integer) -> Step:
-        """The step that gives a value, or that reads it, which is put at the end of the block."""
+        """Return the step that gives a value, or that reads it, which is put at the end of the block."""
         wanted = age.value
         if wanted is not None:
             for defined, inside in reversed(self.scopes):
@@ -348,7 +348,7 @@ class Builder:
         )
 
     def _latest(self, block: Block, place: int) -> Step:
-        """A read of the latest value of a place."""
+        """Return a read of the latest value of a place."""
         shape = self.stream.places[place][2]
         base = self.kept.get(place)
         if base is None and shape is not None:
@@ -393,7 +393,7 @@ class Builder:
 
 
 def out_sizes(step: Step) -> tuple[Integer, ...]:
-    """The lengths of the dimensions of the value that a step gives."""
+    """Return the lengths of the dimensions of the value that a step gives."""
     if isinstance(step, Compute):
         return tuple([ONE if label < 0 else step.sizes[label] for label in step.out])
     return step.sizes

@@ -51,7 +51,7 @@ class Operation:
 
 
 def forward_of(operation: Operation) -> Callable[..., Any]:
-    """The function of arrays and numbers that an operation is."""
+    """Return the function of arrays and numbers that an operation is."""
     operator = _operator(operation)
 
     def forward(*given: Any) -> Any:
@@ -65,7 +65,7 @@ def forward_of(operation: Operation) -> Callable[..., Any]:
 
 
 def backward_of(operation: Operation, number: int) -> Callable[..., Any]:
-    """The function of the output's gradient and of the operands that gives the gradient of operand `number`."""
+    """Return the function of the output's gradient and of the operands that gives the gradient of operand `number`."""
     operator = _operator(operation)
     kind = operation.operands[number]
     assert kind is not None
@@ -94,7 +94,7 @@ def backward_of(operation: Operation, number: int) -> Callable[..., Any]:
 
 
 def _by_formula(operation: Operation, number: int, gradient: Gradient) -> Callable[..., Any]:
-    """The gradient of operand `number`, as `backward_of` gives it, by a formula."""
+    """Return the gradient of operand `number`, as `backward_of` gives it, by a formula."""
     operator = _operator(operation)
     shape, dtype = operation.operands[number]  # type: ignore[misc]
 
@@ -112,7 +112,7 @@ def _by_formula(operation: Operation, number: int, gradient: Gradient) -> Callab
 
 
 def native_caller(function: Callable[..., Any], kinds: list[Any], size: int, dtype: np.dtype[Any]) -> Any:
-    """A function that compiled code can call, of numbers and of the addresses of buffers.
+    """Return a function that compiled code can call, of numbers and of the addresses of buffers.
 
     It takes the operands and the buffer of the result, and gives 1 where an exception was raised, which
     `raise_failure` raises again. It holds the interpreter's lock while it runs.
@@ -144,7 +144,7 @@ def raise_failure() -> None:
 
 
 def _at(address: int, shape: Shape, dtype: np.dtype[Any]) -> Array:
-    """The elements at an address."""
+    """Return the elements at an address."""
     memory = (ctypes.c_byte * (int(np.prod(shape)) * dtype.itemsize)).from_address(address)
     found: Array = np.ctypeslib.as_array(memory).view(dtype).reshape(shape)
     return found
@@ -158,7 +158,7 @@ def _operator(operation: Operation) -> Any:
 
 
 def _arrays(kinds: tuple[Kind, ...], given: tuple[Any, ...]) -> list[Any]:
-    """The operands of an operation as arrays of their own; None for those that are not given."""
+    """Return the operands of an operation as arrays of their own; None for those that are not given."""
     numbers = iter(given)
     return [None if kind is None else np.array(next(numbers), kind[1]).reshape(kind[0]) for kind in kinds]
 

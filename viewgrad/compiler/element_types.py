@@ -53,17 +53,17 @@ def kind_of(dtype: np.dtype[Any]) -> Kind:
 
 
 def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which programs hold elements of a dtype: of single precision in double precision."""
+    """Return the dtype in which programs hold elements of a dtype: of single precision in double precision."""
     return FLOAT if dtype == SINGLE else dtype
 
 
 def taped(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which values of a dtype are kept for the gradient: bools as floats."""
+    """Return the dtype in which values of a dtype are kept for the gradient: bools as floats."""
     return INTEGER if dtype == INTEGER else FLOAT
 
 
 def char_of(number: Any) -> str:
-    """The character of the dtype of one of Python's numbers.
+    """Return the character of the dtype of one of Python's numbers.
 
     Raises:
         NotCompiledError: for anything else.
@@ -75,7 +75,7 @@ def char_of(number: Any) -> str:
 
 
 def as_number(number: Any, dtype: np.dtype[Any]) -> Any:
-    """A number as one of a dtype, as an assignment casts it."""
+    """Return a number as one of a dtype, as an assignment casts it."""
     if dtype.kind == "f":
         return float(number)
     if dtype.kind == "b":
@@ -85,7 +85,7 @@ def as_number(number: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def literal(value: Any) -> str:
-    """A number in the source.
+    """Return a number in the source.
 
     Raises:
         NotCompiledError: for the lowest integer of 64 bits.

@@ -52,7 +52,7 @@ class Grain:
         return rows * len(self.begins) + bisect.bisect_left(self.begins, rest)
 
     def places(self, elements: Array) -> Array:
-        """The grains that begin at some elements."""
+        """Return the grains that begin at some elements."""
         if len(self.begins) == 1:
             return elements // self.row
         within = np.searchsorted(self.begins, elements % self.row)
@@ -60,7 +60,7 @@ class Grain:
         return found
 
     def dims(self, runs: Runs) -> list[tuple[int, int]]:
-        """The lengths and strides, in grains, of what a step touches."""
+        """Return the lengths and strides, in grains, of what a step touches."""
         grains = len(self.begins)
         begin = runs.first % self.row
         count = self.number_of(begin + runs.length) - self.number_of(begin)
@@ -71,7 +71,7 @@ SINGLE: Final = Grain(1)
 
 
 def grain_of(touched: Iterable[Runs | None], size: int) -> Grain:
-    """The largest grain of what is touched.
+    """Return the largest grain of what is touched.
 
     Arguments:
         touched: all runs; None if these are not alike in all executions.
@@ -98,7 +98,7 @@ def grain_of(touched: Iterable[Runs | None], size: int) -> Grain:
 
 
 def runs_of(step: Read | Write, offsets: Array) -> Runs | None:
-    """The runs of a step; None if single elements are touched, or others each time.
+    """Return the runs of a step; None if single elements are touched, or others each time.
 
     Arguments:
         step: the step.

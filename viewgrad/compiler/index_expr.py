@@ -72,12 +72,12 @@ def _made(terms: Mapping[Monomial, int]) -> Integer:
 
 
 def constant(value: int) -> Integer:
-    """A number."""
+    """Return a number."""
     return Integer((((), value),) if value else ())
 
 
 def variable(name: str) -> Integer:
-    """A variable."""
+    """Return a variable."""
     return Integer((((name,), 1),))
 
 

@@ -63,7 +63,7 @@ def program_size(term: Term | IrregularIteration) -> int:
 
 
 def with_choices(terms: list[Term], structures: Structures) -> list[Term | IrregularIteration]:
-    """The terms, with the long irregular rows among them as choices, if that makes the program shorter.
+    """Return the terms, with the long irregular rows among them as choices, if that makes the program shorter.
 
     Arguments:
         terms: of a stream.
@@ -122,7 +122,7 @@ def _with_choice(rows: list[Term], known: Structures) -> tuple[int, list[Term | 
 
 
 def _loop(body: Body, count: int, known: Structures) -> Loop | None:
-    """The loop that iterations with one body are, where all its integers change by constant steps."""
+    """Return the loop that iterations with one body are, where all its integers change by constant steps."""
     steps = []
     for ints in body.ints:
         moves = np.diff(ints, axis=0)
@@ -174,7 +174,7 @@ def _body(rows: list[Term], starts: list[int], length: int) -> Body:
 
 
 def with_own_constants(term: Term) -> Term:
-    """A copy of a term, to whose constants others can be appended."""
+    """Return a copy of a term, to whose constants others can be appended."""
     if type(term) is Instruction:
         return Instruction(term.structure, term.ints, tuple([list(values) for values in term.constants]))
     assert type(term) is Loop
@@ -187,7 +187,7 @@ def _size_apart(terms: Sequence[Term]) -> int:
 
 
 def taken_apart(terms: Sequence[Term]) -> list[Term] | None:
-    """The terms with the iterations of the outermost loops one after the other; None if that is too long."""
+    """Return the terms with the iterations of the outermost loops one after the other; None if that is too long."""
     rows: list[Term] = []
     for term in terms:
         if type(term) is Instruction:

@@ -108,7 +108,7 @@ Value = Number | Table | Operand
 
 
 def dtype_of(value: Value) -> np.dtype[Any]:
-    """The dtype of a value."""
+    """Return the dtype of a value."""
     if isinstance(value, Operand):
         return value.step.dtype  # type: ignore[attr-defined,no-any-return]
     return np.dtype(char_of(value.value)) if isinstance(value, Number) else value.values.dtype
@@ -420,7 +420,7 @@ class Program:
 
 
 def items_of(block: Block) -> Iterator[tuple[Block, Item]]:
-    """All steps and loops, each with the block that it stands in."""
+    """Yield all steps and loops, each with the block that it stands in."""
     for item in block.items:
         yield block, item
         for inner in bodies_of(item):
@@ -428,14 +428,14 @@ def items_of(block: Block) -> Iterator[tuple[Block, Item]]:
 
 
 def bodies_of(item: Item) -> list[Block]:
-    """The blocks inside of a step or loop."""
+    """Return the blocks inside of a step or loop."""
     if isinstance(item, ForLoop):
         return [item.body]
     return item.bodies if isinstance(item, IrregularLoop) else []
 
 
 def steps_of(block: Block) -> Iterator[tuple[Block, Step]]:
-    """All steps, each with the block that it stands in."""
+    """Yield all steps, each with the block that it stands in."""
     for owner, item in items_of(block):
         if isinstance(item, Step):
             yield owner, item

@@ -99,7 +99,7 @@ class Structures:
         self._structures: list[Any] = []
 
     def number_of(self, structure: Any) -> int:
-        """The number that stands for a structure."""
+        """Return the number that stands for a structure."""
         found = self._numbers.get(structure)
         if found is None:
             found = self._numbers[structure] = len(self._structures)
@@ -110,7 +110,7 @@ class Structures:
         return self._structures[number]
 
     def loop_over(self, body: Sequence[Term]) -> int:
-        """The number of a loop over terms."""
+        """Return the number of a loop over terms."""
         return self.number_of(("loop", *[term.structure for term in body]))
 
 
@@ -269,7 +269,7 @@ def append_constants(term: Term, later: Term) -> None:
 
 
 def with_ints(term: Term, ints: Sequence[int]) -> Term:
-    """A term like another, with other integers; it shares the constants."""
+    """Return a term like another, with other integers; it shares the constants."""
     if type(term) is Instruction:
         return Instruction(term.structure, tuple(ints), term.constants)
     assert type(term) is Loop
@@ -291,7 +291,7 @@ def size(terms: Sequence[Term]) -> int:
 
 
 def expanded(terms: Sequence[Term]) -> Iterator[tuple[int, Ints, tuple[float, ...]]]:
-    """The stream that was rolled up."""
+    """Return the stream that was rolled up."""
     return _expanded([(term, term.ints) for term in terms], {})
 
 

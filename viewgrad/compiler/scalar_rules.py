@@ -210,7 +210,7 @@ class _Rewritten(ast.NodeTransformer):
         self.missing = {argument.name for argument in operator.signature.tensors} - self.places.keys()
 
     def visit_Name(self, node: ast.Name) -> Any:
-        """An argument, the gradient or the result."""
+        """Return an argument, the gradient or the result."""
         if node.id in self.missing:
             return ast.Constant(None)
         if node.id not in self.places:
@@ -218,7 +218,7 @@ class _Rewritten(ast.NodeTransformer):
         return ast.Name(self.places[node.id], ast.Load())
 
     def visit_Constant(self, node: ast.Constant) -> Any:
-        """A number, which adapts to the dtype of floats."""
+        """Return a number, which adapts to the dtype of floats."""
         return ast.Constant(float(node.value)) if type(node.value) is int else node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
@@ -226,7 +226,7 @@ class _Rewritten(ast.NodeTransformer):
         raise _Unknown
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """A function: one of the generated source, or one that is an expression of real numbers."""
+        """Return a function: one of the generated source, or one that is an expression of real numbers."""
         if not isinstance(node.func, ast.Name) or node.keywords:
             raise _Unknown
         name = node.func.id

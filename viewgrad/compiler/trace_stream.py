@@ -66,7 +66,7 @@ class Parts:
         self.last = b""
 
     def table(self) -> np.ndarray[Any, Any]:
-        """All of them, one after the other."""
+        """Return all of them, one after the other."""
         if len(self.arrays) > 1:
             self.arrays = [np.concatenate(self.arrays)]
         return self.arrays[0]
@@ -119,7 +119,7 @@ class Stream:
         self, name: str, expression: str, options: Any, location: int, dtype: str, sizes: Shape, out: Shape,
         operands: Sequence[tuple[TracedValue | float | int | bool, Shape]],
     ) -> TracedValue:
-        """A computed value.
+        """Return a computed value.
 
         Arguments:
             name, expression, options: the operator, and what it computes.
@@ -167,7 +167,7 @@ class Stream:
         return self._given(structure, tuple(ages), tuple(constants), place, shape, location)
 
     def read(self, base: int, sizes: Shape, strides: Shape, offset: int, location: int) -> TracedValue:
-        """The value of a window."""
+        """Return the value of a window."""
         dtype = self.bases[base].dtype.char
         place = self._place((location, "read", base, len(sizes)), dtype, sizes, location)
         structure = self._structure(("read", base, location, len(sizes)))
@@ -176,7 +176,7 @@ class Stream:
     def read_at(
         self, base: int, sizes: Shape, strides: Shape, offset: int, moves: Sequence[Moved], location: int
     ) -> TracedValue:
-        """The value of a window that computed integers move."""
+        """Return the value of a window that computed integers move."""
         moves = [Moved(self._fetched(move.value, location), move.labels, move.stride) for move in moves]
         dtype = self.bases[base].dtype.char
         place = self._place((location, "read_at", base, len(sizes)), dtype, sizes, location)
@@ -201,7 +201,7 @@ class Stream:
             self.roller.take(structure, ints, (value,))
 
     def _moved(self, moves: Sequence[Moved]) -> Ints:
-        """The strides of moves, and how old the integers are."""
+        """Return the strides of moves, and how old the integers are."""
         ages = [self._counts[move.value.place] - 1 - move.value.number for move in moves]
         return (*[move.stride for move in moves], *ages)
 
@@ -220,7 +220,7 @@ class Stream:
             self.roller.take(structure, (*sizes, *strides, offset), (value,))  # type: ignore[arg-type]
 
     def gather(self, base: int, places: Any, offset: int, location: int) -> TracedValue:
-        """The values at places of a base, which are an array of the shape of the value."""
+        """Return the values at places of a base, which are an array of the shape of the value."""
         shape = places.shape
         table, start = self._table(_key_of("gather", location, base, shape), places)
         dtype = self.bases[base].dtype.char
@@ -254,7 +254,7 @@ class Stream:
         return _key_of(what, location, base, shape) in self.crowded
 
     def _table(self, key: Any, places: Any) -> tuple[int, int]:
-        """The number of the table that an array of places is a part of, and where it begins there.
+        """Return the number of the table that an array of places is a part of, and where it begins there.
 
         If there are few arrays, each is there once. Otherwise they follow each other as the program takes them, so
         that where they begin changes by constant steps.
@@ -290,11 +290,11 @@ class Stream:
             self.roller.take(structure, (age,), (expected,))
 
     def place_of(self, structure: int) -> int | None:
-        """The place of the values that instructions of a structure give, if they give any."""
+        """Return the place of the values that instructions of a structure give, if they give any."""
         return self._by_structure.get(structure)
 
     def where(self, location: int) -> str:
-        """A source line, as `file:line`."""
+        """Return a source line, as `file:line`."""
         if not 0 <= location < len(self.locations):
             return "an unknown line"
         return "{}:{}".format(*self.locations[location])
@@ -315,7 +315,7 @@ class Stream:
     def _given(
         self, structure: int, ints: Ints, constants: tuple[Any, ...], place: int, shape: Shape, location: int
     ) -> TracedValue:
-        """The value that an instruction gives, which is taken."""
+        """Return the value that an instruction gives, which is taken."""
         number = self._counts[place]
         self._counts[place] = number + 1
         room = self.spilled.get(self.keys[place]) if self.spilled else None
@@ -333,7 +333,7 @@ class Stream:
         return TracedValue(place, number, shape)
 
     def _fetched(self, value: Any, location: int) -> Any:
-        """A value, read again where it is in memory."""
+        """Return a value, read again where it is in memory."""
         if type(value) is not TracedValue or value.place not in self._spills:
             return value
         base, offsets = self._spills[value.place]
@@ -341,5 +341,5 @@ class Stream:
 
 
 def _key_of(what: str, location: int, base: int, shape: Shape) -> Any:
-    """The key of the table of a line."""
+    """Return the key of the table of a line."""
     return "table", what, location, base, shape

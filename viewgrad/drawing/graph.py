@@ -110,7 +110,7 @@ def _svg(boxes: list[Box], arrows: list[Arrow]) -> str:
 
 
 def _layers(boxes: list[Box], arrows: list[Arrow]) -> dict[str, int]:
-    """The layer of each box, counted from above: below all that lead to it."""
+    """Return the layer of each box, counted from above: below all that lead to it."""
     layer_of = {one.name: 0 for one in boxes}
     for _ in boxes:
         changed = False

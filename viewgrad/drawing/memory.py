@@ -147,7 +147,7 @@ def _covered(array: Array, root: Tensor, cells: Array) -> tuple[int, ...]:
 
 
 def _chain(edge: OptionalEdge, most: int = 4) -> str:
-    """The names of a node and of those that the first edges lead to."""
+    """Return the names of a node and of those that the first edges lead to."""
     names: list[str] = []
     while edge is not None and len(names) < most:
         node = node_of(edge)
@@ -174,7 +174,7 @@ def _saved_windows(
 
 
 def _values_saved(node: Node) -> list[tuple[SavedTensor, str]]:
-    """A value that a node has saved, and its name there."""
+    """Return a value that a node has saved, and its name there."""
     wrapped = node.fn if isinstance(node, CopySlices) else node
     found: list[tuple[SavedTensor, str]] = []
     for name in wrapped.saved_names:
@@ -257,7 +257,7 @@ def _bracket(window: Window, left: float, right: float, cell: float, y: float) -
 
 
 def _runs(cells: tuple[int, ...]) -> list[tuple[int, int]]:
-    """The stretches of neighbours: where each begins, and where it ends."""
+    """Return the stretches of neighbours: where each begins, and where it ends."""
     runs: list[tuple[int, int]] = []
     for cell in cells:
         if runs and runs[-1][1] == cell:

@@ -74,7 +74,7 @@ def copies(
     name: str,
     make: Callable[[Tensor], Tensor],
 ) -> tuple[tuple[Any, ...], dict[str, Any], Differentiated]:
-    """The arguments as the function is to get them.
+    """Return the arguments as the function is to get them.
 
     In those numbered by `argnums`, `make(tensor)` takes the place of each leaf; in the others, tensors and arrays are
     copied.
@@ -93,7 +93,7 @@ def copies(
 
 
 def differentiated(tree: Any, what: str, make: Callable[[Tensor], Tensor]) -> tuple[Any, Structure]:
-    """A tree with `make(tensor)` in the place of each leaf, and its structure."""
+    """Return a tree with `make(tensor)` in the place of each leaf, and its structure."""
     leaves, structure = flatten(tree)
     if type(tree) is int or isinstance(tree, np.integer):
         raise DifferentiabilityError(f"{what} is the {type(tree).__name__} {tree}; pass {float(tree)}")
@@ -114,7 +114,7 @@ def _as_tensor(leaf: Any) -> Tensor:
 
 
 def _like(made: Tensor, tensor: Tensor) -> Tensor:
-    """The copy of a tensor, which is a scalar if the tensor is one."""
+    """Return the copy of a tensor, which is a scalar if the tensor is one."""
     return as_scalar(made) if is_scalar(tensor) else made
 
 
@@ -130,7 +130,7 @@ def split_output(returned: Any, has_aux: bool, name: str) -> Output:
 
 
 def scalar(output: Output, name: str) -> Tensor:
-    """The only tensor of an output, which must be one real number."""
+    """Return the only tensor of an output, which must be one real number."""
     if not isinstance(output.structure, Leaf):
         raise DifferentiabilityError(
             f"{name} needs a function that returns one tensor; has_aux=True lets it return (output, aux)"

@@ -76,7 +76,7 @@ def _is_filled(cell: types.CellType) -> bool:
 
 
 def _names(code: types.CodeType) -> set[str]:
-    """The names that a function's code, and the code of functions defined inside it, refers to."""
+    """Return the names that a function's code, and the code of functions defined inside it, refers to."""
     inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
     return set(code.co_names).union(*map(_names, inner))
 
@@ -107,11 +107,11 @@ class RandomState:
 
     @classmethod
     def of(cls, *roots: Any) -> RandomState:
-        """The states of the global generators, and of those that functions and arguments refer to."""
+        """Return the states of the global generators, and of those that functions and arguments refer to."""
         return cls([each for each in reachable(*roots) if isinstance(each, GENERATORS)])
 
     def again(self) -> RandomState:
-        """The states that the same generators have now."""
+        """Return the states that the same generators have now."""
         return RandomState(self.generators)
 
 

@@ -115,7 +115,7 @@ class CheckpointBackward(Node):
     saved: Any
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients along `edges`, from a second run."""
+        """Return the gradients along `edges`, from a second run."""
         grads = [None if each is None else from_array(each) for each in ((grad,) if self.outputs == 1 else grad)]
         found = self._gradients([from_array(each.array) for each in self._kept()], grads, edges, create_graph=False)
         return tuple([None if each is None else each._array for each in found])
@@ -159,7 +159,7 @@ class CheckpointBackward(Node):
         return tuple(gradients)
 
     def kept(self) -> list[tuple[str, Any]]:
-        """The tensors among the arguments."""
+        """Return the tensors among the arguments."""
         return [] if self.saved is None else [("arguments", self.saved)]
 
     def release(self) -> None:
@@ -304,7 +304,7 @@ def _copied(leaf: Any) -> Any:
 
 
 def _detached(leaf: Any, edge: OptionalEdge = None) -> Any:
-    """A result, with the history that leads to the checkpointed call."""
+    """Return a result, with the history that leads to the checkpointed call."""
     if not isinstance(leaf, Tensor) or (edge is None and current_edge(leaf) is None):
         return leaf
     made = from_array(leaf._array, edge)

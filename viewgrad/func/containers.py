@@ -50,7 +50,7 @@ class Containers:
             self._visit(mine, value, f"{path}.{key}" if is_record(type(given)) else f"{path}[{key!r}]")
 
     def changed(self) -> str | None:
-        """The path of a container that holds other things than it did; None if there is none."""
+        """Return the path of a container that holds other things than it did; None if there is none."""
         return next((
             path for path, _, given, keys, values in self._found if is_other(children_of(given), keys, values)
         ), None)  # fmt: skip

@@ -95,7 +95,7 @@ class Copies:
         self._held: list[Any] = []  # what the numbers above are the ids of
 
     def of(self, tree: Any) -> Any:
-        """A tree with copies of its tensors."""
+        """Return a tree with copies of its tensors."""
         return map_leaves(lambda leaf: self._copy(leaf) if isinstance(leaf, Tensor) else leaf, tree)
 
     def _copy(self, tensor: Tensor) -> Tensor:

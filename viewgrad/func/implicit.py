@@ -130,7 +130,7 @@ class Problem:
     tolerance: float
 
     def equations(self, unknowns: Any, *tensors: Any) -> Any:
-        """The residuals as a vector, from the solution as a vector and the differentiable arguments."""
+        """Return the residuals as a vector, from the solution as a vector and the differentiable arguments."""
         leaves = list(self.leaves)
         for place, tensor in zip(self.places, tensors):
             leaves[place] = tensor
@@ -138,7 +138,7 @@ class Problem:
         return flat([each if isinstance(each, Tensor) else Tensor(each) for each in flatten(returned)[0]])
 
     def split(self, vector: Any) -> list[Any]:
-        """The leaves of the solution, from a vector."""
+        """Return the leaves of the solution, from a vector."""
         leaves = []
         start = 0
         for shape in self.shapes:
@@ -190,7 +190,7 @@ class Problem:
         return linear(b, *given)
 
     def pulled(self, cotangent: Any, x: Any, tensors: tuple[Any, ...]) -> Any:
-        """The transposed inverse of the Jacobian times a vector."""
+        """Return the transposed inverse of the Jacobian times a vector."""
 
         def operator(y: Any, x: Any, *tensors: Any) -> Any:
             return vjp(lambda x: self.equations(x, *tensors), x)[1](y)[0]
@@ -198,7 +198,7 @@ class Problem:
         return self.solution_of(lambda: jacrev(self.equations)(x, *tensors).T, operator, cotangent, (x, *tensors))
 
     def pushed(self, right: Any, x: Any, tensors: tuple[Any, ...]) -> Any:
-        """The inverse of the Jacobian times a vector."""
+        """Return the inverse of the Jacobian times a vector."""
 
         def operator(y: Any, x: Any, *tensors: Any) -> Any:
             return jvp(lambda x: self.equations(x, *tensors), (x,), (y,))[1]
@@ -251,7 +251,7 @@ class _Root(Function):
 
 
 def _solution(ctx: Any) -> tuple[Problem, Any, tuple[Any, ...]]:
-    """The problem, its solution as a vector, and the differentiable arguments, with their histories."""
+    """Return the problem, its solution as a vector, and the differentiable arguments, with their histories."""
     count = len(ctx.problem.places)
     saved = ctx.saved_tensors
     return ctx.problem, flat(list(saved[count:])), tuple(saved[:count])

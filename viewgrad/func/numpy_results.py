@@ -30,7 +30,7 @@ def holds_tensors(tree: Any) -> bool:
 
 
 def as_inputs(tree: Any) -> Any:
-    """The arguments of a function, with tensors for arrays of numbers, and scalars for floating-point numbers.
+    """Return the arguments of a function, with tensors for arrays of numbers, and scalars for floating-point numbers.
 
     A number must become a scalar: `x += 1` binds a new one then, and leaves other names of the old one alone.
     """
@@ -38,7 +38,7 @@ def as_inputs(tree: Any) -> Any:
 
 
 def arrays_as_tensors(tree: Any) -> Any:
-    """The arguments of a function, with tensors for arrays of numbers."""
+    """Return the arguments of a function, with tensors for arrays of numbers."""
     return map_leaves(lambda leaf: _as_input(leaf) if isinstance(leaf, np.ndarray) else leaf, tree)
 
 
@@ -63,7 +63,7 @@ def as_given(results: Any, given: Any) -> Any:
 
 
 def to_numpy(leaf: Any) -> Any:
-    """The array or number that a tensor holds; the tensor itself if a gradient could flow through it."""
+    """Return the array or number that a tensor holds; the tensor itself if a gradient could flow through it."""
     if type(leaf) is not Tensor or current_edge(leaf) is not None or has_tangent(leaf) or current_mode() & TRACE:
         return leaf
     array = leaf._array

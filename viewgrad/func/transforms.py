@@ -288,7 +288,7 @@ def _is_finite(found: Sequence[Any]) -> bool:
 
 
 def _pushed_like(f: Function, derive: Function, derived: Function, argnums: Argnums, has_aux: bool) -> Function:
-    """A derivative, pushed forward as its function is: the derivative along a direction is that of the push."""
+    """Return a derivative, pushed forward as its function is: the derivative along a direction is that of the push."""
     push = getattr(f, "__viewgrad_push__", None)
     if push is not None and not has_aux:
 
@@ -360,7 +360,7 @@ def _results(transform: Transform, tree: Any) -> Any:
 
 
 def _gradient_and_value(f: Function, count: int, has_aux: bool) -> Function:
-    """The function that computes the gradient with respect to all of so many arguments; the value is its aux."""
+    """Return the function that computes the gradient with respect to all of so many arguments; the value is its aux."""
     both = value_and_grad(f, tuple(range(count)), has_aux)
 
     @in_own_context
@@ -378,13 +378,13 @@ def _or_zeros(grad: Tensor | None, like: Tensor) -> Tensor:
 def _differentiated(
     args: Sequence[Any], name: str, make: Callable[[Tensor], Tensor]
 ) -> tuple[list[Any], list[Structure]]:
-    """All arguments, with `make(tensor)` in the place of each of their leaves, and their structures."""
+    """Return all arguments, with `make(tensor)` in the place of each of their leaves, and their structures."""
     made = [differentiated(arg, f"{name}: argument {number}", make) for number, arg in enumerate(args)]
     return [tree for tree, _ in made], [structure for _, structure in made]
 
 
 def _gradients_like(output: Output, tree: Any, what: str) -> list[Tensor]:
-    """The gradients supplied for an output, one for each of its leaves."""
+    """Return the gradients supplied for an output, one for each of its leaves."""
     grads = leaves_like(output.structure, tree, what)
     return [
         as_gradient(grad, leaf, what) if leaf.dtype.kind in "fc" else leaf
@@ -395,7 +395,7 @@ def _gradients_like(output: Output, tree: Any, what: str) -> list[Tensor]:
 def _tangents_like(
     structures: Sequence[Structure], likes: Sequence[Tensor], trees: Sequence[Any], name: str
 ) -> list[Tensor | None]:
-    """The tangents supplied for arguments, one for each leaf; None for zero."""
+    """Return the tangents supplied for arguments, one for each leaf; None for zero."""
     found: list[Any] = []
     for number, (structure, tree) in enumerate(zip(structures, trees, strict=True)):
         found += [None] * structure.count if tree is None else leaves_like(structure, tree, f"{name}: tangent {number}")

@@ -78,7 +78,7 @@ class Branch(Structure):
 
 
 def flatten(tree: Any, leaf_types: tuple[type, ...] = LEAF_TYPES) -> tuple[list[Any], Structure]:
-    """The leaves of a tree, and its structure."""
+    """Return the leaves of a tree, and its structure."""
     leaves: list[Any] = []
     return leaves, _flatten_into(leaves, tree, leaf_types)
 
@@ -89,7 +89,7 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
 
 
 def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
-    """The tree with `function(leaf)` in the place of each leaf."""
+    """Return the tree with `function(leaf)` in the place of each leaf."""
     leaves, structure = flatten(tree)
     return unflatten(structure, [function(leaf) for leaf in leaves])
 
@@ -139,7 +139,7 @@ def _fields(kind: type) -> tuple[tuple[str, str, bool], ...]:
 
 
 def children_of(tree: Any) -> tuple[tuple[Any, ...], list[Any]] | None:
-    """The keys of a container and what is found there; None for what is no container."""
+    """Return the keys of a container and what is found there; None for what is no container."""
     kind = type(tree)
     if isinstance(tree, dict):
         return tuple(tree), list(tree.values())
@@ -152,7 +152,7 @@ def children_of(tree: Any) -> tuple[tuple[Any, ...], list[Any]] | None:
 
 
 def _container(branch: Branch, children: list[Any]) -> Any:
-    """A container like that of `branch`, with other children."""
+    """Return a container like that of `branch`, with other children."""
     kind = branch.kind
     if issubclass(kind, dict):
         result = {} if kind is dict else copy.copy(branch.template)

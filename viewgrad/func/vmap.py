@@ -168,12 +168,12 @@ class _Batch:
         return cls(leaves, structure, [axis is not None for axis in numbers], count)
 
     def examples(self) -> list[Any]:
-        """The arguments `(args, kwargs)` of each example."""
+        """Return the arguments `(args, kwargs)` of each example."""
         columns = [_copies(leaf, mapped, self.count) for leaf, mapped in zip(self.leaves, self.mapped)]
         return [unflatten(self.structure, row) for row in zip(*columns)]
 
     def by_program(self, f: Function, axes: Sequence[Axes]) -> Any:
-        """The results by the program of a compiled function; None for others."""
+        """Return the results by the program of a compiled function; None for others."""
         batched = getattr(f, "__viewgrad_batched__", None)
         if batched is None or not all(axis is None or isinstance(axis, int) for axis in axes):
             return None
@@ -192,7 +192,7 @@ def _copies(leaf: Any, mapped: bool, count: int) -> list[Any]:
 
 
 def _argument_axes(in_axes: Axes, args: tuple[Any, ...]) -> Sequence[Axes]:
-    """The axes of each positional argument."""
+    """Return the axes of each positional argument."""
     if in_axes is None or isinstance(in_axes, int):
         return [in_axes] * len(args)
     if not isinstance(in_axes, (tuple, list)) or len(in_axes) != len(args):
@@ -216,7 +216,7 @@ def _axes_into(found: list[int | None], axes: Axes, tree: Any, what: str) -> Non
 
 
 def _moved_to(out_axes: Axes, results: Any) -> Any:
-    """The results with the axis of the examples where it is wanted."""
+    """Return the results with the axis of the examples where it is wanted."""
     if isinstance(out_axes, int) and out_axes == 0:
         return results
     leaves, structure = flatten(results)

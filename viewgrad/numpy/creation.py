@@ -92,7 +92,7 @@ def _elements(value: Any) -> Any:
 
 
 def _in_column_order(tensor: Tensor) -> Tensor:
-    """A tensor laid out in column order: itself where it is."""
+    """Return a tensor laid out in column order: itself where it is."""
     if tensor._array.flags.f_contiguous:
         return tensor
     laid_out: Tensor = tensor.T.clone().T

@@ -99,5 +99,5 @@ def lost(name: str, way_out: str = "") -> UnsupportedFunctionError:
 
 
 def _each(value: Any) -> Any:
-    """The items of a list of arrays, each by itself."""
+    """Return the items of a list of arrays, each by itself."""
     return type(value)(map(as_argument, value)) if type(value) in NESTED else value

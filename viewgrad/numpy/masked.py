@@ -212,7 +212,7 @@ for _name, _ufunc in {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge"
 
 
 def _parts(value: Any) -> tuple[Any, Any]:
-    """The values and the mask of an operand."""
+    """Return the values and the mask of an operand."""
     if isinstance(value, MaskedTensor):
         return value.data, value.mask
     if isinstance(value, np.ma.MaskedArray):

@@ -67,7 +67,7 @@ def filled(
 
 
 def added_names(module: types.ModuleType) -> Callable[[str], Any]:
-    """The `__getattr__` of a namespace: it finds what a program has added to the original module.
+    """Return the `__getattr__` of a namespace: it finds what a program has added to the original module.
 
     Arguments:
         module: the original module.

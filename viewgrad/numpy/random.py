@@ -228,7 +228,7 @@ SPECIAL: Final[dict[str, Callable[..., Any]]] = {
 
 
 def _methods(cls: type) -> dict[str, Any]:
-    """The methods of a class of generators, so that they give tensors."""
+    """Return the methods of a class of generators, so that they give tensors."""
 
     def method(name: str) -> Any:
         inherited = getattr(cls, name)

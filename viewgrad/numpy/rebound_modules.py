@@ -61,7 +61,7 @@ def _function(function: types.FunctionType, names: dict[str, Any]) -> types.Func
 
 
 def _class(cls: type, names: dict[str, Any], objects: dict[int, Any]) -> type:
-    """The class with functions of other global names; one that calls `super()` keeps what that refers to."""
+    """Return the class with functions of other global names; one that calls `super()` keeps what that refers to."""
 
     def copied(value: Any) -> Any:
         if isinstance(value, types.FunctionType):

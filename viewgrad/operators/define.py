@@ -228,7 +228,7 @@ def _reading(
 def _inplace_declaration(
     operator: Operator, inplace: InPlace, reading: Reading, compile: Callable[[str, str], Any]
 ) -> Operator:
-    """The operator that the in-place variant is made of: the row's own, but for what is said of the variant."""
+    """Return the operator that the in-place variant is made of: the row's own, but for what is said of the variant."""
     signature, nondifferentiable = operator.signature, operator.nondifferentiable_outputs
     formulas = reading.formulas
     if inplace.derivatives is not None:

@@ -170,7 +170,7 @@ def _outputs(operator: Operator, arguments: Mapping[str, Any]) -> list[Array]:
 
 
 def _moved(arguments: Mapping[str, Any], inputs: Sequence[str], rng: np.random.Generator) -> dict[str, Any]:
-    """The arguments with those that are differentiated moved a little, in double precision."""
+    """Return the arguments with those that are differentiated moved a little, in double precision."""
 
     def moved(array: Array) -> Array:
         array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)

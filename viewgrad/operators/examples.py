@@ -17,7 +17,7 @@ LONGEST = 700  # characters of an example
 
 
 def example_of(operator: Operator, where: str, library: Any) -> str:
-    """A session of one call, as text that `doctest` takes; empty where no sample is short enough.
+    """Return a session of one call, as text that `doctest` takes; empty where no sample is short enough.
 
     Arguments:
         operator: what is called.

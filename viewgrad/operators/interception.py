@@ -33,7 +33,7 @@ class OperatorCall(Call):
     kwargs: dict[str, Any]
 
     def name(self) -> str:
-        """The operator's name, with an underscore where it writes in place."""
+        """Return the operator's name, with an underscore where it writes in place."""
         return f"{self.operator.name}_" if self.inplace else self.operator.name
 
     def run(self) -> Any:
@@ -62,7 +62,7 @@ class OperatorCall(Call):
         refuse_written(self.args[0], f"{self.operator.name}_")
 
     def named(self) -> dict[str, Any]:
-        """The arguments by name; the generated functions pass all of them on."""
+        """Return the arguments by name; the generated functions pass all of them on."""
         return {**dict(zip(self.operator.signature.positional, self.args, strict=False)), **self.kwargs}
 
 

@@ -84,5 +84,5 @@ class LateFunction:
         return self.found()(*args, **kwargs)
 
     def found(self) -> Any:
-        """The function itself."""
+        """Return the function itself."""
         return getattr(self.module, self.name)

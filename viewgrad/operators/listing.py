@@ -16,19 +16,19 @@ HEADINGS = ("operator", "saved", "forward mode", "in place", "view")
 
 
 def view_operators() -> dict[str, Callable[..., Any]]:
-    """The operators that take views, by name."""
+    """Return the operators that take views, by name."""
     return {name: getattr(views, name) for name in sorted(views.__all__)}
 
 
 def listed() -> str:
-    """The table of operators, one a line: signature, saved values, forward-mode rule, in place, view."""
+    """Return the table of operators, one a line: signature, saved values, forward-mode rule, in place, view."""
     rows = [_row(operator) for _, operator in sorted(OPERATORS.items())]
     rows += [_view_row(name, function) for name, function in view_operators().items()]
     return "\n".join(_aligned([HEADINGS, tuple("-" * len(heading) for heading in HEADINGS), *rows]))
 
 
 def described(name: str) -> str:
-    """The declaration of an operator and the code generated from it; of a view operator, its code.
+    """Return the declaration of an operator and the code generated from it; of a view operator, its code.
 
     Raises:
         KeyError: for a name that is no operator's.
@@ -57,7 +57,7 @@ def _view_row(name: str, function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def forward_mode(operator: Operator) -> str:
-    """The forward-mode rule: a formula, or the name of a rule."""
+    """Return the forward-mode rule: a formula, or the name of a rule."""
     if operator.tangents is not None:
         return str(operator.tangents.rule)
     return "none" if operator.differentiable else "zero"

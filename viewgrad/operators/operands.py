@@ -58,7 +58,7 @@ _constants: Final[dict[np.dtype[Any], dict[float, Tensor]]] = {}
 
 
 def number_beside_scalar(value: Any) -> Any:
-    """A number of Python's own, or an array without dimensions, as a float64; None for anything else."""
+    """Return a number of Python's own, or an array without dimensions, as a float64; None for anything else."""
     if type(value) in NUMBERS:
         return np.float64(value)
     return value[()] if type(value) is np.ndarray and not value.ndim and value.dtype is FLOAT64 else None
@@ -101,7 +101,7 @@ def is_constant(tensor: Tensor) -> bool:
 
 
 def optional_operands(*values: Any) -> Sequence[Any]:
-    """The operands as tensors of one kind, where some may be None since they are optional."""
+    """Return the operands as tensors of one kind, where some may be None since they are optional."""
     given = iter(operands(*(value for value in values if value is not None)))
     return [None if value is None else next(given) for value in values]
 
@@ -180,7 +180,7 @@ def owned_array(result: Any, inputs: tuple[Any, ...] | list[Any], returns_0d_arr
 
 
 def forward_array(tensor: Tensor) -> Array:
-    """The array of a tensor, as the forward of an operator takes it: also of a scalar."""
+    """Return the array of a tensor, as the forward of an operator takes it: also of a scalar."""
     array = tensor._array
     return array if type(array) is np.ndarray else np.asarray(array)
 
@@ -204,7 +204,7 @@ def geometry_of(tensor: Tensor) -> TensorGeometry:
 
 
 def frozen_copy(option: Any) -> Any:
-    """An option of an operator as it is now, whatever its owner may do to it later."""
+    """Return an option of an operator as it is now, whatever its owner may do to it later."""
     if type(option) is tuple:
         for item in option:
             if type(item) in MUTABLE:
@@ -218,7 +218,7 @@ def frozen_copy(option: Any) -> Any:
 
 
 def plain_option(operator: str, argument: str, value: Tensor) -> Any:
-    """A tensor that was given for an option which is none in the declaration, as a number or an array."""
+    """Return a tensor that was given for an option which is none in the declaration, as a number or an array."""
     if current_edge(value) is not None:
         raise DifferentiabilityError(
             f"no gradient flows to argument {argument!r} of operator {operator!r}, which is not a tensor in its "

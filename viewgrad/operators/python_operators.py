@@ -31,7 +31,7 @@ COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater
 
 
 def _reflected(operator: Any, name: str) -> Any:
-    """An operator with its operands the other way round, as one of Python's, written when it is first called."""
+    """Return an operator with its operands the other way round, as one of Python's, written when it is first called."""
 
     def first_call(self: Any, other: Any) -> Any:
         method = _as_method(reflected(operator))
@@ -54,7 +54,7 @@ def _factors(first: Any, second: Any) -> Any:
 
 
 def _as_method(function: Any) -> Any:
-    """A generated function as one of Python's operators."""
+    """Return a generated function as one of Python's operators."""
     names: dict[str, Any] = {"foreign_operand": _not_implemented}
     if function is OPERATORS["mul"].function:
         names["operands"] = _factors
@@ -62,7 +62,7 @@ def _as_method(function: Any) -> Any:
 
 
 def _augmented(operator: Any, name: str) -> Any:
-    """The in-place variant of an operator as one of Python's, which is written when it is first called."""
+    """Return the in-place variant of an operator as one of Python's, which is written when it is first called."""
 
     def first_call(self: Any, other: Any) -> Any:
         method = _as_method(augmented(operator))
@@ -131,7 +131,7 @@ def _rdivmod(self: Any, other: Any) -> Any:
 
 
 def _where(self: Any, condition: Any, other: Any) -> Any:
-    """The tensor where the condition is true, and `other` elsewhere."""
+    """Return the tensor where the condition is true, and `other` elsewhere."""
     return where(condition, self, other)
 
 

@@ -863,13 +863,13 @@ def any(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool =
     """
 
 def append(self: _TensorLike, values: Any, axis: int | None = None) -> Tensor:
-    """A tensor with values behind it, along `axis` or in row order."""
+    """Return a tensor with values behind it, along `axis` or in row order."""
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Tensor:
     """Apply a function of vectors to each vector along an axis."""
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int] | Sequence[Sequence[int]] | None) -> Tensor:
-    """A function of a tensor and an axis, applied over several axes one after the other."""
+    """Return a function of a tensor and an axis, applied over several axes one after the other."""
 
 def argmax(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """Where the greatest value is, of equal ones the first; in row order, where no axis is given.
@@ -918,13 +918,13 @@ def argmin(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: 
     """
 
 def argwhere(self: _TensorLike) -> Tensor:
-    """The indices of the elements that are not 0, one row for each."""
+    """Return the indices of the elements that are not 0, one row for each."""
 
 def array_equal(a1: _TensorLike, a2: Any, equal_nan: bool = False) -> bool:
     """Return whether two tensors have the same shape and elements."""
 
 def astype(self: _TensorLike, dtype: npt.DTypeLike | None, copy: bool = True) -> Tensor:
-    """The values in another dtype; differentiable where that is a floating-point or complex one.
+    """Return the values in another dtype; differentiable where that is a floating-point or complex one.
 
     Arguments:
         dtype: the dtype wanted.
@@ -942,7 +942,7 @@ def average(self: _TensorLike, axis: _Axis = None, weights: Any = None, returned
     """
 
 def batch_norm(self: _TensorLike, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
-    """The values of each channel with mean 0 and variance 1, times `weight` plus `bias`.
+    """Return the values of each channel with mean 0 and variance 1, times `weight` plus `bias`.
 
     Arguments:
         self: of shape (batch, channels, ...).
@@ -964,22 +964,22 @@ def choose(a: _TensorLike, choices: Any, out: Any = None, mode: str = 'raise') -
     """For each place the element of the choice that the integers `a` name."""
 
 def column_stack(tensors: Sequence[Any]) -> Tensor:
-    """The tensors, vectors as columns, joined along the second dimension."""
+    """Return the tensors, vectors as columns, joined along the second dimension."""
 
 def compress(condition: _TensorLike, self: Any, axis: int | None = None) -> Tensor:
-    """The slices along `axis` where the condition, which has one dimension, is true."""
+    """Return the slices along `axis` where the condition, which has one dimension, is true."""
 
 def cond(self: _TensorLike, p: Any = None) -> Tensor:
-    """The condition numbers of matrices, by the norm of order `p`; by singular values if left out."""
+    """Return the condition numbers of matrices, by the norm of order `p`; by singular values if left out."""
 
 def contiguous(self: _TensorLike) -> Tensor:
-    """The tensor itself where it is laid out in row order, and a copy that is otherwise."""
+    """Return the tensor itself where it is laid out in row order, and a copy that is otherwise."""
 
 def copy(self: _TensorLike) -> Tensor:
-    """A copy with the same history: `clone()` under NumPy's name, but of a scalar the scalar itself."""
+    """Return a copy with the same history: `clone()` under NumPy's name, but of a scalar the scalar itself."""
 
 def corrcoef(self: _TensorLike, *, rowvar: bool = True) -> Tensor:
-    """The correlations of variables, whose observations are the rows (columns, where not `rowvar`)."""
+    """Return the correlations of variables, whose observations are the rows (columns, where not `rowvar`)."""
 
 def cross_entropy(self: _TensorLike, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = 'mean', label_smoothing: float = 0.0) -> Tensor:
     """Minus the logarithm of the probability, by `softmax`, of each example's class.
@@ -1042,7 +1042,7 @@ def cumsum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = 
     """
 
 def delete(arr: _TensorLike, obj: Any, axis: int | None = None) -> Tensor:
-    """A copy without the slices at given places along an axis, or without elements of the flattened tensor."""
+    """Return a copy without the slices at given places along an axis, or without elements of the flattened tensor."""
 
 def diag(v: _TensorLike, k: int = 0) -> Tensor:
     """Return the diagonal of a matrix as a view, or a matrix with a given diagonal.
@@ -1062,7 +1062,7 @@ def diag(v: _TensorLike, k: int = 0) -> Tensor:
     """
 
 def diagflat(v: _TensorLike, k: int = 0) -> Tensor:
-    """A matrix with the elements of a tensor on a diagonal."""
+    """Return a matrix with the elements of a tensor on a diagonal."""
 
 def dropout(self: _TensorLike, p: float = 0.5, training: bool = True, *, generator: Any = None) -> Tensor:
     """The values, each replaced by 0 with probability `p` and divided by 1 - p otherwise; all, when not training.
@@ -1077,10 +1077,10 @@ def dropout(self: _TensorLike, p: float = 0.5, training: bool = True, *, generat
     """
 
 def dstack(tensors: Sequence[Any]) -> Tensor:
-    """The tensors joined along the third dimension."""
+    """Return the tensors joined along the third dimension."""
 
 def ediff1d(self: _TensorLike) -> Tensor:
-    """The differences of neighbours among all elements in row order."""
+    """Return the differences of neighbours among all elements in row order."""
 
 def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: npt.DTypeLike | None = None, **idle: Any) -> Tensor:
     """Return the sum of products given by subscripts, as in `numpy.einsum`.
@@ -1103,25 +1103,25 @@ def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: npt.DTy
     """
 
 def extract(condition: _TensorLike, self: Any) -> Tensor:
-    """The elements, in row order, where the condition is true."""
+    """Return the elements, in row order, where the condition is true."""
 
 def fill_diagonal(self: _TensorLike, val: Any) -> None:
     """In place: write `val` over the main diagonal of a matrix."""
 
 def flatnonzero(self: _TensorLike) -> Tensor:
-    """The indices, in row order, of the elements that are not 0."""
+    """Return the indices, in row order, of the elements that are not 0."""
 
 def flip(self: _TensorLike, axis: int | tuple[int, ...] | None = None) -> Tensor:
-    """A view with the elements along `axis` (along every dimension, if left out) in reverse order."""
+    """Return a view with the elements along `axis` (along every dimension, if left out) in reverse order."""
 
 def fliplr(self: _TensorLike) -> Tensor:
-    """A view with the second dimension in reverse order."""
+    """Return a view with the second dimension in reverse order."""
 
 def flipud(self: _TensorLike) -> Tensor:
-    """A view with the first dimension in reverse order."""
+    """Return a view with the first dimension in reverse order."""
 
 def float_power(self: _TensorLike, other: Any) -> Tensor:
-    """The power, computed in double precision."""
+    """Return the power, computed in double precision."""
 
 def gradient(f: _TensorLike, *varargs: Any, axis: _Axis = None, edge_order: int = 1) -> Tensor:
     """Return the derivatives of a sampled function along each dimension by central differences, as in `numpy.gradient`.
@@ -1137,7 +1137,7 @@ def gradient(f: _TensorLike, *varargs: Any, axis: _Axis = None, edge_order: int 
     """
 
 def group_norm(self: _TensorLike, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
-    """The values with mean 0 and variance 1 over groups of channels of each example, times `weight` plus `bias`.
+    """Return the values with mean 0 and variance 1 over groups of channels of each example, times `weight` plus `bias`.
 
     Arguments:
         self: of shape (batch, channels, ...).
@@ -1147,7 +1147,7 @@ def group_norm(self: _TensorLike, num_groups: int, weight: Any = None, bias: Any
     """
 
 def hfft(self: _TensorLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """The transform, which is real, of a sequence with Hermitian symmetry, of which half is given."""
+    """Return the transform, which is real, of a sequence with Hermitian symmetry, of which half is given."""
 
 def histogram(a: _TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Tensor, Tensor]:
     """Return the number of elements, or the sum of their weights, in each bin, and the edges of the bins.
@@ -1159,40 +1159,40 @@ def histogram2d(x: _TensorLike, y: Any, bins: Any = 10, range: Any = None, densi
     """The counts, or the sums of the weights, of points in the cells of a grid; and the edges along both axes."""
 
 def histogram_bin_edges(a: _TensorLike, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
-    """The edges of the bins of a histogram."""
+    """Return the edges of the bins of a histogram."""
 
 def histogramdd(sample: _TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Tensor, list[Tensor]]:
     """The counts, or the sums of the weights, of points in the cells of a grid; and the edges along each axis."""
 
 def hstack(tensors: Sequence[Any]) -> Tensor:
-    """The tensors joined along the second dimension, vectors along their only one."""
+    """Return the tensors joined along the second dimension, vectors along their only one."""
 
 def ihfft(self: _TensorLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """The inverse of `hfft`: half of a sequence with Hermitian symmetry."""
+    """Return the inverse of `hfft`: half of a sequence with Hermitian symmetry."""
 
 def index_add_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
     """In place: add the slices of `source` to those at `index` along `axis`; costs what `source` costs."""
 
 def inner(self: _TensorLike, other: Any) -> Tensor:
-    """The sum of products over the last dimension of both."""
+    """Return the sum of products over the last dimension of both."""
 
 def insert(arr: _TensorLike, obj: Any, values: Any, axis: int | None = None) -> Tensor:
-    """A copy with values put in before given places along an axis, or in the flattened tensor."""
+    """Return a copy with values put in before given places along an axis, or in the flattened tensor."""
 
 def instance_norm(self: _TensorLike, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
-    """The values with mean 0 and variance 1 over each channel of each example, times `weight` plus `bias`."""
+    """Return the values with mean 0 and variance 1 over each channel of each example, times `weight` plus `bias`."""
 
 def intersect1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Tensor:
-    """The elements of the first that are in the second as well, ascending."""
+    """Return the elements of the first that are in the second as well, ascending."""
 
 def isclose(self: _TensorLike, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Return whether elements are nearly equal, elementwise."""
 
 def ldexp(self: _TensorLike, other: Any) -> Tensor:
-    """The first times two to the power of the second."""
+    """Return the first times two to the power of the second."""
 
 def matrix_norm(self: _TensorLike, keepdims: bool = False, ord: str = 'fro') -> Tensor:
-    """The norms of the matrices in the last two dimensions."""
+    """Return the norms of the matrices in the last two dimensions."""
 
 def max(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The greatest of all elements, or of those along `axis`; equal ones share the gradient equally.
@@ -1280,7 +1280,7 @@ def min(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool =
     """
 
 def multi_dot(arrays: _TensorLike) -> Tensor:
-    """The product of several matrices, of which the first and the last may be vectors, in the cheapest order."""
+    """Return the product of several matrices, of which the first and the last may be vectors, in the cheapest order."""
 
 def nanargmax(self: _TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Return the index of the greatest value that is not NaN."""
@@ -1289,10 +1289,10 @@ def nanargmin(self: _TensorLike, axis: int | None = None, keepdims: bool = False
     """Return the index of the least value that is not NaN."""
 
 def nancumprod(self: _TensorLike, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """The running product, which missing values leave as it is."""
+    """Return the running product, which missing values leave as it is."""
 
 def nancumsum(self: _TensorLike, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """The running sum, to which missing values add nothing."""
+    """Return the running sum, to which missing values add nothing."""
 
 def nanmax(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The maximum, ignoring NaN."""
@@ -1326,7 +1326,7 @@ def nanmin(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: boo
     """The minimum, ignoring NaN."""
 
 def nanpercentile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
-    """The percentiles of the values, ignoring NaN."""
+    """Return the percentiles of the values, ignoring NaN."""
 
 def nanprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The product, ignoring NaN."""
@@ -1376,10 +1376,10 @@ def norm(self: _TensorLike, ord: Any = None, axis: _Axis = None, keepdims: bool 
     """
 
 def partition(a: _TensorLike, kth: Any, axis: int | None = -1) -> Tensor:
-    """A copy with the `kth` value in order at its own place, and lesser ones before it."""
+    """Return a copy with the `kth` value in order at its own place, and lesser ones before it."""
 
 def percentile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
-    """The percentiles of the values."""
+    """Return the percentiles of the values."""
 
 def piecewise(x: _TensorLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Tensor:
     """For each element what the function (or the number) of the last true condition makes of it; 0 elsewhere."""
@@ -1388,34 +1388,34 @@ def place(arr: _TensorLike, mask: Any, vals: Any) -> None:
     """In place: write values, one after the other, where a mask is true."""
 
 def poly(seq_of_zeros: _TensorLike) -> Tensor:
-    """The coefficients of the polynomial with given zeros, or of the characteristic polynomial of a matrix."""
+    """Return the coefficients of the polynomial with given zeros, or of the characteristic polynomial of a matrix."""
 
 def polyadd(a1: _TensorLike, a2: Any) -> Tensor:
-    """The sum of two polynomials."""
+    """Return the sum of two polynomials."""
 
 def polyder(p: _TensorLike, m: int = 1) -> Tensor:
-    """The `m`-th derivative of a polynomial."""
+    """Return the `m`-th derivative of a polynomial."""
 
 def polydiv(u: _TensorLike, v: Any) -> tuple[Tensor, Tensor]:
-    """The quotient and the remainder of two polynomials."""
+    """Return the quotient and the remainder of two polynomials."""
 
 def polyfit(x: _TensorLike, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: bool = False) -> Tensor:
-    """The coefficients of the polynomial of degree `deg` that fits points best, in the least-squares sense.
+    """Return the coefficients of the polynomial of degree `deg` that fits points best, in the least-squares sense.
 
     Gradients flow to the points and the weights.
     """
 
 def polyint(p: _TensorLike, m: int = 1, k: int | None = None) -> Tensor:
-    """The `m`-th integral of a polynomial, with the constants `k`."""
+    """Return the `m`-th integral of a polynomial, with the constants `k`."""
 
 def polymul(a1: _TensorLike, a2: Any) -> Tensor:
-    """The product of two polynomials; leading coefficients that are 0 are no part of a factor, as in NumPy."""
+    """Return the product of two polynomials; leading coefficients that are 0 are no part of a factor, as in NumPy."""
 
 def polysub(a1: _TensorLike, a2: Any) -> Tensor:
-    """The difference of two polynomials."""
+    """Return the difference of two polynomials."""
 
 def polyval(p: _TensorLike, x: Any) -> Tensor:
-    """The polynomial with the coefficients `p`, that of the highest power first, at `x`."""
+    """Return the polynomial with the coefficients `p`, that of the highest power first, at `x`."""
 
 def prod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The product of all elements, or of those along `axis`; its gradient is exact also where some are 0.
@@ -1453,16 +1453,16 @@ def putmask(self: _TensorLike, mask: Any, values: Any) -> None:
     """In place: write `values`, repeated as often as that takes, where the mask is true."""
 
 def resized(a: _TensorLike, new_shape: Any) -> Tensor:
-    """A copy in another shape, repeated as often as that takes."""
+    """Return a copy in another shape, repeated as often as that takes."""
 
 def rms_norm(self: _TensorLike, normalized_shape: Any, weight: Any = None, eps: float = 1e-06) -> Tensor:
-    """The values divided by the root of their mean square over the last dimensions, times `weight`."""
+    """Return the values divided by the root of their mean square over the last dimensions, times `weight`."""
 
 def roots(p: _TensorLike) -> Tensor:
-    """The zeros of a polynomial: the eigenvalues of its companion matrix."""
+    """Return the zeros of a polynomial: the eigenvalues of its companion matrix."""
 
 def rot90(self: _TensorLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
-    """A view turned by `k` quarters in the plane of two dimensions, from the first to the second."""
+    """Return a view turned by `k` quarters in the plane of two dimensions, from the first to the second."""
 
 def scatter_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
     """In place: put `source` at `index` along `axis`; costs what `source` costs."""
@@ -1477,10 +1477,10 @@ def select(condlist: _TensorLike, choicelist: Any, default: Any = 0) -> Tensor:
     """
 
 def setdiff1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor:
-    """The elements of the first that are not in the second, ascending; as they are, if they are distinct."""
+    """Return the elements of the first that are not in the second, ascending; as they are, if they are distinct."""
 
 def setxor1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor:
-    """The elements that are in exactly one of the two, ascending."""
+    """Return the elements that are in exactly one of the two, ascending."""
 
 def split(ary: _TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     """Split a tensor along an axis, into sections of one length or at given indices, as `numpy.split` does.
@@ -1543,22 +1543,22 @@ def sum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = Non
     """
 
 def tensorinv(a: _TensorLike, ind: int = 2) -> Tensor:
-    """The inverse of the linear map that `tensordot(a, b, ind)` is of `b`."""
+    """Return the inverse of the linear map that `tensordot(a, b, ind)` is of `b`."""
 
 def tensorsolve(a: _TensorLike, b: Any, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None) -> Tensor:
-    """The tensor `x` with `tensordot(a, x, x.ndim)` equal to `b`."""
+    """Return the tensor `x` with `tensordot(a, x, x.ndim)` equal to `b`."""
 
 def trim_zeros(filt: _TensorLike, trim: str = 'fb', axis: _Axis = None) -> Tensor:
     """A window without the zeros at the front (f) and at the back (b), along all dimensions or those of `axis`."""
 
 def union1d(ar1: _TensorLike, ar2: Any) -> Tensor:
-    """The distinct elements of both, ascending."""
+    """Return the distinct elements of both, ascending."""
 
 def unwrap(self: _TensorLike, discont: float | None = None, axis: int = -1, *, period: float = 6.283185307179586) -> Tensor:
-    """The values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
+    """Return the values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
 
 def vander(x: _TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The matrix of the powers of a vector, one row for each element."""
+    """Return the matrix of the powers of a vector, one row for each element."""
 
 def var(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The mean of the squared distances from the mean, from whose number `ddof` is subtracted.
@@ -1589,10 +1589,10 @@ def var(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = Non
     """
 
 def vdot(self: _TensorLike, other: Any) -> Tensor:
-    """The sum of products of all elements, those of the first conjugated."""
+    """Return the sum of products of all elements, those of the first conjugated."""
 
 def vstack(tensors: Sequence[Any]) -> Tensor:
-    """The tensors, vectors as rows, joined along the first dimension."""
+    """Return the tensors, vectors as rows, joined along the first dimension."""
 
 acos = arccos
 acosh = arccosh

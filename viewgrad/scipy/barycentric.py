@@ -22,7 +22,7 @@ __all__ = ["THROUGH_POINTS"]
 
 
 def _spread(points: Any) -> Any:
-    """The places of points such that each lies as far as can be from those before it."""
+    """Return the places of points such that each lies as far as can be from those before it."""
     order = [int(np.argmax(np.abs(points)))]
     with np.errstate(divide="ignore"):
         away = np.log(np.abs(points - points[order[0]]))
@@ -60,7 +60,7 @@ class ThroughPoints:
         self.coefficients = coefficients
 
     def __call__(self, x: Any) -> Any:
-        """The values at x."""
+        """Return the values at x."""
         return self.derivative(x, 0)
 
     def derivative(self, x: Any, der: int = 1) -> Any:
@@ -72,7 +72,7 @@ class ThroughPoints:
         return np.stack(self._up_to(x, self.xi.size - 1 if der is None else int(der) - 1))
 
     def _up_to(self, x: Any, highest: int) -> list[Any]:
-        """The derivatives up to an order, by Horner's scheme."""
+        """Return the derivatives up to an order, by Horner's scheme."""
         places = floating(x)
         away = places.reshape(-1)[:, None] - self.points
         found = [self.coefficients[-1] + 0.0 * away[:, :1]] + [0.0 * away[:, :1] * self.coefficients[-1]] * highest

@@ -19,7 +19,7 @@ __all__ = ["solve_bvp"]
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays, without recording, from one of tensors."""
+    """Return a function of arrays, without recording, from one of tensors."""
 
     def call(*given: Any) -> Any:
         with no_grad():
@@ -74,7 +74,7 @@ def solve_bvp(
 def _with_history(
     fun: Callable[..., Any], bc: Callable[..., Any], nodes: Any, y: Any, parameters: Any, given: Callable[..., Any]
 ) -> tuple[Any, Any, Any]:
-    """The values on the mesh, the parameters, and the slopes, as what solves the equations of collocation.
+    """Return the values on the mesh, the parameters, and the slopes, as what solves the equations of collocation.
 
     Source: J. Kierzenka, L. F. Shampine, "A BVP solver based on residual control and the MATLAB PSE" (2001).
     """

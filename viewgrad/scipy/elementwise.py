@@ -60,7 +60,7 @@ def _found(name: str, f: Callable[..., Any], start: Any, args: Any, options: dic
 
 
 def _moved(function: Callable[..., Any], place: Any) -> Any:
-    """The place where a function vanishes, with its history.
+    """Return the place where a function vanishes, with its history.
 
     Raises:
         DifferentiabilityError: if the function does not change with its argument.

@@ -62,7 +62,7 @@ MADE |= {name: _cosines(name) for name in ("dct", "idct", "dst", "idst")}
 
 
 def _over_dimensions(name: str) -> Callable[..., Any]:
-    """A cosine or sine transform along several dimensions, one after the other."""
+    """Return a cosine or sine transform along several dimensions, one after the other."""
     along, function = MADE[name[:-1]], getattr(scipy.fft, name)
 
     def transform(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: Any = None, **options: Any) -> Any:

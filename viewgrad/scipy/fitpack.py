@@ -84,7 +84,7 @@ def spalde(x: Any, tck: Any) -> Any:
 
 
 def _linear_in_coefficients(name: str) -> Any:
-    """A function of a spline that gives a spline, for one whose coefficients have a history."""
+    """Return a function of a spline that gives a spline, for one whose coefficients have a history."""
     scipys = getattr(theirs, name)
 
     def function(*args: Any, **options: Any) -> Any:

@@ -109,14 +109,14 @@ class RegularGridInterpolator:
         return found.reshape(points.shape[:-1] + self.values.shape[len(self.grid) :])
 
     def _points(self, xi: Any) -> Any:
-        """The points, with their coordinates along the last dimension."""
+        """Return the points, with their coordinates along the last dimension."""
         if isinstance(xi, tuple):
             return np.stack(np.broadcast_arrays(*(operand(each) for each in xi)), -1)
         points = operand(xi)
         return points[:, None] if points.ndim == 1 and len(self.grid) == 1 else points
 
     def _mixed(self, corners: list[list[tuple[Any, Any]]]) -> Any:
-        """The values at the corners of cells, mixed by their weights."""
+        """Return the values at the corners of cells, mixed by their weights."""
         mixed: list[tuple[tuple[Any, ...], Any]] = [((), 1.0)]
         for choices in corners:
             mixed = [((*index, i), weight * w) for index, weight in mixed for i, w in choices]

@@ -30,7 +30,7 @@ def plain_places(points: Any, name: str) -> Any:
 
 
 def _asked_places(args: tuple[Any, ...]) -> Any:
-    """The places where values are asked for: an array of rows, or an array for each coordinate."""
+    """Return the places where values are asked for: an array of rows, or an array for each coordinate."""
     given = args[0] if len(args) == 1 else args
     if isinstance(given, tuple):
         return np.stack(np.broadcast_arrays(*map(floating, given)), -1)

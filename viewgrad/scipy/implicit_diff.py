@@ -32,7 +32,7 @@ def samples(value: Any) -> Any:
 
 
 def _at(place: Any, step: Function) -> Any:
-    """The place with the history of steps from it, and with the value that was found."""
+    """Return the place with the history of steps from it, and with the value that was found."""
     found = np.asarray(plain_values(place), float)
     start = moved = as_tensors(np.array(found))
     for _ in range(STEPS):

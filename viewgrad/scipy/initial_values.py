@@ -127,7 +127,7 @@ def _plain_event(event: Callable[..., Any], given: tuple[Any, ...]) -> Any:
 
 
 def _clock(t_span: Any, ends: tuple[float, float]) -> Callable[[float], Any]:
-    """The times of steps as functions of the ends, if these have a history."""
+    """Return the times of steps as functions of the ends, if these have a history."""
     if not carries_history(tuple(t_span)):
         return float
     first, last = t_span
@@ -137,7 +137,7 @@ def _clock(t_span: Any, ends: tuple[float, float]) -> Callable[[float], Any]:
 def _path(
     slope: Any, ends: tuple[float, float], start: Any, method: str, found: Any, t_span: Any, options: dict[str, Any]
 ) -> Trajectory:
-    """The solution with its history, by SciPy's steps or along them."""
+    """Return the solution with its history, by SciPy's steps or along them."""
     clock = _clock(t_span, tuple(map(plain_number, t_span)))  # type: ignore[arg-type]
     if method in EXPLICIT:
         return Trajectory(slope, found.sol.interpolants, start, method, clock)
@@ -149,7 +149,7 @@ def _path(
 
 
 def _followed(slope: Any, ends: tuple[float, float], start: Any, clock: Any, options: dict[str, Any]) -> Trajectory:
-    """A solution that a method of many steps found, followed closely by a method of single steps."""
+    """Return a solution that a method of many steps found, followed closely by a method of single steps."""
     closely = dict(CLOSELY[IMPLICIT])
     closely.update({key: options[key] for key in ("max_step", "jac") if key in options})
     path = solved(slope, ends, start, IMPLICIT, clock, closely)
@@ -187,7 +187,7 @@ def _with_history(
 
 
 def _moment(event: Callable[..., Any], path: Trajectory, found: float, given: tuple[Any, ...]) -> Any:
-    """The time at which an event happens, with its history: there a function of the solution vanishes."""
+    """Return the time at which an event happens, with its history: there a function of the solution vanishes."""
     with enable_grad():
         place = Tensor(found, requires_grad=True)
         slope: Any
@@ -260,7 +260,7 @@ def odeint(
 
 
 def _along(slope: Any, ends: tuple[float, float], start: Any, stiff: bool, clock: Any) -> Trajectory:
-    """A solution with its history, by the method that suits it."""
+    """Return a solution with its history, by the method that suits it."""
     method = IMPLICIT if stiff else "DOP853"
     path = solved(slope, (float(ends[0]), float(ends[1])), start, method, clock, CLOSELY[method])
     if path is None:

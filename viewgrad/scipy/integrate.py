@@ -85,7 +85,7 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
 
 
 def _first_of_two(y: Any, widths: Any) -> Any:
-    """The integrals over the first interval of each two, of the parabola through three samples."""
+    """Return the integrals over the first interval of each two, of the parabola through three samples."""
     first, second = widths[..., :-1], widths[..., 1:]
     share, ratio = first / (first + second), first / second
     last = share * ratio
@@ -144,7 +144,7 @@ def _rule() -> tuple[Any, Any]:
 
 
 def _over_nothing(function: Callable[..., Any], args: Any, a: Any, b: Any) -> Any:
-    """The integral between equal bounds, as it depends on them."""
+    """Return the integral between equal bounds, as it depends on them."""
     if not math.isfinite(plain_number(a)):
         return as_operand(0.0)
     low, high = numbers(a), numbers(b)
@@ -196,7 +196,7 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: 
 
 
 def _by_gauss(function: Callable[[float], Any], interval: tuple[float, float]) -> Any:
-    """The integral over an interval, by Gauss's rule."""
+    """Return the integral over an interval, by Gauss's rule."""
     start, end = interval
     nodes, weights = _rule()
     half = 0.5 * (end - start)
@@ -341,7 +341,7 @@ def tplquad(
 
 
 def _at(func: Callable[..., Any], args: Any, place: float, a: Any, b: Any, low: float, high: float) -> Any:
-    """The integrand at a place among the intervals that SciPy found, in the variable that it used there."""
+    """Return the integrand at a place among the intervals that SciPy found, in the variable that it used there."""
     if math.isfinite(low) and math.isfinite(high):
         if low == high:
             return 0.0

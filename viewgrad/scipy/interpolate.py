@@ -48,7 +48,7 @@ class CubicSpline(Pieces):
 
 
 def _ends(bc_type: Any, count: int) -> Any:
-    """The conditions at the ends for splines through the unit vectors."""
+    """Return the conditions at the ends for splines through the unit vectors."""
     if isinstance(bc_type, str):
         return bc_type
     if carries_history(bc_type) or any(
@@ -59,7 +59,7 @@ def _ends(bc_type: Any, count: int) -> Any:
 
 
 def _units(knots: Any, periodic: bool) -> Any:
-    """The unit vectors, one in each column; of a periodic spline what the last value is does not matter."""
+    """Return the unit vectors, one in each column; of a periodic spline what the last value is does not matter."""
     units = np.eye(len(knots))
     if periodic:
         units[-1] = units[0]
@@ -67,7 +67,7 @@ def _units(knots: Any, periodic: bool) -> Any:
 
 
 def _of_units(unit: Any, y: Any, axis: int) -> BSpline:
-    """A spline that is linear in values, of the splines of the unit vectors."""
+    """Return a spline that is linear in values, of the splines of the unit vectors."""
     values = operand(y)
     c = np.tensordot(as_tensors(unit.c), np.moveaxis(values, axis, 0), ((1,), (0,)))
     axis %= values.ndim

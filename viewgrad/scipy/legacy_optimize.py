@@ -28,7 +28,7 @@ make_constant(theirs, ["linear_sum_assignment"], OLDER, "its results are indices
 
 
 def _plain(value: Any) -> Any:
-    """A value without history: an array of a tensor, and lists of them."""
+    """Return a value without history: an array of a tensor, and lists of them."""
     if isinstance(value, (list, tuple)) and not holds_tensor(value):
         return value
     found = as_argument(value)
@@ -36,7 +36,7 @@ def _plain(value: Any) -> Any:
 
 
 def _of_arrays(function: Any, given: tuple[Any, ...]) -> Any:
-    """A function of tensors as one of arrays."""
+    """Return a function of tensors as one of arrays."""
     if not callable(function):
         return function
 
@@ -137,7 +137,7 @@ def _search(name: str) -> None:
 
 
 def _pair(function: Any, given: tuple[Any, ...]) -> Any:
-    """A function of tensors that gives a value and a gradient, as one of arrays."""
+    """Return a function of tensors that gives a value and a gradient, as one of arrays."""
 
     def call(x: Any) -> Any:
         with no_grad():

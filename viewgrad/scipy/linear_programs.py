@@ -60,7 +60,7 @@ def linprog(
 
 
 def _active(found: Any, given: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Any, Any]:
-    """The equations of the constraints that are active at the solution."""
+    """Return the equations of the constraints that are active at the solution."""
     x = found.x
     size = len(x)
     scale = 1e-7 * (1 + np.abs(x).max(initial=0.0))
@@ -100,7 +100,7 @@ def _active(found: Any, given: tuple[Any, ...], values: tuple[Any, ...]) -> tupl
 
 
 def _limits(bounds: Any, size: int) -> list[Any]:
-    """A pair of limits for each unknown."""
+    """Return a pair of limits for each unknown."""
     if bounds is None:
         return [(0.0, None)] * size
     pairs = list(bounds)

@@ -26,7 +26,7 @@ BY_NAME: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def _loss(options: dict[str, Any]) -> tuple[Callable[[Any], Any], Any]:
-    """The function of squares, and the scale."""
+    """Return the function of squares, and the scale."""
     loss = options.get("loss", "linear")
     scale = as_operand(options.get("f_scale", 1.0))
     return (lambda z: as_operand(loss(z)[0])) if callable(loss) else BY_NAME[loss], scale

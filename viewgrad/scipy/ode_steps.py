@@ -92,7 +92,7 @@ def _polynomial(method: str) -> Any:
 
 @functools.cache
 def _collocation() -> tuple[Any, Any]:
-    """The places of the stages of Radau's method of the fifth order, and its matrix.
+    """Return the places of the stages of Radau's method of the fifth order, and its matrix.
 
     Source: E. Hairer, G. Wanner, "Solving Ordinary Differential Equations II" (1996), section IV.5.
     """
@@ -107,7 +107,7 @@ def weighted(weights: Any, slopes: list[Any], like: Any) -> Any:
 
 
 def _explicit_step(fun: Slope, method: str, t: Any, h: Any, y: Any, slope: Any) -> tuple[Any, list[Any]]:
-    """The value after a step of an explicit method of Runge and Kutta, and the slopes on the way."""
+    """Return the value after a step of an explicit method of Runge and Kutta, and the slopes on the way."""
     solver = getattr(scipy.integrate, method)
     stages = [slope]
     for place in range(1, solver.n_stages):

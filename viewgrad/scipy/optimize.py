@@ -50,7 +50,7 @@ def _value(value: Any) -> Any:
 
 
 def _with_gradient(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any], tuple[float, Any]]:
-    """A function of arrays that gives a value and its gradient; of a compiled function, by its program."""
+    """Return a function of arrays that gives a value and its gradient; of a compiled function, by its program."""
     if hasattr(fun, "__viewgrad_gradients__"):
         return lambda x: fun.value_and_grad(x, *args)  # type: ignore[attr-defined]
 

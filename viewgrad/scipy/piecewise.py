@@ -164,7 +164,7 @@ def _monotone_slopes(x: Any, y: Any) -> Any:
 
 
 def _end_slope(h0: Any, h1: Any, m0: Any, m1: Any) -> Any:
-    """The slope at an end, of three points, kept monotone."""
+    """Return the slope at an end, of three points, kept monotone."""
     slope = ((2 * h0 + h1) * m0 - h0 * m1) / (h0 + h1)
     turned = np.sign(plain_values(slope.detach())) != np.sign(plain_values(m0.detach()))
     steep = (np.sign(plain_values(m0.detach())) != np.sign(plain_values(m1.detach()))) & (

@@ -90,7 +90,7 @@ def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., A
 
 
 def _parameters(function: Callable[..., Any]) -> set[str]:
-    """The names of a function's parameters; none of them where it is compiled."""
+    """Return the names of a function's parameters; none of them where it is compiled."""
     try:
         return set(inspect.signature(function).parameters)
     except ValueError:
@@ -137,6 +137,6 @@ def _constant(name: str, scipys: Callable[..., Any], doc: str) -> Callable[..., 
 
 
 def _detached(value: Any) -> Any:
-    """A value without its history; what is nested is joined, as in an argument."""
+    """Return a value without its history; what is nested is joined, as in an argument."""
     value = as_argument(value)
     return value.detach() if hasattr(value, "detach") else value

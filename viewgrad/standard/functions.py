@@ -282,14 +282,14 @@ def _only_axis(x: Tensor, axis: int | None, name: str) -> int:
 
 
 def _accumulating_dtype(x: Tensor, dtype: Any) -> Any:
-    """The dtype in which a sum of `x` is taken: integers smaller than the default one are widened."""
+    """Return the dtype in which a sum of `x` is taken: integers smaller than the default one are widened."""
     if dtype is None and x.dtype.kind in "biu" and x.dtype.itemsize < np.dtype(np.intp).itemsize:
         return np.uintp if x.dtype.kind == "u" else np.intp
     return dtype
 
 
 def _running(run: Any, start: int, name: str, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Tensor:
-    """The running sums or products along one axis, which `start` begins where it is asked for."""
+    """Return the running sums or products along one axis, which `start` begins where it is asked for."""
     x = as_operand(x)
     axis = _only_axis(x, axis, name)
     dtype = _accumulating_dtype(x, dtype)

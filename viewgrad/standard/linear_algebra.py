@@ -162,7 +162,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
 
 
 def _largest_singular_share(x: Any) -> float:
-    """The standard's default of `rtol`."""
+    """Return the standard's default of `rtol`."""
     return float(max(x.shape[-2:]) * np.finfo(x.dtype).eps)
 
 

@@ -226,7 +226,7 @@ class BackwardWriter:
         return self.emit("_where_flowing", (grad, arriving), (), kind).output
 
     def _whole_gradient(self, grad: Value, window: Window, base: TensorType) -> Value | None:
-        """The gradient of a base all of which was read, each element once or repeatedly by broadcasting."""
+        """Return the gradient of a base all of which was read, each element once or repeatedly by broadcasting."""
         if window.dtype is not None or window.offset:
             return None
         inverse = inverted(window, base.shape)
@@ -370,18 +370,18 @@ RULES: Final[dict[str, Any]] = {
 
 
 def tensor_type(value: Value | None) -> TensorType:
-    """The type of a tensor."""
+    """Return the type of a tensor."""
     assert value is not None and type(value.type) is TensorType
     return value.type
 
 
 def real_window(kind: TensorType) -> Window:
-    """The window of the real parts of a complex tensor."""
+    """Return the window of the real parts of a complex tensor."""
     return Window(kind.shape, tuple([2 * t for t in row_strides(kind.shape)]), 0, np.zeros(0, kind.dtype).real.dtype)
 
 
 def inverted(window: Window, shape: tuple[int, ...]) -> Window | None:
-    """The window of a window's value that is the base again, where the window only rearranges the base."""
+    """Return the window of a window's value that is the base again, where the window only rearranges the base."""
     sizes, strides = window.sizes, window.strides
     if 0 in sizes or 0 in shape:
         return None

@@ -184,7 +184,7 @@ class Reverse:
 
 
 def factors_of(node: Node) -> Iterator[Node]:
-    """The elementwise nodes that a node takes values of, within the formula that both come from."""
+    """Yield the elementwise nodes that a node takes values of, within the formula that both come from."""
     for value in node.inputs[:1] if node.kind == "_where_flowing" else node.inputs:
         if value is not None and value.node.location == node.location:
             operator = operator_of(value.node.kind)
@@ -193,7 +193,7 @@ def factors_of(node: Node) -> Iterator[Node]:
 
 
 def captured(f: Graph, reverse: Block) -> list[Value]:
-    """The values of a graph that its reverse takes, in the order in which they are given."""
+    """Return the values of a graph that its reverse takes, in the order in which they are given."""
 
     def taken(user: Node) -> bool:
         return is_inside(user.block, reverse)

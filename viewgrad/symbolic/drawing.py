@@ -38,7 +38,7 @@ class Drawer:
         self.names: dict[Node | Value, str] = {}
 
     def lines(self) -> Iterator[str]:
-        """The lines."""
+        """Yield the lines."""
         yield "digraph {"
         yield "  node [shape=box, fontname=monospace]"
         for number, value in enumerate(self.graph.inputs):

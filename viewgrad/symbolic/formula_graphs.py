@@ -52,7 +52,7 @@ _templates: dict[Any, tuple[Template, ...]] = {}
 
 
 def template_for(operator: Operator, node: Node, arriving: tuple[bool, ...], wanted: tuple[bool, ...]) -> Any:
-    """The templates of the formulas of a node that give the gradients that are wanted.
+    """Return the templates of the formulas of a node that give the gradients that are wanted.
 
     Arguments:
         operator: of the node.
@@ -90,7 +90,7 @@ def _kept(key: Any, templates: tuple[Template, ...]) -> tuple[Template, ...]:
 
 
 def known_constant(value: Value | None) -> Any:
-    """The elements of a small constant."""
+    """Return the elements of a small constant."""
     if value is None or value.node.kind != "constant" or value.node.attributes[0].array.size > SMALL:
         return None
     return value.node.attributes[0]
@@ -168,7 +168,7 @@ class Maker:
         return metadata_of(values[0], attribute)
 
     def template(self, gives: list[int]) -> Template:
-        """The template; an opaque one where the formula looks at values."""
+        """Return the template; an opaque one where the formula looks at values."""
         try:
             first, reads = self._traced(1)
             second, _ = self._traced(2)
@@ -181,7 +181,7 @@ class Maker:
         return self._opaque(gives)
 
     def reads(self) -> list[tuple[str, tuple[str, int]]]:
-        """The names that the formula reads, each with its kind."""
+        """Return the names that the formula reads, each with its kind."""
         found: list[tuple[str, tuple[str, int]]] = []
         for number in self.formula.grads:
             if self.arriving[number]:
@@ -198,7 +198,7 @@ class Maker:
         return f"{name}[{number}]" if self.operator.signature.argument(name).kind == "tensors" else name
 
     def value(self, read: tuple[str, int]) -> Value:
-        """The value of the node, or of the gradient, that is read."""
+        """Return the value of the node, or of the gradient, that is read."""
         kind, number = read
         if kind == "input":
             value = self.node.inputs[number]
@@ -224,7 +224,7 @@ class Maker:
         return tuple([(value.type.shape, value.type.dtype) for value in self.node.outputs])  # type: ignore[attr-defined]
 
     def _traced(self, seed: int) -> tuple[Graph, tuple[tuple[str, int], ...]]:
-        """The formula, run on tensors of some numbers."""
+        """Return the formula, run on tensors of some numbers."""
         rng = np.random.default_rng(seed)
         tracer = Tracer(lenient=True)
         given: dict[str, Any] = {}
@@ -277,7 +277,7 @@ class Maker:
 
 
 def metadata_of(value: Value | None, attribute: str) -> Any:
-    """A property of a value that a formula depends on: its shape, dtype, number of dimensions or of elements."""
+    """Return a property of a value that a formula depends on: its shape, dtype, number of dimensions or of elements."""
     if value is None:
         return None
     kind = value.type
@@ -286,12 +286,12 @@ def metadata_of(value: Value | None, attribute: str) -> Any:
 
 
 def named(name: str) -> str:
-    """The name of a template's input."""
+    """Return the name of a template's input."""
     return name.replace("[", "_").replace("]", "")
 
 
 def gathered_lists(given: dict[str, Any]) -> dict[str, Any]:
-    """The values by name, with the items `name[0]`, `name[1]`, ... of lists in lists."""
+    """Return the values by name, with the items `name[0]`, `name[1]`, ... of lists in lists."""
     result: dict[str, Any] = {}
     for name, value in given.items():
         if name.endswith("]") and not name.startswith("grads["):

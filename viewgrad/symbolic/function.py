@@ -59,13 +59,13 @@ class GraphFunction:
         self._reverses: dict[tuple[int, ...], GraphFunction] = {}
 
     def program(self) -> Program:
-        """The program of the graph, without temporaries."""
+        """Return the program of the graph, without temporaries."""
         if self._plain is None:
             self._plain = program_of(self.graph, self.name)
         return self._plain
 
     def forward(self) -> Program:
-        """The program of the graph, including the temporaries that its reverse needs."""
+        """Return the program of the graph, including the temporaries that its reverse needs."""
         if self._with_temporaries is None:
             self.gradient = differentiate(self.graph)
             self._with_temporaries = program_of(self.gradient.f, self.name)
@@ -82,7 +82,7 @@ class GraphFunction:
         return found
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs of the graph as tensors of their own; one step of the eager graph, in grad mode."""
+        """Return the outputs of the graph as tensors of their own; one step of the eager graph, in grad mode."""
         mode = current_mode()
         if mode & FORWARD:
             return list(run_on_tensors(flat(self.graph), inputs))
@@ -163,7 +163,7 @@ class DifferentiableGraph(Function):
 
 
 def flat(graph: Graph) -> Graph:
-    """A graph without linear blocks."""
+    """Return a graph without linear blocks."""
     if any(node.blocks for node in graph.block):
         graph = graph.clone()
         inline_grad_of(graph.block)
@@ -195,7 +195,7 @@ class TracedFunction:
 
     @in_own_context
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """The result for other arguments of the same kind; what the function writes to is written to.
+        """Return the result for other arguments of the same kind; what the function writes to is written to.
 
         Raises:
             GraphError: for arguments of another structure, of other shapes or dtypes, or that share memory otherwise.
@@ -257,7 +257,7 @@ class TracedFunction:
 
 
 def exception_guard_error(error: Exception) -> GuardError:
-    """The error for an operator that raises an exception that it did not raise when the program was traced.
+    """Return the error for an operator that raises an exception that it did not raise when the program was traced.
 
     The function may catch that exception. Who does not cares for its class, which the error has, too.
     """
@@ -294,7 +294,7 @@ def function_of(f: Callable[..., Any], *example_inputs: Any, **options: Any) -> 
 
 
 def checked(tensor: Any, spec: InputSpec) -> Tensor:
-    """An input that is of the type expected."""
+    """Return an input that is of the type expected."""
     kind = spec.type
     assert type(kind) is TensorType
     if not isinstance(tensor, Tensor) or tensor.shape != kind.shape or tensor.dtype != kind.dtype:

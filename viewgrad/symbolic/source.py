@@ -69,7 +69,7 @@ class Program:
         return self.function(inputs)
 
     def _specialized_on(self, undefined: tuple[int, ...]) -> Program:
-        """The program for some undefined gradients."""
+        """Return the program for some undefined gradients."""
         found = self._specialized.get(undefined)
         if found is None:
             assert self.linear is not None
@@ -132,7 +132,7 @@ class Writer:
         self.count = 0
 
     def program(self) -> Program:
-        """The program."""
+        """Return the program."""
         nodes = list(self.graph.block)
         if len(nodes) <= PART:
             return self._whole(nodes)
@@ -158,7 +158,7 @@ class Writer:
         return Program(self.graph, run, [source.rstrip("\n")], self._constants())
 
     def _in_parts(self, nodes: list[Node]) -> Program:
-        """A program of several functions, which hand values on in a list."""
+        """Return a program of several functions, which hand values on in a list."""
         slots = {value: number for number, value in enumerate(self.graph.inputs)}
         parts, functions = [], []
         last = self.uses.last
@@ -211,7 +211,7 @@ class Writer:
         return frozenset([id(node.attributes[0].array) for node in self.graph.block if node.kind == "constant"])
 
     def _output(self, value: Value | None, slots: dict[Value, int]) -> Any:
-        """The place of an output: a slot, or the array of a constant."""
+        """Return the place of an output: a slot, or the array of a constant."""
         if value is None:
             return None
         if value.node.kind == "constant":
@@ -230,7 +230,7 @@ class Writer:
     # -- lines ---------------------------------------------------------------------------------------------------------
 
     def name_of(self, value: Value | None) -> str:
-        """The variable of a value."""
+        """Return the variable of a value."""
         if value is None:
             return "None"
         found = self.names.get(value)
@@ -247,7 +247,7 @@ class Writer:
         return found
 
     def _put(self, prefix: str, thing: Any) -> str:
-        """A name for something that the source takes from its environment."""
+        """Return a name for something that the source takes from its environment."""
         name = prefix = re.sub(r"\W", "_", prefix)
         number = 2
         while self.environment.get(name, thing) is not thing:
@@ -258,7 +258,7 @@ class Writer:
         return name
 
     def _settle(self, value: Value) -> list[str]:
-        """A line that lets a value lie in row order, where windows of it are taken."""
+        """Return a line that lets a value lie in row order, where windows of it are taken."""
         if value not in self.bases or self._is_settled(value):
             return []
         name = self.name_of(value)
@@ -275,7 +275,7 @@ class Writer:
         return False
 
     def _let_go(self, node: Node, number: int) -> list[str]:
-        """A line that lets go of great values that are not needed any more."""
+        """Return a line that lets go of great values that are not needed any more."""
         last = self.uses.last
         values = {value for value in (*node.inputs, *node.outputs) if value is not None}
         names = [
@@ -337,7 +337,7 @@ class Writer:
         return [*lines, f"    {call}({taken}, {index}, {value})"]
 
     def _place(self, base: Value, window: Window) -> str | None:
-        """The index of a single element, where a window is that."""
+        """Return the index of a single element, where a window is that."""
         kind = base.type
         assert type(kind) is TensorType
         if window.sizes or window.dtype is not None:
@@ -347,7 +347,7 @@ class Writer:
         return ", ".join([str(int(number)) for number in np.unravel_index(window.offset, kind.shape)])
 
     def _window(self, name: str, base: Value, window: Window) -> str:
-        """An expression for a window of an array in row order."""
+        """Return an expression for a window of an array in row order."""
         kind = base.type
         assert type(kind) is TensorType
         dtype = kind.dtype if window.dtype is None else window.dtype
@@ -362,7 +362,7 @@ class Writer:
         return f"ndarray({window.sizes}, {put}, {name}, {window.offset * itemsize}, {strides})"
 
     def _index(self, pattern: tuple[Any, ...], given: list[str]) -> str:
-        """An expression for an index by arrays."""
+        """Return an expression for an index by arrays."""
         items = []
         for item in pattern:
             if type(item) is Given:
@@ -414,7 +414,7 @@ class Writer:
         return f"{taken}.copy()" if node in self.uses.copied else taken
 
     def _call(self, node: Node, operator: Any, inputs: list[str]) -> str:
-        """The call of an operator's forward."""
+        """Return the call of an operator's forward."""
         args, keywords = forward_call(operator, [Text(name) for name in inputs], node.attributes)
         parts = [self._literal(arg) for arg in args] + [f"{key}={self._literal(arg)}" for key, arg in keywords.items()]
         if isinstance(operator.forward, np.ufunc):

@@ -438,7 +438,7 @@ def full_like(
 
 
 def _filled(array: np.ndarray[Any, Any], value: Tensor, requires_grad: bool) -> Tensor:
-    """A tensor over `array`, with `value` written over all of it."""
+    """Return a tensor over `array`, with `value` written over all of it."""
     out = _fresh(array, False, garbage=True)
     out.copy_(value)
     return out.requires_grad_(requires_grad) if requires_grad else out

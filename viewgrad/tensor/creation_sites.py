@@ -42,7 +42,7 @@ def note(node: Node) -> None:
 
 
 def line_of(node: Node) -> Line | None:
-    """The line of the user's program that made a node, if that was noted."""
+    """Return the line of the user's program that made a node, if that was noted."""
     found: Line | None = getattr(node, "_metadata", {}).get("line")
     return found
 

@@ -33,7 +33,7 @@ def let_others_write(tensor: Tensor) -> None:
 
 @method
 def __dlpack_device__(self: Tensor) -> tuple[int, int]:
-    """The device in DLPack's terms: the CPU."""
+    """Return the device in DLPack's terms: the CPU."""
     return DLPACK_CPU
 
 
@@ -119,7 +119,7 @@ def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
 
 
 def _device(self: Tensor) -> str:
-    """The device of the memory: 'cpu'."""
+    """Return the device of the memory: 'cpu'."""
     return CPU
 
 

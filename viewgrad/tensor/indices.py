@@ -18,7 +18,7 @@ BASIC: Final = frozenset({int, slice, type(None), type(Ellipsis)})
 
 
 def window_at(buffer: Any, index: Any) -> Any:
-    """The window `buffer[index]` of an array or a tensor, also of a single element.
+    """Return the window `buffer[index]` of an array or a tensor, also of a single element.
 
     Where an index names every dimension, NumPy takes a number out. What is to be written to, or to be seen to change,
     is the window.
@@ -37,7 +37,7 @@ def add_at(array: Any, index: Any, value: Any) -> None:
 
 
 def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
-    """The basic index with `base[outer][inner]` is `base[composed(outer, inner, base.shape)]`.
+    """Return the basic index with `base[outer][inner]` is `base[composed(outer, inner, base.shape)]`.
 
     Arguments:
         outer: the index of a view of the base.
@@ -109,7 +109,7 @@ def _composed_plain(outer: tuple[Any, ...], inner: tuple[Any, ...], shape: tuple
 
 
 def _expanded(index: tuple[Any, ...], ndim: int) -> list[Any]:
-    """The items of an index, with a slice for every dimension that it leaves whole."""
+    """Return the items of an index, with a slice for every dimension that it leaves whole."""
     items = list(index)
     named = sum(item is not None and item is not Ellipsis for item in items)
     whole = [slice(None)] * (ndim - named)

@@ -40,7 +40,7 @@ class Call:
     history: Node | None = None
 
     def name(self) -> str:
-        """The name of the callee in tables."""
+        """Return the name of the callee in tables."""
         raise NotImplementedError
 
     def run(self) -> Any:

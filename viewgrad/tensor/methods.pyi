@@ -117,7 +117,7 @@ class OperatorMethods:
         """
 
     def append(self, values: Any, axis: int | None = None) -> Tensor:
-        """A tensor with values behind it, along `axis` or in row order."""
+        """Return a tensor with values behind it, along `axis` or in row order."""
 
     def arccos(self) -> Tensor:
         """The inverse of the cosine."""
@@ -211,10 +211,10 @@ class OperatorMethods:
         """The indices that partition the elements around the `kth` smallest."""
 
     def argsort(self, axis: _Axis = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Tensor:
-        """The places of the elements in order."""
+        """Return the places of the elements in order."""
 
     def argwhere(self) -> Tensor:
-        """The indices of the elements that are not 0, one row for each."""
+        """Return the indices of the elements that are not 0, one row for each."""
 
     def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
         """Return a window on the memory of the tensor's base, by lengths, strides and offset in elements.
@@ -231,7 +231,7 @@ class OperatorMethods:
         """
 
     def astype(self, dtype: npt.DTypeLike | None, order: str = 'K', casting: str = 'unsafe', subok: bool = True, copy: bool = True) -> Tensor:
-        """The values in another dtype."""
+        """Return the values in another dtype."""
 
     def average(self, axis: _Axis = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Tensor:
         """Return the weighted mean.
@@ -325,25 +325,25 @@ class OperatorMethods:
         """A copy with the same history."""
 
     def compress(self, condition: Any, axis: _Axis = None, out: Any = None) -> Tensor:
-        """The slices along `axis` where the condition, which has one dimension, is true."""
+        """Return the slices along `axis` where the condition, which has one dimension, is true."""
 
     def conj(self) -> Tensor:
-        """The complex conjugates; of a real tensor the tensor itself, as in NumPy."""
+        """Return the complex conjugates; of a real tensor the tensor itself, as in NumPy."""
 
     def conj_(self) -> Tensor:
         """The complex conjugate."""
 
     def conjugate(self) -> Tensor:
-        """The complex conjugates; of a real tensor the tensor itself, as in NumPy."""
+        """Return the complex conjugates; of a real tensor the tensor itself, as in NumPy."""
 
     def contiguous(self) -> Tensor:
-        """The tensor itself where it is laid out in row order, and a copy that is otherwise."""
+        """Return the tensor itself where it is laid out in row order, and a copy that is otherwise."""
 
     def convolve(self, v: _TensorLike, mode: str = 'full') -> Tensor:
         """The convolution of two vectors; `mode` is "full", "same" or "valid"."""
 
     def copy(self, order: str = 'C') -> Tensor:
-        """A copy with the same history, laid out in row order unless said otherwise."""
+        """Return a copy with the same history, laid out in row order unless said otherwise."""
 
     def copy_(self, src: Any) -> Tensor:
         """Write `src`, broadcast and cast as NumPy's assignment does, over this tensor."""
@@ -358,7 +358,7 @@ class OperatorMethods:
         """The magnitude of the first argument with the sign of the second; gradient 0 at 0."""
 
     def corrcoef(self, *, rowvar: bool = True) -> Tensor:
-        """The correlations of variables, whose observations are the rows (columns, where not `rowvar`)."""
+        """Return the correlations of variables, whose observations are the rows (columns, where not `rowvar`)."""
 
     def correlate(self, v: _TensorLike, mode: str = 'valid') -> Tensor:
         """The cross-correlation of two vectors; the second is conjugated."""
@@ -487,7 +487,7 @@ class OperatorMethods:
         """`numpy.ndarray.dumps` of a tensor without history."""
 
     def ediff1d(self) -> Tensor:
-        """The differences of neighbours among all elements in row order."""
+        """Return the differences of neighbours among all elements in row order."""
 
     def eig(self) -> tuple[Tensor, Tensor]:
         """The eigenvalues and normalized eigenvectors of square matrices."""
@@ -622,19 +622,19 @@ class OperatorMethods:
         """In place: write a value, or one after the other of several, over the main diagonal."""
 
     def flatnonzero(self) -> Tensor:
-        """The indices, in row order, of the elements that are not 0."""
+        """Return the indices, in row order, of the elements that are not 0."""
 
     def flatten(self, *args: Any, **kwargs: Any) -> Tensor:
-        """The elements in one dimension, or the dimensions from `start_dim` to `end_dim` made one."""
+        """Return the elements in one dimension, or the dimensions from `start_dim` to `end_dim` made one."""
 
     def flip(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
-        """A view with the elements along `axis` (along every dimension, if left out) in reverse order."""
+        """Return a view with the elements along `axis` (along every dimension, if left out) in reverse order."""
 
     def fliplr(self) -> Tensor:
-        """A view with the second dimension in reverse order."""
+        """Return a view with the second dimension in reverse order."""
 
     def flipud(self) -> Tensor:
-        """A view with the first dimension in reverse order."""
+        """Return a view with the first dimension in reverse order."""
 
     def floor(self) -> Tensor:
         """The floor: the largest integer not greater than the value; gradient 0."""
@@ -772,7 +772,7 @@ class OperatorMethods:
         """In place: add the slices of `source` to those at `index` along `axis`; costs what `source` costs."""
 
     def inner(self, other: Any) -> Tensor:
-        """The sum of products over the last dimension of both."""
+        """Return the sum of products over the last dimension of both."""
 
     def interp(self, xp: _TensorLike, fp: _TensorLike, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
         """The piecewise linear interpolant of the values `fp` at the increasing points `xp`, constant outside; at a knot the gradient is that of the segment to the right."""
@@ -1078,10 +1078,10 @@ class OperatorMethods:
         """Return the index of the least value that is not NaN."""
 
     def nancumprod(self, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
-        """The running product, which missing values leave as it is."""
+        """Return the running product, which missing values leave as it is."""
 
     def nancumsum(self, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
-        """The running sum, to which missing values add nothing."""
+        """Return the running sum, to which missing values add nothing."""
 
     def nanmax(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The maximum, ignoring NaN."""
@@ -1118,7 +1118,7 @@ class OperatorMethods:
         """The minimum, ignoring NaN."""
 
     def nanpercentile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
-        """The percentiles of the values, ignoring NaN."""
+        """Return the percentiles of the values, ignoring NaN."""
 
     def nanprod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The product, ignoring NaN."""
@@ -1213,7 +1213,7 @@ class OperatorMethods:
         """In place: put the `kth` element in order at its own place, and lesser ones before it."""
 
     def percentile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
-        """The percentiles of the values."""
+        """Return the percentiles of the values."""
 
     def permute(self, *dims: Any) -> Tensor:
         """Return the dimensions in the order given."""
@@ -1278,7 +1278,7 @@ class OperatorMethods:
         """Radians converted to degrees."""
 
     def ravel(self, order: str = 'C') -> Tensor:
-        """The elements in one dimension: a view where NumPy's is one, a copy otherwise."""
+        """Return the elements in one dimension: a view where NumPy's is one, a copy otherwise."""
 
     def reciprocal(self) -> Tensor:
         """1 / value."""
@@ -1359,7 +1359,7 @@ class OperatorMethods:
         """Each element, or each slice along `axis`, repeated."""
 
     def reshape(self, *shape: Any, order: str = 'C', copy: bool | None = None) -> Tensor:
-        """The elements in another shape: a view where NumPy's is one, a copy otherwise."""
+        """Return the elements in another shape: a view where NumPy's is one, a copy otherwise."""
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         """In place: take another shape, with zeros for elements that there are more, where the memory has no other user."""
@@ -1405,7 +1405,7 @@ class OperatorMethods:
         """The elements rolled along `axis`, or in the flattened tensor."""
 
     def rot90(self, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
-        """A view turned by `k` quarters in the plane of two dimensions, from the first to the second."""
+        """Return a view turned by `k` quarters in the plane of two dimensions, from the first to the second."""
 
     def round(self, decimals: int = 0) -> Tensor:
         """The value rounded to the given number of decimals; gradient 0."""
@@ -1609,7 +1609,7 @@ class OperatorMethods:
         """Return a view with two dimensions exchanged."""
 
     def take(self, indices: Any, axis: _Axis = None, out: Any = None, mode: str = 'raise') -> Tensor:
-        """The elements, or slices along `axis`, at the places given."""
+        """Return the elements, or slices along `axis`, at the places given."""
 
     def take_along_axis(self, indices: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The elements at `indices` along `axis`, with separate indices for each lane."""
@@ -1652,7 +1652,7 @@ class OperatorMethods:
         """
 
     def tobytes(self, order: str = 'C') -> bytes:
-        """The elements as bytes, of which programs make keys; warns where a history is lost."""
+        """Return the elements as bytes, of which programs make keys; warns where a history is lost."""
 
     def tofile(self, *args: Any, **kwargs: Any) -> None:
         """`numpy.ndarray.tofile` of a tensor without history."""
@@ -1661,7 +1661,7 @@ class OperatorMethods:
         """The `k` largest (or smallest) values along a dimension, in order, and their indices; the gradient goes there."""
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
-        """The sum along a diagonal."""
+        """Return the sum along a diagonal."""
 
     def transpose(self, *axes: Any) -> Tensor:
         """Return the dimensions in another order; reversed where none is given."""
@@ -1697,7 +1697,7 @@ class OperatorMethods:
         """Return the tensor with a dimension of length 1 put in at `dim`."""
 
     def unwrap(self, discont: float | None = None, axis: int = -1, *, period: float = 6.283185307179586) -> Tensor:
-        """The values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
+        """Return the values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
 
     def var(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The mean of the squared distances from the mean, from whose number `ddof` is subtracted.
@@ -1728,7 +1728,7 @@ class OperatorMethods:
         """
 
     def vdot(self, other: Any) -> Tensor:
-        """The sum of products of all elements, those of the first conjugated."""
+        """Return the sum of products of all elements, those of the first conjugated."""
 
     def vecdot(self, other: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The dot products of vectors along `axis`; the first tensor is conjugated."""
@@ -1737,7 +1737,7 @@ class OperatorMethods:
         """The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0."""
 
     def view(self, *shape: Any, dtype: npt.DTypeLike | None = None, type: Any = None) -> Tensor:
-        """A view: in another shape, or of the same memory with another dtype of real or complex numbers."""
+        """Return a view: in another shape, or of the same memory with another dtype of real or complex numbers."""
 
     def view_as(self, other: Tensor) -> Tensor:
         """Return a view in the shape of `other`."""
@@ -1749,7 +1749,7 @@ class OperatorMethods:
         """Return a complex tensor as a real one with a last dimension of length 2: real and imaginary part."""
 
     def where(self, condition: Any, other: Any) -> Tensor:
-        """The tensor where the condition is true, and `other` elsewhere."""
+        """Return the tensor where the condition is true, and `other` elsewhere."""
 
     def xlog1py(self, other: _TensorLike) -> Tensor:
         """self * log1p(other), and 0 if `self` is 0, with gradient 0 for `other`."""
@@ -1788,7 +1788,7 @@ class OperatorMethods:
 
     @property
     def base(self) -> Tensor | None:
-        """The tensor whose memory a view looks at, or None."""
+        """Return the tensor whose memory a view looks at, or None."""
 
     @property
     def bit_count(self) -> Callable[[], int]:
@@ -1804,7 +1804,7 @@ class OperatorMethods:
 
     @property
     def device(self) -> str:
-        """The device of the memory: 'cpu'."""
+        """Return the device of the memory: 'cpu'."""
 
     @property
     def flags(self) -> Any:

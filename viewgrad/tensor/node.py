@@ -65,7 +65,7 @@ class Node:
     sequence_nr: int
 
     def name(self) -> str:
-        """The name of the step, as in `MulBackward`."""
+        """Return the name of the step, as in `MulBackward`."""
         return type(self).__name__
 
     @property
@@ -101,7 +101,7 @@ class Node:
         """Release the saved values."""
 
     def kept(self) -> list[tuple[str, Any]]:
-        """The saved values, or lists of them, each with a name."""
+        """Return the saved values, or lists of them, each with a name."""
         return [(name, getattr(self, f"saved_{name}", None)) for name in self.saved_names]
 
     # No `__getattr__`: with one, the interpreter looks every attribute up that it otherwise finds in its place, and
@@ -224,7 +224,7 @@ def node_of(edge: Node | Edge) -> Node: ...
 @overload
 def node_of(edge: OptionalEdge) -> Node | None: ...
 def node_of(edge: OptionalEdge) -> Node | None:
-    """The node that an edge leads to."""
+    """Return the node that an edge leads to."""
     return edge.node if type(edge) is Edge else edge
 
 
@@ -275,7 +275,7 @@ def finished_hooks(edge: Node | Edge) -> NodeHooks | None:
 
 
 def hooks_of(node: Node) -> NodeHooks:
-    """The hooks of a node, made where there were none."""
+    """Return the hooks of a node, made where there were none."""
     found = finished_hooks(node)
     if found is not None:
         return found
@@ -299,7 +299,7 @@ def add_hook(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
 
 
 def named_node(name: str, base: type[Node], doc: str | None) -> Any:
-    """A class of nodes like `base` under another name; `inspect` shows the source of `base`."""
+    """Return a class of nodes like `base` under another name; `inspect` shows the source of `base`."""
     members = {"__slots__": (), "__doc__": doc, "__module__": base.__module__, "__qualname__": base.__qualname__}
     if "__firstlineno__" in vars(base):  # by which Python 3.13 finds a class in its file
         members["__firstlineno__"] = vars(base)["__firstlineno__"]

@@ -232,7 +232,7 @@ def checked_count(probe: Callable[[Make], int]) -> int | None:
 
 
 def _suspended() -> Any:
-    """A generator that keeps what it yields in a variable."""
+    """Yield a generator that keeps what it yields in a variable."""
     held = _Holder()
     yield held
     yield held

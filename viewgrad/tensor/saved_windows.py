@@ -379,7 +379,7 @@ def _cell_of(box: Box, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[i
 
 
 def box_of(window: Array | None, index: Any, root: Array) -> Box | None:
-    """The bounding box of a window in the index space of `root`, or None if the window is empty."""
+    """Return the bounding box of a window in the index space of `root`, or None if the window is empty."""
     shape = root.shape
     if index is None:
         assert window is not None

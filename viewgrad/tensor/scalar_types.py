@@ -27,7 +27,7 @@ class TensorType(type):
 
 
 def number_class(kind: type, tensor_class: TensorType) -> Any:
-    """The class that a tensor without dimensions of NumPy's type `kind` names as its own.
+    """Return the class that a tensor without dimensions of NumPy's type `kind` names as its own.
 
     Arguments:
         kind: the type of NumPy's numbers of its dtype.
@@ -41,5 +41,5 @@ def number_class(kind: type, tensor_class: TensorType) -> Any:
 
 
 def _new(cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """A tensor, for `x.__class__(data)`."""
+    """Return a tensor, for `x.__class__(data)`."""
     return cls.tensor_class(*args, **kwargs)

@@ -315,7 +315,7 @@ def _same_order(array: Array, other: Array) -> bool:
 
 
 def _cast(tangent: Tensor, like: Tensor | TangentRoot) -> Tensor:
-    """The tangent in the dtype of `like`."""
+    """Return the tangent in the dtype of `like`."""
     dtype = like._array.dtype
     if tangent._array.dtype == dtype:
         return tangent

@@ -444,7 +444,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return self.reshape(-1)[index[0] if index else 0]
 
     def _scalar(self) -> Tensor:
-        """The value of a tensor without dimensions, as a scalar."""
+        """Return the value of a tensor without dimensions, as a scalar."""
         return self if is_scalar(self) else self.reshape(1)[0]
 
     def __array_ufunc__(self, ufunc: Any, kind: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -579,7 +579,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return _unpickle, (self._array, self.requires_grad, self.grad)
 
     def _without_history(self) -> Tensor:
-        """A scalar of the same value."""
+        """Return a scalar of the same value."""
         out = from_array(self._array[()])
         out._storage = self._storage
         if current_mode() & TRACE:

@@ -129,7 +129,7 @@ def array_of(tensor: Tensor, how: str) -> Array:
 
 
 def array_of_index(tensor: Tensor) -> Array:
-    """The elements of a tensor that is used as an index, as an array of our own."""
+    """Return the elements of a tensor that is used as an index, as an array of our own."""
     array: Array = np.array(tensor._array)
     observer = observed()
     if observer is not None:

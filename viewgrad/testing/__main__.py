@@ -106,7 +106,7 @@ def _is_operator(value: Any, module_name: str) -> bool:
 
 
 def _arguments(operator: Any, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of the call: those given, those of the declaration, or ordinary numbers."""
+    """Return the arguments of the call: those given, those of the declaration, or ordinary numbers."""
 
     def capture(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return args, kwargs

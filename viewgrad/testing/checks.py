@@ -168,7 +168,7 @@ def _differentiated_again(
     *,
     create_graph: bool,
 ) -> Sequence[Tensor | None]:
-    """The gradients with respect to leaves of the weighted sum of their gradients, which come first."""
+    """Return the gradients with respect to leaves of the weighted sum of their gradients, which come first."""
     total: Any = None
     for name, gradient in zip(leaves, gradients, strict=False):
         if gradient is not None and gradient.requires_grad:

@@ -20,7 +20,7 @@ LENGTHS = st.sampled_from([2, 3, 1, 4, 2, 3, 2, 3, 2, 4, 3, 2, 1, 3, 2, 0])
 
 @st.composite
 def leaves(draw: Draw, name: str, *, complex: bool = True) -> s.Leaf:
-    """A leaf of any layout."""
+    """Return a leaf of any layout."""
     kind = draw(st.sampled_from(["f", "f", "f", "c", "i"] if complex else ["f", "f", "f", "i"]))
     ndim = draw(st.sampled_from([1, 2, 3, 2, 1, 2, 0]))
     shape = tuple(draw(LENGTHS) for _ in range(ndim))

@@ -57,7 +57,7 @@ class FunctionalOracle(ReferenceMachine[Flat]):
         self._histories: list[tuple[Array, Flat]] = []
 
     def tensor(self, name: str) -> Tensor:
-        """The value that a tensor of the program has now."""
+        """Return the value that a tensor of the program has now."""
         return self.known(self.tensors[name])  # type: ignore[no-any-return]
 
     def origin(self, name: str) -> Tensor:
@@ -66,7 +66,7 @@ class FunctionalOracle(ReferenceMachine[Flat]):
         return tensor.history.cells if tensor.base is None else self._unshifted(tensor)
 
     def gradient(self, name: str, of_origin: Array) -> Array:
-        """The gradient with respect to a tensor, from that with respect to its origin."""
+        """Return the gradient with respect to a tensor, from that with respect to its origin."""
         tensor = self.tensors[name]
         return of_origin if tensor.base is not None else from_cells(of_origin, tensor.places, tensor.dtype)
 
@@ -138,12 +138,12 @@ class FunctionalOracle(ReferenceMachine[Flat]):
 
 
 def constant(value: Any) -> Any:
-    """A constant operand: arrays become tensors, numbers stay numbers."""
+    """Return a constant operand: arrays become tensors, numbers stay numbers."""
     return value if type(value) in (int, float, complex) else Tensor(value)
 
 
 def elements(tensor: Tensor, numbers: Array) -> Tensor:
-    """A copy of the elements with these numbers in row order."""
+    """Return a copy of the elements with these numbers in row order."""
     numbers = np.asarray(numbers)
     index = np.unravel_index(numbers.reshape(-1), tensor.shape) if tensor.ndim else (np.zeros(numbers.size, int),)
     source = tensor if tensor.ndim else tensor.reshape(1)
@@ -152,7 +152,7 @@ def elements(tensor: Tensor, numbers: Array) -> Tensor:
 
 
 def flat_of(value: Tensor) -> Tensor:
-    """The elements of a tensor as a flat tensor of real cells."""
+    """Return the elements of a tensor as a flat tensor of real cells."""
     if not value.is_complex():
         return elements(value, np.arange(value.size))
     numbers = np.arange(2 * value.size)

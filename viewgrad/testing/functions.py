@@ -189,7 +189,7 @@ def function_of_tensors(function: Any, arity: int | None = None) -> ProgramFunct
 
 
 def _arity_of(function: Any) -> int:
-    """The number of arguments without default; at least one."""
+    """Return the number of arguments without default; at least one."""
     if isinstance(function, Operator):
         return max(1, sum(a.default is None and not a.keyword_only for a in function.signature.arguments))
     if isinstance(function, type) and issubclass(function, Function):
@@ -202,7 +202,7 @@ def _arity_of(function: Any) -> int:
 
 
 def _elementwise() -> tuple[ProgramFunction, ...]:
-    """The elementwise functions of the table, the simplest first."""
+    """Return the elementwise functions of the table, the simplest first."""
     first = ("mul", "add", "sub", "div", "neg", "sin", "exp")
     names = [name for name in first if name in OPERATORS] + [name for name in OPERATORS if name not in first]
     functions = [function_of(OPERATORS[name]) for name in names]
@@ -250,7 +250,7 @@ class ViewOp:
     copies: bool = False
 
     def source(self, tensor: str) -> str:
-        """The expression that takes the view of the tensor with that name."""
+        """Return the expression that takes the view of the tensor with that name."""
         if self.name == "index":
             return f"{tensor}[{index_source(self.args)}]"
         if self.name in PROPERTIES:

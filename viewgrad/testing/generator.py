@@ -48,7 +48,7 @@ class ProgramGenerator:
     # -- what is there -------------------------------------------------------------------------------------------------
 
     def names(self, accept: Callable[[str], bool] = lambda name: True) -> list[str]:
-        """The tensors so far that are accepted, newest first."""
+        """Return the tensors so far that are accepted, newest first."""
         return [name for name in reversed(self.sketch.arrays) if not self.sketch.facts[name].lost and accept(name)]
 
     def array(self, name: str) -> Array:
@@ -209,7 +209,7 @@ class ProgramGenerator:
         return s.Compute(self.new_name(), function, operands, spelling)
 
     def _functions(self, array: Array, *, several: bool = False) -> list[ProgramFunction]:
-        """The functions that can be applied to an array; those with several results only if asked for."""
+        """Return the functions that can be applied to an array; those with several results only if asked for."""
         return [f for f in self.elementwise if (f.complex or array.dtype.kind != "c") and (several or f.outputs == 1)]
 
     def draw_operand(
@@ -319,7 +319,7 @@ class ProgramGenerator:
     # -- writes --------------------------------------------------------------------------------------------------------
 
     def targets(self) -> list[str]:
-        """The tensors that can be written to."""
+        """Return the tensors that can be written to."""
         if self.sketch.recording:
             return self.names(lambda name: self.sketch.facts[name].writable)
         return self.names(lambda name: self.sketch.facts[name].memory_is_writable)

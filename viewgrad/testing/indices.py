@@ -26,12 +26,12 @@ class Named:
 
 
 def index_source(index: Index) -> str:
-    """An index as it stands between brackets."""
+    """Return an index as it stands between brackets."""
     return ", ".join(map(_item_source, index)) or "()"
 
 
 def index_value(index: Index, array_of: Callable[[str], Array]) -> Index:
-    """An index with arrays for nested tuples and for the names of tensors."""
+    """Return an index with arrays for nested tuples and for the names of tensors."""
     return tuple(
         np.array(item) if isinstance(item, tuple) else array_of(item.name) if isinstance(item, Named) else item
         for item in index
@@ -39,7 +39,7 @@ def index_value(index: Index, array_of: Callable[[str], Array]) -> Index:
 
 
 def names_in_index(index: Index) -> tuple[str, ...]:
-    """The names of the tensors that an index uses."""
+    """Return the names of the tensors that an index uses."""
     return tuple(item.name for item in index if isinstance(item, Named))
 
 

@@ -50,7 +50,7 @@ class Table:
     kind: str = "f"
 
     def source(self) -> str:
-        """The array as an expression."""
+        """Return the array as an expression."""
         size = int(np.prod(self.shape))
         if self.kind == "i":
             text = f"np.arange({self.phase}, {self.phase + size}) % 3"
@@ -63,7 +63,7 @@ class Table:
         return f"{text}.reshape({self.shape})" if self.kind == "f" else f"({text}).reshape({self.shape})"
 
     def array(self) -> Array:
-        """The array itself."""
+        """Return the array itself."""
         return np.asarray(eval(self.source(), {"np": np}))
 
 
@@ -105,7 +105,7 @@ class Leaf:
         return f"np.asfortranarray({text})" if self.layout == "F" else text
 
     def source(self) -> str:
-        """The line that makes it."""
+        """Return the line that makes it."""
         make = "vg.Tensor" if self.layout in ("C", "F") else "vg.from_numpy"
         data = self.expression()
         text = f"{make}({data})" if self.shape or make == "vg.Tensor" else f"{make}(np.asarray({data}))"
@@ -129,7 +129,7 @@ class Step(Protocol):
         """The names that it uses."""
 
     def source(self) -> str:
-        """The line, or lines."""
+        """Return the line, or lines."""
 
     def run(self, machine: Machine) -> None:
         """Run the step on a machine."""
@@ -220,7 +220,7 @@ class Several:
         machine.several(self)
 
     def parts(self) -> list[tuple[str, ProgramFunction]]:
-        """Each result, with the function that gives it alone."""
+        """Return each result, with the function that gives it alone."""
 
         def alone(number: int) -> ProgramFunction:
             function = self.function
@@ -514,7 +514,7 @@ class Machine(Protocol):
 
 
 def flat_steps(steps: tuple[Any, ...]) -> list[Any]:
-    """The steps, those under `no_grad` among them."""
+    """Return the steps, those under `no_grad` among them."""
     flat: list[Any] = []
     for step in steps:
         flat.extend(step.steps if isinstance(step, NoGrad) else [step])

@@ -78,7 +78,7 @@ class ReferenceMachine(ABC, Generic[H]):
 
     @abstractmethod
     def history(self, memory: Array) -> H:
-        """The history of a buffer that is constant so far."""
+        """Return the history of a buffer that is constant so far."""
 
     @abstractmethod
     def known(self, tensor: Cells[H]) -> Any:
@@ -242,7 +242,7 @@ class ReferenceMachine(ABC, Generic[H]):
 
 
 def fresh_places(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Places:
-    """The cells of a tensor that has a buffer to itself."""
+    """Return the cells of a tensor that has a buffer to itself."""
     numbers = np.arange(int(np.prod(shape))).reshape(shape)
     return (2 * numbers, 2 * numbers + 1) if dtype.kind == "c" else (numbers,)
 
@@ -252,7 +252,7 @@ def _indexed(places: Places, index: Any) -> Places:
 
 
 def from_cells(values: Array, places: Places, dtype: np.dtype[Any]) -> Array:
-    """The elements at `places` of cells whose values are `values`, along the last dimension."""
+    """Return the elements at `places` of cells whose values are `values`, along the last dimension."""
     if dtype.kind == "c":
         return np.asarray(values[..., places[0]] + 1j * values[..., places[1]])
     return np.asarray(values[..., places[0]]).astype(dtype)
@@ -269,7 +269,7 @@ def parts(value: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> list[Ar
 
 
 def viewed(op: ViewOp, places: Places, dtype: np.dtype[Any], number: int | None) -> tuple[Places, np.dtype[Any]]:
-    """The cells of a view, or of one of several, of a tensor with the cells `places`; and its dtype."""
+    """Return the cells of a view, or of one of several, of a tensor with the cells `places`; and its dtype."""
     if op.name in ("real", "imag"):
         return (places[op.name == "imag"],), np.dtype(float)
     if op.name == "view_as_real":

@@ -72,7 +72,7 @@ def tensors(
 
 
 def _laid_out(array: Array, layout: str) -> Array:
-    """The values, laid out in memory in that way."""
+    """Return the values, laid out in memory in that way."""
     if layout == "F":
         return np.array(array, order="F")
     if layout == "reversed":

@@ -21,7 +21,7 @@ LARGEST_SIZE = 24  # of any array in a program
 
 @st.composite
 def view_ops(draw: Draw, array: Array, base: Array | None, *, complex: bool = True) -> ViewOp:
-    """A view operator that can be applied to an array, with arguments.
+    """Return a view operator that can be applied to an array, with arguments.
 
     Arguments:
         array: the array.
@@ -68,7 +68,7 @@ def unpack_ops(draw: Draw, array: Array) -> ViewOp:
 
 @st.composite
 def basic_indices(draw: Draw, shape: tuple[int, ...]) -> Index:
-    """A basic index for an array of that shape."""
+    """Return a basic index for an array of that shape."""
     items: list[Any] = []
     for extent in shape[: draw(st.integers(0, len(shape)))]:
         whole = not extent or draw(st.sampled_from([True, False, True]))
@@ -84,7 +84,7 @@ def basic_indices(draw: Draw, shape: tuple[int, ...]) -> Index:
 
 @st.composite
 def slices(draw: Draw, extent: int) -> slice:
-    """A slice of a dimension."""
+    """Return a slice of a dimension."""
     bounds = st.one_of(st.none(), st.integers(-extent, extent))
     kind = draw(st.sampled_from([":", "1:", ":-1", "::-1", "::2", "any"]))
     if kind == "any":
@@ -95,7 +95,7 @@ def slices(draw: Draw, extent: int) -> slice:
 
 @st.composite
 def array_indices(draw: Draw, shape: tuple[int, ...], integers: Sequence[Any]) -> Index:
-    """An index with an array in it, for an array of that shape, which has elements and dimensions.
+    """Return an index with an array in it, for an array of that shape, which has elements and dimensions.
 
     Arguments:
         shape: of the array indexed.

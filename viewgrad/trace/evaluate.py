@@ -41,7 +41,7 @@ Array = np.ndarray[Any, Any]
 
 
 def run_node(node: Node, inputs: Sequence[Any], where: Callable[[Node], str]) -> tuple[Any, ...]:
-    """The outputs of a node that has no blocks.
+    """Return the outputs of a node that has no blocks.
 
     Arguments:
         node: the node.
@@ -92,7 +92,7 @@ def forward_call(operator: Any, inputs: Sequence[Any], attributes: Any) -> tuple
 
 
 def window_of(base: Array, window: Window) -> Array:
-    """The window of an array that lies in row order."""
+    """Return the window of an array that lies in row order."""
     dtype = base.dtype if window.dtype is None else window.dtype
     sizes = window.sizes
     if 0 in sizes:
@@ -103,18 +103,18 @@ def window_of(base: Array, window: Window) -> Array:
 
 
 def in_row_order(base: Any) -> Array:
-    """An array that lies in row order."""
+    """Return an array that lies in row order."""
     array = np.asarray(base)
     return array if array.flags.c_contiguous else array.copy("C")
 
 
 def copied(base: Any) -> Array:
-    """A copy in row order."""
+    """Return a copy in row order."""
     return np.array(base, order="C")
 
 
 def indexed_by(pattern: tuple[Any, ...], given: Sequence[Array]) -> tuple[Any, ...]:
-    """The index that a pattern means."""
+    """Return the index that a pattern means."""
     return tuple([given[item.number] if type(item) is Given else thawed(item) for item in pattern])
 
 

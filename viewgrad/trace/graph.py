@@ -486,7 +486,7 @@ class Graph:
 
 
 def nodes_of(block: Block) -> Iterator[Node]:
-    """All nodes of a block, those inside of others behind them."""
+    """Yield all nodes of a block, those inside of others behind them."""
     for node in block:
         yield node
         for inner in node.blocks:

@@ -46,7 +46,7 @@ def run(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def checked(given: Any, kind: Any, what: str) -> Any:
-    """An input, as an array of the type expected."""
+    """Return an input, as an array of the type expected."""
     if type(kind) is not TensorType or given is None:
         return given
     array = np.asarray(given)

@@ -77,7 +77,7 @@ def outlived(graph: Graph) -> set[Value]:
 
 
 def last_use(value: Value, times: dict[Node, int]) -> int:
-    """The number of the node that takes a value last."""
+    """Return the number of the node that takes a value last."""
     return max([times[user] for user in value.users], default=-1)
 
 
@@ -173,7 +173,7 @@ def shares(window: Window, other: Window, base: TensorType) -> bool:
 
 
 def extent(window: Window) -> tuple[int, int]:
-    """The smallest and the greatest element number of a window."""
+    """Return the smallest and the greatest element number of a window."""
     low = high = window.offset
     for size, stride in zip(window.sizes, window.strides, strict=True):
         if stride < 0:

@@ -73,7 +73,7 @@ def run_on_tensors(
 
 
 def _own(values: dict[Value, Any], value: Value | None) -> Any:
-    """An output as a tensor that shares memory with no other."""
+    """Return an output as a tensor that shares memory with no other."""
     if value is None or values[value] is None:
         return None
     tensor: Tensor = values[value]
@@ -239,7 +239,7 @@ def _sum_to_size(node: Node, given: list[Any], in_place: bool) -> Any:
 
 
 def _detach(node: Node, given: list[Any], in_place: bool) -> Any:
-    """A value without its history; of what was done under no_grad it has the tangent."""
+    """Return a value without its history; of what was done under no_grad it has the tangent."""
     if node.attributes is None:
         return given[0].detach().clone()
     with ModeSwitch(off=GRAD):

@@ -36,11 +36,11 @@ class Step:
         raise NotImplementedError
 
     def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:
-        """The outputs from tensors; recorded in grad mode."""
+        """Return the outputs from tensors; recorded in grad mode."""
         raise NotImplementedError
 
     def on_arrays(self, *inputs: Any) -> tuple[Any, ...]:
-        """The outputs from arrays."""
+        """Return the outputs from arrays."""
         with ModeSwitch(off=GRAD | TRACE | FORWARD):
             outputs = self.on_tensors(*[None if each is None else from_array(np.array(each)) for each in inputs])
         return tuple([None if output is None else np.asarray(output._array) for output in outputs])
@@ -73,11 +73,11 @@ class FormulaStep(Step):
         return f"{self.operator.name}: {self.formula.text}"
 
     def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:
-        """The gradients, from tensors."""
+        """Return the gradients, from tensors."""
         return self._run(inputs, recorded=True)
 
     def on_arrays(self, *inputs: Any) -> tuple[Any, ...]:
-        """The gradients, from arrays."""
+        """Return the gradients, from arrays."""
         return tuple([None if g is None else np.asarray(g) for g in self._run(inputs, recorded=False)])
 
     def _run(self, inputs: tuple[Any, ...], recorded: bool) -> tuple[Any, ...]:
@@ -93,7 +93,7 @@ def run_formula(
     grads: Sequence[Any] | None,
     recorded: bool,
 ) -> tuple[Any, ...]:
-    """The gradients that a formula gives, in the shapes and dtypes of their inputs.
+    """Return the gradients that a formula gives, in the shapes and dtypes of their inputs.
 
     Arguments:
         operator, formula: which.
@@ -116,7 +116,7 @@ def run_formula(
 
 
 def fitted(grad: Any, spec: Any) -> Any:
-    """A gradient as a formula gave it, a tensor or an array in the shape and dtype of what it is for."""
+    """Return a gradient as a formula gave it, a tensor or an array in the shape and dtype of what it is for."""
     if grad is None or spec is None:
         return None
     if not isinstance(grad, (Tensor, np.ndarray)):
@@ -128,7 +128,7 @@ _functions: dict[Any, Any] = {}
 
 
 def formula_function_of(operator: Operator, formula: Formula, recorded: bool, names: tuple[str, ...]) -> Any:
-    """A formula as a function of what it reads, for arrays or, `recorded`, for tensors."""
+    """Return a formula as a function of what it reads, for arrays or, `recorded`, for tensors."""
     key = (id(operator), id(formula), recorded, names)
     found = _functions.get(key)
     if found is None:
@@ -159,7 +159,7 @@ class FunctionStep(Step):
         return self.label
 
     def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:
-        """The outputs from tensors."""
+        """Return the outputs from tensors."""
         result = self.function(*inputs)
         return result if isinstance(result, tuple) else (result,)
 
@@ -188,7 +188,7 @@ class VjpStep(Step):
         return f"gradient of {self.step.name}"
 
     def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:
-        """The gradients from tensors; recorded in grad mode."""
+        """Return the gradients from tensors; recorded in grad mode."""
         recorded = bool(current_mode() & GRAD)
         given, grads = list(inputs[: self.count]), inputs[self.count :]
         with ModeSwitch(on=GRAD):

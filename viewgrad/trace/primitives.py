@@ -58,12 +58,12 @@ OURS: Final = "op:"  # stands before the name of an operator that is called like
 
 @functools.cache
 def kind_of(name: str) -> str:
-    """The kind of the nodes of an operator."""
+    """Return the kind of the nodes of an operator."""
     return f"{OURS}{name}" if name in ATTRIBUTES or name.removesuffix("_") in ATTRIBUTES else name
 
 
 def attribute_names(kind: str) -> tuple[str, ...]:
-    """The names of the attributes of a kind of nodes."""
+    """Return the names of the attributes of a kind of nodes."""
     found = ATTRIBUTES.get(kind)
     if found is not None:
         return found
@@ -112,7 +112,7 @@ def is_deterministic(kind: str) -> bool:
 
 
 def input_places(operator: Operator, count: int) -> dict[str, list[int]]:
-    """The numbers of the inputs that each tensor argument of an operator is; a list of tensors is several."""
+    """Return the numbers of the inputs that each tensor argument of an operator is; a list of tensors is several."""
     tensors = operator.signature.tensors
     places: dict[str, list[int]] = {}
     start = 0
@@ -130,7 +130,7 @@ OF_BASE: Final = frozenset({"read", "overwrite", "gather_at", "put_at_unrecorded
 
 
 def types_with_grad(kind: str, inputs: Sequence[Value | None], types: Sequence[Any]) -> list[Any]:
-    """The types of a node's outputs, with and without gradients as follows from its inputs."""
+    """Return the types of a node's outputs, with and without gradients as follows from its inputs."""
     required = [value is not None and value.type.requires_grad for value in inputs]
     if kind in NEVER:
         required = [False]

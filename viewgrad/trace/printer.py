@@ -48,7 +48,7 @@ class Printer:
         self.taken: set[str] = set()
 
     def lines(self) -> Iterator[str]:
-        """The lines."""
+        """Yield the lines."""
         yield f"graph({self._declared(self.graph.inputs)}):"
         yield from self._block(self.graph.block, "  ")
 
@@ -100,7 +100,7 @@ class Printer:
         return found
 
     def literal(self, value: Any) -> str:
-        """An attribute."""
+        """Return an attribute."""
         kind = type(value)
         if kind in LITERALS:
             return repr(value)
@@ -133,7 +133,7 @@ LONG: Final = frozenset({np.longdouble, np.clongdouble})  # which item() and tol
 
 
 def number_text(value: Any) -> str:
-    """A number as an expression that has the same bits; but of NaN the sign."""
+    """Return a number as an expression that has the same bits; but of NaN the sign."""
     kind = type(value)
     if kind is complex:
         plain = math.isfinite(value.real) and math.isfinite(value.imag) and value.real and value.imag
@@ -149,7 +149,7 @@ def items_text(items: Any) -> str:
 
 
 def array_text(array: np.ndarray[Any, Any]) -> str:
-    """An array as an expression."""
+    """Return an array as an expression."""
     shape = f", {array.shape}" if 0 in array.shape else ""
     return f"array({items_text(array.tolist())}, {array.dtype.name!r}{shape})"
 
@@ -199,7 +199,7 @@ class Parser:
         self.result = Graph()
 
     def graph(self) -> Graph:
-        """The graph."""
+        """Return the graph."""
         line = self._next()
         if not (line.startswith("graph(") and line.endswith("):")):
             raise self._error("a graph starts with 'graph(inputs):'")
@@ -325,7 +325,7 @@ class Parser:
 
 
 def _reduced(graph: Graph) -> tuple[Any, ...]:
-    """A graph for `pickle` and `copy`: as text, since links from node to node would be followed without end."""
+    """Return a graph for `pickle` and `copy`: as text, since links from node to node would be followed without end."""
     objects: list[Any] = []
     return _restored, (text_of(graph, objects=objects), objects, graph.signature)
 
@@ -355,14 +355,14 @@ CALLS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def clongdouble(real: str, imag: str) -> Any:
-    """A complex number of two long ones."""
+    """Return a complex number of two long ones."""
     number = np.zeros((), np.clongdouble)
     number.real, number.imag = np.longdouble(real), np.longdouble(imag)
     return number[()]
 
 
 def split_types(text: str) -> list[str]:
-    """The types in a tuple's, apart."""
+    """Return the types in a tuple's, apart."""
     parts, depth, start = [], 0, 0
     for i, letter in enumerate(text):
         depth += (letter in "([") - (letter in ")]")

@@ -107,7 +107,7 @@ def _raising_forward(operator: Operator, raised: type) -> Callable[..., Any]:
 
 
 def _array(value: Any) -> Any:
-    """The elements of a tensor, or of each in a list; anything else as it is."""
+    """Return the elements of a tensor, or of each in a list; anything else as it is."""
     if isinstance(value, list):
         return [_array(each) for each in value]
     return getattr(value, "_array", value)

@@ -120,7 +120,7 @@ def layout_of(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
 
 
 def laid_out(array: np.ndarray[Any, Any], layout: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """An array with the elements of another, and of a layout."""
+    """Return an array with the elements of another, and of a layout."""
     size = array.itemsize
     room = 1 + sum((extent - 1) * abs(stride) for extent, stride in zip(array.shape, layout, strict=True))
     start = sum((1 - extent) * stride for extent, stride in zip(array.shape, layout, strict=True) if stride < 0)

@@ -143,7 +143,7 @@ def record(
 
 
 def options_of(graph: Graph) -> list[Any]:
-    """All options of the nodes of a graph."""
+    """Return all options of the nodes of a graph."""
     return [option for node in graph.nodes() if type(node.attributes) is tuple for option in node.attributes]
 
 
@@ -170,7 +170,7 @@ def observing(tracer: Tracer) -> Any:
 
 
 def argument_names(f: Callable[..., Any]) -> list[str]:
-    """The names of a function's positional arguments, as far as they are known."""
+    """Return the names of a function's positional arguments, as far as they are known."""
     code = getattr(f, "__code__", None)
     return [] if code is None else list(code.co_varnames[: code.co_argcount])
 
@@ -226,7 +226,7 @@ class Binder:
     # -- results -------------------------------------------------------------------------------------------------------
 
     def signature(self, structure: Structure, leaves: list[Any], result: Any) -> Signature:
-        """The signature, once the function has returned `result`; adds the outputs to the graph."""
+        """Return the signature, once the function has returned `result`; adds the outputs to the graph."""
         tracer = self.tracer
         result_leaves, result_structure = flatten(result)
         inputs = [(tensor, value) for _, tensor, value in self.tensors] + tracer.closures
@@ -333,7 +333,7 @@ class Binder:
 
 
 def distinct(parts: list[tuple[Tensor, Value]]) -> list[tuple[Any, Value]]:
-    """The arrays and values of arguments; of one that is given twice the first."""
+    """Return the arrays and values of arguments; of one that is given twice the first."""
     found: dict[int, tuple[Any, Value]] = {}
     for tensor, value in parts:
         found.setdefault(id(tensor), (tensor._array, value))
@@ -348,7 +348,7 @@ def is_spread(tensor: Tensor) -> bool:
 
 
 def input_name(path: str, names: list[str]) -> str | None:
-    """A name for the input at a path such as `[0][1]['w']` of `(args, keywords)`."""
+    """Return a name for the input at a path such as `[0][1]['w']` of `(args, keywords)`."""
     inside = path[4:] if path.startswith(("[0][", "[1][")) else path
     first, _, rest = inside.partition("]")
     if path.startswith("[0][") and first.isdigit() and int(first) < len(names):

@@ -78,7 +78,7 @@ def _broadcast(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
 
 
 def _window(base: TensorType, window: Any) -> np.dtype[Any]:
-    """The dtype of a window of a base, in which it lies."""
+    """Return the dtype of a window of a base, in which it lies."""
     if type(window) is not Window or {*map(type, (*window.sizes, *window.strides, window.offset))} != {int}:
         raise TypeError("a window is missing")
     dtype = base.dtype if window.dtype is None else window.dtype

@@ -137,7 +137,7 @@ class Gather(Call):
     index: tuple[Any, ...]
 
     def name(self) -> str:
-        """The name of the read's node."""
+        """Return the name of the read's node."""
         return "index"
 
     def run(self) -> Tensor:
@@ -170,7 +170,7 @@ class ReadElement(Gather):
     """A read of one element."""
 
     def name(self) -> str:
-        """The name of the read's node."""
+        """Return the name of the read's node."""
         return "element"
 
     def run(self) -> Tensor:
@@ -204,7 +204,7 @@ class Write(Call):
     last: Array | None = None
 
     def name(self) -> str:
-        """The name of the write's node."""
+        """Return the name of the write's node."""
         return "copy_" if self.items is None else "index_put_"
 
     def run(self) -> Tensor:
@@ -233,7 +233,7 @@ class Accumulate(Write):
     """Adding values to places that arrays name, for each mention of a place."""
 
     def name(self) -> str:
-        """The name of the function that the user called."""
+        """Return the name of the function that the user called."""
         return "index_accumulate_"
 
     def write(self) -> None:

@@ -30,7 +30,7 @@ WHOLE: Final = slice(None)
 
 
 def index_view(self: Tensor, index: Any, node_class: type[IndexViewBackward]) -> Tensor:
-    """The view that basic indexing takes: `index` is an int, a slice, None, `...` or a tuple of these.
+    """Return the view that basic indexing takes: `index` is an int, a slice, None, `...` or a tuple of these.
 
     Of a single element too it is a view, without dimensions; of a scalar, one of an array made of it.
     """
@@ -187,7 +187,7 @@ class TakeView(Call):
     make: Callable[[], Tensor]
 
     def name(self) -> str:
-        """The name of the view's node."""
+        """Return the name of the view's node."""
         return step_name(self.node_class.__name__)
 
     def run(self) -> Tensor:

@@ -36,7 +36,7 @@ class CopyBackwards(Node):
     like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the source, if they differ
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients of the old value and of the source."""
+        """Return the gradients of the old value and of the source."""
         if edges[1] is None:
             return None, None
         return None, grad if self.like is None else match_spec(grad, self.like)
@@ -154,7 +154,7 @@ class CopySlicesOfCopy(CopySlices):
     like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the value, if they differ
 
     def name(self) -> str:
-        """The name shown to the user."""
+        """Return the name shown to the user."""
         return "CopySlices"
 
     @property

@@ -152,7 +152,7 @@ class MixedBackward(Node):
     present: Array  # which elements have that
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradient of the elements with either history."""
+        """Return the gradient of the elements with either history."""
         return tuple(
             None if edge is None else np.where(chosen, grad, np.zeros((), grad.dtype))
             for edge, chosen in zip(edges, (~self.present, self.present), strict=True)

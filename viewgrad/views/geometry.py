@@ -31,7 +31,7 @@ class TensorGeometry:
 
     @classmethod
     def of(cls, window: Array, base: Array) -> TensorGeometry:
-        """The geometry of `window`, counted from the first element of `base`."""
+        """Return the geometry of `window`, counted from the first element of `base`."""
         itemsize = base.itemsize
         offset = address_of(window) - address_of(base) if window.size else 0
         return cls(window.shape, tuple(stride // itemsize for stride in window.strides), offset // itemsize)

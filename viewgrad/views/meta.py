@@ -320,7 +320,7 @@ class DualViewMeta(GeneralViewMeta):
         return self.root
 
     def tangent_window(self, tangent: Any) -> Any:
-        """The view's window of the tangent of the dual tensor."""
+        """Return the view's window of the tangent of the dual tensor."""
         for step in self.root_steps:
             tangent = step(tangent)
         return tangent

@@ -93,7 +93,7 @@ class ScalarNode(Node):
     input_specs: ClassVar[None] = None  # nothing was broadcast or cast
 
     def name(self) -> str:
-        """The name of the step, that of the operator."""
+        """Return the name of the step, that of the operator."""
         name: str = self.rule.node_class.__name__
         return name
 
@@ -104,7 +104,7 @@ class ScalarNode(Node):
         return names
 
     def apply(self, grad: Any, edges: tuple[Any, ...]) -> Any:
-        """The gradients of the inputs, by the formulas."""
+        """Return the gradients of the inputs, by the formulas."""
         self._convert()
         return self.rule.node_class.apply(self, grad, edges)
 
@@ -119,7 +119,7 @@ class ScalarNode(Node):
         return self.rule.node_class.apply_recorded(self, grad, edges)
 
     def kept(self) -> list[tuple[str, Any]]:
-        """The saved values, each with a name."""
+        """Return the saved values, each with a name."""
         self._convert()
         return super().kept()
 

@@ -47,7 +47,7 @@ class ViewFunction:
     broadcasts: ClassVar[bool] = False
 
     def __call__(self, base: Any) -> Any:
-        """The view of `base`."""
+        """Return the view of `base`."""
         raise NotImplementedError
 
 

@@ -59,7 +59,7 @@ class ViewBackward(Node):
     overlaps: bool
 
     def window(self, accumulator: Any) -> Any:
-        """The view's window of an accumulator, an array or a tensor; None if its layout allows none."""
+        """Return the view's window of an accumulator, an array or a tensor; None if its layout allows none."""
         return take_window(accumulator, self.index, self.view_fn)
 
     def add_to(self, accumulator: Array, grad: Any) -> None:
@@ -111,7 +111,7 @@ class ViewBackward(Node):
 
 
 def take_window(buffer: Any, index: Any, view_fn: ViewFunction | None) -> Any:
-    """The window of `buffer`, an array or a tensor, that `index` or `view_fn` takes.
+    """Return the window of `buffer`, an array or a tensor, that `index` or `view_fn` takes.
 
     None if `view_fn` copies, because it reshapes and the buffer is laid out otherwise than what the view was taken
     from: what is written to a copy would be lost.
@@ -149,13 +149,13 @@ def places_of(view_fn: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:
 
 
 def layout_of(source: Array) -> Layout:
-    """The layout of a gradient from which the views of `source` can be taken as windows."""
+    """Return the layout of a gradient from which the views of `source` can be taken as windows."""
     flags = source.flags
     return source.shape, source.dtype, "F" if flags.f_contiguous and not flags.c_contiguous else "C"
 
 
 def layout_for(tensor: Tensor) -> Layout:
-    """The layout of a tensor's gradient, remembered for the tensor whose memory the storage is."""
+    """Return the layout of a tensor's gradient, remembered for the tensor whose memory the storage is."""
     array = tensor._array
     storage = tensor._storage
     if storage is None or array is not storage.root:
@@ -196,7 +196,7 @@ class FunctionViewBackward(ViewBackward):
 
 
 def view_node(name: str, base: type[ViewBackward]) -> Any:
-    """The node class of a view operator."""
+    """Return the node class of a view operator."""
     return named_node(name, base, f"The node of the view operator `{name.removesuffix('Backward')}`.")
 
 
@@ -213,7 +213,7 @@ def node_of_view(
     view_fn: ViewFunction | None,
     overlaps: bool,
 ) -> ViewBackward:
-    """The node of a view of `source`, with `edge` leading to the history of that."""
+    """Return the node of a view of `source`, with `edge` leading to the history of that."""
     node: Any = numbered(node_class)
     node.edge = edge
     node.layout = layout_for(source)

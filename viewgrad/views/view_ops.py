@@ -94,7 +94,7 @@ ViewAsComplexBackward = view_node("ViewAsComplexBackward", FunctionViewBackward)
 
 
 def _on(self: Tensor, dim: int, item: Any) -> tuple[Any, ...]:
-    """The index that applies `item` to dimension `dim`."""
+    """Return the index that applies `item` to dimension `dim`."""
     return (*(slice(None),) * _dimension(dim, self._array.ndim), item)
 
 

@@ -56,7 +56,7 @@ class FunctionCall(Call):
     args: tuple[Any, ...]
 
     def name(self) -> str:
-        """The name of the subclass."""
+        """Return the name of the subclass."""
         return self.function.__name__
 
     def run(self) -> Any:
@@ -291,7 +291,7 @@ def once_differentiable(function: F) -> F:
 
 
 def _bound(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], separate: bool) -> tuple[Any, ...]:
-    """All arguments of forward in their order, with defaults for those left out."""
+    """Return all arguments of forward in their order, with defaults for those left out."""
     signature = inspect.signature(cls.forward)
     bound = signature.bind(*args, **kwargs) if separate else signature.bind(None, *args, **kwargs)
     bound.apply_defaults()
@@ -345,7 +345,7 @@ def _check_outputs(
 
 
 def _wrapped(ctx: FunctionCtx, node: FunctionNode | None, inputs: tuple[Tensor, ...], outputs: list[Any]) -> list[Any]:
-    """The outputs, with the step as their history."""
+    """Return the outputs, with the step as their history."""
     results = list(outputs)
     edges: list[OptionalEdge] = []
     for i, output in enumerate(outputs):
@@ -392,7 +392,7 @@ def _rebase(tensor: Tensor, edge: OptionalEdge) -> None:
 
 
 def _as_output(ctx: FunctionCtx, tensor: Tensor, edge: OptionalEdge, alias: bool) -> Tensor:
-    """An output that was not written to, with `edge` leading to its history; an `alias` is a new tensor."""
+    """Return an output that was not written to, with `edge` leading to its history; an `alias` is a new tensor."""
     if edge is None:
         if ctx._recorded and current_edge(tensor) is not None:
             return tensor.detach()
@@ -423,7 +423,7 @@ def _kept(
     results: list[Any],
     packing: bool,
 ) -> SavedEntry:
-    """A value given to save_for_backward, and where its history comes from."""
+    """Return a value given to save_for_backward, and where its history comes from."""
     tensor, saved = wanted.tensor, wanted.saved
     name = ctx._function._node_class.__name__
     if tensor is None or saved is None:

@@ -87,7 +87,7 @@ def items_left_in(attributes: dict[str, Any]) -> list[tuple[str, Any, bool]]:
 
 
 def _items_of(value: Any) -> list[Any]:
-    """The tensors and arrays in an attribute, also inside of lists, tuples and dictionaries."""
+    """Return the tensors and arrays in an attribute, also inside of lists, tuples and dictionaries."""
     if isinstance(value, Tensor):
         return [] if value.is_inference() else [value]
     if isinstance(value, np.ndarray):
@@ -97,7 +97,7 @@ def _items_of(value: Any) -> list[Any]:
 
 
 def _with_item(value: Any, old: Any, new: Any) -> Any:
-    """An attribute with one item in place of another."""
+    """Return an attribute with one item in place of another."""
     if value is old:
         return new
     if type(value) is dict:

@@ -169,7 +169,7 @@ class FunctionCtx:
                 )
 
     def _for_jvp(self, wanted: SaveRequest) -> Tensor | None:
-        """A saved tensor for `jvp`: itself, or where forward has written to it since, the value that it had."""
+        """Return a saved tensor for `jvp`: itself, or where forward has written to it since, the value that it had."""
         if version_of(wanted.tensor) == wanted.version or wanted.saved is None:
             return wanted.tensor
         if LEVEL.get() is not None:
@@ -183,7 +183,7 @@ class FunctionCtx:
         return self._unpacked(kept)
 
     def _unpacked(self, kept: SavedEntry) -> Tensor | None:
-        """A saved tensor with its history."""
+        """Return a saved tensor with its history."""
         saved = kept.saved
         if saved is None:
             return None
@@ -247,7 +247,7 @@ class FunctionNode(Node):
         return self.ctx.saved_tensors
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients along `edges`, from arrays."""
+        """Return the gradients along `edges`, from arrays."""
         ctx = self.ctx
         shown: list[Any] = []
         for array, like in zip((grad,) if self.outputs == 1 else grad, self.output_specs, strict=True):
@@ -295,7 +295,7 @@ class FunctionNode(Node):
         return tuple(grads)
 
     def _checked(self, returned: Any) -> list[Any]:
-        """The gradients of the tensor arguments, from what backward has returned."""
+        """Return the gradients of the tensor arguments, from what backward has returned."""
         grads = list(returned) if isinstance(returned, tuple | list) else [returned]
         del returned
         count = self.argument_count
@@ -333,7 +333,7 @@ class FunctionNode(Node):
                 kept.saved = RELEASED
 
     def kept(self) -> list[tuple[str, Any]]:
-        """The tensors given to `save_for_backward`, and the attributes of `ctx`."""
+        """Return the tensors given to `save_for_backward`, and the attributes of `ctx`."""
         attributes = [(kept.name, kept.kept.saved) for kept in self.ctx._attributes]
         return [(str(i), kept.saved) for i, kept in enumerate(self.ctx._kept)] + attributes
 
@@ -384,7 +384,7 @@ class DelayedError(Node):
 
 
 def delayed_error(message: str, edges: tuple[OptionalEdge, ...]) -> DelayedError:
-    """A node that raises; `edges` lead to all that its history might lead to."""
+    """Return a node that raises; `edges` lead to all that its history might lead to."""
     node = numbered(DelayedError)
     node.edges = edges
     node.message = message
@@ -404,7 +404,7 @@ UNKNOWN: Final = None
 
 
 def version_of(tensor: Tensor | None) -> int:
-    """The version counter of the tensor's memory."""
+    """Return the version counter of the tensor's memory."""
     storage = None if tensor is None else tensor._storage
     return 0 if storage is None else storage.version + storage.writes
 

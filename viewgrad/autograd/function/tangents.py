@@ -16,7 +16,7 @@ __all__ = ["push_forward", "tangents_of"]
 
 
 def tangents_of(args: tuple[Any, ...]) -> list[tuple[DualLevel, list[Tensor | None]]]:
-    """The tangents of the arguments before forward may write to them, for each level at which there is any."""
+    """Return the tangents of the arguments before forward may write to them, for each level at which there is any."""
     result = []
     for level in open_levels():
         tangents = [tangent_of(arg, level) if isinstance(arg, Tensor) else None for arg in args]

@@ -97,7 +97,7 @@ def explain(tensor: Tensor) -> str:
 
 
 def _writes(base: Tensor, name: str) -> tuple[list[Write], OptionalEdge]:
-    """The writes in the history of `base`, the oldest first, and the edge to what it was before them."""
+    """Return the writes in the history of `base`, the oldest first, and the edge to what it was before them."""
     writes: list[Write] = []
     edge = base._edge
     while edge is not None:

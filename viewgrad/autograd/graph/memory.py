@@ -125,7 +125,7 @@ def memory(*tensors: Tensor) -> Memory:
 
 
 def _kept(node: Node) -> Iterator[tuple[Any, bool]]:
-    """The arrays and numbers that a node keeps, each with whether it was copied before a write."""
+    """Yield the arrays and numbers that a node keeps, each with whether it was copied before a write."""
     if isinstance(node, CopySlices) and not isinstance(node, CopySlicesOfCopy):
         yield from _kept(node.fn)
     for _, saved in saved_entries(node):
@@ -137,7 +137,7 @@ def _kept(node: Node) -> Iterator[tuple[Any, bool]]:
 
 
 def _buffer(array: Any) -> Any:
-    """The array that owns the memory which `array` is a window of, so far as NumPy knows."""
+    """Return the array that owns the memory which `array` is a window of, so far as NumPy knows."""
     while isinstance(getattr(array, "base", None), np.ndarray):
         array = array.base
     return array

@@ -93,14 +93,14 @@ class AnomalyTask(GraphTask):
     __slots__ = ()
 
     def propagate(self, node: Node, grads: list[Any], edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients of a node's inputs, as the hooks leave them, checked."""
+        """Return the gradients of a node's inputs, as the hooks leave them, checked."""
         made = super().propagate(node, grads, edges)
         if current_mode() & CHECK_NAN:
             _check(node, grads, made, edges)
         return made
 
     def gradients(self, node: Any, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients of a node's inputs; an error says where the node was made."""
+        """Return the gradients of a node's inputs; an error says where the node was made."""
         token = RUNNING.set(node)
         try:
             return super().gradients(node, grad, edges)

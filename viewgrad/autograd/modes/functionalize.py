@@ -59,7 +59,7 @@ class Place:
 
     @classmethod
     def of(cls, tensor: Tensor, items: tuple[Any, ...] | None = None, last: Array | None = None) -> Place:
-        """The part `items` of a tensor (None: the whole of it) in its base."""
+        """Return the part `items` of a tensor (None: the whole of it) in its base."""
         view = tensor._view
         if view is None:
             return cls(tensor.shape, items=items, last=last)
@@ -71,7 +71,7 @@ class Place:
         return self.view_fn is None and self.index is ... and self.items is None
 
     def replaced(self, array: Array, values: Any) -> Array:
-        """A copy of `array` with `values` at this place."""
+        """Return a copy of `array` with `values` at this place."""
         copied: Array = np.array(array, order="K")
         window = take_window(copied, self.index, self.view_fn)
         if window is None:  # in the layout of the copy
@@ -87,7 +87,7 @@ class Place:
         window[... if self.items is None else self.items] = values
 
     def of_values(self, grad: Any) -> Any:
-        """The gradient of `values`, from that of what `replaced` gives."""
+        """Return the gradient of `values`, from that of what `replaced` gives."""
         grad = grad if isinstance(grad, Tensor) else np.asarray(grad)
         part = window_at(grad, self.index) if self.view_fn is None else self.view_fn(grad)
         if self.items is not None:
@@ -97,7 +97,7 @@ class Place:
         return part
 
     def of_rest(self, grad: Any) -> Any:
-        """The gradient of the tensor in which values were replaced, from that of the result; None for zero."""
+        """Return the gradient of the tensor in which values were replaced, from that of the result; None for zero."""
         return None if self.is_whole else call_either("_overwritten", grad, 0.0, self)
 
     def __repr__(self) -> str:

@@ -81,7 +81,7 @@ class Computation:
 
     @classmethod
     def of(cls, operator: Operator, given: Mapping[str, Any], level: DualLevel) -> Computation | None:
-        """The computation of a call, or None if no input has a tangent."""
+        """Return the computation of a call, or None if no input has a tangent."""
         tangents: dict[str, Any] = {}
         for name in operator.differentiable:
             value = given.get(name)
@@ -113,7 +113,7 @@ class Computation:
         return cls(functions, values, rule.rule == AUTO_ELEMENTWISE)
 
     def run(self, outputs: Mapping[str, Tensor]) -> dict[str, Tensor | None]:
-        """The tangents of the outputs, None for zero; to be called at the level around their own."""
+        """Return the tangents of the outputs, None for zero; to be called at the level around their own."""
         values = {**self.values, **outputs}
         results: dict[str, Tensor | None] = {}
         for function in self.functions:
@@ -125,7 +125,7 @@ class Computation:
         return results
 
     def _alone(self, tangent: Tensor, outputs: Mapping[str, Tensor]) -> Tensor:
-        """A tangent that shares its memory with nothing that a formula was given."""
+        """Return a tangent that shares its memory with nothing that a formula was given."""
         if tangent._view is None and tangent._storage is None:
             for value in (*self.values.values(), *outputs.values()):
                 if value is tangent or (type(value) is list and any(item is tangent for item in value)):
@@ -241,7 +241,7 @@ def _write_touches(target: Tensor, values: Mapping[str, Any], names: tuple[str, 
 
 
 def _saved_with_tangents(operator: Operator, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The tangents of the inputs that a node may save, saved: before the operator writes to them."""
+    """Return the tangents of the inputs that a node may save, saved: before the operator writes to them."""
     saved: dict[str, Any] = {}
     for declared in (operator, operator.inplace_declaration):
         if declared is None or declared.node_class is None:

@@ -60,7 +60,7 @@ class ProfileRow:
         self.copied += other.copied
 
     def cells(self, name: str) -> tuple[Any, ...]:
-        """The row as a table shows it."""
+        """Return the row as a table shows it."""
         forward, backward = (f"{seconds * 1e3:.3f}" for seconds in (self.forward, self.backward))
         return self.calls, forward, self.steps, backward, self.copied, name
 
@@ -274,7 +274,7 @@ class ProfiledTask(FastTask):
 
 
 def _operator_of(node: Node) -> str:
-    """The name of the operator that a node is the step of, with an underscore where it wrote in place."""
+    """Return the name of the operator that a node is the step of, with an underscore where it wrote in place."""
     noted: str | None = getattr(node, "_metadata", {}).get("operator")
     if noted is not None:
         return noted

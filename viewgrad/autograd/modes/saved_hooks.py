@@ -192,7 +192,7 @@ class disable_saved_tensors_hooks(ModeSwitch):
 
 
 def packed(saved: SavedTensor) -> SavedTensor:
-    """The stand-in for `saved` that a node keeps while hooks are active."""
+    """Return the stand-in for `saved` that a node keeps while hooks are active."""
     stack = PAIRS.get()
     if stack is None or isinstance(saved, PackedTensor | SavedConstant):
         return saved

@@ -29,7 +29,7 @@ OF_FORMULAS: Final = (
 
 
 def window(base: Array, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """A window of a flat array."""
+    """Return a window of a flat array."""
     if 0 in sizes:
         return np.empty(sizes, base.dtype)
     itemsize = base.itemsize
@@ -108,7 +108,7 @@ def places_at(offset: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> 
 
 
 def _called_with_arrays(name: str, *given: Any) -> Any:
-    """A function of formulas, of arrays and of numbers."""
+    """Return a function of formulas, of arrays and of numbers."""
     return getattr(ARRAY_FUNCTIONS, name)(*[np.asarray(each) for each in given])
 
 
@@ -116,7 +116,7 @@ VECTOR_FUNCTIONS: Final = _vector_functions()
 
 
 def _careful(function: Callable[..., Any], of_arrays: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of numbers that gives inf or nan where NumPy does."""
+    """Return a function of numbers that gives inf or nan where NumPy does."""
 
     def careful(*given: float) -> Any:
         try:

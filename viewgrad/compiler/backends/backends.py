@@ -46,13 +46,13 @@ class Executor(Protocol):
         """The function that writes a program as source."""
 
     def carved(self, programs: Sequence[Program]) -> Set[str]:
-        """The names of the bases that can be parts of one array."""
+        """Return the names of the bases that can be parts of one array."""
 
     def compiled(self, kernel: Kernel) -> Callable[..., int]:
-        """The function `kernel` of a source."""
+        """Return the function `kernel` of a source."""
 
     def buffer(self, array: Array, as_array: bool) -> Any:
-        """A buffer with the elements of an array, which nothing else holds and is taken over.
+        """Return a buffer with the elements of an array, which nothing else holds and is taken over.
 
         Arguments:
             array: the array.
@@ -60,7 +60,7 @@ class Executor(Protocol):
         """
 
     def array(self, buffer: Any, dtype: np.dtype[Any]) -> Array:
-        """The elements of a buffer, as an array."""
+        """Return the elements of a buffer, as an array."""
 
 
 class PythonExecutor:
@@ -88,7 +88,7 @@ class PythonExecutor:
         }
 
     def compiled(self, kernel: Kernel) -> Callable[..., int]:
-        """The function `kernel` of a source."""
+        """Return the function `kernel` of a source."""
         space: dict[str, Any] = {**MATH, **VECTOR_FUNCTIONS, **ZEROS}
         space.update({function.__name__: function for function in FUNCTIONS})
         if self.careful:
@@ -97,11 +97,11 @@ class PythonExecutor:
         return np.errstate(all="ignore")(function) if kernel.quiet else function
 
     def buffer(self, array: Array, as_array: bool) -> Any:
-        """The array itself, or a list of its elements."""
+        """Return the array itself, or a list of its elements."""
         return array if as_array else array.tolist()
 
     def array(self, buffer: Any, dtype: np.dtype[Any]) -> Array:
-        """The elements of a buffer."""
+        """Return the elements of a buffer."""
         return buffer if isinstance(buffer, np.ndarray) else np.array(buffer, dtype)
 
 
@@ -117,19 +117,19 @@ class NumbaExecutor:
         return write_kernel
 
     def carved(self, programs: Sequence[Program]) -> Set[str]:
-        """The names of all bases."""
+        """Return the names of all bases."""
         return {name for program in programs for name in program.bases}
 
     def compiled(self, kernel: Kernel) -> Callable[..., int]:
-        """The function `kernel` of a source."""
+        """Return the function `kernel` of a source."""
         return native_function(kernel)
 
     def buffer(self, array: Array, as_array: bool) -> Any:
-        """The array itself."""
+        """Return the array itself."""
         return array
 
     def array(self, buffer: Any, dtype: np.dtype[Any]) -> Array:
-        """The buffer itself."""
+        """Return the buffer itself."""
         found: Array = buffer
         return found
 
@@ -187,7 +187,7 @@ def _scratch(kernel: Kernel) -> Arena | None:
 
 
 def chosen_executor(name: str | None) -> Executor:
-    """The executor of a name; where none is given, the fastest that is installed.
+    """Return the executor of a name; where none is given, the fastest that is installed.
 
     Raises:
         ValueError: for another name.

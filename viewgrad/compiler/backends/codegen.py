@@ -131,7 +131,7 @@ class CodeWriter(abc.ABC):
         self.places: dict[Block, dict[Item, int]] = {}
 
     def kernel(self) -> Kernel:
-        """The source and what it takes."""
+        """Return the source and what it takes."""
         self._block(self.program.block, "    ")
         body = self.lines
         head = []
@@ -261,7 +261,7 @@ class CodeWriter(abc.ABC):
         return forward_of(step.operation) if step.of is None else backward_of(step.operation, step.of)
 
     def _function(self, step: Call, function: Callable[..., Any]) -> str:
-        """The name by which the source calls a function."""
+        """Return the name by which the source calls a function."""
         name = re.sub(r"\W", "_", f"call_{step.operation.name}{len(self.functions)}")
         self.functions[name] = function
         return name
@@ -325,7 +325,7 @@ class CodeWriter(abc.ABC):
         self.lines.append(indent + line)
 
     def _statement(self, block: Block, step: Step, at: dict[int, str]) -> str:
-        """A step as a statement, where the labels have the variables `at`."""
+        """Return a step as a statement, where the labels have the variables `at`."""
         if isinstance(step, Compute):
             expression = self._expression(step, at)
             if step.out and not step.sizes:  # from single numbers, but an array with lengths of 1
@@ -366,7 +366,7 @@ class CodeWriter(abc.ABC):
         return self._buffered(step, places)
 
     def _buffered(self, step: Step, places: Sequence[str]) -> str:
-        """The element of the buffer of a step's value."""
+        """Return the element of the buffer of a step's value."""
         name = f"b{step.name}"
         dims = out_sizes(step)
         if name not in self.buffers:
@@ -389,7 +389,7 @@ class CodeWriter(abc.ABC):
         return f"{base.name}[{flat(places, step.strides, step.offset)}{self._moved(step, places)}]"
 
     def _moved(self, step: Read | Write, places: Sequence[str]) -> str:
-        """The end of a sum that says where a window is: by how many elements computed integers move it."""
+        """Return the end of a sum that says where a window is: by how many elements computed integers move it."""
         at = dict(enumerate(places))
         return "".join([f" + {self._value(move.value, at)}*{parenthesised(move.stride)}" for move in step.moves])
 
@@ -416,7 +416,7 @@ class CodeWriter(abc.ABC):
         return f"{tape}[{block.name} * {parenthesised(size)} + {within}]"
 
     def _moves(self, block: Block) -> list[tuple[str, Integer]]:
-        """The tapes of a block whose entries differ in size: what says where they are, and the size."""
+        """Return the tapes of a block whose entries differ in size: what says where they are, and the size."""
         found = []
         for item in block.items:
             if isinstance(item, (Push, Pop)):
@@ -508,7 +508,7 @@ class CodeWriter(abc.ABC):
         raise AssertionError
 
     def _windows(self, step: Step) -> list[tuple[Any, bool]]:
-        """The windows that a step reads and writes."""
+        """Return the windows that a step reads and writes."""
         found: list[tuple[Any, bool]] = [
             (value.step, False) for value in step.operands
             if isinstance(value, Operand) and value.step in self.inlined
@@ -535,14 +535,14 @@ class CodeWriter(abc.ABC):
 
 
 def moved_by(value: Value) -> list[Step]:
-    """The steps whose integers move the window that a value is, which may be taken where the value is wanted."""
+    """Return the steps whose integers move the window that a value is, which may be taken where the value is wanted."""
     if not isinstance(value, Operand) or type(value.step) is not Read:
         return []
     return [move.value.step for move in value.step.moves]
 
 
 def steps_in(item: Item) -> list[Step]:
-    """A step itself, or those of a loop."""
+    """Return a step itself, or those of a loop."""
     if isinstance(item, Step):
         return [item]
     return [step for body in bodies_of(item) for _, step in steps_of(body)]
@@ -563,7 +563,7 @@ def product_of(sizes: Sequence[Integer]) -> Integer:
 
 
 def flat(places: Sequence[str], strides: Sequence[Integer], offset: Integer | None = None) -> str:
-    """The number of an element."""
+    """Return the number of an element."""
     parts = [] if offset is None or (offset.value == 0 and places) else [str(offset)]
     for place, stride in zip(places, strides):
         fixed = stride.value
@@ -574,12 +574,12 @@ def flat(places: Sequence[str], strides: Sequence[Integer], offset: Integer | No
 
 
 def plus(integer: Integer) -> str:
-    """An integer as the first term of a sum."""
+    """Return an integer as the first term of a sum."""
     return "" if integer.value == 0 else f"{integer} + "
 
 
 def parenthesised(integer: Integer) -> str:
-    """An integer as a factor."""
+    """Return an integer as a factor."""
     text = str(integer)
     return text if (integer.value is not None and integer.value >= 0) or text.isidentifier() else f"({text})"
 

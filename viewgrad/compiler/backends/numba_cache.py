@@ -42,7 +42,7 @@ class KernelError(NotCompiledError):
 
 
 def native_function(kernel: Kernel) -> Callable[..., int]:
-    """The function of a source, compiled for arrays of the dtypes of its parameters.
+    """Return the function of a source, compiled for arrays of the dtypes of its parameters.
 
     Raises:
         KernelError: if it cannot be compiled.
@@ -175,7 +175,7 @@ def _numba() -> types.ModuleType:
 
 @functools.cache
 def _compiled_functions() -> dict[str, Any]:
-    """The functions of programs, compiled by Numba."""
+    """Return the functions of programs, compiled by Numba."""
     jit = _numba().njit(nogil=True, error_model="numpy", fastmath=False)
     found: dict[str, Any] = {}
     for module, these in ((scalar_runtime, FUNCTIONS), (small_matrix, MATRIX_FUNCTIONS)):

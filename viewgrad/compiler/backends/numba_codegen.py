@@ -26,7 +26,7 @@ SMALL: Final = 1000  # products in a sum for which the order of the loops does n
 def write_kernel(
     program: Program, analysis: AccessAnalysis, *, arenas: Mapping[str, Arena], down: bool = False
 ) -> Kernel:
-    """A program as the source of one function.
+    """Return a program as the source of one function.
 
     Arguments:
         program: the program, or its gradient.
@@ -65,7 +65,7 @@ class NumbaWriter(CodeWriter):
         return lines
 
     def _buffer(self, value: Value) -> str:
-        """The name of the buffer of a value that has dimensions."""
+        """Return the name of the buffer of a value that has dimensions."""
         assert isinstance(value, Operand)
         self._buffered(value.step, ["0"] * len(out_sizes(value.step)))
         return f"b{value.step.name}"

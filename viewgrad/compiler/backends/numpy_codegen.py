@@ -123,7 +123,7 @@ class NumpyWriter(CodeWriter):
         return [f"{step.name} = {step.tape}[{start}:{stop}]{shaped}"]
 
     def _over_an_operand(self, block: Block, step: Compute) -> list[str] | None:
-        """The lines that compute a value over an operand that nothing else needs; None if there is none.
+        """Return the lines that compute a value over an operand that nothing else needs; None if there is none.
 
         Fresh memory for large arrays costs more than the arithmetic.
         """
@@ -148,7 +148,7 @@ class NumpyWriter(CodeWriter):
         return None
 
     def _into_a_buffer(self, step: Compute) -> list[str] | None:
-        """The line that computes a value of a loop into memory that each iteration reuses; None if it cannot."""
+        """Return the line that computes a value of a loop into memory that each iteration reuses; None if it cannot."""
         identity = tuple(range(len(step.sizes)))
         function = INTO.get(step.expression)
         sizes = [n.value or 0 for n in step.sizes]
@@ -162,7 +162,7 @@ class NumpyWriter(CodeWriter):
         return [f"{step.name} = {function}({', '.join(values)}, {buffer})"]
 
     def _scratch(self, name: str, size: int, shape: Sequence[int] = ()) -> str:
-        """The name of a buffer that each run of the source reuses."""
+        """Return the name of a buffer that each run of the source reuses."""
         shaped = f".reshape({', '.join(map(str, shape))})" if len(shape) > 1 else ""
         start, self.scratch = self.scratch, self.scratch + size
         self.fixed[f"{SCRATCH}[{start}:{self.scratch}]{shaped}"] = name
@@ -213,7 +213,7 @@ class NumpyWriter(CodeWriter):
         return f"places_at({offset}, {_tuple(step.sizes)}, {_tuple(step.strides)})"
 
     def _numbers(self, places: Places) -> str:
-        """The numbers of the elements that an index by arrays picks."""
+        """Return the numbers of the elements that an index by arrays picks."""
         self.tables[places.name] = places.array
         if places.count == places.array.size:
             return places.name
@@ -257,7 +257,7 @@ class NumpyWriter(CodeWriter):
         return step.name
 
     def _aligned(self, value: Value, count: int) -> str:
-        """A value with its dimensions along the labels of the step that takes it."""
+        """Return a value with its dimensions along the labels of the step that takes it."""
         if isinstance(value, (Number, Table)):
             return super()._value(value, {})
         step = value.step
@@ -312,7 +312,7 @@ class NumpyWriter(CodeWriter):
         return expression
 
     def _product(self, step: Compute) -> str | None:
-        """A sum of products as a product of matrices, if it is one."""
+        """Return a sum of products as a product of matrices, if it is one."""
         if len(step.summed) != 1 or -1 in step.out:
             return None
         (k,) = step.summed
@@ -339,7 +339,7 @@ class NumpyWriter(CodeWriter):
 
 
 def array_bases(program: Program) -> set[str]:
-    """The names of the bases that are arrays, since windows with dimensions are taken of them."""
+    """Return the names of the bases that are arrays, since windows with dimensions are taken of them."""
     found = set()
     stack: list[Block] = [program.block]
     while stack:
@@ -355,13 +355,13 @@ def array_bases(program: Program) -> set[str]:
 
 @functools.cache
 def vectorised(expression: str) -> str:
-    """An expression of numbers as one of arrays."""
+    """Return an expression of numbers as one of arrays."""
     return _translated(expression, _Vectorised())
 
 
 @functools.cache
 def dividing(expression: str) -> str:
-    """An expression of numbers that divides them as NumPy does."""
+    """Return an expression of numbers that divides them as NumPy does."""
     return _translated(expression, _Dividing())
 
 
@@ -376,7 +376,7 @@ class _Dividing(ast.NodeTransformer):
     """Puts a function in the place of divisions."""
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
-        """An operation on two numbers."""
+        """Return an operation on two numbers."""
         left, right = self.visit(node.left), self.visit(node.right)
         if isinstance(node.op, ast.Div):
             return ast.Call(ast.Name("divide", ast.Load()), [left, right], [])
@@ -387,7 +387,7 @@ class _Vectorised(ast.NodeTransformer):
     """Puts NumPy's functions in the place of Python's choices and of functions of numbers."""
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        """A choice between values."""
+        """Return a choice between values."""
         return _call("where", [self.visit(node.test), self.visit(node.body), self.visit(node.orelse)])
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
@@ -401,7 +401,7 @@ class _Vectorised(ast.NodeTransformer):
         return _call("logical_not", [operand]) if isinstance(node.op, ast.Not) else ast.UnaryOp(node.op, operand)
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """A function of numbers."""
+        """Return a function of numbers."""
         assert isinstance(node.func, ast.Name)
         return _call(node.func.id, [self.visit(argument) for argument in node.args])
 

@@ -40,7 +40,7 @@ def write_vectors(
     down: bool = False,
     careful: bool = False,
 ) -> Kernel:
-    """A program as the source of one Python function; see `write_kernel`.
+    """Return a program as the source of one Python function; see `write_kernel`.
 
     Arguments:
         program, analysis, arenas, down: as there.
@@ -72,7 +72,7 @@ class RunWriter(NumpyWriter):
         return super()._lines_of(block, step) if lines is None else lines
 
     def _read_as_wanted(self, block: Block, step: Read) -> list[str] | None:
-        """The lines that take a window, or the run that it is a part of; None for windows that are copied."""
+        """Return the lines that take a window, or the run that it is a part of; None for windows that are copied."""
         if step.is_picked or not self._is_inlined(block, step):
             return None
         users = self.users.get(step, [])
@@ -84,7 +84,7 @@ class RunWriter(NumpyWriter):
         return lines
 
     def _target(self, step: Step) -> Write | None:
-        """The write of a value that nothing else needs, at once after it was computed; None for others."""
+        """Return the write of a value that nothing else needs, at once after it was computed; None for others."""
         identity = tuple(range(len(step.sizes)))
         users = self.users.get(step, [])
         if type(step) is not Compute or step.expression not in INTO or step.out != identity or not step.sizes:
@@ -105,7 +105,7 @@ class RunWriter(NumpyWriter):
         return write if fits else None
 
     def _written_at_once(self, step: Compute) -> list[str] | None:
-        """The line that computes a value into the window to which it is written."""
+        """Return the line that computes a value into the window to which it is written."""
         write = self._target(step)
         if write is None:
             return None
@@ -169,7 +169,7 @@ class RunWriter(NumpyWriter):
         return self._added(user) is not None or (type(user) is Compute and self._spread(user) is not None)
 
     def _added_in_place(self, step: Compute | Write) -> list[str] | None:
-        """The lines that add a run to a window, or subtract it."""
+        """Return the lines that add a run to a window, or subtract it."""
         value = self._added(step)
         if value is None:
             return None
@@ -190,14 +190,14 @@ class RunWriter(NumpyWriter):
         return [*lines, f"w = {self._run_at(window)}", f"w {'-' if subtracted else '+'}= q{value.step.name}"]
 
     def _run_at(self, step: Read | Write) -> str:
-        """The run of neighbours from the first to the last element of a window."""
+        """Return the run of neighbours from the first to the last element of a window."""
         spread = spread_of(step)
         assert spread is not None
         text = f"{step.base.name}[{step.offset}:{step.offset + constant(spread.length)}]"
         return text if step.offset.value is None else self.fixed.setdefault(text, f"f{len(self.fixed)}")
 
     def _computed_in_a_run(self, step: Compute) -> list[str] | None:
-        """The lines that compute a value as a run."""
+        """Return the lines that compute a value as a run."""
         spread = self._spread(step)
         if spread is None:
             return None
@@ -244,7 +244,7 @@ class Spread:
         return self.sizes[0] * self.strides[0]
 
     def whole(self, buffer: str) -> str:
-        """The value itself, in a buffer of whole rows."""
+        """Return the value itself, in a buffer of whole rows."""
         return f"{self._shaped(buffer, len(self.sizes))}[{', '.join([':', *(f':{n}' for n in self.sizes[1:])])}]"
 
     def between(self, buffer: str) -> list[str]:

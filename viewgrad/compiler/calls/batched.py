@@ -136,7 +136,7 @@ class Batched:
         return _together(results, rest, count)
 
     def value_and_grad(self, point: Any, *others: Any, **keywords: Any) -> tuple[float, Any]:
-        """The sum of the examples' values and its gradient with respect to the first argument.
+        """Return the sum of the examples' values and its gradient with respect to the first argument.
 
         Arguments:
             point: the first argument: an array of numbers.
@@ -169,7 +169,7 @@ class Batched:
         return self.compiled.explain()
 
     def source(self) -> str:
-        """The source of the programs of one example."""
+        """Return the source of the programs of one example."""
         return self.compiled.source()
 
     def __repr__(self) -> str:
@@ -181,7 +181,7 @@ class Batched:
         self, structure: Structure, example: list[Any], mode: int, leaves: list[Any], numbers: frozenset[int],
         start: int, count: int,
     ) -> tuple[list[Any] | None, bool]:
-        """The results for examples from `start` on by a program, and whether one may be tried for later ones."""
+        """Return the results for examples from `start` on by a program, and whether one may be tried for later ones."""
         examples = self.compiled.examples_for(structure, example, mode)
         if examples is not None:
             rest = examples.results(structure, leaves, numbers, start, count)
@@ -193,7 +193,7 @@ class Batched:
         return rest, rest is not None
 
     def _examples(self, structure: Structure, leaves: list[Any]) -> tuple[frozenset[int], int]:
-        """The numbers of the leaves that have a leading axis, and its length."""
+        """Return the numbers of the leaves that have a leading axis, and its length."""
         owned = owners(self.compiled.arguments.names, structure)
         if self.chosen is None:
             numbers = frozenset(n for n, leaf in enumerate(leaves) if isinstance(leaf, Tensor | np.ndarray))

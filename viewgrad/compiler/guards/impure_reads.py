@@ -42,7 +42,7 @@ SETTINGS: Final = ("geterr", "geterrcall", "get_printoptions", "getbufsize")
 
 
 def _refusing(given: Callable[..., Any], what: str) -> Callable[..., Any]:
-    """A replacement for a function that raises if it is called in a trace."""
+    """Return a replacement for a function that raises if it is called in a trace."""
 
     @functools.wraps(given, updated=())
     def ours(*args: Any, **keywords: Any) -> Any:

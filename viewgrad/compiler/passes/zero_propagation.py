@@ -121,7 +121,7 @@ class _Touches:
         self.touches.sort()
 
     def _parts(self) -> Iterator[_Part]:
-        """The touches of some elements at a time."""
+        """Yield the touches of some elements at a time."""
         count = len(self.steps)
         start = 0
         while start < len(self.touches):
@@ -150,7 +150,7 @@ class _Touches:
                 self.kinds[number] = WRITE
 
     def _steps(self, counts: _Counts, kind: int) -> set[Step]:
-        """The steps of a kind of all of whose touches something holds."""
+        """Return the steps of a kind of all of whose touches something holds."""
         fit = (counts.wrong == 0) & (counts.all > 0)
         return {step for step, fits in zip(self.steps, fit) if fits and _kind_of(step) == kind}
 

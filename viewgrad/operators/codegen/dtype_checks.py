@@ -16,7 +16,7 @@ def refuses_itself(operator: Operator) -> bool:
 
 
 def kind_check(operator: Operator, *, always: bool = False) -> list[str]:
-    """A check that nothing is complex that has no derivative there.
+    """Return a check that nothing is complex that has no derivative there.
 
     Arguments:
         operator: whose function is written.
@@ -47,7 +47,7 @@ def kind_check(operator: Operator, *, always: bool = False) -> list[str]:
 
 
 def guarded_forward(operator: Operator, call: str) -> list[str]:
-    """The call of the forward, with an error of our own for complex numbers that NumPy refuses."""
+    """Return the call of the forward, with an error of our own for complex numbers that NumPy refuses."""
     if not operator.formulas or not refuses_itself(operator):
         return [f"    {call}"]
     return [

@@ -35,7 +35,7 @@ class FunctionWriter:
         self.is_ufunc = isinstance(operator.forward, np.ufunc)
 
     def function(self) -> str:
-        """The source of the function."""
+        """Return the source of the function."""
         operator = self.operator
         name = operator.name
         lines = self.signature.definition()
@@ -184,19 +184,19 @@ class FunctionWriter:
 
     @staticmethod
     def _telling_foreign(lines: list[str]) -> list[str]:
-        """The conversion of two operands; Python's operators return NotImplemented where it can't be made."""
+        """Return the conversion of two operands; Python's operators return NotImplemented where it can't be made."""
         converted = [f"    {line}" for line in lines]
         return ["    try:", *converted, "    except UnsupportedTypeError:", "        return foreign_operand()"]
 
     def _taking_large_numbers(self, operands: str) -> list[str]:
-        """The conversion of a whole number that the dtype beside it cannot hold, for a ufunc that need not."""
+        """Return the conversion of a whole number that the dtype beside it cannot hold, for a ufunc that need not."""
         ufunc = self.operator.forward if self.is_ufunc else getattr(np, self.operator.name, None)
         if not operands or self.operator.user_defined or not isinstance(ufunc, np.ufunc):
             return []
         return ["    except OverflowError:", f"        {operands} = wide_operands({ufunc.__name__!r}, {operands})"]
 
     def _refuse_tensors(self) -> list[str]:
-        """A check that no argument is a tensor that the declaration does not know to be one."""
+        """Return a check that no argument is a tensor that the declaration does not know to be one."""
         lines = []
         for argument in self.signature.plain:
             name = argument.name
@@ -308,7 +308,7 @@ class FunctionWriter:
         return f"save({name}) if {self._array_name(name)}.ndim else save_scalar({name})"
 
     def _metadata(self, name: str, attribute: str) -> str:
-        """The expression for what can be known of a tensor without keeping it."""
+        """Return the expression for what can be known of a tensor without keeping it."""
         if name not in self.number:
             return f"{'a0' if self.inplace_result else f'r{self.signature.outputs.index(name)}'}.{attribute}"
         if self.listed is not None:

@@ -147,7 +147,7 @@ _generation: Final = itertools.count(2)
 
 
 def environment_of(operator: Operator) -> dict[str, Any]:
-    """The globals of the generated code of one operator: those of a module."""
+    """Return the globals of the generated code of one operator: those of a module."""
     name = operator.name
     label = name
     if operator.user_defined and f"<viewgrad generated: {name}>" in linecache.cache:
@@ -211,7 +211,7 @@ def write(operator: Operator, which: str, function: FunctionType) -> FunctionTyp
 
 
 def with_names(function: Callable[..., Any], names: dict[str, Any]) -> FunctionType:
-    """A copy of a generated function, written or not, to which some global names mean something else."""
+    """Return a copy of a generated function, written or not, to which some global names mean something else."""
     assert isinstance(function, FunctionType)
     names = function.__globals__ | names
     made = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
@@ -277,7 +277,7 @@ def announce(operator: Operator) -> None:
 def compile_plain(
     operator: Operator, environment: dict[str, Any]
 ) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-    """The function of an operator and its in-place variant, which ignore every mode but grad mode."""
+    """Return the function of an operator and its in-place variant, which ignore every mode but grad mode."""
     name = operator.name
     label = label_of(environment)
     writer = FunctionWriter(operator, plain=True)
@@ -293,7 +293,7 @@ def label_of(environment: dict[str, Any]) -> str:
 
 
 def augmented(operator: Operator) -> Callable[..., Any]:
-    """The in-place variant as Python's `x += y` and its like call it: of a scalar it returns NotImplemented."""
+    """Return the in-place variant as Python's `x += y` and its like call it: of a scalar it returns NotImplemented."""
     operator.write_code()
     environment = operator.function.__globals__
     source = FunctionWriter(operator).inplace(augmented=True)

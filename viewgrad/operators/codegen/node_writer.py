@@ -47,7 +47,7 @@ class NodeWriter:
         self.symmetric = self._is_symmetric()
 
     def source(self) -> str:
-        """The source of the class."""
+        """Return the source of the class."""
         operator = self.operator
         slots = [*edge_slots(operator), *[f"saved_{name}" for name in (*self.saved, *self.kept)]]
         if needs_input_specs(operator):
@@ -76,7 +76,7 @@ class NodeWriter:
         return "\n".join(lines) + "\n"
 
     def _docstring(self) -> list[str]:
-        """The docstring of the class: the formulas."""
+        """Return the docstring of the class: the formulas."""
         operator = self.operator
         texts = [f"{', '.join(formula.inputs)}: {formula.text.strip()}" for formula in operator.formulas]
         lines = [f"The backward step of {operator.signature}; the gradients of its inputs:", "", *texts]
@@ -84,7 +84,7 @@ class NodeWriter:
         return [f'    """{lines[0]}', *(f"    {line}".rstrip() for line in lines[1:]), '    """', ""]
 
     def inplace_class(self, may_be_real: bool) -> str:
-        """The source of the class of the nodes of the in-place variant.
+        """Return the source of the class of the nodes of the in-place variant.
 
         Arguments:
             may_be_real: whether it may write real numbers over complex ones. What comes back is the gradient of a
@@ -147,7 +147,7 @@ class NodeWriter:
         return [*lines, f"        return {results}", ""]
 
     def _if_needed(self, formula: Formula, release: bool) -> list[str]:
-        """The line that asks whether a gradient is wanted that the formula gives."""
+        """Return the line that asks whether a gradient is wanted that the formula gives."""
         needed = " or ".join(f"e{self.order[name]} is not None" for name in formula.inputs)
         if release and self.symmetric and formula is self.operator.formulas[1]:
             return [
@@ -198,7 +198,7 @@ class NodeWriter:
         return ["        if node.input_specs is not None:", *matched]
 
     def _assigned(self, formula: Formula, targets: str, product: str, recorded: bool, indent: str) -> list[str]:
-        """The assignment of what a formula gives, and of zeros where nothing flows, if the formula says so.
+        """Return the assignment of what a formula gives, and of zeros where nothing flows, if the formula says so.
 
         Whether all of the gradient flows is cheap to see where that is small, and then nothing else is to be done.
         """
@@ -261,7 +261,7 @@ class NodeWriter:
         others: list[str],
         indent: str,
     ) -> list[str]:
-        """A formula computed over the gradient where that is large and nothing else holds it.
+        """Return a formula computed over the gradient where that is large and nothing else holds it.
 
         See Note [Ownership of gradients] in docs/notes/engine.md. Fresh memory costs more than the arithmetic.
         """
@@ -396,7 +396,7 @@ def keeps_precision(operator: Operator) -> bool:
 
 
 def backward_name(name: str) -> str:
-    """The name of an operator's node class: `log_softmax` has `LogSoftmaxBackward`."""
+    """Return the name of an operator's node class: `log_softmax` has `LogSoftmaxBackward`."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward"
 
 

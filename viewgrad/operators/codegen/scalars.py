@@ -51,7 +51,7 @@ FORMS: Final[dict[tuple[str, ...], int]] = {
 
 
 def form_of(operator: Operator) -> int | None:
-    """The form of the formulas of an elementwise operator, if it is one that the engine knows."""
+    """Return the form of the formulas of an elementwise operator, if it is one that the engine knows."""
     formulas = operator.formulas
     names = tuple(argument.name for argument in operator.signature.tensors)
     if names != ("self", "other")[: len(names)] or tuple(formula.inputs for formula in formulas) != tuple(
@@ -106,7 +106,7 @@ def scalar_path(operator: Operator) -> list[str]:
 
 
 def _one_number(name: str) -> tuple[list[str], str]:
-    """The test for a scalar, which is `n0`, and the indentation of what is done with it."""
+    """Return the test for a scalar, which is `n0`, and the indentation of what is done with it."""
     return [
         f"    if type({name}) is Tensor and type({name}._array) is float64 and (mode_bits := current_mode()) <= GRAD:",
         f"        n0 = {name}._array",
@@ -115,7 +115,7 @@ def _one_number(name: str) -> tuple[list[str], str]:
 
 
 def _two_numbers(names: list[str], converted: bool, differentiable: set[str]) -> tuple[list[str], str]:
-    """The test for a scalar beside another number, which are `n0` and `n1`, and the indentation of what is done.
+    """Return the test for a scalar beside another number, which are `n0` and `n1`, and the indentation of what is done.
 
     The test comes first in every call, so it is as short as can be for arrays: two looks at a type. Numbers of Python's
     own are left as they are where they do no harm: making a float64 of one costs more than adding it. A scalar is no

@@ -80,14 +80,14 @@ FUNCTIONS[np.diff] = _diff
 
 @composite(np.ediff1d)
 def ediff1d(self: Any) -> Any:
-    """The differences of neighbours among all elements in row order."""
+    """Return the differences of neighbours among all elements in row order."""
     return as_operand(self).ravel().diff()
 
 
 @composite(np.unwrap)
 @choosing
 def unwrap(self: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi) -> Any:
-    """The values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
+    """Return the values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
     self = as_operand(self)
     array = values_of(self)
     added = np.asarray(np.unwrap(array, discont, axis, period=period) - array)
@@ -96,7 +96,7 @@ def unwrap(self: Any, discont: float | None = None, axis: int = -1, *, period: f
 
 
 def _edge(f: Any, axis: int, h: Any, last: bool, order: int) -> Any:
-    """The derivative at one end, from the values next to it."""
+    """Return the derivative at one end, from the values next to it."""
     places = (-1, -2, -3) if last else (0, 1, 2)
     ends = [part(f, axis, place, place + 1 or None) for place in places[: order + 1]]
     if np.ndim(h):

@@ -70,7 +70,7 @@ def padded(array: Array, pad_width: Any, mode: Any, constant_values: Any) -> Arr
 
 @composite(np.flip)
 def flip(self: Any, axis: int | tuple[int, ...] | None = None) -> Any:
-    """A view with the elements along `axis` (along every dimension, if left out) in reverse order."""
+    """Return a view with the elements along `axis` (along every dimension, if left out) in reverse order."""
     reverse = [slice(None)] * self.ndim
     for dim in range(self.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,):
         reverse[dim] = slice(None, None, -1)
@@ -79,19 +79,19 @@ def flip(self: Any, axis: int | tuple[int, ...] | None = None) -> Any:
 
 @composite(np.fliplr)
 def fliplr(self: Any) -> Any:
-    """A view with the second dimension in reverse order."""
+    """Return a view with the second dimension in reverse order."""
     return flip(self, 1)
 
 
 @composite(np.flipud)
 def flipud(self: Any) -> Any:
-    """A view with the first dimension in reverse order."""
+    """Return a view with the first dimension in reverse order."""
     return flip(self, 0)
 
 
 @composite(np.rot90)
 def rot90(self: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
-    """A view turned by `k` quarters in the plane of two dimensions, from the first to the second."""
+    """Return a view turned by `k` quarters in the plane of two dimensions, from the first to the second."""
     first, second = axes
     if self.ndim < 2 or first == second or abs(first - second) == self.ndim:
         raise ValueError(f"rot90 takes two different axes, not {tuple(axes)} of {self.ndim} dimensions")
@@ -114,33 +114,33 @@ def at_least(tensors: Sequence[Any], ndim: int) -> list[Any]:
 
 @composite(np.vstack, method=False)
 def vstack(tensors: Sequence[Any]) -> Any:
-    """The tensors, vectors as rows, joined along the first dimension."""
+    """Return the tensors, vectors as rows, joined along the first dimension."""
     return concatenate(at_least(tensors, 2), 0)
 
 
 @composite(np.hstack, method=False)
 def hstack(tensors: Sequence[Any]) -> Any:
-    """The tensors joined along the second dimension, vectors along their only one."""
+    """Return the tensors joined along the second dimension, vectors along their only one."""
     given = [tensor if tensor.ndim else tensor.reshape(1) for tensor in map(as_operand, tensors)]
     return concatenate(given, 0 if given and given[0].ndim == 1 else 1)
 
 
 @composite(np.dstack, method=False)
 def dstack(tensors: Sequence[Any]) -> Any:
-    """The tensors joined along the third dimension."""
+    """Return the tensors joined along the third dimension."""
     return concatenate(at_least(tensors, 3), 2)
 
 
 @composite(np.column_stack, method=False)
 def column_stack(tensors: Sequence[Any]) -> Any:
-    """The tensors, vectors as columns, joined along the second dimension."""
+    """Return the tensors, vectors as columns, joined along the second dimension."""
     given = [tensor if tensor.ndim > 1 else tensor.reshape(-1, 1) for tensor in map(as_operand, tensors)]
     return concatenate(given, 1)
 
 
 @composite(np.append)
 def append(self: Any, values: Any, axis: int | None = None) -> Any:
-    """A tensor with values behind it, along `axis` or in row order."""
+    """Return a tensor with values behind it, along `axis` or in row order."""
     return concatenate([as_operand(self), as_operand(values)], axis)
 
 # -- what the formulas call --------------------------------------------------------------------------------------------

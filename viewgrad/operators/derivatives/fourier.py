@@ -209,7 +209,7 @@ for _name, _other in (("fftshift", "ifftshift"), ("ifftshift", "fftshift")):
 
 
 def _one_after_another(numpy: Any) -> Any:
-    """A transform of several dimensions, which takes one of them more than once as well: the last one first."""
+    """Return a transform of several dimensions, which takes one of them more than once as well: the last one first."""
     distinct, name = FUNCTIONS[numpy], numpy.__name__
     each: Any = np.fft.ifft if name.startswith("i") else np.fft.fft
 
@@ -241,7 +241,7 @@ for _name in ("fft", "ifft", "rfft", "irfft"):
 
 @composite(np.fft.hfft, method=False)
 def hfft(self: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> Any:
-    """The transform, which is real, of a sequence with Hermitian symmetry, of which half is given."""
+    """Return the transform, which is real, of a sequence with Hermitian symmetry, of which half is given."""
     self = as_operand(self)
     length = 2 * (self.shape[axis] - 1) if n is None else n
     return np.fft.irfft(np.conj(self), length, axis, TURNED[norm])
@@ -249,5 +249,5 @@ def hfft(self: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> A
 
 @composite(np.fft.ihfft, method=False)
 def ihfft(self: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> Any:
-    """The inverse of `hfft`: half of a sequence with Hermitian symmetry."""
+    """Return the inverse of `hfft`: half of a sequence with Hermitian symmetry."""
     return np.conj(np.fft.rfft(as_operand(self), n, axis, TURNED[norm]))

@@ -43,7 +43,7 @@ def _nodes(concentration: float) -> tuple[Array, Array, Array]:
 
 
 def _doubles(*values: Any) -> Any:
-    """The values in double precision, in their common shape; SciPy's functions refuse what is more precise."""
+    """Return the values in double precision, in their common shape; SciPy's functions refuse what is more precise."""
     return np.broadcast_arrays(*(np.asarray(value, np.result_type(value, np.float64)) for value in values))
 
 
@@ -82,7 +82,7 @@ def beta_integral(a: Any, b: Any, x: Any, power: int, other_power: int) -> Any:
 
 
 def _called(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    """An operator where a formula runs on tensors, its function where it runs on arrays."""
+    """Return an operator where a formula runs on tensors, its function where it runs on arrays."""
 
     def call(*args: Any) -> Any:
         recorded = any(isinstance(arg, Tensor) for arg in args)
@@ -92,7 +92,7 @@ def _called(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _like(slope: Any, values: Any) -> Any:
-    """A slope in the precision of the values that it belongs to."""
+    """Return a slope in the precision of the values that it belongs to."""
     return slope if slope.dtype == values.dtype or values.dtype.kind != "f" else slope.astype(values.dtype)
 
 

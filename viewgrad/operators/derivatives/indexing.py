@@ -58,13 +58,13 @@ cast_exactly = row(
 
 @composite()
 def copy(self: Any) -> Any:
-    """A copy with the same history: `clone()` under NumPy's name, but of a scalar the scalar itself."""
+    """Return a copy with the same history: `clone()` under NumPy's name, but of a scalar the scalar itself."""
     return self if is_scalar(self) else clone(self)
 
 
 @composite()
 def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
-    """The values in another dtype; differentiable where that is a floating-point or complex one.
+    """Return the values in another dtype; differentiable where that is a floating-point or complex one.
 
     Arguments:
         dtype: the dtype wanted.
@@ -79,7 +79,7 @@ def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
 
 @composite()
 def contiguous(self: Any) -> Any:
-    """The tensor itself where it is laid out in row order, and a copy that is otherwise."""
+    """Return the tensor itself where it is laid out in row order, and a copy that is otherwise."""
     return self if self._array.flags.c_contiguous else contiguous_copy(self)
 
 

@@ -33,37 +33,37 @@ def _extremum(a: Any, name: str, stand_in: float, axis: Any, keepdims: bool) -> 
 
 @composite(np.nanmax)
 def nanmax(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The maximum, ignoring NaN; ties share the gradient."""
+    """Return the maximum, ignoring NaN; ties share the gradient."""
     return _extremum(self, "max", -math.inf, axis, keepdims)
 
 
 @composite(np.nanmin)
 def nanmin(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The minimum, ignoring NaN; ties share the gradient."""
+    """Return the minimum, ignoring NaN; ties share the gradient."""
     return _extremum(self, "min", math.inf, axis, keepdims)
 
 
 @composite(np.nanprod)
 def nanprod(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The product, ignoring NaN."""
+    """Return the product, ignoring NaN."""
     return filled(as_operand(self), 1).prod(axis=axis, keepdims=keepdims)
 
 
 @composite(np.nancumsum)
 def nancumsum(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """The running sum, to which missing values add nothing."""
+    """Return the running sum, to which missing values add nothing."""
     return np.cumsum(filled(as_operand(self), 0), axis=axis, dtype=dtype)
 
 
 @composite(np.nancumprod)
 def nancumprod(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """The running product, which missing values leave as it is."""
+    """Return the running product, which missing values leave as it is."""
     return np.cumprod(filled(as_operand(self), 1), axis=axis, dtype=dtype)
 
 
 @composite(np.nanvar)
 def nanvar(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    """The variance, ignoring NaN; NaN if there are not more than `ddof` numbers."""
+    """Return the variance, ignoring NaN; NaN if there are not more than `ddof` numbers."""
     self = as_operand(self)
     missing = np.isnan(self)
     deviation = (self - self.nanmean(axis=axis, keepdims=True)).masked_fill(missing, 0)
@@ -75,7 +75,7 @@ def nanvar(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False)
 
 @composite(np.nanstd)
 def nanstd(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    """The standard deviation, ignoring NaN."""
+    """Return the standard deviation, ignoring NaN."""
     return root_of_variance(nanvar(self, axis, ddof, keepdims))
 
 

@@ -40,7 +40,7 @@ def family_value(x: Any, name: str, parameters: tuple[Any, ...]) -> Any:
 
 
 def _of(name: str, x: Any, *parameters: Any) -> Any:
-    """A function of a family, of arrays or of tensors."""
+    """Return a function of a family, of arrays or of tensors."""
     if isinstance(x, Tensor):
         return OPERATORS["_special_family"].function(x, name, parameters)
     return family_value(x, name, parameters)

@@ -59,7 +59,7 @@ def student_density(df: Any, t: Any) -> Any:
 
 
 def _weak(value: Any) -> Any:
-    """A number that takes the precision of what it is combined with."""
+    """Return a number that takes the precision of what it is combined with."""
     return value if np.ndim(value) else float(value)
 
 

@@ -203,20 +203,20 @@ for _name, _ignore in (("quantile", False), ("nanquantile", True)):
 
 @composite(np.percentile)
 def percentile(self: Any, q: Any, axis: Any = None, keepdims: bool = False, *, method: str = "linear") -> Any:
-    """The percentiles of the values."""
+    """Return the percentiles of the values."""
     self = as_operand(self)
     return self.quantile(_fraction(self, q), axis, keepdims, method=method)
 
 
 @composite(np.nanpercentile)
 def nanpercentile(self: Any, q: Any, axis: Any = None, keepdims: bool = False, *, method: str = "linear") -> Any:
-    """The percentiles of the values, ignoring NaN."""
+    """Return the percentiles of the values, ignoring NaN."""
     self = as_operand(self)
     return self.nanquantile(_fraction(self, q), axis, keepdims, method=method)
 
 
 def _fraction(self: Any, q: Any) -> Any:
-    """A percentage as a fraction, in the precision in which NumPy has it."""
+    """Return a percentage as a fraction, in the precision in which NumPy has it."""
     if type(q) in (int, float) or _is_followed(q):
         return q / 100
     return np.true_divide(plain(q), self.dtype.type(100) if self.dtype.kind == "f" else 100)
@@ -232,7 +232,7 @@ STEPS = PICKING | {"midpoint", "averaged_inverted_cdf"}  # of which a small chan
 
 
 def _following(function: Callable[..., Any], numpy: Any, whole: float, counted: bool) -> Callable[..., Any]:
-    """The function as one of the fractions, too: linear between those at which it is one of the values.
+    """Return the function as one of the fractions, too: linear between those at which it is one of the values.
 
     Arguments:
         function: the function of values and plain fractions.
@@ -277,7 +277,7 @@ def _following(function: Callable[..., Any], numpy: Any, whole: float, counted: 
 
 
 def _of_single_values(function: Any, a: Any, q: Any, keepdims: bool, method: str) -> Any:
-    """The quantiles of each value alone, which are that value, where NumPy puts them."""
+    """Return the quantiles of each value alone, which are that value, where NumPy puts them."""
     options = {"axis": (), "keepdims": keepdims, "method": method}
     q = q if type(q) in (int, float) else plain(q)
     places = function(np.arange(float(a.size)).reshape(a.shape), q, **options)
@@ -289,7 +289,7 @@ def _of_single_values(function: Any, a: Any, q: Any, keepdims: bool, method: str
 
 
 def _weighted(function: Any, a: Any, q: Any, axis: Any, weights: Any, method: str) -> Any:
-    """The quantiles of values of which each counts as much as its weight says: each is one of the values."""
+    """Return the quantiles of values of which each counts as much as its weight says: each is one of the values."""
     a = as_operand(a)
     found = np.asarray(function(plain(a), q, axis, keepdims=True, weights=plain(weights), method=method))
     axes = reduced_axes(axis, a.ndim)
@@ -303,7 +303,7 @@ def _weighted(function: Any, a: Any, q: Any, axis: Any, weights: Any, method: st
 
 
 def _as_precise(function: Callable[..., Any], counted: bool) -> Callable[..., Any]:
-    """The function as NumPy has it: of single precision beside fractions in double precision it is in double."""
+    """Return the function as NumPy has it: of single precision beside fractions in double precision it is in double."""
 
     def call(a: Any, q: Any, *args: Any, **options: Any) -> Any:
         a = as_operand(a)
@@ -373,7 +373,7 @@ def _is_transposed(shape: tuple[int, ...], rowvar: bool, variables: int) -> bool
 
 
 def _centred(a: Any, transposed: bool) -> Any:
-    """The deviations from the means, with a row for each variable."""
+    """Return the deviations from the means, with a row for each variable."""
     matrix = a.reshape((1, -1)) if a.ndim < 2 else a.mT if transposed else a
     return matrix - matrix.mean(axis=1, keepdims=True)
 
@@ -415,7 +415,7 @@ row(
 
 @composite(np.corrcoef)
 def corrcoef(self: Any, *, rowvar: bool = True) -> Any:
-    """The correlations of variables, whose observations are the rows (columns, where not `rowvar`)."""
+    """Return the correlations of variables, whose observations are the rows (columns, where not `rowvar`)."""
     covariances = as_operand(self).cov(rowvar=rowvar)
     if not covariances.ndim:
         return covariances / covariances

@@ -88,7 +88,7 @@ class TangentFunction:
     unchanged: bool
 
     def __call__(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The tangents of `outputs`, None for zero."""
+        """Return the tangents of `outputs`, None for zero."""
         if self.function is None:
             return (None,) * len(self.outputs)
         result = self.function(*[values[name] for name in self.names])
@@ -122,7 +122,7 @@ class Tangents:
         self._specialised: dict[frozenset[str], tuple[TangentFunction, ...]] = {}
 
     def functions(self, present: frozenset[str]) -> tuple[TangentFunction, ...]:
-        """The compiled formulas for the case that the arguments `present` have tangents, and no others."""
+        """Return the compiled formulas for the case that the arguments `present` have tangents, and no others."""
         functions = self._specialised.get(present)
         if functions is None:
             functions = self._specialised[present] = tuple(self._specialise(f, present) for f in self.formulas)
@@ -167,7 +167,7 @@ class Tangents:
         return f"def {name}({', '.join(names)}):\n    {body}\n"
 
     def _names_in(self, tree: ast.AST) -> list[str]:
-        """The names that a formula reads, in the order of the signature."""
+        """Return the names that a formula reads, in the order of the signature."""
         local = local_names(tree)
         found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - local
         order = [f"{argument.name}_p" for argument in self.signature.tensors]
@@ -196,7 +196,7 @@ class Tangents:
 
 
 def _unparse(tree: ast.expr, names: Sequence[str], own: str) -> str:
-    """A formula as source, for tensors: what is called and is no argument is looked up among the operators."""
+    """Return a formula as source, for tensors: what is called and is no argument is looked up among the operators."""
     return formula_text(tree, True, {*names, "rest"} | local_names(tree), own)
 
 
@@ -250,6 +250,6 @@ class _Specialiser:
         return tree
 
     def _whole(self, tree: ast.expr) -> ast.expr:
-        """The expression simplified where it isn't zero, and as it is where it is."""
+        """Return the expression simplified where it isn't zero, and as it is where it is."""
         simplified = self.simplified(tree)
         return tree if simplified is None else simplified

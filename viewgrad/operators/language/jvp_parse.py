@@ -87,7 +87,7 @@ def read_tangents(
 def _too_many(
     rule: str, differentiable: Sequence[str], differentiable_outputs: Sequence[str], place: Place
 ) -> DeclarationError:
-    """The error of a rule for operators with less inputs or outputs."""
+    """Return the error of a rule for operators with less inputs or outputs."""
     if rule == AUTO_LINEAR:
         return place.error(1, f"{rule} needs one differentiable output, not {len(differentiable_outputs)}")
     counts = f"{len(differentiable)} and {len(differentiable_outputs)}"
@@ -95,7 +95,7 @@ def _too_many(
 
 
 def _elementwise(signature: Signature, formula: Formula) -> tuple[ast.expr, tuple[Use, ...]]:
-    """The forward-mode formula of an elementwise operator, whose derivative is a diagonal matrix.
+    """Return the forward-mode formula of an elementwise operator, whose derivative is a diagonal matrix.
 
     The backward formula multiplies by the conjugate of the derivative; conjugating before and after multiplies by the
     derivative itself.
@@ -113,7 +113,7 @@ def _elementwise(signature: Signature, formula: Formula) -> tuple[ast.expr, tupl
 
 
 def _linear(signature: Signature, differentiable: Sequence[str]) -> ast.expr:
-    """The forward-mode formula of an operator that is linear in all its inputs together."""
+    """Return the forward-mode formula of an operator that is linear in all its inputs together."""
     tensors = {argument.name for argument in signature.tensors}
 
     def passed(name: str) -> ast.expr:

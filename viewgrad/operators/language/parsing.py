@@ -66,7 +66,7 @@ def _literal(node: ast.expr, signature: str) -> str:
 
 
 def parse_expression(text: str) -> ast.expr:
-    """The expression in a formula's text.
+    """Return the expression in a formula's text.
 
     Raises:
         SyntaxError: with `offset` counted from the start of the text.
@@ -92,14 +92,14 @@ def position_of(node: ast.AST, text: str) -> int:
 
 
 def product_of(tree: ast.expr) -> ast.expr:
-    """The product in `flowing(product, grad)`; see Note [Infinite slopes]."""
+    """Return the product in `flowing(product, grad)`; see Note [Infinite slopes]."""
     if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "flowing":
         return tree.args[0]
     return tree
 
 
 def local_names(tree: ast.AST) -> set[str]:
-    """The names that a formula binds itself, in comprehensions and lambdas."""
+    """Return the names that a formula binds itself, in comprehensions and lambdas."""
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return names | {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
 
@@ -193,7 +193,7 @@ class _Reader(ast.NodeTransformer):
         return node
 
     def _metadata_of_call(self, node: ast.Call, name: str) -> list[ast.expr]:
-        """The metadata that stand for the call of `name` on an argument, if they do."""
+        """Return the metadata that stand for the call of `name` on an argument, if they do."""
         if name in METADATA_CALLS and len(node.args) == 1 and not node.keywords:
             (argument,) = node.args
             if isinstance(argument, ast.Name) and argument.id not in self.local:

@@ -12,7 +12,7 @@ __all__ = ["Renamed", "copied", "formula_text"]
 
 
 def formula_text(tree: ast.expr, recorded: bool, local: set[str], own: str = "") -> str:
-    """A formula as source.
+    """Return a formula as source.
 
     Arguments:
         tree: the formula.
@@ -24,7 +24,7 @@ def formula_text(tree: ast.expr, recorded: bool, local: set[str], own: str = "")
 
 
 def copied(tree: ast.expr) -> ast.expr:
-    """A copy of an expression, all of whose nodes are its own."""
+    """Return a copy of an expression, all of whose nodes are its own."""
     return cast(ast.expr, _copied(tree))
 
 

@@ -93,11 +93,11 @@ class Signature:
         return tuple(argument for argument in self.arguments if argument.kind == "plain")
 
     def argument(self, name: str) -> Argument:
-        """The argument of that name."""
+        """Return the argument of that name."""
         return next(argument for argument in self.arguments if argument.name == name)
 
     def parameters(self) -> str:
-        """The text between the parentheses of a function with these arguments."""
+        """Return the text between the parentheses of a function with these arguments."""
         parts = []
         starred = False
         for argument in self.arguments:
@@ -114,7 +114,7 @@ class Signature:
         return {theirs: ours for theirs, ours in TORCH_NAMES.items() if ours in names and theirs not in names}
 
     def definition(self, name: str = "") -> list[str]:
-        """The first lines of a function with these arguments, which takes PyTorch's names for them too."""
+        """Return the first lines of a function with these arguments, which takes PyTorch's names for them too."""
         star = "" if any(argument.keyword_only for argument in self.arguments) else "*, "
         theirs = ", ".join(f"{each}=None" for each in self.torch_names)
         lines = [f"def {name or self.name}({self.parameters()}{f', {star}{theirs}' if theirs else ''}):"]
@@ -123,7 +123,7 @@ class Signature:
         return lines
 
     def call(self, rename: Callable[[str], str] = str) -> str:
-        """The text between the parentheses of a call that passes these arguments on."""
+        """Return the text between the parentheses of a call that passes these arguments on."""
         pairs = [(rename(argument.name), argument) for argument in self.arguments]
         return ", ".join(f"{argument.name}={name}" if argument.keyword_only else name for name, argument in pairs)
 

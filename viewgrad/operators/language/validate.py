@@ -39,7 +39,7 @@ GENERATED: Final = re.compile(
 
 
 def declaration_error(operator: str, message: str) -> DeclarationError:
-    """The error of a declaration that is wrong in a way that belongs to no formula."""
+    """Return the error of a declaration that is wrong in a way that belongs to no formula."""
     return DeclarationError(f"operator {operator!r}: {message}", operator)
 
 
@@ -60,7 +60,7 @@ class Place:
         self.kind = kind
 
     def error(self, position: int, message: str) -> DeclarationError:
-        """The error that `message` says, at `position` of the formula."""
+        """Return the error that `message` says, at `position` of the formula."""
         return DeclarationError(
             f"operator {self.operator!r}, {self.kind} {self.formula!r} for {self.what}, position {position}: {message}",
             self.operator,
@@ -206,7 +206,7 @@ def check_count(tree: ast.expr, wanted: Sequence[str], what: str, place: Place) 
 
 
 def not_implemented_call(tree: ast.expr, what: str) -> ast.expr:
-    """The call `not_implemented("reason")`, with what it is that is not."""
+    """Return the call `not_implemented("reason")`, with what it is that is not."""
     assert isinstance(tree, ast.Call)
     return ast.Call(tree.func, [ast.Constant(what), *tree.args], [])
 
@@ -235,7 +235,7 @@ def _check_names(signature: Signature, formula: Formula, place: Place) -> None:
 
 
 def unknown_name(signature: Signature, use: Use, place: Place, more: str) -> DeclarationError:
-    """The error of a name in a formula that means nothing."""
+    """Return the error of a name in a formula that means nothing."""
     numbered = re.fullmatch(r"result\d*", use.name)
     if numbered:
         return place.error(
@@ -250,7 +250,7 @@ def unknown_name(signature: Signature, use: Use, place: Place, more: str) -> Dec
 
 
 def no_gradient(output: str, use: Use, place: Place) -> DeclarationError:
-    """The error of reading a gradient that never arrives."""
+    """Return the error of reading a gradient that never arrives."""
     return place.error(use.position, f"no gradient arrives at {output!r}, which is in nondifferentiable_outputs")
 
 

@@ -51,7 +51,7 @@ def _assembled(nested: Any, ndim: int, depth: int) -> Any:
 
 @composite(np.insert, method=False)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    """A copy with values put in before given places along an axis, or in the flattened tensor."""
+    """Return a copy with values put in before given places along an axis, or in the flattened tensor."""
     arr, values = as_operand(arr), as_operand(values)
     if axis is None:
         arr, axis = arr.reshape(-1), 0
@@ -83,7 +83,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
 @composite(np.delete, method=False)
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
-    """A copy without the slices at given places along an axis, or without elements of the flattened tensor."""
+    """Return a copy without the slices at given places along an axis, or without elements of the flattened tensor."""
     arr = as_operand(arr)
     if axis is None:
         arr, axis = arr.reshape(-1), 0
@@ -94,7 +94,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
 
 @composite(np.resize, method=False)
 def resized(a: Any, new_shape: Any) -> Any:
-    """A copy in another shape, repeated as often as that takes."""
+    """Return a copy in another shape, repeated as often as that takes."""
     a = as_operand(a).reshape(-1)
     shape = tuple(new_shape) if np.iterable(new_shape) else (new_shape,)
     size = int(np.prod(shape))
@@ -103,7 +103,7 @@ def resized(a: Any, new_shape: Any) -> Any:
 
 @composite(np.diagflat, method=False)
 def diagflat(v: Any, k: int = 0) -> Any:
-    """A matrix with the elements of a tensor on a diagonal."""
+    """Return a matrix with the elements of a tensor on a diagonal."""
     return np.diag(as_operand(v).reshape(-1), k)
 
 
@@ -124,7 +124,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 
 @composite(np.vander, method=False)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
-    """The matrix of the powers of a vector, one row for each element."""
+    """Return the matrix of the powers of a vector, one row for each element."""
     x = as_operand(x)
     x = x.astype(np.result_type(x.dtype, int), copy=False)
     count = x.size if N is None else int(N)
@@ -199,7 +199,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
 @composite(np.apply_over_axes, method=False)
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
-    """A function of a tensor and an axis, applied over several axes one after the other."""
+    """Return a function of a tensor and an axis, applied over several axes one after the other."""
     value, func = as_operand(a), adopted_arguments(func)
     ndim = value.ndim
     for axis in (axes,) if np.ndim(axes) == 0 else axes:
@@ -253,7 +253,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 @composite(np.linalg.tensorsolve, method=False)
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
-    """The tensor `x` with `tensordot(a, x, x.ndim)` equal to `b`."""
+    """Return the tensor `x` with `tensordot(a, x, x.ndim)` equal to `b`."""
     a, b = as_operand(a), as_operand(b)
     if axes is not None:
         dims = [dim for dim in range(a.ndim) if dim not in axes] + list(axes)
@@ -265,7 +265,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
 @composite(np.linalg.tensorinv, method=False)
 def tensorinv(a: Any, ind: int = 2) -> Any:
-    """The inverse of the linear map that `tensordot(a, b, ind)` is of `b`."""
+    """Return the inverse of the linear map that `tensordot(a, b, ind)` is of `b`."""
     a = as_operand(a)
     if ind <= 0:
         raise ValueError("Invalid ind argument.")

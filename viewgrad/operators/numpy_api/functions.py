@@ -70,7 +70,7 @@ def _matrix_norm(self: Any, ord: Any, axis: tuple[int, ...], keepdims: bool) -> 
 
 
 def _greatest(values: Any, axis: int, keepdims: bool = False) -> Any:
-    """The greatest along a dimension, of values that are not negative; 0 where there are none."""
+    """Return the greatest along a dimension, of values that are not negative; 0 where there are none."""
     return values.max(axis, None, keepdims, **({} if values.shape[axis] else {"initial": 0}))
 
 
@@ -83,7 +83,7 @@ FUNCTIONS[np.linalg.vector_norm] = _vector_norm
 
 @composite(np.linalg.matrix_norm, method=False)
 def matrix_norm(self: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The norms of the matrices in the last two dimensions."""
+    """Return the norms of the matrices in the last two dimensions."""
     return norm(self, ord, (-2, -1), keepdims)
 
 
@@ -135,13 +135,13 @@ def nonzero(self: Any) -> tuple[Tensor, ...]:
 
 @composite(np.argwhere)
 def argwhere(self: Any) -> Tensor:
-    """The indices of the elements that are not 0, one row for each."""
+    """Return the indices of the elements that are not 0, one row for each."""
     return Tensor(np.argwhere(plain(self)))
 
 
 @composite(np.flatnonzero)
 def flatnonzero(self: Any) -> Tensor:
-    """The indices, in row order, of the elements that are not 0."""
+    """Return the indices, in row order, of the elements that are not 0."""
     return Tensor(np.flatnonzero(plain(self)))
 
 
@@ -193,20 +193,20 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 @composite(np.extract, method=False)
 def extract(condition: Any, self: Any) -> Any:
-    """The elements, in row order, where the condition is true."""
+    """Return the elements, in row order, where the condition is true."""
     return as_operand(self).ravel()[np.flatnonzero(plain(condition))]
 
 
 @composite(np.compress)
 def compress(condition: Any, self: Any, axis: int | None = None) -> Any:
-    """The slices along `axis` where the condition, which has one dimension, is true."""
+    """Return the slices along `axis` where the condition, which has one dimension, is true."""
     places = np.flatnonzero(plain(condition))
     return as_operand(self).take(places, axis)
 
 
 @composite(np.polyval, method=False)
 def polyval(p: Any, x: Any) -> Any:
-    """The polynomial with the coefficients `p`, that of the highest power first, at `x`."""
+    """Return the polynomial with the coefficients `p`, that of the highest power first, at `x`."""
     p, x = as_operand(p), as_operand(x)
     value = creation.zeros_like(x)
     for coefficient in p:
@@ -348,7 +348,7 @@ UFUNCS[np.subtract, "at"] = _subtract_at
 
 
 def _convolve(a: Any, v: Any, *args: Any, **options: Any) -> Any:
-    """The convolution of two vectors, of which a number is one of a single element."""
+    """Return the convolution of two vectors, of which a number is one of a single element."""
     a, v = as_operand(a), as_operand(v)
     return convolution(a if a.ndim else a.reshape(1), v if v.ndim else v.reshape(1), *args, **options)
 

@@ -20,7 +20,7 @@ __all__: list[str] = []
 
 
 def _edges(a: Tensor, bins: Any, range_: Any) -> Any:
-    """The edges of bins; those that the extreme values decide follow them, differentiably."""
+    """Return the edges of bins; those that the extreme values decide follow them, differentiably."""
     if not isinstance(bins, (int, np.integer, Tensor)) or (isinstance(bins, Tensor) and bins.ndim):
         return as_operand(bins) if not isinstance(bins, str) else _edges(
             a, np.histogram_bin_edges(plain(a), bins, range_).size - 1, range_)  # fmt: skip
@@ -32,7 +32,7 @@ def _edges(a: Tensor, bins: Any, range_: Any) -> Any:
 
 
 def _summed(places: Any, weights: Any, count: int) -> Any:
-    """The sum of the weights at each place, in their own dtype."""
+    """Return the sum of the weights at each place, in their own dtype."""
     add_up = OPERATORS["bincount"].function
     if weights.is_complex():
         return (add_up(places, weights.real, count) + add_up(places, weights.imag, count) * 1j).astype(weights.dtype)
@@ -58,7 +58,7 @@ FUNCTIONS[np.bincount] = _bincount
 @composite(np.histogram_bin_edges, method=False)
 @choosing
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    """The edges of the bins of a histogram."""
+    """Return the edges of the bins of a histogram."""
     return _edges(as_operand(a).reshape(-1), bins, range)
 
 

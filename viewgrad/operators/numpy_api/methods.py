@@ -46,14 +46,14 @@ def _in_columns(self: Tensor, order: Any) -> bool:
 
 
 def _in_order(self: Tensor, order: Any) -> Any:
-    """The tensor with its dimensions in such an order that counting in rows counts its elements in `order`."""
+    """Return the tensor with its dimensions in such an order that counting in rows counts its elements in `order`."""
     if _in_columns(self, order):
         return _reversed(self)
     return self.transpose(memory_order(self._array)) if order == "K" and self.ndim > 1 else self
 
 
 def _reshape(self: Tensor, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
-    """The elements in another shape: a view where NumPy's is one, a copy otherwise."""
+    """Return the elements in another shape: a view where NumPy's is one, a copy otherwise."""
     if order == "C" and copy is None:
         return views.reshape(self, *shape)
     sizes = views.flat_sizes(shape)
@@ -67,12 +67,12 @@ def _reshape(self: Tensor, *shape: Any, order: Any = "C", copy: bool | None = No
 
 
 def _ravel(self: Tensor, order: Any = "C") -> Any:
-    """The elements in one dimension: a view where NumPy's is one, a copy otherwise."""
+    """Return the elements in one dimension: a view where NumPy's is one, a copy otherwise."""
     return ravel(_in_order(self, order))
 
 
 def _flatten(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """The elements in one dimension, or the dimensions from `start_dim` to `end_dim` made one."""
+    """Return the elements in one dimension, or the dimensions from `start_dim` to `end_dim` made one."""
     order = kwargs.pop("order", None) if not (args and isinstance(args[0], str)) else args[0]
     if order is None:
         return flatten(self, *args, **kwargs)
@@ -80,7 +80,7 @@ def _flatten(self: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 
 def _copy(self: Any, order: Any = "C") -> Any:
-    """A copy with the same history, laid out in row order unless said otherwise."""
+    """Return a copy with the same history, laid out in row order unless said otherwise."""
     _in_columns(self, order)  # refuses what is no order
     flags = self._array.flags
     if order == "F" or (order == "A" and flags.f_contiguous and not flags.c_contiguous):
@@ -89,7 +89,7 @@ def _copy(self: Any, order: Any = "C") -> Any:
 
 
 def _conj(self: Any) -> Any:
-    """The complex conjugates; of a real tensor the tensor itself, as in NumPy."""
+    """Return the complex conjugates; of a real tensor the tensor itself, as in NumPy."""
     return conj(self) if self.dtype.kind == "c" else self
 
 
@@ -102,7 +102,7 @@ viewed = Tensor.view
 def _astype(
     self: Any, dtype: Any, order: Any = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
 ) -> Any:
-    """The values in another dtype."""
+    """Return the values in another dtype."""
     if isinstance(order, bool):
         order, copy = "K", order
     _in_columns(self, order)  # refuses what is no order
@@ -112,7 +112,7 @@ def _astype(
 
 
 def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any:
-    """A view: in another shape, or of the same memory with another dtype of real or complex numbers."""
+    """Return a view: in another shape, or of the same memory with another dtype of real or complex numbers."""
     if not shape and dtype is None:
         return self if is_scalar(self) else self[...]
     first = dtype if dtype is not None else shape[0]
@@ -208,7 +208,7 @@ sorted_copy = OPERATORS["sort"].function
 
 
 def _with_out(function: Callable[..., Any], name: str, place: int) -> Callable[..., Any]:
-    """A method that takes `out=` as well, also by its place among the arguments."""
+    """Return a method that takes `out=` as well, also by its place among the arguments."""
 
     @functools.wraps(function)
     def method(self: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -221,7 +221,7 @@ def _with_out(function: Callable[..., Any], name: str, place: int) -> Callable[.
 
 
 def _take(self: Tensor, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
-    """The elements, or slices along `axis`, at the places given."""
+    """Return the elements, or slices along `axis`, at the places given."""
     if isinstance(out, str):
         out, mode = None, out
     result = OPERATORS["take"].function(self, indices, axis, mode)
@@ -229,20 +229,20 @@ def _take(self: Tensor, indices: Any, axis: Any = None, out: Any = None, mode: s
 
 
 def _trace(self: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
-    """The sum along a diagonal."""
+    """Return the sum along a diagonal."""
     summed = self if dtype is None else self.astype(dtype)
     result = of_dtype(OPERATORS["trace"].function(summed, offset, axis1, axis2), dtype)
     return result if out is None else write_out(result, out, "Tensor.trace")
 
 
 def _compress(self: Tensor, condition: Any, axis: Any = None, out: Any = None) -> Any:
-    """The slices along `axis` where the condition, which has one dimension, is true."""
+    """Return the slices along `axis` where the condition, which has one dimension, is true."""
     result = COMPOSITES["compress"](condition, self, axis)
     return result if out is None else write_out(result, out, "Tensor.compress")
 
 
 def _argsort(self: Tensor, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """The places of the elements in order."""
+    """Return the places of the elements in order."""
     return (
         OPERATORS["argsort"].function(self, axis)
         if axis is not None
@@ -334,7 +334,7 @@ class FlatElements:
 
 
 def _as_vector(value: Any) -> Any:
-    """The elements of a flat iterator as a tensor, also within a list of arrays."""
+    """Return the elements of a flat iterator as a tensor, also within a list of arrays."""
     if isinstance(value, FlatElements):
         return value.base.reshape(-1)
     return type(value)(map(_as_vector, value)) if type(value) in (list, tuple) else value
@@ -352,13 +352,13 @@ def _carries_history(self: Tensor) -> bool:
 
 
 def _bytes(self: Tensor, order: Any = "C") -> bytes:
-    """The elements as bytes, of which programs make keys; warns where a history is lost."""
+    """Return the elements as bytes, of which programs make keys; warns where a history is lost."""
     leave(self, "tobytes()", self._array)
     return np.asarray(self._array).tobytes(order)
 
 
 def _handing_out(name: str, result: str) -> Callable[..., Any]:
-    """A method of NumPy's arrays that hands the values to somebody else, for tensors without history."""
+    """Return a method of NumPy's arrays that hands the values to somebody else, for tensors without history."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if _carries_history(self):
@@ -377,7 +377,7 @@ def _handing_out(name: str, result: str) -> Callable[..., Any]:
 
 
 def _saving(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of NumPy's that writes arrays to a file, for tensors without history."""
+    """Return a function of NumPy's that writes arrays to a file, for tensors without history."""
 
     def values_of(given: Any) -> Any:
         if not isinstance(given, Tensor):
@@ -416,7 +416,7 @@ def _flags(self: Tensor) -> Any:
 
 
 def _base_of(self: Tensor) -> Tensor | None:
-    """The tensor whose memory a view looks at, or None."""
+    """Return the tensor whose memory a view looks at, or None."""
     return self._base
 
 

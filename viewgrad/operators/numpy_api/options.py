@@ -80,7 +80,7 @@ def _fill_diagonal(a: Tensor, val: Any, wrap: bool = False) -> None:
 
 
 def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
-    """The vector product; of two vectors in the plane its only part that is not 0."""
+    """Return the vector product; of two vectors in the plane its only part that is not 0."""
     a, b = as_operand(a), as_operand(b)
     first, second = (axis, axis) if axis is not None else (axisa, axisb)
     if a.shape[first] == 3 and b.shape[second] == 3:
@@ -102,13 +102,13 @@ def _divmod(first: Any, second: Any, *, out: Any = None, **options: Any) -> Any:
 
 
 def _conjugate(x: Any) -> Any:
-    """The conjugates; of truth values whole numbers, which the ufunc has no loop of its own for."""
+    """Return the conjugates; of truth values whole numbers, which the ufunc has no loop of its own for."""
     x = as_operand(x)
     return conj(x.astype(np.int8) if x.dtype.kind == "b" else x)
 
 
 def _frexp(x: Any, *, out: Any = None, **options: Any) -> Any:
-    """The mantissa and the exponent; the gradient goes to the mantissa, since the exponent is whole."""
+    """Return the mantissa and the exponent; the gradient goes to the mantissa, since the exponent is whole."""
     (x,) = converted(np.frexp, (as_floating(x),), **options)
     parts = _mantissa_and_exponent(x)
     if out is None:

@@ -34,7 +34,7 @@ def _padded(p: Any, size: int) -> Any:
 
 @composite(np.polyadd, method=False)
 def polyadd(a1: Any, a2: Any) -> Any:
-    """The sum of two polynomials."""
+    """Return the sum of two polynomials."""
     a1, a2 = _vector(a1), _vector(a2)
     size = max(len(a1), len(a2))
     return _padded(a1, size) + _padded(a2, size)
@@ -42,14 +42,14 @@ def polyadd(a1: Any, a2: Any) -> Any:
 
 @composite(np.polysub, method=False)
 def polysub(a1: Any, a2: Any) -> Any:
-    """The difference of two polynomials."""
+    """Return the difference of two polynomials."""
     a2 = _vector(a2)
     return polyadd(a1, -(a2.astype(int) if a2.dtype.kind == "b" else a2))
 
 
 @composite(np.polymul, method=False)
 def polymul(a1: Any, a2: Any) -> Any:
-    """The product of two polynomials; leading coefficients that are 0 are no part of a factor, as in NumPy."""
+    """Return the product of two polynomials; leading coefficients that are 0 are no part of a factor, as in NumPy."""
     first, second = (_without_leading_zeros(_vector(factor)) for factor in (a1, a2))
     return np.convolve(first, second)
 
@@ -63,7 +63,7 @@ def _without_leading_zeros(p: Any) -> Any:
 
 @composite(np.polydiv, method=False)
 def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
-    """The quotient and the remainder of two polynomials."""
+    """Return the quotient and the remainder of two polynomials."""
     u, v = _vector(u) * 1.0, _vector(v) * 1.0
     m, n = len(u) - 1, len(v) - 1
     rest = u.clone().astype(np.result_type(u.dtype, v.dtype))
@@ -81,7 +81,7 @@ def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
 
 @composite(np.polyder, method=False)
 def polyder(p: Any, m: int = 1) -> Any:
-    """The `m`-th derivative of a polynomial."""
+    """Return the `m`-th derivative of a polynomial."""
     p = _vector(p)
     for _ in range(int(m)):
         p = p[:-1] * from_array(np.arange(p.size - 1, 0, -1))
@@ -90,7 +90,7 @@ def polyder(p: Any, m: int = 1) -> Any:
 
 @composite(np.polyint, method=False)
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
-    """The `m`-th integral of a polynomial, with the constants `k`."""
+    """Return the `m`-th integral of a polynomial, with the constants `k`."""
     p = _vector(p)
     constants = _vector(0.0 if k is None else k)
     if constants.size == 1 and m > 1:
@@ -103,7 +103,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 @composite(np.poly, method=False)
 @choosing
 def poly(seq_of_zeros: Any) -> Any:
-    """The coefficients of the polynomial with given zeros, or of the characteristic polynomial of a matrix."""
+    """Return the coefficients of the polynomial with given zeros, or of the characteristic polynomial of a matrix."""
     zeros = _vector(seq_of_zeros)
     if zeros.ndim == 2:
         zeros = np.linalg.eigvals(zeros)
@@ -123,7 +123,7 @@ def poly(seq_of_zeros: Any) -> Any:
 @composite(np.roots, method=False)
 @choosing
 def roots(p: Any) -> Any:
-    """The zeros of a polynomial: the eigenvalues of its companion matrix."""
+    """Return the zeros of a polynomial: the eigenvalues of its companion matrix."""
     p = _vector(p)
     if p.ndim != 1:
         raise ValueError("Input must be a rank-1 array.")
@@ -141,13 +141,13 @@ def roots(p: Any) -> Any:
 
 
 def _squared(distances: Any) -> Any:
-    """The squares of magnitudes."""
+    """Return the squares of magnitudes."""
     return (distances * distances.conj()).real
 
 
 @composite(np.polyfit, method=False)
 def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
-    """The coefficients of the polynomial of degree `deg` that fits points best, in the least-squares sense.
+    """Return the coefficients of the polynomial of degree `deg` that fits points best, in the least-squares sense.
 
     Gradients flow to the points and the weights.
     """

@@ -36,7 +36,7 @@ def _given(value: Any) -> bool:
 
 
 def _written(result: Any, out: Any, name: str) -> Any:
-    """The result, or `out` with it, into which NumPy's reductions cast whatever they have."""
+    """Return the result, or `out` with it, into which NumPy's reductions cast whatever they have."""
     if isinstance(out, tuple):
         (out,) = out
     return result if out is None else write_out(result, out, f"np.{name}", "unsafe")
@@ -61,13 +61,13 @@ def _keeps(keepdims: Any) -> bool:
 
 
 def _chosen(self: Tensor, where: Any, neutral: Any) -> Any:
-    """The elements where `where` is true, and what changes nothing elsewhere."""
+    """Return the elements where `where` is true, and what changes nothing elsewhere."""
     mask = np.asarray(plain(where), bool)
     return self if mask.ndim == 0 and mask else _where(mask, self, neutral)
 
 
 def _begun_with(initial: Any, result: Any, join: Callable[..., Any]) -> Any:
-    """The result of a reduction that starts with a value, which does not change the dtype."""
+    """Return the result of a reduction that starts with a value, which does not change the dtype."""
     if not _given(initial):
         return result
     start = as_operand(initial)
@@ -80,7 +80,7 @@ def _whole(dtype: Any) -> bool:
 
 
 def _degrees(ddof: Any, correction: Any) -> Any:
-    """The degrees of freedom that a variance loses, by NumPy's name or by that of the array API standard."""
+    """Return the degrees of freedom that a variance loses, by NumPy's name or by that of the array API standard."""
     if not _given(correction):
         return ddof
     if ddof != 0:
@@ -128,7 +128,7 @@ def _mean_of(
     self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True,
     dim: Any = None, keepdim: Any = None,
 ) -> Any:  # fmt: skip
-    """The arithmetic mean of all elements, or of those along `axis`."""
+    """Return the arithmetic mean of all elements, or of those along `axis`."""
     if dim is not None or keepdim is not None:
         axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
     if dtype is None and out is None and where is True and keepdims is False:
@@ -147,7 +147,7 @@ def _mean_of(
 
 
 def _spread_options(axis: Any, dtype: Any, ddof: Any, keepdims: Any, correction: Any) -> tuple[Any, Any, Any, bool]:
-    """The axis, the dtype, the divisor's `ddof` and whether dimensions stay, from the arguments of a variance.
+    """Return the axis, the dtype, the divisor's `ddof` and whether dimensions stay, from the arguments of a variance.
 
     Those who write `x.var(0, 1)` mean `ddof`, and those who write `x.var(0, True)` mean `keepdims`.
     """
@@ -312,7 +312,7 @@ def _present(self: Tensor, where: Any = True) -> Any:
 
 
 def _inexact(self: Tensor, dtype: Any) -> Tensor:
-    """The values in the dtype that was asked for, which must have numbers that are none."""
+    """Return the values in the dtype that was asked for, which must have numbers that are none."""
     if self.dtype.kind in "fc" and _whole(dtype):
         raise TypeError("If a is inexact, then dtype must be inexact")
     return self if dtype is None or _whole(dtype) else self.astype(dtype)
@@ -339,7 +339,7 @@ def _skipping_mean(
     self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True,
     dim: Any = None, keepdim: Any = None,
 ) -> Any:  # fmt: skip
-    """The mean, ignoring NaN."""
+    """Return the mean, ignoring NaN."""
     if dim is not None or keepdim is not None:
         axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
     if isinstance(dtype, bool):
@@ -412,7 +412,7 @@ REDUCTIONS.update(
 
 
 def _reduce_of(function: Callable[..., Any], has_dtype: bool) -> Callable[..., Any]:
-    """A reduction as the method `reduce` of a ufunc, whose axis is 0 unless said otherwise."""
+    """Return a reduction as the method `reduce` of a ufunc, whose axis is 0 unless said otherwise."""
 
     def reduce(
         array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None,

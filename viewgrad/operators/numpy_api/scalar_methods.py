@@ -25,7 +25,7 @@ def _is_integer(self: Tensor) -> bool:
 
 
 def _plain(name: str) -> Callable[[Tensor], Any]:
-    """A method of Python's numbers that gives something of which there is no derivative."""
+    """Return a method of Python's numbers that gives something of which there is no derivative."""
 
     def method(self: Tensor) -> Any:
         if self.requires_grad or has_history(self):

@@ -18,7 +18,7 @@ __all__ = ["with_new_axes"]
 
 
 def _extended(numpy: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of `numpy.emath`, which goes on to complex numbers where its values are."""
+    """Return a function of `numpy.emath`, which goes on to complex numbers where its values are."""
 
     def extended(*args: Any) -> Any:
         tensors = [as_operand(arg) for arg in args]

@@ -22,7 +22,7 @@ concatenate = OPERATORS["concatenate"].function
 
 @composite(np.float_power, method=False)
 def float_power(self: Any, other: Any) -> Any:
-    """The power, computed in double precision."""
+    """Return the power, computed in double precision."""
     base, exponent = as_operand(self), as_operand(other)
     dtype = np.result_type(base.dtype, exponent.dtype, np.float64)
     return base.astype(dtype) ** exponent.astype(dtype)
@@ -36,7 +36,7 @@ def as_floating(value: Any) -> Any:
 
 @composite(np.ldexp, method=False)
 def ldexp(self: Any, other: Any) -> Any:
-    """The first times two to the power of the second."""
+    """Return the first times two to the power of the second."""
     base, exponent = as_operand(self), as_operand(other)
     if exponent.dtype.kind in "fc":  # which NumPy refuses
         return base * np.exp2(exponent)
@@ -79,7 +79,7 @@ for _name, _function in (("matvec", matvec), ("vecmat", vecmat)):
 
 @composite(np.partition, method=False)
 def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
-    """A copy with the `kth` value in order at its own place, and lesser ones before it."""
+    """Return a copy with the `kth` value in order at its own place, and lesser ones before it."""
     a = as_operand(a)
     if axis is None:
         a, axis = a.reshape(-1), -1
@@ -152,7 +152,7 @@ def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
 
 
 def _computed_in(ufunc: np.ufunc, array: Any, dtype: Any) -> Tensor:
-    """The array in the dtype in which it is folded: whole numbers in that of the results, as of `hypot`."""
+    """Return the array in the dtype in which it is folded: whole numbers in that of the results, as of `hypot`."""
     operand: Tensor = as_operand(array)
     operand = operand if dtype is None else operand.astype(dtype, copy=False)
     one, _, result = ufunc.resolve_dtypes((operand.dtype, operand.dtype, None))
@@ -164,7 +164,7 @@ def _result_dtype(ufunc: np.ufunc, dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _reduced(axis: Any, ndim: int) -> tuple[int, ...]:
-    """The dimensions that are reduced; NumPy lets 0 and -1 pass for an array that has none."""
+    """Return the dimensions that are reduced; NumPy lets 0 and -1 pass for an array that has none."""
     if axis is None or (not ndim and axis in (0, -1)):
         return tuple(range(ndim))
     return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))

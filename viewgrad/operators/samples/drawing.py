@@ -27,12 +27,12 @@ class Sample:
     kwargs: dict[str, Any]
 
     def bound(self) -> dict[str, Any]:
-        """The arguments that are given, by name."""
+        """Return the arguments that are given, by name."""
         names = [argument.name for argument in self.operator.signature.arguments]
         return dict(zip(names, self.args)) | self.kwargs
 
     def differentiable(self) -> list[str]:
-        """The names of the arguments that can require gradients: differentiable, given, and of a float dtype."""
+        """Return the names of the arguments that can require gradients: differentiable, given, and of a float dtype."""
         given = self.bound()
         return [
             name
@@ -90,7 +90,7 @@ def case(*args: Any, **kwargs: Any) -> Call:
 
 
 def draws(*cases: Call, domain: tuple[float, float] | None = None) -> Callable[[np.random.Generator], list[Call]]:
-    """The `samples` of an operator, from calls written with `case`.
+    """Return the `samples` of an operator, from calls written with `case`.
 
     Arguments:
         cases: the calls.
@@ -115,7 +115,7 @@ def draws(*cases: Call, domain: tuple[float, float] | None = None) -> Callable[[
 
 
 def given_calls(calls: Sequence[Call]) -> Callable[[np.random.Generator], list[Call]]:
-    """The `samples` of an operator that are the same each time.
+    """Return the `samples` of an operator that are the same each time.
 
     Raises:
         TypeError: if they are no calls.
@@ -131,7 +131,7 @@ def given_calls(calls: Sequence[Call]) -> Callable[[np.random.Generator], list[C
 
 
 def samples_of(operator: Operator, seed: int = 0) -> list[Sample]:
-    """The calls on which `operator` is tested; the same ones each time."""
+    """Return the calls on which `operator` is tested; the same ones each time."""
     rng = np.random.default_rng([seed, zlib.crc32(operator.name.encode())])
     samples = operator.samples
     if samples is None:

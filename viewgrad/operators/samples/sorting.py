@@ -14,7 +14,7 @@ __all__: list[str] = []
 
 
 def running_plainly(a: Any, axis: int, accumulate: Any) -> tuple[Any, Any]:
-    """A running extremum, in another way."""
+    """Return a running extremum, in another way."""
     if not a.ndim:
         return a, np.zeros((), int)
     values = accumulate(a, axis=axis)

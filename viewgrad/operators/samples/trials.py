@@ -43,7 +43,7 @@ def trial(
 
 
 def trial_of(name: str) -> Trial:
-    """The arguments that an operator of the library is tested on."""
+    """Return the arguments that an operator of the library is tested on."""
     if not MODULES:
         found = pkgutil.walk_packages(importlib.import_module(PACKAGE).__path__, f"{PACKAGE}.")
         MODULES[:] = [importlib.import_module(module.name) for module in found]

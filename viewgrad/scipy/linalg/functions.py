@@ -36,7 +36,7 @@ def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True) 
 
 
 def _waves(a: Any) -> tuple[Any, Any]:
-    """The cosine and the sine of a matrix."""
+    """Return the cosine and the sine of a matrix."""
     if a.dtype.kind == "c":
         forth, back = expm(1j * a), expm(-1j * a)
         return (forth + back) / 2, (forth - back) / 2j
@@ -98,7 +98,7 @@ def signm(A: Any, **options: Any) -> Any:
 
 
 def _by_eigenvalues(a: Any, function: Callable[[Any], Any], plain: Any) -> Any:
-    """A function of a matrix with distinct eigenvalues; real where SciPy's is."""
+    """Return a function of a matrix with distinct eigenvalues; real where SciPy's is."""
     values, vectors = np.linalg.eig(a.astype(np.result_type(a.dtype, np.complex64)))
     found = (vectors * function(values)) @ np.linalg.inv(vectors)
     return found.real * 1.0 if np.isrealobj(plain) else found
@@ -214,7 +214,7 @@ def subspace_angles(A: Any, B: Any) -> Any:
 
 
 def _triangle(ab: Any, lower: bool) -> Any:
-    """The triangular matrix whose diagonals are rows."""
+    """Return the triangular matrix whose diagonals are rows."""
     count, size = ab.shape
     total: Any = 0.0
     for row in range(count):
@@ -336,7 +336,7 @@ def diagsvd(s: Any, M: int, N: int) -> Any:
 
 
 def _following(step: Callable[[Any], Any], found: Any) -> Any:
-    """A solution that SciPy has found, with steps of Newton's method that carry its derivatives."""
+    """Return a solution that SciPy has found, with steps of Newton's method that carry its derivatives."""
     start = solution = as_tensors(np.array(found))
     for _ in range(STEPS):
         solution = step(solution)
@@ -361,7 +361,7 @@ def _riccati(name: str, step: Callable[..., Any]) -> None:
 
 
 def _closed(k: Any, q: Any, r: Any, s: Any) -> Any:
-    """The cost of a state under a feedback."""
+    """Return the cost of a state under a feedback."""
     mixed = s @ k
     return q + _adjoint(k) @ r @ k - mixed - _adjoint(mixed)
 

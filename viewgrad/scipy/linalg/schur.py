@@ -25,7 +25,7 @@ made: Final = maker(scipy.linalg, MADE)
 
 
 def _turned(a: Any, q: Any, rows: Any, columns: Any, equations: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """The reduced form of a matrix and its factor, with their histories.
+    """Return the reduced form of a matrix and its factor, with their histories.
 
     Arguments:
         a: the matrix.

@@ -79,7 +79,7 @@ def windows_around(image: Any, shape: tuple[int, ...], mode: Any, cval: Any, ori
 
 
 def _filtered(image: Any, weights: Any, mode: Any, cval: float, origin: Any) -> Any:
-    """The sums of products of weights with the windows around each element."""
+    """Return the sums of products of weights with the windows around each element."""
     windows, dtype = windows_around(image, weights.shape, mode, cval, origin), image.dtype
     ndim = weights.ndim
     found = np.tensordot(windows, weights, (tuple(range(ndim, 2 * ndim)), tuple(range(ndim))))
@@ -153,7 +153,7 @@ def uniform_filter(input: Any, size: Any = 3, mode: Any = "reflect", cval: float
 
 
 def _bell(sigma: Any, order: int, radius: int) -> Any:
-    """The samples of a Gaussian, or of its derivative, whose sum is 1; gradients flow to its width."""
+    """Return the samples of a Gaussian, or of its derivative, whose sum is 1; gradients flow to its width."""
     places = np.arange(-radius, radius + 1)
     width = as_operand(sigma) * 1.0
     weights = np.exp(-0.5 / (width * width) * as_operand(places.astype(float) ** 2))
@@ -317,7 +317,7 @@ def _by_splines(image: Any, places: Any, order: int, mode: str, cval: float, pre
 
 
 def _linear(function: Callable[[Any], Any], image: Any) -> Any:
-    """A linear function of an image, by its values for each element alone."""
+    """Return a linear function of an image, by its values for each element alone."""
     size = image.size
     columns = [function(row.reshape(image.shape)) for row in np.eye(size)]
     matrix = np.stack([np.asarray(column).reshape(-1) for column in columns], 1)

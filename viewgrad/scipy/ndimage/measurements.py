@@ -16,7 +16,7 @@ __all__ = ["MADE"]
 
 
 def _by_label(input: Any, labels: Any, index: Any, measure: Callable[..., Any]) -> Any:
-    """A measure of each part, from its elements and their places."""
+    """Return a measure of each part, from its elements and their places."""
     image = numbers(input)
     image = image if image.dtype.kind in "fc" else image.astype(float)
     if labels is None:

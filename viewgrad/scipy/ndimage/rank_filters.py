@@ -15,7 +15,7 @@ __all__ = ["MADE"]
 
 
 def _surroundings(image: Any, size: Any, footprint: Any, mode: Any, cval: Any, origin: Any) -> Any:
-    """The elements around each, which come last; those that a footprint chooses."""
+    """Return the elements around each, which come last; those that a footprint chooses."""
     shape = tuple(int(n) for n in each_of(size, image.ndim)) if footprint is None else np.shape(footprint)
     chosen = np.ones(shape, bool) if footprint is None else np.asarray(plain_values(footprint), bool)
     windows = windows_around(image, shape, mode, cval, origin)
@@ -225,7 +225,7 @@ def gaussian_gradient_magnitude(input: Any, sigma: Any, mode: Any = "reflect", c
 def _derivatives(
     image: Any, sigma: Any, order: int, mode: Any, cval: float, options: dict[str, Any], of: Callable[[Any], Any]
 ) -> Any:
-    """The sum over all dimensions of a function of derivatives of a Gaussian."""
+    """Return the sum over all dimensions of a function of derivatives of a Gaussian."""
     total: Any = 0.0
     for axis in range(image.ndim):
         orders = [0] * image.ndim

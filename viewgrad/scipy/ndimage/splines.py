@@ -70,13 +70,13 @@ class Spline:
 
     @staticmethod
     def _cell(x: Array, length: int) -> Array:
-        """The start of the cell of each place; at the last element, the cell before it."""
+        """Return the start of the cell of each place; at the last element, the cell before it."""
         start = np.floor(x / CELL) * CELL
         return np.where(x == length - 1, start - CELL, start)
 
 
 def _slope(coefficients: Array, x: Array, order: int) -> Array:
-    """A derivative of a polynomial."""
+    """Return a derivative of a polynomial."""
     terms = [math.perm(n, order) * c * x ** (n - order) for n, c in enumerate(coefficients) if n >= order]
     return np.asarray(sum(terms))
 

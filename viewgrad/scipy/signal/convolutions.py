@@ -22,14 +22,14 @@ all_pole = OPERATORS["_all_pole"].function
 
 
 def _sliding(x: Any, sizes: tuple[int, ...]) -> Any:
-    """The windows of given sizes over all dimensions, which come last."""
+    """Return the windows of given sizes over all dimensions, which come last."""
     for dim, size in enumerate(sizes):
         x = x.unfold(dim, size)
     return x
 
 
 def _correlated(x: Any, weights: Any) -> Any:
-    """The sums of products of weights with each window that lies inside; the largest extents first."""
+    """Return the sums of products of weights with each window that lies inside; the largest extents first."""
     ndim = weights.ndim
     return np.tensordot(_sliding(x, weights.shape), weights, (tuple(range(ndim, 2 * ndim)), tuple(range(ndim))))
 
@@ -88,7 +88,7 @@ def convolve(
 
 
 def _convolved_over(a: Any, b: Any, axes: Any, dots: Any, mode: str) -> Any:
-    """A convolution over some dimensions, a sum of products over others, and all pairs of the rest."""
+    """Return a convolution over some dimensions, a sum of products over others, and all pairs of the rest."""
     of_a, of_b = ([dim % t.ndim for dim in dims] for dims, t in zip(axes, (a, b)))
     dot_a, dot_b = ([dim % t.ndim for dim in dims] for dims, t in zip(dots, (a, b)))
     free_a = [dim for dim in range(a.ndim) if dim not in (*of_a, *dot_a)]
@@ -217,7 +217,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 
 
 def _taps(b: Any, x: Any) -> Any:
-    """The samples convolved with coefficients, as many as there were."""
+    """Return the samples convolved with coefficients, as many as there were."""
     padded = np.concatenate([np.zeros((*x.shape[:-1], b.size - 1)), x], -1)
     return padded.unfold(-1, b.size) @ b[::-1]  # type: ignore[attr-defined]
 

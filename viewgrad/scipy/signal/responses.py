@@ -21,7 +21,7 @@ made: Final = maker(scipy.signal, MADE)
 
 
 def _frequencies(worN: Any, whole: bool, fs: Any, include_nyquist: bool = False) -> Any:
-    """The frequencies that SciPy chooses, or those that are given, as a tensor."""
+    """Return the frequencies that SciPy chooses, or those that are given, as a tensor."""
     if worN is None or np.ndim(plain_values(worN)) == 0:
         count = 512 if worN is None else int(plain_values(worN))
         plain = scipy.signal.freqz([1.0], 1, count, whole, fs=fs, include_nyquist=include_nyquist)
@@ -30,7 +30,7 @@ def _frequencies(worN: Any, whole: bool, fs: Any, include_nyquist: bool = False)
 
 
 def _at(coefficients: Any, inverse: Any) -> Any:
-    """A polynomial in the inverse of z, of coefficients that stand along the first dimension."""
+    """Return a polynomial in the inverse of z, of coefficients that stand along the first dimension."""
     total: Any = 0.0
     for place in range(coefficients.shape[0] - 1, -1, -1):
         total = total * inverse + coefficients[place]

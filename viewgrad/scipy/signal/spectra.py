@@ -77,7 +77,7 @@ class Segments:
 
 
 def _spectra(x: Any, y: Any, segments: Segments) -> Any:
-    """The products of the transforms of two series, scaled, with the frequencies before the segments."""
+    """Return the products of the transforms of two series, scaled, with the frequencies before the segments."""
     first = segments.transformed(x)
     power = (first.conj() * (first if y is x else segments.transformed(y))) * segments.scale
     if segments.onesided:

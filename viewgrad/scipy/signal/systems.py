@@ -140,7 +140,7 @@ def zpk2sos(z: Any, p: Any, k: Any, pairing: Any = None, *, analog: bool = False
 
 
 def _nearest(wanted: Any, roots: Any, left: list[int]) -> Any:
-    """The polynomial with those of some roots that are nearest to given numbers; others are constants."""
+    """Return the polynomial with those of some roots that are nearest to given numbers; others are constants."""
     chosen = []
     for number in wanted:
         distances = [abs(complex(plain_values(roots[place])) - number) for place in left]
@@ -189,7 +189,7 @@ def _first_order(a: Any, b: Any, c: Any, d: Any, dt: Any) -> tuple[Any, ...]:
 
 
 def _generalized(a: Any, b: Any, c: Any, d: Any, dt: Any, alpha: Any) -> tuple[Any, ...]:
-    """The generalized bilinear transform of a system."""
+    """Return the generalized bilinear transform of a system."""
     eye = np.eye(a.shape[0])
     system = eye - alpha * dt * a
     ad, bd = np.linalg.solve(system, eye + (1.0 - alpha) * dt * a), np.linalg.solve(system, dt * b)
@@ -231,7 +231,7 @@ def cont2discrete(system: Any, dt: Any, method: str = "zoh", alpha: Any = None) 
 
 
 def _steps(x: Any, ad: Any, driven: Any, count: int) -> Any:
-    """The states of a system, one row for each time."""
+    """Return the states of a system, one row for each time."""
     rows = [x]
     for place in range(1, count):
         x = ad @ x + driven[place - 1]
@@ -270,7 +270,7 @@ def lsim(system: Any, U: Any, T: Any, X0: Any = None, interp: bool = True) -> An
 
 
 def _times(scipys: Any, system: Any, T: Any, N: Any) -> Any:
-    """The times that SciPy chooses for a response."""
+    """Return the times that SciPy chooses for a response."""
     plain = tuple(np.array(plain_values(floating(each))) for each in system)
     return as_tensors(np.array(scipys(plain, T=None, N=N)[0])) if T is None else T
 

@@ -400,7 +400,7 @@ def _promoted(data: Any, dense: Any) -> tuple[Any, Any]:
 
 
 def _parts_of(format: str, arg1: Any, shape: Any) -> tuple[Pattern, Any]:
-    """The pattern and the stored values that the arguments of a constructor mean."""
+    """Return the pattern and the stored values that the arguments of a constructor mean."""
     if isinstance(arg1, SparseArray):
         return arg1.pattern, arg1.data
     if scipy.sparse.issparse(arg1):
@@ -434,7 +434,7 @@ def _indices(value: Any) -> Any:
 
 
 def _ordered(format: str, pattern: Pattern, data: Any) -> tuple[Pattern, Any]:
-    """The stored values in the order of a format."""
+    """Return the stored values in the order of a format."""
     if format == "coo":
         return pattern, data
     major, minor = (pattern.rows, pattern.cols) if format == "csr" else (pattern.cols, pattern.rows)
@@ -445,7 +445,7 @@ def _ordered(format: str, pattern: Pattern, data: Any) -> tuple[Pattern, Any]:
 
 
 def _summed(array: Any) -> tuple[Pattern, Any]:
-    """The pattern and the stored values, each place once."""
+    """Return the pattern and the stored values, each place once."""
     pattern, data = array.pattern, array.data
     if not pattern.has_duplicates:
         return pattern, data
@@ -455,7 +455,7 @@ def _summed(array: Any) -> tuple[Pattern, Any]:
 
 
 def _grouped(values: Any, groups: Any, count: int) -> Any:
-    """The sums of values by group."""
+    """Return the sums of values by group."""
     summing = Pattern(groups, np.arange(len(groups)), (count, len(groups)))
     return product(summing, as_operand(np.ones(len(groups), values.dtype)), values)
 
@@ -513,7 +513,7 @@ def combined(arrays: Sequence[Any], function: Callable[..., Any], kind: Any) -> 
 
 
 def _sparse_product(left: Any, right: Any) -> Any:
-    """The product of two sparse arrays: as many numbers as it has multiplications are kept."""
+    """Return the product of two sparse arrays: as many numbers as it has multiplications are kept."""
     if left.shape[1] != right.shape[0]:
         raise ValueError(f"matmul: shapes {left.shape} and {right.shape} do not match")
     order, _, starts = right.pattern.compressed()

@@ -31,7 +31,7 @@ def _kind(format: str | None, is_matrix: bool) -> Any:
 
 
 def _by_numbers(diagonals: list[Any], make: Callable[[list[Any]], Any], format: str | None, is_matrix: bool) -> Any:
-    """The sparse array of some values, from SciPy's array of their numbers."""
+    """Return the sparse array of some values, from SciPy's array of their numbers."""
     values = [as_operand(as_argument(each)) for each in diagonals]
     dtype = np.result_type(*[each.dtype for each in values], np.float64)
     numbers = []
@@ -45,7 +45,7 @@ def _by_numbers(diagonals: list[Any], make: Callable[[list[Any]], Any], format: 
 
 
 def _diagonals(diagonals: Any, offsets: Any) -> tuple[list[Any], bool]:
-    """The diagonals as a list, and whether there is one alone."""
+    """Return the diagonals as a list, and whether there is one alone."""
     if np.ndim(offsets) == 0:
         holds_arrays = len(diagonals) > 0 and np.ndim(plain_values(as_argument(diagonals[0]))) > 0
         return [diagonals[0] if holds_arrays else diagonals], True

@@ -110,7 +110,7 @@ class _Jacobian:
         return found if isinstance(given, Tensor) else found.to_scipy()
 
     def _values(self, transform: Callable[[Any], Any], like: Any) -> Any:
-        """The stored values, from products with the sums of the columns, or rows, of each group."""
+        """Return the stored values, from products with the sums of the columns, or rows, of each group."""
         count = int(self.colors.max(initial=-1)) + 1
         rows, cols = self.pattern.rows, self.pattern.cols
         if not count:

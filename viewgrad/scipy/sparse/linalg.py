@@ -116,7 +116,7 @@ def _inexact(values: Any) -> Any:
 
 
 def _system(matrix: Any, b: Any) -> tuple[Any, Any]:
-    """The square matrix, and the right-hand side in a dtype for both."""
+    """Return the square matrix, and the right-hand side in a dtype for both."""
     a = as_sparse(matrix)
     if a.shape[0] != a.shape[1]:
         raise ValueError(f"the matrix of a linear system is square, not of shape {a.shape}")
@@ -280,7 +280,7 @@ class _FirstSolve(Function):
 
 
 def _turned(matrix: Any, transposed: bool, conjugated: bool) -> Any:
-    """A matrix or linear operator, transposed or conjugated."""
+    """Return a matrix or linear operator, transposed or conjugated."""
     if isinstance(matrix, scipy.sparse.linalg.LinearOperator):
         if transposed and conjugated:
             return matrix.adjoint()

@@ -32,7 +32,7 @@ def namespace(module: types.ModuleType, made: Mapping[str, Any]) -> dict[str, An
 
 
 def _adapted(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A function of SciPy's, on arrays that have no history."""
+    """Return a function of SciPy's, on arrays that have no history."""
 
     def on_values(*args: Any, **kwargs: Any) -> Any:
         if any(map(_has_history, (*args, *kwargs.values()))):

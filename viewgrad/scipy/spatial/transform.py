@@ -22,7 +22,7 @@ AXES: Final = {"x": 0, "y": 1, "z": 2}
 
 
 def _about(axis: str, angle: Any) -> Any:
-    """The matrices of rotations about one of the axes."""
+    """Return the matrices of rotations about one of the axes."""
     cosine, sine = np.cos(angle), np.sin(angle)
     zero, one = cosine * 0.0, cosine * 0.0 + 1.0
     place = AXES[axis]

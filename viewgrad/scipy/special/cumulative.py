@@ -46,19 +46,19 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def _count(k: Any) -> Any:
-    """A count as `_whole` has it; no number where it is negative."""
+    """Return a count as `_whole` has it; no number where it is negative."""
     whole = _whole(k)
     return np.where(plain_values(numbers(k)) < 0, np.nan, whole)
 
 
 def _some(k: Any) -> Any:
-    """A count as `_whole` has it; no number where it is less than 1."""
+    """Return a count as `_whole` has it; no number where it is less than 1."""
     whole = _whole(k)
     return np.where(whole < 1, np.nan, whole)
 
 
 def _whole(k: Any) -> Any:
-    """A count, to which no gradient flows."""
+    """Return a count, to which no gradient flows."""
     return np.floor(plain_values(numbers(k)))
 
 
@@ -124,7 +124,7 @@ def _inverse(name: str, function: Callable[..., Any], solved: int) -> None:
 
 
 def _slope(function: Callable[..., Any], arguments: list[Any], place: int) -> Any:
-    """The derivative of a function of several numbers with respect to one of them, element by element."""
+    """Return the derivative of a function of several numbers with respect to one of them, element by element."""
 
     def summed(x: Any) -> Any:
         return function(*arguments[:place], x, *arguments[place + 1 :]).sum()

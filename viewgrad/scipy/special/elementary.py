@@ -56,7 +56,7 @@ def cosm1(x: Any) -> Any:
 
 
 def _degrees(x: Any) -> Any:
-    """An angle in radians, of degrees from which whole turns are taken off."""
+    """Return an angle in radians, of degrees from which whole turns are taken off."""
     x = numbers(x) * 1.0
     return (x - 360.0 * np.round(plain_values(x) / 360.0)) * DEGREE
 

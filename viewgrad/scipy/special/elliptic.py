@@ -27,20 +27,20 @@ DOUBLINGS: Final = 15
 
 
 def _doubled(x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any]:
-    """The roots after one doubling, and what was added to their squares."""
+    """Return the roots after one doubling, and what was added to their squares."""
     sum_of_products = x * y + x * z + y * z
     return (*(np.sqrt(root * root + sum_of_products) / 2.0 for root in (x, y, z)), sum_of_products)
 
 
 def _first(x: Any, y: Any, z: Any) -> Any:
-    """The integral of the first kind, of the roots of its arguments."""
+    """Return the integral of the first kind, of the roots of its arguments."""
     for _ in range(DOUBLINGS):
         x, y, z, _ = _doubled(x, y, z)
     return 1.0 / np.sqrt((x * x + y * y + z * z) / 3.0)
 
 
 def _second(x: Any, y: Any, z: Any) -> Any:
-    """The integral of the second kind, of the roots of its arguments."""
+    """Return the integral of the second kind, of the roots of its arguments."""
     total: Any = 0.0
     for step in range(DOUBLINGS):
         last = z

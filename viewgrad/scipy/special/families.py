@@ -220,7 +220,7 @@ for _name, _plain, _signs in (("jvp", "jv", (1.0, -1.0)), ("yvp", "yv", (1.0, -1
 
 
 def _series(n: int, x: Any, sign: float) -> Any:
-    """The power series of a spherical Bessel function of the first kind, accurate near 0."""
+    """Return the power series of a spherical Bessel function of the first kind, accurate near 0."""
     square, total = x * x * (sign / 2.0), 1.0
     for k in range(12, 0, -1):
         total = 1.0 + square * total / (k * (2 * n + 2 * k + 1))

@@ -38,7 +38,7 @@ class Outcome(tuple[Any, ...]):
 
 
 def _last(sample: Any, axis: Any) -> Any:
-    """A sample with the dimensions that are reduced as one, which comes last."""
+    """Return a sample with the dimensions that are reduced as one, which comes last."""
     sample = floating(sample)
     if axis is None:
         return sample.reshape(-1)
@@ -50,7 +50,7 @@ def _last(sample: Any, axis: Any) -> Any:
 
 
 def _kept(result: Any, axis: Any, ndim: int) -> Any:
-    """A result with the dimensions that were reduced, of length 1."""
+    """Return a result with the dimensions that were reduced, of length 1."""
     if isinstance(result, Outcome):
         names = list(result.__dict__)
         values = {name: _kept(result.__dict__[name], axis, ndim) for name in names}

@@ -104,7 +104,7 @@ class Distribution:
         return np.where(inside, safe, -math.inf)
 
     def _middle(self, low: Any, high: Any) -> Any:
-        """A value of the standard form that lies in its support, for places that do not."""
+        """Return a value of the standard form that lies in its support, for places that do not."""
         low, high = (np.asarray(plain_values(as_operand(end)), float) for end in (low, high))
         if self.discrete:
             return np.where(np.isfinite(low), low, 0.0)
@@ -148,7 +148,7 @@ class Distribution:
         return self._evaluate(method, lambda z, shapes, scale: self._within(method, z, shapes), x, args, kwargs)
 
     def _within(self, method: str, z: Any, shapes: list[Any]) -> Any:
-        """A distribution function of the standard form, which is constant outside of the support."""
+        """Return a distribution function of the standard form, which is constant outside of the support."""
         if method.startswith("log") and method not in self._formulas:
             return np.log(self._within(method[3:], z, shapes))
         formula = self._formulas.get(method)
@@ -194,7 +194,7 @@ class Distribution:
         return composed(f"{self.name}.{method}", find, (q, *args), kwargs)
 
     def _solved(self, q: Any, *parameters: Any) -> Any:
-        """The quantile by SciPy, of no history, and Newton's steps: its derivatives up to the seventh order."""
+        """Return the quantile by SciPy, of no history, and Newton's steps: its derivatives up to the seventh order."""
         shapes = list(parameters)
         if self.discrete:
             if carries_history((q, *shapes)):

@@ -16,7 +16,7 @@ HALF_PI: Final = math.pi / 2
 
 
 def _mass(a: Any, b: Any) -> Any:
-    """The probability of a normal variable between two ends, from the tail that is nearer."""
+    """Return the probability of a normal variable between two ends, from the tail that is nearer."""
     return np.where(a > 0, special.ndtr(-a) - special.ndtr(-b), special.ndtr(b) - special.ndtr(a))
 
 

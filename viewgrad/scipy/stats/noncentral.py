@@ -22,7 +22,7 @@ CANCELLED: Final = 1e-8  # what is left of a sum whose terms have signs, of whic
 
 
 def _terms(name: str, *sizes: Any) -> Any:
-    """The numbers of the terms of a mixture that count, where the weights have such a mean at most."""
+    """Return the numbers of the terms of a mixture that count, where the weights have such a mean at most."""
     greatest = max(float(np.max(plain_values(size), initial=0.0)) for size in sizes)
     count = greatest + 10 * math.sqrt(greatest) + 20
     if not count < MOST_TERMS:
@@ -31,12 +31,12 @@ def _terms(name: str, *sizes: Any) -> Any:
 
 
 def _log_weights(half: Any, j: Any) -> Any:
-    """The logarithms of the probabilities of Poisson's distribution."""
+    """Return the logarithms of the probabilities of Poisson's distribution."""
     return special.xlogy(j, half[..., None]) - half[..., None] - special.gammaln(j + 1.0)
 
 
 def _chi_squared_terms(z: Any, df: Any, nc: Any) -> tuple[Any, Any, Any]:
-    """The logarithms of the weights, half of the degrees of freedom in each term, and half of the value."""
+    """Return the logarithms of the weights, half of the degrees of freedom in each term, and half of the value."""
     half = nc / 2 + 0.0 * z + 0.0 * df
     j = _terms("ncx2", plain_values(half) + np.sqrt(plain_values(half * z) / 2))
     return _log_weights(half, j), df[..., None] / 2 + j, (z / 2)[..., None]
@@ -58,7 +58,7 @@ def _chi_squared_above(z: Any, df: Any, nc: Any) -> Any:
 
 
 def _f_terms(z: Any, n: Any, m: Any, nc: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """The logarithms of the weights, and for each term the parameters of a beta distribution with its value."""
+    """Return the logarithms of the weights, and for each term the parameters of a beta distribution with its value."""
     half = nc / 2 + 0.0 * (z + n + m)
     j = _terms("ncf", plain_values(half))
     ratio = (n * z / m)[..., None]
@@ -86,7 +86,7 @@ def _student_numbers(nc: Any) -> Any:
 
 
 def _student(t: Any, df: Any, nc: Any) -> Any:
-    """The density's logarithm, as a power series in the product of the value and the noncentrality."""
+    """Return the density's logarithm, as a power series in the product of the value and the noncentrality."""
     n = _student_numbers(nc)
     square = t * t + df
     u = (nc * t / np.sqrt(2 * square))[..., None]

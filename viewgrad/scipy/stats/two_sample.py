@@ -21,7 +21,7 @@ TINY: Final = 1e-20
 
 
 def _tail(distribution: Callable[[Any], Any], statistic: Any, alternative: str) -> Any:
-    """The probability of what is as extreme, of a distribution that is symmetric."""
+    """Return the probability of what is as extreme, of a distribution that is symmetric."""
     if alternative == "two-sided":
         return 2 * distribution(-np.abs(statistic))
     if alternative not in ("less", "greater"):
@@ -292,7 +292,7 @@ def combine_pvalues(pvalues: Any, method: str = "fisher", weights: Any = None) -
 
 
 def _steps(values: Any, weights: Any, at: Any) -> Any:
-    """The distribution function of samples at given places, of which it is counted how many are below."""
+    """Return the distribution function of samples at given places, of which it is counted how many are below."""
     order = np.argsort(plain_values(values))
     below = np.searchsorted(plain_values(values)[order], at, "right")
     if weights is None:
@@ -302,7 +302,7 @@ def _steps(values: Any, weights: Any, at: Any) -> Any:
 
 
 def _between(values: Any, weights: Any) -> tuple[Any, Any]:
-    """The widths between all samples of two, and the differences of the distribution functions there."""
+    """Return the widths between all samples of two, and the differences of the distribution functions there."""
     first, second = (floating(each).reshape(-1) for each in values)
     together = np.sort(np.concatenate([first, second]))
     places = plain_values(together)[:-1]

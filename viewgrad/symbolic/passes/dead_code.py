@@ -43,7 +43,7 @@ def eliminate_dead_code(block: Block, on_live: Callable[[set[Value]], None] | No
 
 
 def live_values(block: Block) -> set[Value]:
-    """The values of a block, and of those inside, on which its outputs or guards depend."""
+    """Return the values of a block, and of those inside, on which its outputs or guards depend."""
     live: set[Value] = {value for value in block.outputs if value is not None}
     for node in reversed(block):
         if node.kind in HAVE_EFFECTS or not live.isdisjoint(node.outputs):

@@ -48,7 +48,7 @@ class Comparison:
 
 
 def installed() -> list[str]:
-    """The backends that are installed."""
+    """Return the backends that are installed."""
     return [name for name, package in BACKENDS.items() if importlib.util.find_spec(package) is not None]
 
 

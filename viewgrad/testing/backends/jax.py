@@ -25,7 +25,7 @@ OTHER_NAMES = {"neg": "negative", "mul": "multiply", "sub": "subtract", "div": "
 
 
 def gradients(program: Program) -> tuple[dict[str, Array], dict[str, Array | None]]:
-    """The values of all tensors, and the gradients of the loss with respect to the leaves.
+    """Return the values of all tensors, and the gradients of the loss with respect to the leaves.
 
     Raises:
         Unsupported: for what JAX has no name for.

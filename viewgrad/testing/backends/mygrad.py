@@ -21,7 +21,7 @@ VIEWS = ("index", "T", "transpose", "np.transpose", "reshape", "ravel", "swapaxe
 
 
 def gradients(program: Program) -> tuple[dict[str, Array], dict[str, Array | None]]:
-    """The values of all tensors, and the gradients of the loss with respect to the leaves.
+    """Return the values of all tensors, and the gradients of the loss with respect to the leaves.
 
     Raises:
         Unsupported: for what MyGrad has no name for: complex numbers among others.

@@ -31,7 +31,7 @@ OTHER_NAMES = {"conj": "conj_physical"}
 
 
 def gradients(program: Program) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, np.ndarray[Any, Any] | None]]:
-    """The values of all tensors, and the gradients of the loss with respect to the leaves.
+    """Return the values of all tensors, and the gradients of the loss with respect to the leaves.
 
     Raises:
         Unsupported: for what PyTorch has no name for.

@@ -51,12 +51,12 @@ class Example:
     lenient: bool = False
 
     def call(self, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
-        """The result of `function`, with `operands` in the slots."""
+        """Return the result of `function`, with `operands` in the slots."""
         args, kwargs = self.filled(operands)
         return function(*args, **kwargs)
 
     def filled(self, operands: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with `operands` in the slots."""
+        """Return the arguments with `operands` in the slots."""
 
         def put(leaf: Any) -> Any:
             return operands[leaf.number] if isinstance(leaf, Slot) else leaf
@@ -117,14 +117,14 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def slots_in(value: Any) -> list[int]:
-    """The numbers of the slots in a structure, in order."""
+    """Return the numbers of the slots in a structure, in order."""
     found: list[int] = []
     mapped(lambda leaf: found.append(leaf.number) if isinstance(leaf, Slot) else None, value)
     return found
 
 
 def example_of(args: Sequence[Any], kwargs: dict[str, Any], operator: Operator | None = None) -> Example:
-    """The call with these arguments, with slots for the tensors and arrays in them.
+    """Return the call with these arguments, with slots for the tensors and arrays in them.
 
     Where a tensor that requires grad is among them, those that do are differentiated; otherwise all of float or complex
     dtype are. What a declared operator takes as an array, and not as a tensor, stays where it is.

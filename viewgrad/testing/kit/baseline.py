@@ -90,7 +90,7 @@ class Baseline:
         leaf: str = "x{}",
         options: str = "retain_graph=True",
     ) -> str:
-        """The line that takes gradients."""
+        """Return the line that takes gradients."""
         numbers = self.outputs if outputs is None else outputs
         wanted = self.example.wanted if slots is None else slots
         return (

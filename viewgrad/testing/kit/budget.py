@@ -68,7 +68,7 @@ class Budget:
         self.seconds = max(self.seconds, CALLS * call)
 
     def within(self, examples: Iterable[Example], most: float = float("inf")) -> Iterator[Example | None]:
-        """The examples while there is time, then every fourth, then None for each.
+        """Yield the examples while there is time, then every fourth, then None for each.
 
         Arguments:
             examples: the calls, the most telling ones first.

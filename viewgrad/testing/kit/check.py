@@ -155,7 +155,7 @@ def check_operator(
 def _options_of(
     operator: Any, options: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """The keyword arguments among the options, and the values to try.
+    """Return the keyword arguments among the options, and the values to try.
 
     Raises:
         ValueError: for an empty list.

@@ -19,7 +19,7 @@ DEPTH: Final = 4  # of functions that call functions
 
 
 def numbers_in(*things: Any) -> list[float]:
-    """The numbers in the code of operators and functions, without their signs."""
+    """Return the numbers in the code of operators and functions, without their signs."""
     found = [abs(value) for thing in things for value in _constants(thing) if type(value) in (int, float)]
     return [float(x) for x in dict.fromkeys(found) if x < 1e300]
 

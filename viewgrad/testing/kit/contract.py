@@ -49,7 +49,7 @@ class Contract:
     disturb: Callable[..., Any] | None = None
 
     def domains(self, example: Example, parameters: Sequence[str]) -> dict[int, Interval]:
-        """The interval of each tensor of a call, by slot, if it is bounded."""
+        """Return the interval of each tensor of a call, by slot, if it is bounded."""
         domain = self.domain
         if domain is None:
             return {}
@@ -68,7 +68,7 @@ class Contract:
         return found
 
     def structures(self, example: Example, parameters: Sequence[str]) -> dict[int, Structure]:
-        """The structure of each tensor of a call that has one, by slot."""
+        """Return the structure of each tensor of a call that has one, by slot."""
         found = {}
         for place, given in self.structure.items():
             for slot in slots_of(example, place, parameters, "structure"):
@@ -155,7 +155,7 @@ def structure_of(given: Any, array: Array, place: Any) -> Structure:
 
 
 def slots_of(example: Example, place: Any, parameters: Sequence[str], of: str) -> list[int]:
-    """The slots in the argument at a place, which is a position or a name.
+    """Return the slots in the argument at a place, which is a position or a name.
 
     Raises:
         ValueError: if there is no such argument.

@@ -83,7 +83,7 @@ def fresh_source_of(subject: OperatorUnderTest, given: Any) -> str:
 
 
 def _needed(definitions: Mapping[str, list[str]], body: Sequence[str]) -> list[str]:
-    """The definitions that a program uses."""
+    """Return the definitions that a program uses."""
     text = "\n".join(body)
     return [line for name, lines in definitions.items() if name == "operator" or f"{name}(" in text for line in lines]
 
@@ -215,7 +215,7 @@ def _passing(script: Script, example: Example) -> list[str]:
 
 
 def _run(script: Script, example: Example) -> list[str]:
-    """The lines of another call and its backward pass."""
+    """Return the lines of another call and its backward pass."""
     *leaves, call = _call(script, example)
     try:
         tensors = [Tensor(array, requires_grad=k in example.wanted) for k, array in enumerate(example.arrays)]
@@ -232,7 +232,7 @@ def _run(script: Script, example: Example) -> list[str]:
 
 
 def _call(script: Script, example: Example) -> list[str]:
-    """The lines of another call, of tensors b0, b1, ..."""
+    """Return the lines of another call, of tensors b0, b1, ..."""
     leaves = [
         f"b{k} = vg.Tensor({literal(array)}{', requires_grad=True' if k in example.wanted else ''})"
         for k, array in enumerate(example.arrays)

@@ -115,7 +115,7 @@ class OperatorUnderTest:
             self.notices.append(text)
 
     def fresh(self) -> Callable[..., Any] | None:
-        """A copy that has not been called, if its source is known."""
+        """Return a copy that has not been called, if its source is known."""
         if not self.source or self.operator is not None:
             return None
         names: dict[str, Any] = {}
@@ -188,7 +188,7 @@ class OperatorUnderTest:
         return [output._array for _, output in outputs_of(result)]
 
     def within(self, example: Example) -> Example | None:
-        """The call with its structured arguments projected; None if it leaves a domain or a structure."""
+        """Return the call with its structured arguments projected; None if it leaves a domain or a structure."""
         arrays = list(example.arrays)
         for slot, structure in self.structures.items():
             if slot >= len(arrays) or example.arrays[slot].dtype.kind not in "fc":

@@ -55,7 +55,7 @@ class Moves:
         return np.concatenate([real_parts(self.arrays[k]) for k in self.wanted] or [np.empty(0)])
 
     def parts(self) -> list[Array]:
-        """The positions of each wanted array in the vector; all at once if there are many."""
+        """Return the positions of each wanted array in the vector; all at once if there are many."""
         sizes = [real_parts(self.arrays[k]).size for k in self.wanted]
         slots = np.repeat(np.arange(len(sizes)), sizes)
         return [slots == i for i in range(len(sizes))] if len(sizes) <= 4 else [slots >= 0]

@@ -112,7 +112,7 @@ def _imported(thing: Any) -> tuple[list[str], str] | None:
 
 
 def _needs_path(module: types.ModuleType) -> str | None:
-    """The folder that must be on the path to import a module; "" if none must be, None if none would do."""
+    """Return the folder that must be on the path to import a module; "" if none must be, None if none would do."""
     file = getattr(module, "__file__", None)
     if module.__name__.split(".")[0] == "viewgrad":
         return ""
@@ -455,7 +455,7 @@ def _lambda_text(function: types.FunctionType) -> str:
 
 
 def _slots_of(thing: Any) -> dict[str, Any]:
-    """The values in the slots of an object, by the names under which they can be set."""
+    """Return the values in the slots of an object, by the names under which they can be set."""
     found: dict[str, Any] = {}
     for cls in type(thing).__mro__:
         given = cls.__dict__.get("__slots__", ())

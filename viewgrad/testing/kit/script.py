@@ -227,7 +227,7 @@ class Script:
         raise Failure(self.title, message, self, **numbers) from cause
 
     def body(self, computed: bool = False) -> list[str]:
-        """The lines, with the constants that they use.
+        """Return the lines, with the constants that they use.
 
         Arguments:
             computed: whether the program computes what is expected, if it can.
@@ -241,7 +241,7 @@ class Script:
 
 
 def _element(expression: str, index: tuple[int, ...]) -> str:
-    """The expression for an element of an array as a number of Python."""
+    """Return the expression for an element of an array as a number of Python."""
     return f"{expression}[{', '.join(map(str, index)) or '()'}].item()"
 
 
@@ -258,7 +258,7 @@ def _entries(expression: str, found: Array, expected: Array, excess: Array) -> l
 
 
 def _bound(name: str, value: Any) -> list[str]:
-    """The lines that bind a constant: a literal, or an import or the source of an object or a function."""
+    """Return the lines that bind a constant: a literal, or an import or the source of an object or a function."""
     try:
         return [f"{name} = {literal(value)}"]
     except NoLiteral:

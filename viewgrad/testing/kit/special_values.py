@@ -101,7 +101,7 @@ def _towards_the_ends(domain: tuple[float, float] | None) -> list[float]:
 
 
 def _other_sizes(example: Example, slot: int, array: Array) -> Iterator[Example]:
-    """The call with numbers of other sizes, and in another order."""
+    """Yield the call with numbers of other sizes, and in another order."""
     yield _with(example, slot, -array, f"{example.named(slot)} with the other sign")
     yield _with(example, slot, np.round(3 * array), f"whole numbers in {example.named(slot)}")
     yield _with(example, slot, 40 * array, f"large numbers in {example.named(slot)}")

@@ -88,7 +88,7 @@ def end(memory: Memory, chain: Chain | Memory, tensor: Any, value: Any) -> None:
 
 
 def all_ended(memory: Memory) -> Iterator[Ended]:
-    """The histories of a buffer that were ended, the last first."""
+    """Yield the histories of a buffer that were ended, the last first."""
     ended = memory.ended
     while ended is not None:
         yield ended
@@ -96,7 +96,7 @@ def all_ended(memory: Memory) -> Iterator[Ended]:
 
 
 def ended_of(memory: Memory, root: Any) -> Ended | None:
-    """The history that a tensor had until it was ended; the last such one."""
+    """Return the history that a tensor had until it was ended; the last such one."""
     return next((ended for ended in all_ended(memory) if ended.tensor() is root), None)
 
 
@@ -113,7 +113,7 @@ def has_old_history(tensor: Any, root: Any) -> bool:
 
 
 def write_to_ended(ended: Ended | None, chain: Any, write: Callable[[Any], Any]) -> Ended | None:
-    """The histories that were ended; the last one of `chain` has the value that `write` makes.
+    """Return the histories that were ended; the last one of `chain` has the value that `write` makes.
 
     They are rebuilt, since the preserved ones keep their old state.
     """
@@ -137,7 +137,7 @@ def remember(history: Chain | Memory, root: Any) -> None:
 
 
 def follows(node: Node) -> Node | None:
-    """The step in which a history ended before a write; None if there is none, or the step is no write."""
+    """Return the step in which a history ended before a write; None if there is none, or the step is no write."""
     return node_of(node.edges[0]) if node.inplace or isinstance(node, CopySlices) else None
 
 

@@ -30,7 +30,7 @@ PLAIN: Final = frozenset({int, float, complex, bool, str, type(None), type(...),
 
 
 def tracer() -> Tracer:
-    """The tracer that watches here."""
+    """Return the tracer that watches here."""
     observer = OBSERVER.get()
     assert isinstance(observer, Tracer)
     return observer
@@ -78,7 +78,7 @@ def operator_traced(call: OperatorCall, run: Callable[[], Any]) -> Any:
 
 
 def taken(self: Tracer, call: OperatorCall) -> tuple[list[Value | None], tuple[Any, ...]]:
-    """The values that an operator takes, and its options."""
+    """Return the values that an operator takes, and its options."""
     given = call.named()
     inputs: list[Value | None] = []
     for argument in call.operator.signature.tensors:
@@ -215,12 +215,12 @@ class Applied:
 
 
 def kinds_of(results: tuple[Any, ...]) -> list[Any]:
-    """The shapes and dtypes of the tensors among some results."""
+    """Return the shapes and dtypes of the tensors among some results."""
     return [(each.shape, each.dtype.name) if isinstance(each, Tensor) else None for each in results]
 
 
 def result_type(kind: str, operator: Any, target: Tensor, inputs: list[Any], recorded: bool) -> TensorType:
-    """The type of what an in-place operator computes, before it is cast to that of what it is written to."""
+    """Return the type of what an in-place operator computes, before it is cast to that of what it is written to."""
     dtype = target.dtype
     if isinstance(operator.forward, np.ufunc):
         # The loop is chosen by the operands; what it gives is cast.
@@ -238,7 +238,7 @@ def result_type(kind: str, operator: Any, target: Tensor, inputs: list[Any], rec
 
 
 def attribute_of(option: Any) -> Any:
-    """An option of an operator as an attribute: something of our own that nothing changes."""
+    """Return an option of an operator as an attribute: something of our own that nothing changes."""
     kind = type(option)
     if kind is tuple:
         return tuple([attribute_of(item) for item in option])

@@ -51,7 +51,7 @@ def is_within(array: Array, whole: Array) -> bool:
 
 
 def evaluated(value: Value) -> Array:
-    """The elements of a value that depends on no input."""
+    """Return the elements of a value that depends on no input."""
     node = value.node
     found: Array = run_node(node, [evaluated(each) for each in node.inputs if each is not None], str)[0]
     return found

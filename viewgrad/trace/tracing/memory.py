@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 
 def owner_of(array: Array) -> Array:
-    """The array that owns the memory of `array`, or that is the last known to look at it."""
+    """Return the array that owns the memory of `array`, or that is the last known to look at it."""
     while True:
         base: Any = array.base
         if base is None:
@@ -55,7 +55,7 @@ class TracedNumber(np.ndarray[Any, Any]):
 
 
 def identified(tensor: Any) -> Any:
-    """The array of a tensor; a scalar gets one by which it is known again."""
+    """Return the array of a tensor; a scalar gets one by which it is known again."""
     array = tensor._array
     if isinstance(array, np.generic):
         number = np.ndarray.__new__(TracedNumber, (), array.dtype)
@@ -149,7 +149,7 @@ class Memory:
         return None if rest else Window(sizes, tuple(strides), offset, dtype)
 
     def element(self, owner: Array, index: tuple[Any, ...]) -> Window | None:
-        """The window that an element of the array that owns the buffer is; None if its index does not tell.
+        """Return the window that an element of the array that owns the buffer is; None if its index does not tell.
 
         The address of a window costs more than all else that is done for an element.
         """
@@ -194,7 +194,7 @@ class Memories:
         return memory
 
     def add(self, array: Array, value: Any) -> Memory:
-        """A buffer that holds `value`, the elements of `array`, and nothing else that anybody could see."""
+        """Return a buffer that holds `value`, the elements of `array`, and nothing else that anybody could see."""
         memory: Memory = Memory.__new__(Memory)
         memory.value = value
         memory.array_id = id(array)
@@ -282,7 +282,7 @@ class Memories:
 
 
 def elements_of(memory: Memory, owner: Array) -> Array:
-    """The elements of a base as they are now, in the order in which they lie in its memory."""
+    """Return the elements of a base as they are now, in the order in which they lie in its memory."""
     first = owner[tuple([slice(-1, None) if step < 0 else slice(0, 1) for step in owner.strides])]
     flat = np.lib.stride_tricks.as_strided(first, (memory.shape[0] * memory.dtype.itemsize // owner.itemsize,),
                                            (owner.itemsize,), writeable=False)  # fmt: skip

@@ -50,7 +50,7 @@ class Existing:
 
 
 def _objects() -> list[Any]:
-    """All objects of these kinds.
+    """Return all objects of these kinds.
 
     If there are other threads, they are found in one step that none of these comes between. Else there would be
     another reference to tuples that they are making, which they must not have. It takes three times as long.

@@ -38,7 +38,7 @@ def is_importing() -> bool:
 
 
 def imports() -> int:
-    """The depth of imports in progress: random numbers drawn by a module while it is imported do not count."""
+    """Return the depth of imports in progress: random numbers drawn by a module while it is imported do not count."""
     frame: FrameType | None = sys._getframe(1)
     count = 0
     while frame is not None:
@@ -48,7 +48,7 @@ def imports() -> int:
 
 
 def _randbits(bits: int) -> Any:
-    """The source of all seeds that NumPy chooses."""
+    """Return the source of all seeds that NumPy chooses."""
     _refuse(
         "making a generator of random numbers without a seed (RandomState draws one even if it is given another; "
         "default_rng(seed) does not), which gives other numbers each time,"
@@ -57,7 +57,7 @@ def _randbits(bits: int) -> Any:
 
 
 def _urandom(size: int) -> Any:
-    """The system's random numbers, for `secrets` and `uuid` too."""
+    """Return the system's random numbers, for `secrets` and `uuid` too."""
     _refuse("drawing random bytes from the system, which gives other numbers each time,")
     return PLACES[2][2](size)
 

@@ -35,7 +35,7 @@ class Locations:
         self._codes: list[CodeType] = []
 
     def here(self) -> int:
-        """The number of the place that is being run, outside of the library."""
+        """Return the number of the place that is being run, outside of the library."""
         frame: Any = sys._getframe(2)
         ours = self._ours
         while True:
@@ -69,7 +69,7 @@ class Locations:
         return is_ours
 
     def told(self, number: int) -> str:
-        """The file and line of a number."""
+        """Return the file and line of a number."""
         return "{}:{}".format(*self.lines[number])
 
 

@@ -150,7 +150,7 @@ class Tracer:
         return self.node(kind, inputs, attributes, types).output
 
     def constant(self, array: Array, garbage: bool = False) -> Value:
-        """The value that holds the elements of an array, as they are now."""
+        """Return the value that holds the elements of an array, as they are now."""
         kind, attributes = full_or_constant(array, garbage)
         small = kind == "constant" and array.size <= LARGE
         if small and attributes in self._constants:
@@ -163,7 +163,7 @@ class Tracer:
     # -- tensors -------------------------------------------------------------------------------------------------------
 
     def value_of(self, tensor: Tensor, part: Any = None) -> Value:
-        """The value that a tensor, or the part of it that is the array `part`, has now."""
+        """Return the value that a tensor, or the part of it that is the array `part`, has now."""
         return self._with_history_of(tensor, self._read(tensor, part))
 
     def _with_history_of(self, tensor: Tensor, value: Value) -> Value:
@@ -190,7 +190,7 @@ class Tracer:
         return taken
 
     def element_of(self, tensor: Tensor, index: tuple[Any, ...]) -> Value:
-        """The value that one element of a tensor has now."""
+        """Return the value that one element of a tensor has now."""
         array = tensor._array
         memory = self.memories.known.get(id(array))
         window = None if memory is None else memory.element(array, index)
@@ -204,11 +204,11 @@ class Tracer:
         return self.value_of(tensor) if memory and isinstance(self.chain_of(memory, tensor), Ended) else None
 
     def _part(self, memory: Memory, base: Value, window: Window) -> Value:
-        """A window of a value of a buffer."""
+        """Return a window of a value of a buffer."""
         return base if memory.is_whole(window) else self.read(base, window)
 
     def _overwritten(self, old: Value, new: Value) -> Value:
-        """The elements `new` with the history of `old`."""
+        """Return the elements `new` with the history of `old`."""
         if self.aliased is None:
             self.aliased = self._here()
         kind = old.type
@@ -216,7 +216,7 @@ class Tracer:
         return self.node("overwrite", (old, new), whole(kind.shape), (kind,)).output
 
     def read(self, base: Value, window: Window) -> Value:
-        """A window of a base."""
+        """Return a window of a base."""
         of = base.type
         assert type(of) is TensorType
         dtype = of.dtype if window.dtype is None else window.dtype
@@ -232,7 +232,7 @@ class Tracer:
         return window
 
     def chain_of(self, memory: Memory, tensor: Tensor) -> Any:
-        """The history to which a tensor belongs: `memory` itself stands for the first."""
+        """Return the history to which a tensor belongs: `memory` itself stands for the first."""
         if memory.is_simple:
             return memory
         root = root_of(tensor)
@@ -254,7 +254,7 @@ class Tracer:
         return self._saved_of(memory, root)
 
     def _saved_of(self, memory: Memory, tensor: Tensor) -> Any:
-        """The history to which a tensor belongs that a node had saved, or that was just made."""
+        """Return the history to which a tensor belongs that a node had saved, or that was just made."""
         node = node_of(tensor._edge)
         found = memory if node is None else history_of(memory, node)
         if found is None:
@@ -321,7 +321,7 @@ class Tracer:
             each.value = written(each.value, unrecorded, known)
 
     def pattern(self, items: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Value, ...]]:
-        """An index by arrays, with numbers in the place of those that are values, and these."""
+        """Return an index by arrays, with numbers in the place of those that are values, and these."""
         return self.indices.pattern(items)
 
     def add(self, tensor: Tensor, value: Value) -> None:
@@ -329,7 +329,7 @@ class Tracer:
         self.memories.add(identified(tensor), value)
 
     def _unknown(self, tensor: Tensor) -> Memory:
-        """The memory of a tensor that the tracer was not notified of."""
+        """Return the memory of a tensor that the tracer was not notified of."""
         array = identified(tensor)
         owner = owner_of(array)
         if self._is_number(owner):
@@ -359,7 +359,7 @@ class Tracer:
         return self.existing is not None and thing in self.existing
 
     def input_memory(self, tensor: Tensor, value: Value) -> Memory:
-        """The memory of a tensor from outside whose value is an input."""
+        """Return the memory of a tensor from outside whose value is an input."""
         memory = self.memories.add(identified(tensor), value)
         memory.root = weakref.ref(root_of(tensor))
         return memory
@@ -421,7 +421,7 @@ class Tracer:
             self.ended.append(tensor)
 
     def _detached(self, value: Value) -> Value:
-        """A value without its history."""
+        """Return a value without its history."""
         kind = value.type
         assert type(kind) is TensorType
         return self.node("detach", (value,), None, (kind.with_grad(False),)).output if kind.requires_grad else value

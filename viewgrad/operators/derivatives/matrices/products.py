@@ -169,7 +169,7 @@ def summed_products(subscripts: str, operands: tuple[Any, ...]) -> Any:
 
 @composite(np.inner)
 def inner(self: Any, other: Any) -> Any:
-    """The sum of products over the last dimension of both."""
+    """Return the sum of products over the last dimension of both."""
     self, other = as_operand(self), as_operand(other)
     if not (self.ndim and other.ndim):
         return self * other
@@ -179,7 +179,7 @@ def inner(self: Any, other: Any) -> Any:
 
 @composite(np.vdot)
 def vdot(self: Any, other: Any) -> Any:
-    """The sum of products of all elements, those of the first conjugated."""
+    """Return the sum of products of all elements, those of the first conjugated."""
     return dot(as_operand(self).ravel().conj(), as_operand(other).ravel())
 
 
@@ -225,7 +225,7 @@ FUNCTIONS[np.linalg.trace] = _trace_of_matrices
 
 
 def _interleaved(a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The shapes of the factors of a Kronecker product, each with ones where the other's dimensions come."""
+    """Return the shapes of the factors of a Kronecker product, each with ones where the other's dimensions come."""
     ndim = max(len(a_shape), len(b_shape))
     a = (1,) * (ndim - len(a_shape)) + a_shape
     b = (1,) * (ndim - len(b_shape)) + b_shape

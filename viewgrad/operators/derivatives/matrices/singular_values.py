@@ -59,7 +59,7 @@ def _skew(a: Any) -> Any:
 
 
 def _without_zero(s: Any, vectors: str, used: Array | None = None) -> Any:
-    """The singular values, as a denominator: that of a vector which is not used may be zero."""
+    """Return the singular values, as a denominator: that of a vector which is not used may be zero."""
     zero = values_of(s) == 0
     if not zero.any():
         return s
@@ -90,7 +90,7 @@ def svd_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any
 
 
 def _thin_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any) -> Any:
-    """The gradient from those of the singular values, and of the vectors that belong to them."""
+    """Return the gradient from those of the singular values, and of the vectors that belong to them."""
     k, m, n = s.shape[-1], u.shape[-2], vh.shape[-1]
     has_u, has_v = not is_known_zero(grad_u), not is_known_zero(grad_vh)
     grad_s = of_positive(grad_s, s)
@@ -118,7 +118,7 @@ def _thin_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: A
 
 
 def _turned(tangent: Any, u: Any, vh: Any) -> Any:
-    """The tangent between the singular vectors."""
+    """Return the tangent between the singular vectors."""
     return adjoint(u) @ tangent @ adjoint(vh)
 
 

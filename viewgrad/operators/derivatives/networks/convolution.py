@@ -126,7 +126,7 @@ def without_margin(total: Any, extents: Sequence[int], window: Window) -> Any:
 
 
 def _columns(x: Array, kernel: Sequence[int], window: Window, groups: int) -> tuple[Array, tuple[int, ...]]:
-    """The patches as (batch, groups, channels per group * kernel, places), and the places."""
+    """Return the patches as (batch, groups, channels per group * kernel, places), and the places."""
     taken = patches(x, kernel, window)
     batch, channels, places = x.shape[0], x.shape[1], taken.shape[2 + len(kernel) :]
     return taken.reshape(batch, groups, channels // groups * math.prod(kernel), math.prod(places)), places

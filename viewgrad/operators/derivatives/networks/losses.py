@@ -192,7 +192,7 @@ def kl_slope(a: Any, target: Any, log_target: bool) -> Any:
 
 
 def _classes(target: Any, weight: Any, ndim: int, ignore_index: int, dtype: Any) -> tuple[int, Array, Any, Any]:
-    """The dimension of the classes, the class of each example along it, which count, and with which weight."""
+    """Return the dimension of the classes, the class of each example along it, which count, and with which weight."""
     classes = plain(target)
     axis = 0 if ndim == 1 else 1
     counted = np.expand_dims(classes != ignore_index, axis)

@@ -14,7 +14,7 @@ __all__: list[str] = []
 
 
 def by_minors(a: Any) -> Any:
-    """The cofactors, in another way: by the determinants of the minors."""
+    """Return the cofactors, in another way: by the determinants of the minors."""
     result = np.empty_like(a)
     n = a.shape[-1]
     for i in range(n):
@@ -25,7 +25,7 @@ def by_minors(a: Any) -> Any:
 
 
 def singular(*shape: int, rank: int) -> Any:
-    """A stack of matrices of a rank."""
+    """Return a stack of matrices of a rank."""
     rng = np.random.default_rng(rank)
     return rng.standard_normal((*shape[:-1], rank)) @ rng.standard_normal((*shape[:-2], rank, shape[-1]))
 

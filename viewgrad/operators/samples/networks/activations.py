@@ -13,7 +13,7 @@ __all__: list[str] = []
 
 
 def _log_softmax_plainly(a: Any, axis: int = -1) -> Any:
-    """The logarithms of exponentials less that of their sum, which is no number beside an infinite one."""
+    """Return the logarithms of exponentials less that of their sum, which is no number beside an infinite one."""
     if not a.size:
         return a
     total = np.logaddexp.reduce(a, axis, keepdims=True) if a.ndim else a

@@ -14,7 +14,7 @@ __all__: list[str] = []
 
 
 def convolved_plainly(n: int) -> Any:
-    """A convolution, in another way: a sum over the elements of the kernel."""
+    """Return a convolution, in another way: a sum over the elements of the kernel."""
 
     def convolve(
         x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
