@@ -1,4 +1,4 @@
-"""viewgrad functions as operations of JAX, and JAX functions as operators of viewgrad."""
+"""Use viewgrad functions in JAX, and JAX functions in viewgrad."""
 
 from __future__ import annotations
 
@@ -26,25 +26,24 @@ Shape = Any  # a jax.ShapeDtypeStruct
 def jax_function(f: Callable[..., Any], result_shape: Any = None, *, adopt: bool = True) -> Callable[..., Any]:
     """Make a viewgrad function, eager or compiled, a differentiable operation of JAX.
 
-    It works under `jit`, `vmap` and `grad`, to any order of reverse mode, through `jax.pure_callback`: the function
-    runs on the host. Under `vmap`, all examples are computed in one callback; see `viewgrad.func.vmap`.
+    It works under `jit`, `vmap` and `grad`, with reverse mode of any order. The function runs on the host, through
+    `jax.pure_callback`. Under `vmap`, all examples are computed in one callback; see `viewgrad.func.vmap`.
 
     Arguments:
-        f: takes viewgrad tensors, and returns tensors, or a tree of them. It should be pure, as JAX asks of all
-            functions, and may not capture viewgrad tensors that require grad.
-        result_shape: a tree of `jax.ShapeDtypeStruct` like the result, or a function of the arguments' shape structs
-            that returns one. By default `f` is run once for each combination of shapes, on arrays of ones.
-        adopt: whether `f` is adopted; see `viewgrad.adopt`.
+        f: a function that takes viewgrad tensors and returns tensors, or a tree of them. It should be pure, as JAX
+            requires of all functions, and must not capture viewgrad tensors that require grad.
+        result_shape: a tree of `jax.ShapeDtypeStruct` with the structure of the result, or a function of the arguments'
+            shape structs that returns one. By default `f` is run once on arrays of ones for each combination of shapes.
+        adopt: whether to adopt `f`; see `viewgrad.adopt`.
 
     Returns:
-        A function of the same arguments with JAX's arrays in the place of tensors, in any nesting. Numbers and NumPy
-        arrays among them become JAX arrays.
+        A function with the same arguments, with JAX arrays instead of tensors, which may be nested. Numbers and NumPy
+        arrays become JAX arrays.
 
     Raises:
-        InteropError: if `f` returns other shapes than it was expected to, writes to an argument, or captures a viewgrad
-            tensor that requires grad.
-        TypeError: by JAX, in forward mode, which it does not have for functions with a rule of their own for reverse
-            mode.
+        InteropError: if `f` returns unexpected shapes, writes to an argument, or captures a viewgrad tensor that
+            requires grad.
+        TypeError: by JAX, in forward mode, which it does not support for functions with their own reverse-mode rule.
 
     Example:
         >>> import jax, viewgrad as vg
@@ -180,14 +179,14 @@ def from_jax(f: Callable[..., Any]) -> Callable[..., Any]:
     """Make a JAX function a differentiable operator of viewgrad, in both modes and to any order.
 
     Arguments:
-        f: takes JAX arrays, and returns arrays, or a tree of them. It may be jitted. Arrays that it captures are
+        f: a function that takes JAX arrays and returns arrays, or a tree of them. It may be jitted. Captured arrays are
             constants.
 
     Returns:
-        A function of the same arguments with viewgrad's tensors and arrays in the place of JAX's.
+        A function with the same arguments, with viewgrad tensors and arrays instead of JAX arrays.
 
     Raises:
-        InteropError: by that function, for float64 tensors if JAX computes with 32 bits (which is its default).
+        InteropError: when called with float64 tensors, if JAX computes in 32 bits (its default).
 
     Example:
         >>> import jax, viewgrad as vg

@@ -1,4 +1,4 @@
-"""viewgrad functions as operations of PyTensor, and so in PyMC models."""
+"""Use viewgrad functions in PyTensor, and therefore in PyMC models."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ __all__ = ["ViewgradOp", "pytensor_op"]
 def pytensor_op(f: Callable[..., Any], outputs: Any = None, *, adopt: bool = True) -> ViewgradOp:
     """Make a viewgrad function, eager or compiled, a differentiable operation of PyTensor.
 
-    A likelihood that is a NumPy loop can be sampled by NUTS in PyMC: `pm.Potential("likelihood", op(parameters))`.
+    In PyMC, NUTS can then sample a likelihood that is a NumPy loop: `pm.Potential("likelihood", op(parameters))`.
 
     Arguments:
-        f: takes viewgrad tensors, all positional, and returns a tensor or a tuple of tensors. It may not write to its
-            arguments, or capture viewgrad tensors that require grad.
-        outputs: the type of the result, or a tuple of types, as in `(pt.dvector, pt.dscalar)`; by default one float64
+        f: a function that takes viewgrad tensors, all positional, and returns a tensor or a tuple of tensors. It must
+            not write to its arguments, or capture viewgrad tensors that require grad.
+        outputs: the type of the result, or a tuple of types, such as `(pt.dvector, pt.dscalar)`; by default one float64
             number, `pt.dscalar`.
-        adopt: whether `f` is adopted; see `viewgrad.adopt`.
+        adopt: whether to adopt `f`; see `viewgrad.adopt`.
 
     Returns:
-        An `Op`: call it with PyTensor variables, or numbers and arrays. Gradients of all orders are computed by
-        viewgrad, and are as many operations.
+        An `Op`, to be called with PyTensor variables, numbers or arrays. viewgrad computes gradients of all orders,
+        each as another operation.
 
     Raises:
-        InteropError: when the compiled graph runs, if `f` returns something of another type than `outputs` says.
+        InteropError: when the compiled graph runs, if the result of `f` does not have the type `outputs`.
 
     Example:
         >>> import pytensor, pytensor.tensor as pt, viewgrad as vg
@@ -55,11 +55,11 @@ def pytensor_op(f: Callable[..., Any], outputs: Any = None, *, adopt: bool = Tru
 
 
 class ViewgradOp(Op):  # type: ignore[misc]
-    """An operation whose values and gradients are computed by viewgrad; see `pytensor_op`.
+    """A PyTensor operation whose values and gradients are computed by viewgrad; see `pytensor_op`.
 
     Arguments:
-        operation: what is computed.
-        types: of the results.
+        operation: the operation to compute.
+        types: the types of the results.
     """
 
     __props__ = ()

@@ -1,4 +1,4 @@
-"""viewgrad functions as operations of PyTorch, and PyTorch functions as operators of viewgrad."""
+"""Use viewgrad functions in PyTorch, and PyTorch functions in viewgrad."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ TORCH_LEAVES = (torch.Tensor,)
 def torch_function(f: Callable[..., Any], *, adopt: bool = True) -> Callable[..., Any]:
     """Make a viewgrad function, eager or compiled, a differentiable operation of PyTorch.
 
-    The function works on the memory of contiguous CPU tensors, without a copy, in their dtypes. Gradients of all orders
-    are computed by viewgrad: `torch.autograd.grad(..., create_graph=True)` and `torch.autograd.gradcheck` work.
+    The function works directly on the memory of contiguous CPU tensors, in their dtypes. viewgrad computes gradients of
+    all orders: `torch.autograd.grad(..., create_graph=True)` and `torch.autograd.gradcheck` work.
 
     Arguments:
-        f: takes viewgrad tensors, and returns tensors, or a tree of them. It may write to tensors that it makes, but
-            not to its arguments. It may not capture viewgrad tensors that require grad.
-        adopt: whether `f` is adopted; see `viewgrad.adopt`.
+        f: a function that takes viewgrad tensors and returns tensors, or a tree of them. It may write to tensors that
+            it creates, but not to its arguments, and must not capture viewgrad tensors that require grad.
+        adopt: whether to adopt `f`; see `viewgrad.adopt`.
 
     Returns:
-        A function of the same arguments with PyTorch's tensors in the place of viewgrad's, in any nesting. Anything
-        else is passed on.
+        A function with the same arguments, with PyTorch tensors instead of viewgrad's, which may be nested. Other
+        arguments are passed through.
 
     Raises:
-        InteropError: by that function, for tensors that are not on the CPU, if `f` writes to an argument, or if its
-            result depends on a captured viewgrad tensor that requires grad.
+        InteropError: when called with tensors that are not on the CPU, if `f` writes to an argument, or if its result
+            depends on a captured viewgrad tensor that requires grad.
 
     Example:
         >>> import torch, viewgrad as vg
@@ -123,15 +123,15 @@ def from_torch(f: Callable[..., Any]) -> Callable[..., Any]:
     """Make a PyTorch function a differentiable operator of viewgrad, in both modes and to any order.
 
     Arguments:
-        f: takes PyTorch tensors, and returns tensors, or a tree of them; a `torch.nn.Module` is one. Parameters that it
-            captures must not require grad (`module.requires_grad_(False)`): pass what is to have gradients as
-            arguments, for example by `torch.func.functional_call`.
+        f: a function that takes PyTorch tensors and returns tensors, or a tree of them, such as a `torch.nn.Module`.
+            Captured parameters must not require grad (`module.requires_grad_(False)`): pass parameters that need
+            gradients as arguments, for example with `torch.func.functional_call`.
 
     Returns:
-        A function of the same arguments with viewgrad's tensors and arrays in the place of PyTorch's.
+        A function with the same arguments, with viewgrad tensors and arrays instead of PyTorch's.
 
     Raises:
-        InteropError: by that function, if the result depends on a captured tensor that requires grad.
+        InteropError: when called, if the result depends on a captured tensor that requires grad.
 
     Example:
         >>> import torch, viewgrad as vg

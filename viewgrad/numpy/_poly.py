@@ -13,12 +13,12 @@ __all__ = ["poly1d"]
 
 
 class poly1d:
-    """A polynomial, whose coefficients go from the highest power down; see `numpy.poly1d`.
+    """A polynomial with coefficients from the highest power down; see `numpy.poly1d`.
 
     Arguments:
-        c_or_r: the coefficients, or the zeros.
-        r: whether they are the zeros.
-        variable: what the variable is called in print.
+        c_or_r: the coefficients, or the roots.
+        r: whether `c_or_r` are the roots.
+        variable: the name of the variable in printed form.
     """
 
     def __init__(self, c_or_r: Any, r: bool = False, variable: str | None = None) -> None:

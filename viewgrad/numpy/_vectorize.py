@@ -101,7 +101,7 @@ class frompyfunc:
 
     Arguments:
         func: the function.
-        nin, nout: the numbers of its arguments and of its results.
+        nin, nout: the numbers of its arguments and results.
     """
 
     def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, **others: Any) -> None:

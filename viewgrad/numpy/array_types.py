@@ -125,13 +125,13 @@ class ArrayType(type):
 
 
 class ndarray(metaclass=ArrayType):
-    """The type of arrays: tensors are instances of it, and a call makes a tensor of a given shape.
+    """The array type: tensors are instances of it, and calling it creates a tensor of a given shape.
 
     Arguments:
         shape: the lengths of the dimensions.
-        dtype: the type of the elements.
-        buffer: memory to look at, as of `numpy.ndarray`; fresh memory, uninitialised, if left out.
-        offset, strides, order: as of `numpy.ndarray`.
+        dtype: the dtype of the elements.
+        buffer: the memory to use, as for `numpy.ndarray`; uninitialized memory if omitted.
+        offset, strides, order: as for `numpy.ndarray`.
     """
 
     def __new__(

@@ -1,4 +1,4 @@
-"""Differentiable operators: the tables of derivatives, the language of formulas, and code generation."""
+"""Differentiable operators: declarations, the language of formulas, and code generation."""
 
 from . import derivatives
 from .define import OPERATORS, define_op

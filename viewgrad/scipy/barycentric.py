@@ -87,7 +87,7 @@ class ThroughPoints:
 
 
 class KroghInterpolator(ThroughPoints):
-    """The polynomial through points; SciPy's own where points without history are repeated, to give slopes there."""
+    """The interpolating polynomial. Repeated points specify derivatives, for points without history only."""
 
     def __new__(cls, xi: Any, yi: Any, axis: int = 0) -> Any:
         if not carries_history((xi, yi)):
@@ -98,7 +98,7 @@ class KroghInterpolator(ThroughPoints):
 
 
 class BarycentricInterpolator(ThroughPoints):
-    """The polynomial through points; values can be given after them, and points be added."""
+    """The interpolating polynomial. Values can be set later, and points can be added."""
 
     def __init__(self, xi: Any, yi: Any = None, axis: int = 0, *, wi: Any = None, rng: Any = None) -> None:
         # The weights, and the order in which SciPy adds points, say how the same polynomial is computed.
@@ -126,12 +126,12 @@ def _derivatives(polynomial: Any, x: Any, der: Any) -> Any:
 
 
 def barycentric_interpolate(xi: Any, yi: Any, x: Any, axis: int = 0, *, der: Any = 0, rng: Any = None) -> Any:
-    """Return the values or derivatives, at x, of the polynomial through points."""
+    """Return values or derivatives of the interpolating polynomial at x."""
     return _derivatives(BarycentricInterpolator(xi, yi, axis), x, der)
 
 
 def krogh_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> Any:
-    """Return the values or derivatives, at x, of the polynomial through points."""
+    """Return values or derivatives of the interpolating polynomial at x."""
     return _derivatives(KroghInterpolator(xi, yi, axis), x, der)
 
 

@@ -21,7 +21,7 @@ def splrep(
     x: Any, y: Any, w: Any = None, xb: Any = None, xe: Any = None, k: int = 3, task: int = 0, s: Any = None,
     t: Any = None, full_output: int = 0, per: int = 0, quiet: int = 1,
 ) -> Any:  # fmt: skip
-    """Return the knots, coefficients and degree of a spline; gradients flow to the values of one without smoothing."""
+    """Return the knots, coefficients and degree of a spline; without smoothing, gradients flow to the values."""
     if not carries_history((x, y, w)):
         values = [None if each is None else as_array(each) for each in (x, y, w, t)]
         return theirs.splrep(*values[:3], xb, xe, k, task, s, values[3], full_output, per, quiet)
@@ -56,7 +56,7 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
 
 
 def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
-    """Return the values of a spline of two variables, on the grid of places in each."""
+    """Return the values of a bivariate spline on a grid."""
     if not holds_tensor((x, y, *tck[:3])):
         return as_tensors(theirs.bisplev(x, y, tck, dx, dy))
     tx, ty, c, kx, ky = tck
@@ -69,7 +69,7 @@ def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
 
 
 def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
-    """Return the integral of a spline between two places; it is 0 beyond its ends."""
+    """Return the integral of a spline between two points; the spline is 0 beyond its ends."""
     if full_output:
         raise lost("scipy.interpolate.splint", "leave full_output away")
     t, c, k = tck
@@ -78,7 +78,7 @@ def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
 
 
 def spalde(x: Any, tck: Any) -> Any:
-    """Return the value of a spline, and all its derivatives; for each of many places in a list."""
+    """Return the value of a spline and all its derivatives; for several points, a list."""
     found = np.stack([splev(x, tck, nu) for nu in range(tck[2] + 1)], -1)
     return list(found) if found.ndim > 1 else found
 
@@ -104,10 +104,10 @@ def _linear_in_coefficients(name: str) -> Any:
 
 
 class UnivariateSpline:
-    """A spline through values or near them; gradients flow to values that it goes through, and to places.
+    """An interpolating or smoothing spline; gradients flow to the values, if interpolated, and the evaluation points.
 
     Arguments:
-        x, y, w, bbox, k, s, ext, check_finite: as of `scipy.interpolate.UnivariateSpline`.
+        x, y, w, bbox, k, s, ext, check_finite: as for `scipy.interpolate.UnivariateSpline`.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class UnivariateSpline:
 
 
 class InterpolatedUnivariateSpline(UnivariateSpline):
-    """The spline through values."""
+    """An interpolating spline."""
 
     def __init__(
         self, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, ext: Any = 0,

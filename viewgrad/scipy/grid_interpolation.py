@@ -16,7 +16,7 @@ __all__ = ["GRIDS"]
 
 
 class RectBivariateSpline:
-    """The spline of two variables through values on a grid; gradients flow to the values and to places."""
+    """A bivariate spline through values on a grid; gradients flow to the values and the evaluation points."""
 
     def __init__(self, x: Any, y: Any, z: Any, bbox: Any = (None,) * 4, kx: int = 3, ky: int = 3, s: float = 0) -> None:
         plain = theirs.RectBivariateSpline(as_array(x), as_array(y), as_array(z), list(bbox), kx, ky, s)
@@ -55,14 +55,14 @@ class RectBivariateSpline:
 
 
 class RegularGridInterpolator:
-    """Interpolation on a grid, linear or by the nearest place; gradients flow to the values and to points.
+    """Linear or nearest-neighbour interpolation on a grid; gradients flow to the values and the evaluation points.
 
     Arguments:
-        points: the places along each dimension.
-        values: those on the grid.
-        method: "linear" or "nearest" where something has a history; any of SciPy's where nothing has.
-        bounds_error: whether a point outside is an error.
-        fill_value: the value outside; None to extrapolate.
+        points: the grid points along each dimension.
+        values: the values on the grid.
+        method: "linear" or "nearest"; any of SciPy's methods if nothing has a history.
+        bounds_error: whether an evaluation point outside the grid is an error.
+        fill_value: the value outside the grid; None to extrapolate.
     """
 
     def __init__(

@@ -38,13 +38,13 @@ def _asked_places(args: tuple[Any, ...]) -> Any:
 
 
 class LinearNDInterpolator:
-    """Linear interpolation between values at scattered places, on the triangles of Delaunay.
+    """Linear interpolation between scattered points, on a Delaunay triangulation.
 
     Arguments:
-        points: the places, one row for each, or a triangulation of them.
-        values: the values there, along the first dimension.
-        fill_value: what is outside of their hull.
-        rescale: whether each coordinate is brought to the same range before.
+        points: the points, one in each row, or a triangulation of them.
+        values: the values at the points, along the first dimension.
+        fill_value: the value outside the convex hull.
+        rescale: whether to rescale each coordinate to the same range first.
     """
 
     def __init__(self, points: Any, values: Any, fill_value: Any = np.nan, rescale: bool = False) -> None:
@@ -78,8 +78,8 @@ class NearestNDInterpolator:
     """Nearest-neighbour interpolation between scattered points; gradients flow to the values.
 
     Arguments:
-        x, y: the places, one row for each, and the values there.
-        rescale, tree_options: as of `scipy.interpolate.NearestNDInterpolator`.
+        x, y: the points, one in each row, and the values.
+        rescale, tree_options: as for `scipy.interpolate.NearestNDInterpolator`.
     """
 
     def __init__(self, x: Any, y: Any, rescale: bool = False, tree_options: Any = None) -> None:

@@ -36,7 +36,7 @@ def _knots(x: Any, name: str) -> Any:
 
 
 class CubicSpline(Pieces):
-    """The cubic spline through values; gradients flow to the values and the evaluation points."""
+    """A cubic interpolating spline; gradients flow to the values and the evaluation points."""
 
     def __init__(self, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> None:
         knots = _knots(x, "CubicSpline")

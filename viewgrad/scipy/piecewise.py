@@ -24,15 +24,16 @@ def as_array(value: Any) -> Any:
 
 
 class Pieces:
-    """A piecewise polynomial: the coefficients of powers from the highest, for each piece, and the places between.
+    """A piecewise polynomial, given by the coefficients of each piece, from the highest power, and the breakpoints.
 
-    Gradients flow to the coefficients, to the places between the pieces, and to where it is evaluated.
+    Gradients flow to the coefficients, the breakpoints and the evaluation points.
 
     Arguments:
-        c: the coefficients: powers, pieces, and further dimensions.
-        x: where the pieces begin and end.
-        extrapolate: whether the first and the last piece go on beyond the ends; NaN there, where not. Or "periodic".
-        axis: the dimension of what it interpolates along which the pieces lie.
+        c: the coefficients, with dimensions for powers, pieces, and further ones.
+        x: the breakpoints.
+        extrapolate: whether to extend the first and the last piece beyond the ends; otherwise the result there is NaN.
+            Or "periodic".
+        axis: the interpolation axis.
     """
 
     def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
@@ -75,7 +76,7 @@ class Pieces:
         return total
 
     def derivative(self, nu: int = 1) -> Pieces:
-        """Return the derivative, as such a polynomial."""
+        """Return the derivative as a piecewise polynomial."""
         if nu < 0:
             return self.antiderivative(-nu)
         c = self.c
@@ -86,7 +87,7 @@ class Pieces:
         return Pieces(c, self.x, self.extrapolate, self.axis)
 
     def antiderivative(self, nu: int = 1) -> Pieces:
-        """Return the integral from the first place, as such a polynomial."""
+        """Return the antiderivative as a piecewise polynomial."""
         c = self.c
         for _ in range(nu):
             count = c.shape[0]
@@ -100,7 +101,7 @@ class Pieces:
         return Pieces(c, self.x, self.extrapolate, self.axis)
 
     def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
-        """Return the integral between two places."""
+        """Return the integral between two points."""
         whole = self.antiderivative()
         return whole(b, 0, extrapolate) - whole(a, 0, extrapolate)
 
@@ -109,7 +110,7 @@ class Pieces:
         return self._scipys("roots")(*args, **kwargs)
 
     def solve(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the places where a value is taken, for coefficients without history."""
+        """Return the points with a given value, for coefficients without history."""
         return self._scipys("solve")(*args, **kwargs)
 
     def _scipys(self, name: str) -> Any:
@@ -125,7 +126,7 @@ def _leading(y: Any, axis: int) -> tuple[Any, int]:
 
 
 class CubicHermiteSpline(Pieces):
-    """The cubic spline through values with given slopes."""
+    """A cubic interpolant with given slopes."""
 
     def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> None:
         x, (y, axis), slopes = operand(x), _leading(y, axis), _leading(dydx, axis)[0]
@@ -137,7 +138,7 @@ class CubicHermiteSpline(Pieces):
 
 
 class PchipInterpolator(CubicHermiteSpline):
-    """The cubic spline through values that is monotone where they are.
+    """A monotone cubic interpolant.
 
     Source: F. N. Fritsch, J. Butland, "A method for constructing local monotone piecewise cubic interpolants" (1984).
     """
@@ -174,7 +175,7 @@ def _end_slope(h0: Any, h1: Any, m0: Any, m1: Any) -> Any:
 
 
 class Akima1DInterpolator(CubicHermiteSpline):
-    """The cubic spline through values of H. Akima (1970), or modified as "makima"."""
+    """The cubic interpolant of H. Akima (1970), or its modification "makima"."""
 
     def __init__(self, x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None) -> None:
         x, (y, axis) = operand(x), _leading(y, axis)
@@ -220,7 +221,7 @@ def spline_basis(x: Any, t: Any, k: int, nu: int = 0, extrapolate: Any = True) -
 
 
 class BSpline:
-    """A spline by its knots and coefficients; gradients flow to the coefficients and the evaluation points."""
+    """A spline, given by its knots and coefficients; gradients flow to the coefficients and the evaluation points."""
 
     def __init__(self, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> None:
         if carries_history(t):
@@ -238,13 +239,13 @@ class BSpline:
 
     @classmethod
     def basis_element(cls, t: Any, extrapolate: Any = True) -> BSpline:
-        """Return the spline of a basis that is not 0 between given knots."""
+        """Return the basis element for the given knots."""
         made = theirs.BSpline.basis_element(as_array(t), extrapolate)
         return cls(made.t, made.c, made.k, extrapolate)
 
     @classmethod
     def design_matrix(cls, x: Any, t: Any, k: int, extrapolate: Any = False) -> Any:
-        """SciPy's sparse matrix of the values of a basis, at places without a history."""
+        """Return SciPy's design matrix, for points without history."""
         if carries_history((x, t)):
             raise lost("scipy.interpolate.BSpline.design_matrix", "evaluate a BSpline with a coefficient of 1 instead")
         return theirs.BSpline.design_matrix(as_array(x), as_array(t), k, extrapolate)
@@ -255,15 +256,15 @@ class BSpline:
         return self.t, self.c, self.k
 
     def derivative(self, nu: int = 1) -> Pieces:
-        """Return the derivative, as a piecewise polynomial."""
+        """Return the derivative as a piecewise polynomial."""
         return self._pieces().derivative(nu)
 
     def antiderivative(self, nu: int = 1) -> Pieces:
-        """Return the integral from the first place, as a piecewise polynomial."""
+        """Return the antiderivative as a piecewise polynomial."""
         return self._pieces().antiderivative(nu)
 
     def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
-        """Return the integral between two places."""
+        """Return the integral between two points."""
         return self._pieces().integrate(a, b, extrapolate)
 
     def _pieces(self) -> Pieces:
@@ -273,13 +274,13 @@ class BSpline:
 
 
 def pchip_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> Any:
-    """Values, or derivatives, of the cubic pieces through values that rise and fall with them.
+    """Return values or derivatives of the monotone cubic interpolant.
 
     Arguments:
-        xi, yi: places and values; the places along `axis`.
-        x: where it is evaluated.
-        der: the number of the derivative; for several, a list of results is returned.
-        axis: along which axis of `yi` the places lie.
+        xi, yi: points and values; the points along `axis`.
+        x: the evaluation points.
+        der: the order of the derivative; for several, a list of results is returned.
+        axis: the axis of `yi` along which the points lie.
     """
     pieces = PchipInterpolator(xi, yi, axis)
     return [pieces(x, nu) for nu in der] if isinstance(der, list | tuple) else pieces(x, der)

@@ -1,4 +1,4 @@
-"""The aliasing: what a view remembers of its base, and how a write through it changes the base's history."""
+"""Views: their metadata, and the effect of a write through a view on the history of its base."""
 
 from . import basic_indexing
 from .construct import view_replay

@@ -22,17 +22,17 @@ UFUNCS: frozenset[str] = frozenset(NAMES)
 
 
 class SparseArray:
-    """A sparse array of two dimensions whose stored values are a tensor.
+    """A two-dimensional sparse array whose stored values are a tensor.
 
-    Gradients flow to the stored values, and are as sparse as these. It is made as SciPy's array of the same name is,
-    and has its attributes and methods. What has no derivative here is SciPy's own, if the stored values have no
-    history, and an error otherwise.
+    Gradients flow to the stored values only. It has the constructor, attributes and methods of SciPy's array of the
+    same name. Methods without a derivative are SciPy's own if the stored values have no history, and raise an error
+    otherwise.
 
     Arguments:
         arg1: `(data, indices, indptr)` or `(data, (row, col))`, another sparse array, a dense array or tensor, or a
             shape.
-        shape: of the array; by default as small as the indices allow.
-        dtype: of the stored values.
+        shape: the shape of the array; by default as small as the indices allow.
+        dtype: the dtype of the stored values.
 
     Example:
         >>> import viewgrad as vg
@@ -121,7 +121,7 @@ class SparseArray:
         return self._of(self.pattern, self.data.detach())
 
     def to_scipy(self) -> Any:
-        """SciPy's array of the same format, on a copy of the stored values, without their history."""
+        """Return SciPy's array of the same format, with a copy of the stored values and without history."""
         kind = getattr(scipy.sparse, type(self).__name__)
         return kind(self.pattern.matrix(plain_values(self.data)))
 
@@ -172,7 +172,7 @@ class SparseArray:
         ) else self @ other  # fmt: skip
 
     def multiply(self, other: Any) -> Any:
-        """Return the product element by element, with a scalar, a dense array, or a sparse array."""
+        """Return the elementwise product with a scalar, a dense array, or a sparse array."""
         if is_sparse(other):
             return self._intersected(as_sparse(other))
         dense = _operand(other)
@@ -210,11 +210,11 @@ class SparseArray:
         return self.power(power)
 
     def power(self, n: Any) -> Any:
-        """Every stored value to a power."""
+        """Return the array with every stored value raised to a power."""
         return self._of(*_summed(self)).map(lambda data: data**n)
 
     def map(self, function: Callable[[Any], Any]) -> Any:
-        """Return the array with a function of its stored values; its value at 0 should be 0."""
+        """Apply a function to the stored values; its value at 0 should be 0."""
         return self._of(self.pattern, function(self.data))
 
     def __add__(self, other: Any) -> Any:
@@ -292,7 +292,7 @@ class SparseArray:
         return self.transpose()
 
     def transpose(self, axes: Any = None, copy: bool = False) -> Any:
-        """Return the transpose: of a CSR array a CSC array, and the other way round."""
+        """Return the transpose: a CSC array for a CSR array, and vice versa."""
         name = {"csr": "csc", "csc": "csr"}.get(self.format, self.format)
         return self._kind(name)._of(self.pattern.transposed, self.data)
 
@@ -326,7 +326,7 @@ class SparseArray:
         return getattr(self, f"to{format}")()
 
     def reshape(self, *shape: Any, **options: Any) -> Any:
-        """Return the array with its elements, row by row, in another shape."""
+        """Return the array with its elements, in row-major order, in another shape."""
         return rearranged(lambda each: each.reshape(*shape, **options), [self], self._kind("coo"))
 
     def __getitem__(self, index: Any) -> Any:

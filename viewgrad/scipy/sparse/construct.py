@@ -56,14 +56,14 @@ def _diagonals(diagonals: Any, offsets: Any) -> tuple[list[Any], bool]:
 def diags_array(
     diagonals: Any, /, *, offsets: Any = 0, shape: Any = None, format: str | None = None, dtype: Any = None
 ) -> Any:
-    """Return the sparse array of some diagonals; gradients flow to them.
+    """Return the sparse array with the given diagonals; gradients flow to them.
 
     Arguments:
-        diagonals: arrays, tensors or scalars (which are repeated, if `shape` is given); of `offsets=0` one of them.
-        offsets: the diagonal that each is put on: 0 is the main one, k > 0 is above it.
-        shape: of the array; by default square.
-        format: `"csr"`, which is the default, `"csc"` or `"coo"`.
-        dtype: of the array.
+        diagonals: arrays, tensors or scalars (which are repeated if `shape` is given); for `offsets=0`, a single one.
+        offsets: the position of each diagonal: 0 is the main diagonal, k > 0 is above it.
+        shape: the shape of the array; by default square.
+        format: `"csr"` (the default), `"csc"` or `"coo"`.
+        dtype: the dtype of the array.
 
     Example:
         >>> import viewgrad as vg
@@ -81,7 +81,7 @@ def diags_array(
 def diags(
     diagonals: Any, offsets: Any = 0, shape: Any = None, format: str | None = None, dtype: Any = None
 ) -> Any:
-    """Return the sparse matrix of some diagonals; see `diags_array`."""
+    """Return the sparse matrix with the given diagonals; see `diags_array`."""
     return _diags(diagonals, offsets, shape, format, dtype, is_matrix=True)
 
 

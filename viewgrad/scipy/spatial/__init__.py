@@ -25,7 +25,7 @@ class KDTree:
 
     Arguments:
         data: the points, one in each row.
-        options: as of `scipy.spatial.KDTree`.
+        options: as for `scipy.spatial.KDTree`.
     """
 
     def __init__(self, data: Any, *args: Any, **options: Any) -> None:

@@ -34,17 +34,17 @@ Formula = Callable[..., Any]
 
 
 class Distribution:
-    """A distribution of SciPy's whose functions take tensors.
+    """A SciPy distribution whose methods accept tensors.
 
     Arguments:
-        name: what SciPy calls it.
-        shapes: the names of its parameters beside location and scale.
-        log_density: the logarithm of the density of the standard form, of the value and the parameters.
-        support: the ends of the standard form's support, of the parameters.
+        name: SciPy's name.
+        shapes: the names of its parameters besides location and scale.
+        log_density: the log-density of the standard form, as a function of the value and the parameters.
+        support: the ends of the standard form's support, as a function of the parameters.
         formulas: further functions of the standard form, by name: cdf, sf, logcdf, logsf, ppf, isf.
-        moments: mean and var of the standard form, of the parameters.
-        entropy: that of the standard form, of the parameters.
-        discrete: whether its values are whole, so that there is no scale, and the density is called `pmf`.
+        moments: the mean and variance of the standard form, as functions of the parameters.
+        entropy: the entropy of the standard form, as a function of the parameters.
+        discrete: whether its values are integers, so that it has no scale and the density is called `pmf`.
     """
 
     def __init__(
@@ -113,35 +113,35 @@ class Distribution:
         return np.where(above, low + (high - low) / 2, low + 1.0)
 
     def logpdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return the logarithm of the density."""
+        """Return the logarithm of the probability density."""
         return self._evaluate("logpdf", self._log, x, args, kwargs)
 
     def pdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return the density."""
+        """Return the probability density."""
         return self._evaluate("pdf", lambda *given: np.exp(self._log(*given)), x, args, kwargs)
 
     def logpmf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return the logarithm of the probability of a value."""
+        """Return the logarithm of the probability mass function."""
         return self._evaluate("logpmf", self._log, k, args, kwargs)
 
     def pmf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return the probability of a value."""
+        """Return the probability mass function."""
         return self._evaluate("pmf", lambda *given: np.exp(self._log(*given)), k, args, kwargs)
 
     def cdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return the probability of a value that is not greater."""
+        """Return the cumulative distribution function."""
         return self._cumulative("cdf", x, args, kwargs)
 
     def sf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return the probability of a greater value."""
+        """Return the survival function, 1 - cdf."""
         return self._cumulative("sf", x, args, kwargs)
 
     def logcdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return the logarithm of the probability of a value that is not greater."""
+        """Return the logarithm of the cumulative distribution function."""
         return self._cumulative("logcdf", x, args, kwargs)
 
     def logsf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return the logarithm of the probability of a greater value."""
+        """Return the logarithm of the survival function."""
         return self._cumulative("logsf", x, args, kwargs)
 
     def _cumulative(self, method: str, x: Any, args: Any, kwargs: Any) -> Any:
@@ -172,11 +172,11 @@ class Distribution:
         return np.where(below, at_low, np.where(above, at_high, inner))
 
     def ppf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return the value below which lies a given probability."""
+        """Return the quantile function, the inverse of cdf."""
         return self._quantile("ppf", q, args, kwargs)
 
     def isf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return the value above which lies a given probability."""
+        """Return the inverse of the survival function."""
         return self._quantile("isf", q, args, kwargs)
 
     def _quantile(self, method: str, q: Any, args: Any, kwargs: Any) -> Any:
@@ -211,11 +211,11 @@ class Distribution:
         return np.where(within, value, z)
 
     def median(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the value below which lies half of the probability."""
+        """Return the median."""
         return self.ppf(0.5, *args, **kwargs)
 
     def interval(self, confidence: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """Return the ends between which a given probability lies, with as much below as above."""
+        """Return the central interval with the given probability."""
         rest = (1.0 - as_operand(as_argument(confidence))) / 2.0
         return self.ppf(rest, *args, **kwargs), self.ppf(1.0 - rest, *args, **kwargs)
 
@@ -264,7 +264,7 @@ class Distribution:
         return as_tensors(getattr(self.scipy, name)(*plain_values(shapes)))
 
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
-        """Random values, one for each parameter without a size; gradients flow to the location and the scale."""
+        """Draw random values, by default one for each parameter; gradients flow to the location and the scale."""
         size = plain_values(as_argument(size))
         if not carries_history((args, kwargs)):
             given, named = plain_values(args), plain_values(kwargs)

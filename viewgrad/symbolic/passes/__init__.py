@@ -1,4 +1,4 @@
-"""Passes that simplify graphs: each changes a block, and reports how much it has changed."""
+"""Passes that simplify graphs. Each modifies a block and returns the number of changes."""
 
 from ...trace.last_use import LastUse, last_uses
 from .common_subexpressions import eliminate_common_subexpressions
