@@ -88,9 +88,8 @@ def docstring_of_reduction(operator: Operator, function: Callable[..., Any]) -> 
     for option in options:
         left_out = "" if option.default is option.empty else f" (default: {option.default!r})"
         arguments.append(f"{option.name}: {OPTIONS.get(option.name, 'an option')}{left_out}.")
-    doc = (inspect.getdoc(function) or "").partition("\n")[0]
     example = example_of(operator, f"vg.{operator.name}", viewgrad)
-    return _text(doc, arguments, _result(operator), _gradient(operator), example)
+    return _text(operator.doc, arguments, _result(operator), _gradient(operator), example)
 
 
 def _text(doc: str, arguments: list[str], result: str, gradient: Iterable[str], example: str) -> str:

@@ -812,7 +812,7 @@ def yn(v: Any, self: _TensorLike) -> Tensor:
     """The Bessel function of the second kind."""
 
 def all(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """Whether all elements are true.
+    """Test whether all elements are true.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
@@ -839,7 +839,7 @@ def allclose(self: _TensorLike, other: Any, rtol: float = 1e-05, atol: float = 1
     """Return whether all elements are nearly equal."""
 
 def any(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """Whether any element is true.
+    """Test whether any element is true.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
@@ -872,7 +872,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int] 
     """Return a function of a tensor and an axis, applied over several axes one after the other."""
 
 def argmax(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """Where the greatest value is, of equal ones the first; in row order, where no axis is given.
+    """The indices of the maximum values along `axis`, or of all; the first one of equal values.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
@@ -895,7 +895,7 @@ def argmax(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: 
     """
 
 def argmin(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """Where the least value is, of equal ones the first; in row order, where no axis is given.
+    """The indices of the minimum values along `axis`, or of all; the first one of equal values.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
@@ -994,7 +994,7 @@ def cross_entropy(self: _TensorLike, target: Any, weight: Any = None, ignore_ind
     """
 
 def cumprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
-    """The running products along `axis`, or of the elements in row order; exact gradient also where some are 0.
+    """The cumulative products along `axis`, or of the flattened tensor; the gradient is exact even if some elements are 0.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
@@ -1019,7 +1019,7 @@ def cumprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None =
     """
 
 def cumsum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
-    """The running sums along `axis`, or of the elements in row order.
+    """The cumulative sums along `axis`, or of the flattened tensor.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
@@ -1195,7 +1195,7 @@ def matrix_norm(self: _TensorLike, keepdims: bool = False, ord: str = 'fro') -> 
     """Return the norms of the matrices in the last two dimensions."""
 
 def max(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """The greatest of all elements, or of those along `axis`; equal ones share the gradient equally.
+    """The maximum of all elements, or of those along `axis`; ties share the gradient equally.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
@@ -1255,7 +1255,7 @@ def meshgrid(*tensors: Any, copy: bool = True, sparse: bool = False, indexing: s
     """
 
 def min(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """The least of all elements, or of those along `axis`; equal ones share the gradient equally.
+    """The minimum of all elements, or of those along `axis`; ties share the gradient equally.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
@@ -1298,7 +1298,7 @@ def nanmax(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: boo
     """The maximum, ignoring NaN."""
 
 def nanmean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """The mean of the values that are numbers.
+    """The mean, ignoring NaN.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
@@ -1335,7 +1335,7 @@ def nanstd(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = 
     """The standard deviation, ignoring NaN."""
 
 def nansum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """The sum of the values that are numbers.
+    """The sum, ignoring NaN.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
@@ -1418,7 +1418,7 @@ def polyval(p: _TensorLike, x: Any) -> Tensor:
     """Return the polynomial with the coefficients `p`, that of the highest power first, at `x`."""
 
 def prod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """The product of all elements, or of those along `axis`; its gradient is exact also where some are 0.
+    """The product of all elements, or of those along `axis`; its gradient is exact even if some elements are 0.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
@@ -1489,7 +1489,7 @@ def split(ary: _TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Ten
     """
 
 def std(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """The square root of the variance; gradient 0 where it is 0.
+    """The standard deviation; gradient 0 if it is 0, or if all values are equal.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
@@ -1561,7 +1561,7 @@ def vander(x: _TensorLike, N: int | None = None, increasing: bool = False) -> Te
     """Return the matrix of the powers of a vector, one row for each element."""
 
 def var(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """The mean of the squared distances from the mean, from whose number `ddof` is subtracted.
+    """The variance, with `ddof` subtracted from the number of elements.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.

@@ -63,7 +63,7 @@ class OperatorMethods:
         """A vector times `beta`, plus a matrix-vector product times `alpha`."""
 
     def all(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """Whether all elements are true.
+        """Test whether all elements are true.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
@@ -93,7 +93,7 @@ class OperatorMethods:
         """The arguments of complex numbers; 0 or pi for real ones. Gradient 0 at 0."""
 
     def any(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """Whether any element is true.
+        """Test whether any element is true.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
@@ -162,7 +162,7 @@ class OperatorMethods:
         """The inverse of tanh."""
 
     def argmax(self, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """Where the greatest value is, of equal ones the first; in row order, where no axis is given.
+        """The indices of the maximum values along `axis`, or of all; the first one of equal values.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
@@ -185,7 +185,7 @@ class OperatorMethods:
         """
 
     def argmin(self, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """Where the least value is, of equal ones the first; in row order, where no axis is given.
+        """The indices of the minimum values along `axis`, or of all; the first one of equal values.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
@@ -391,7 +391,7 @@ class OperatorMethods:
         """The running minima along a dimension, and their indices; of equal values the last one gets the gradient."""
 
     def cumprod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
-        """The running products along `axis`, or of the elements in row order; exact gradient also where some are 0.
+        """The cumulative products along `axis`, or of the flattened tensor; the gradient is exact even if some elements are 0.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
@@ -416,7 +416,7 @@ class OperatorMethods:
         """
 
     def cumsum(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
-        """The running sums along `axis`, or of the elements in row order.
+        """The cumulative sums along `axis`, or of the flattened tensor.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
@@ -961,7 +961,7 @@ class OperatorMethods:
         """The number of singular values above a tolerance."""
 
     def max(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """The greatest of all elements, or of those along `axis`; equal ones share the gradient equally.
+        """The maximum of all elements, or of those along `axis`; ties share the gradient equally.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
@@ -1020,7 +1020,7 @@ class OperatorMethods:
         """The median; of equal values those in the middle positions get the gradient."""
 
     def min(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """The least of all elements, or of those along `axis`; equal ones share the gradient equally.
+        """The minimum of all elements, or of those along `axis`; ties share the gradient equally.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
@@ -1087,7 +1087,7 @@ class OperatorMethods:
         """The maximum, ignoring NaN."""
 
     def nanmean(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """The mean of the values that are numbers.
+        """The mean, ignoring NaN.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
@@ -1130,7 +1130,7 @@ class OperatorMethods:
         """The standard deviation, ignoring NaN."""
 
     def nansum(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """The sum of the values that are numbers.
+        """The sum, ignoring NaN.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
@@ -1234,7 +1234,7 @@ class OperatorMethods:
         """The power; at base 0 the gradient of a non-negative exponent is 0."""
 
     def prod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """The product of all elements, or of those along `axis`; its gradient is exact also where some are 0.
+        """The product of all elements, or of those along `axis`; its gradient is exact even if some elements are 0.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
@@ -1540,7 +1540,7 @@ class OperatorMethods:
         """Return the tensor without the dimensions of length 1, or without those named."""
 
     def std(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """The square root of the variance; gradient 0 where it is 0.
+        """The standard deviation; gradient 0 if it is 0, or if all values are equal.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
@@ -1700,7 +1700,7 @@ class OperatorMethods:
         """Return the values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
 
     def var(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """The mean of the squared distances from the mean, from whose number `ddof` is subtracted.
+        """The variance, with `ddof` subtracted from the number of elements.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.

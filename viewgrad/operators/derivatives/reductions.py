@@ -69,7 +69,7 @@ row(
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * std_slope(self, result, axis, ddof)"},
     forward_derivative="sum((conj(std_slope(self_p, result, axis, ddof)) * self_t).real, axis, keepdims)",
     dtype_kinds="fc", numpy=[np.std],
-    doc="The square root of the variance; gradient 0 where it is 0, and where all values are the same.",
+    doc="The standard deviation; gradient 0 if it is 0, or if all values are equal.",
 )
 row(
     "logsumexp(self, axis=None, keepdims=False, b=None)", logsumexp_forward,

@@ -22,7 +22,6 @@ from .dispatch import of_dtype, register, write_out
 __all__: list[str] = []
 
 _sum, _prod, _mean = OPERATORS["sum"].function, OPERATORS["prod"].function, OPERATORS["mean"].function
-SPREAD = "The standard deviation; gradient 0 if it is 0, or if all values are equal."
 _var, _std = OPERATORS["var"].function, OPERATORS["std"].function
 _max, _min = OPERATORS["max"].function, OPERATORS["min"].function
 _all, _any = OPERATORS["all"].function, OPERATORS["any"].function
@@ -98,9 +97,7 @@ def _counted(self: Tensor, axis: Any, keepdims: bool, where: Any) -> Any:
 # -- sums and products -------------------------------------------------------------------------------------------------
 
 
-def _summing(
-    reduce: Callable[..., Any], join: Callable[..., Any], neutral: int, name: str, doc: str
-) -> Callable[..., Any]:
+def _summing(reduce: Callable[..., Any], join: Callable[..., Any], neutral: int, name: str) -> Callable[..., Any]:
     def reduced(
         self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
         where: Any = True, *, dim: Any = None, keepdim: Any = None,
@@ -120,7 +117,6 @@ def _summing(
         result = of_dtype(reduce(self, _axis(axis), keeps), dtype)
         return _written(_begun_with(initial, result, join), out, name)
 
-    reduced.__name__, reduced.__doc__ = name, doc
     return reduced
 
 
@@ -158,7 +154,7 @@ def _spread_options(axis: Any, dtype: Any, ddof: Any, keepdims: Any, correction:
     return _axis(axis), dtype, _degrees(ddof, correction), _keeps(keepdims)
 
 
-def _spread(of: Callable[..., Any], root: bool, name: str, doc: str) -> Callable[..., Any]:
+def _spread(of: Callable[..., Any], root: bool, name: str) -> Callable[..., Any]:
     def spread(
         self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
         where: Any = True, mean: Any = None, correction: Any = None, dim: Any = None, keepdim: Any = None,
@@ -191,16 +187,13 @@ def _spread(of: Callable[..., Any], root: bool, name: str, doc: str) -> Callable
         result = of_dtype(result, dtype)
         return _written(root_of_variance(result) if root else result, out, name)
 
-    spread.__name__, spread.__doc__ = name, doc
     return spread
 
 
 # -- extrema -----------------------------------------------------------------------------------------------------------
 
 
-def _extreme(
-    reduce: Callable[..., Any], join: Callable[..., Any], numpy: np.ufunc, name: str, doc: str
-) -> Callable[..., Any]:
+def _extreme(reduce: Callable[..., Any], join: Callable[..., Any], numpy: np.ufunc, name: str) -> Callable[..., Any]:
     def extreme(
         self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True,
         *, dim: Any = None, keepdim: Any = None,
@@ -227,7 +220,6 @@ def _extreme(
             result = _begun_with(initial, result, join)
         return _written(result, out, name)
 
-    extreme.__name__, extreme.__doc__ = name, doc
     return extreme
 
 
@@ -241,7 +233,7 @@ def _least(dtype: np.dtype[Any], greatest_wanted: bool) -> Any:
     return limits.min if greatest_wanted else limits.max
 
 
-def _logical(reduce: Callable[..., Any], neutral: bool, name: str, doc: str) -> Callable[..., Any]:
+def _logical(reduce: Callable[..., Any], neutral: bool, name: str) -> Callable[..., Any]:
     def logical(
         self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True, dim: Any = None,
         keepdim: Any = None,
@@ -255,11 +247,10 @@ def _logical(reduce: Callable[..., Any], neutral: bool, name: str, doc: str) -> 
             self = _chosen(self != 0, where, neutral)
         return _written(reduce(self, _axis(axis), _keeps(keepdims)), out, name)
 
-    logical.__name__, logical.__doc__ = name, doc
     return logical
 
 
-def _running(run: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+def _running(run: Callable[..., Any], name: str) -> Callable[..., Any]:
     def running(
         self: Any, axis: Any = None, dtype: Any = None, out: Any = None, *, dim: Any = None,
     ) -> Any:  # fmt: skip
@@ -267,11 +258,10 @@ def _running(run: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]
         self = as_operand(self) if dtype is None else as_operand(self).astype(dtype)
         return _written(of_dtype(run(self, axis), dtype), out, name)
 
-    running.__name__, running.__doc__ = name, doc
     return running
 
 
-def _placing(find: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+def _placing(find: Callable[..., Any], name: str) -> Callable[..., Any]:
     def placing(
         self: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False, dim: Any = None, keepdim: Any = None,
     ) -> Any:  # fmt: skip
@@ -281,25 +271,26 @@ def _placing(find: Callable[..., Any], name: str, doc: str) -> Callable[..., Any
             out, keepdims = None, out
         return _written(find(as_operand(self), axis, _keeps(keepdims)), out, name)
 
-    placing.__name__, placing.__doc__ = name, doc
     return placing
 
 
 REDUCTIONS: Final[dict[str, Callable[..., Any]]] = {
-    "sum": _summing(_sum, _add, 0, "sum", "The sum of all elements, or of those along `axis`."),
-    "prod": _summing(_prod, _mul, 1, "prod", "The product of all elements, or of those along `axis`."),
+    "sum": _summing(_sum, _add, 0, "sum"),
+    "prod": _summing(_prod, _mul, 1, "prod"),
     "mean": _mean_of,
-    "var": _spread(_var, False, "var", "The variance: the mean squared deviation from the mean."),
-    "std": _spread(_std, True, "std", SPREAD),
-    "max": _extreme(_max, _maximum, np.maximum, "max", "The maximum along `axis`; ties share the gradient equally."),
-    "min": _extreme(_min, _minimum, np.minimum, "min", "The minimum along `axis`; ties share the gradient equally."),
-    "all": _logical(_all, True, "all", "Test whether all elements are true."),
-    "any": _logical(_any, False, "any", "Test whether any element is true."),
-    "cumsum": _running(OPERATORS["cumsum"].function, "cumsum", "The cumulative sums along `axis`."),
-    "cumprod": _running(OPERATORS["cumprod"].function, "cumprod", "The cumulative products along `axis`."),
-    "argmax": _placing(OPERATORS["argmax"].function, "argmax", "The indices of the maximum values."),
-    "argmin": _placing(OPERATORS["argmin"].function, "argmin", "The indices of the minimum values."),
+    "var": _spread(_var, False, "var"),
+    "std": _spread(_std, True, "std"),
+    "max": _extreme(_max, _maximum, np.maximum, "max"),
+    "min": _extreme(_min, _minimum, np.minimum, "min"),
+    "all": _logical(_all, True, "all"),
+    "any": _logical(_any, False, "any"),
+    "cumsum": _running(OPERATORS["cumsum"].function, "cumsum"),
+    "cumprod": _running(OPERATORS["cumprod"].function, "cumprod"),
+    "argmax": _placing(OPERATORS["argmax"].function, "argmax"),
+    "argmin": _placing(OPERATORS["argmin"].function, "argmin"),
 }
+for _name, _function in REDUCTIONS.items():
+    _function.__name__, _function.__doc__ = _name, OPERATORS[_name].doc
 
 
 # -- passing over missing values ---------------------------------------------------------------------------------------
