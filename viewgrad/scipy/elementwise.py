@@ -69,8 +69,8 @@ def _moved(function: Callable[..., Any], place: Any) -> Any:
     lost = np.isfinite(plain_values(place)) & ~np.isfinite(plain_values(moved.detach()))
     if np.any(lost):
         raise DifferentiabilityError(
-            "what was found has no derivative: the function, or for a minimum its slope, does not change with its "
-            "argument there; it may have been made a plain number on the way, as by item()"
+            "the result has no derivative: the function (for a minimum, its slope) does not change with its argument "
+            "there; it may have been converted to a plain number, as by item()"
         )
     return moved
 

@@ -26,7 +26,7 @@ def splrep(
         values = [None if each is None else as_array(each) for each in (x, y, w, t)]
         return theirs.splrep(*values[:3], xb, xe, k, task, s, values[3], full_output, per, quiet)
     if carries_history((x, w)) or per or full_output or (s if s is not None else w is not None and task != -1):
-        raise lost("scipy.interpolate.splrep", "gradients flow to values alone, of a spline without smoothing (s=0)")
+        raise lost("scipy.interpolate.splrep", "gradients flow only to the values, and only without smoothing (s=0)")
     places, values = as_array(x), operand(y)
     knots, _, degree = theirs.splrep(places, as_array(y), w, xb, xe, k, task, 0 if s is None else s, t)
     columns = [theirs.splrep(places, unit, w, xb, xe, k, task, 0, t)[1] for unit in np.eye(len(places))]
@@ -92,7 +92,7 @@ def _linear_in_coefficients(name: str) -> Any:
         t, c, k = args[place]
         if carries_history((t, *args[:place])):
             raise lost(
-                f"scipy.interpolate.{name}", "gradients flow to the coefficients alone; pass detach() of the rest"
+                f"scipy.interpolate.{name}", "gradients flow only to the coefficients; pass detach() of other arguments"
             )
         before, after = plain_values(args[:place]), args[place + 1 :]
         made = [scipys(*before, (as_array(t), unit, k), *after, **options) for unit in np.eye(len(c))]

@@ -128,7 +128,11 @@ def _search(name: str) -> None:
         found = scipys(*bound.args, **bound.kwargs)
         place = found.x if hasattr(found, "x") else found[0] if isinstance(found, tuple) else found
         if _depends(value, place, given) and any(values.get(key) for key in ("constraints", "eqcons", "ieqcons")):
-            raise lost(f"scipy.optimize.{name}", "with constraints nothing flows; pass detach() of what it refers to")
+            raise lost(
+                f"scipy.optimize.{name}",
+                "with constraints no gradient flows to captured tensors; pass detach() of "
+                "them",
+            )
         return _with_place(value, found, given, _free(place, values.get("bounds")))
 
     search.__name__ = search.__qualname__ = name

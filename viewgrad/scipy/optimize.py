@@ -137,7 +137,7 @@ def minimize(
     if depends and constraints:
         raise lost(
             "scipy.optimize.minimize",
-            "with constraints nothing flows to what the function refers to; pass its detach()",
+            "with constraints no gradient flows to captured tensors; pass detach() of them",
         )
     function: Any
     if jac is True:
@@ -345,7 +345,7 @@ def curve_fit(
     if not carries_history((x, y, sigma, options.get("f_scale"))) and not carries_history(f(x, *fitted[0])):
         return as_tensors(fitted)
     if len(fitted) > 2 or np.ndim(_value(1.0 if sigma is None else sigma)) > 1:
-        raise lost("scipy.optimize.curve_fit", "leave full_output away, and give sigma by its square roots")
+        raise lost("scipy.optimize.curve_fit", "omit full_output, and pass sigma as a vector of standard deviations")
     errors = 1.0 if sigma is None else _tensor(sigma)
 
     def residual(p: Any) -> Any:

@@ -36,7 +36,9 @@ def vector(value: Any, function: str) -> Any:
     """Return an argument that has one dimension; SciPy's versions differ in what more of them mean."""
     tensor = numbers(value)
     if tensor.ndim > 1:
-        raise lost(f"scipy.{function}", f"of tensors with a history it takes vectors, not {tensor.ndim} dimensions")
+        raise lost(
+            f"scipy.{function}", f"for tensors with a history only vectors are supported, not {tensor.ndim} dimensions"
+        )
     return tensor
 
 
@@ -78,7 +80,9 @@ def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., A
             unknown = [] if takes_all else sorted(given.keys() - known.keys())
             if unknown:
                 options = ", ".join(unknown)
-                raise lost(f"{module.__name__}.{name}", f"of tensors with a history it takes no {options}")
+                raise lost(
+                    f"{module.__name__}.{name}", f"options that are not supported for tensors with a history: {options}"
+                )
             return composed(name, function, args, given)
 
         call.__name__ = call.__qualname__ = name

@@ -119,7 +119,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
 def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """Return a function of a matrix with distinct eigenvalues."""
     if not disp:
-        raise lost("scipy.linalg.funm", "of tensors with a history it takes no disp=False")
+        raise lost("scipy.linalg.funm", "disp=False is not supported for tensors with a history")
     a = floating(A)
 
     def of_numbers(x: Any) -> Any:
@@ -156,7 +156,7 @@ def ldl(A: Any, lower: bool = True, hermitian: bool = True) -> Any:
     a = floating(A)
     _, d, order = scipy.linalg.ldl(np.array(plain_values(a)), lower, hermitian)
     if not lower or np.any(d != np.diag(np.diag(d))):
-        raise lost("scipy.linalg.ldl", "of tensors with a history it takes lower=True, and no blocks of two rows")
+        raise lost("scipy.linalg.ldl", "for tensors with a history only lower=True and 1 x 1 blocks are supported")
     half = np.tril(a) + (_adjoint(np.tril(a, -1)) if hermitian else np.tril(a, -1).mT)
     factor, upper = without_pivots(half[order][:, order])
     return factor[np.argsort(order)], np.diag(np.diagonal(upper)), as_tensors(order)
@@ -168,7 +168,11 @@ def rq(a: Any, lwork: Any = None, mode: str = "full") -> Any:
     a = floating(a)
     rows, columns = a.shape
     if rows > columns or (rows < columns and mode == "full"):
-        raise lost("scipy.linalg.rq", "of tensors with a history it takes mode='economic', and no tall matrix")
+        raise lost(
+            "scipy.linalg.rq",
+            "for tensors with a history only mode='economic' and matrices that are not tall are "
+            "supported",
+        )
     q, r = np.linalg.qr(_adjoint(a[::-1]))
     triangle, orthogonal = _adjoint(r)[::-1, ::-1], _adjoint(q)[::-1]
     wanted = scipy.linalg.rq(np.array(plain_values(a)), mode="r" if mode == "r" else "economic")
@@ -182,7 +186,7 @@ def rq(a: Any, lwork: Any = None, mode: str = "full") -> Any:
 def pinvh(a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False) -> Any:
     """Return the pseudo-inverse of a symmetric matrix."""
     if atol is not None:
-        raise lost("scipy.linalg.pinvh", "of tensors with a history it takes rtol")
+        raise lost("scipy.linalg.pinvh", "for tensors with a history only rtol is supported")
     a = floating(a)
     half = np.tril(a) if lower else np.triu(a)
     strict = np.tril(a, -1) if lower else np.triu(a, 1)

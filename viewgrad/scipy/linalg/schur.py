@@ -52,7 +52,7 @@ def _turned(a: Any, q: Any, rows: Any, columns: Any, equations: Callable[[Any], 
 def _square(a: Any, name: str) -> Any:
     matrix = floating(a)
     if matrix.ndim != 2 or matrix.dtype.kind == "c":
-        raise lost(f"scipy.linalg.{name}", "of tensors with a history it takes one real matrix")
+        raise lost(f"scipy.linalg.{name}", "for tensors with a history only a single real matrix is supported")
     return matrix
 
 
@@ -83,8 +83,8 @@ def schur(a: Any, output: str = "real", lwork: Any = None, overwrite_a: bool = F
     even = np.abs(form[pairs + 1, pairs] + form[pairs, pairs + 1])  # a multiple of a rotation is so in each basis
     if np.min(np.concatenate([gaps, even]), initial=np.inf) <= 1e-12 * np.max(np.abs(form), initial=0.0):
         raise DifferentiabilityError(
-            "two eigenvalues are equal, or a pair turns and stretches all directions alike, so that the Schur form has "
-            "no derivative; use functions of the matrix that need no form, as expm or eigvals"
+            "two eigenvalues are equal, or a 2 x 2 block is a multiple of a rotation, so the Schur form has no "
+            "derivative; use functions that do not need the form, such as expm or eigvals"
         )
     rows, columns = np.tril_indices(len(form), -1)
     below = ~((rows == columns + 1) & paired[columns])
@@ -109,7 +109,7 @@ def hessenberg(a: Any, calc_q: bool = False, overwrite_a: bool = False) -> Any:
     inner = columns > 0
     beside = np.abs(np.diagonal(form, -1))[:-1]
     if np.min(beside, initial=np.inf) <= 1e-12 * np.max(np.abs(form), initial=0.0):
-        raise DifferentiabilityError("the Hessenberg form falls into blocks, so that it has no derivative")
+        raise DifferentiabilityError("the Hessenberg form is reducible, so it has no derivative")
     away = rows > columns + 1
     h, turned = _turned(matrix, q, rows[inner], columns[inner], lambda h: h[rows[away], columns[away]])
     h = np.triu(h, -1)

@@ -229,7 +229,7 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
 def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) -> Any:
     """Return the orthogonal and the triangular factor."""
     if pivoting:
-        raise TypeError("qr of tensors takes no pivoting=True, whose exchanges have no derivative")
+        raise TypeError("qr of tensors does not support pivoting=True")
     a = numbers(a)
     if mode == "economic" or a.shape[-2] <= a.shape[-1]:
         q, r = np.linalg.qr(a, "reduced")
@@ -281,7 +281,7 @@ def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, 
     """Return the eigenvalues and eigenvectors of a symmetric matrix, or of a pair of them."""
     a = numbers(a)
     if options:
-        raise TypeError(f"eigh of tensors takes no {', '.join(options)}")
+        raise TypeError(f"eigh of tensors does not support {', '.join(options)}")
     triangle = "L" if lower else "U"
     if b is None:
         if eigvals_only:
@@ -311,7 +311,7 @@ def eigvalsh(a: Any, b: Any = None, lower: bool = True, **options: Any) -> Any:
 def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options: Any) -> Any:
     """Return the eigenvalues and eigenvectors of a matrix."""
     if left or options:
-        raise TypeError("eig of tensors gives the right eigenvectors, in the usual form")
+        raise TypeError("eig of tensors only returns right eigenvectors, in the usual form")
     product = numbers(a) if b is None else np.linalg.solve(numbers(b), numbers(a))
     if not right:
         return np.linalg.eigvals(product.astype(np.result_type(product.dtype, np.complex64)))
@@ -374,7 +374,7 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 @made
 def null_space(A: Any, rcond: Any = None) -> Any:
     """Raise an error, because a basis of the null space is arbitrary."""
-    raise TypeError("a basis of the null space is arbitrary, so that it has no derivative; use np.linalg.svd")
+    raise TypeError("the basis of the null space is arbitrary, so it has no derivative; use np.linalg.svd")
 
 
 # -- special matrices --------------------------------------------------------------------------------------------------

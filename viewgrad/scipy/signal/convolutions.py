@@ -135,7 +135,7 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     """Return the convolution of two tensors."""
     if axes is not None:
-        raise TypeError("fftconvolve of tensors takes no axes; use viewgrad.scipy.signal.convolve")
+        raise TypeError("fftconvolve of tensors does not support axes; use viewgrad.scipy.signal.convolve")
     return _convolved(floating(in1), floating(in2), mode)
 
 
@@ -262,7 +262,7 @@ def filtfilt(
 ) -> Any:
     """Apply a filter forwards and backwards, which gives zero phase."""
     if method != "pad" or padtype not in ("odd", "even", "constant", None):
-        raise TypeError("filtfilt of tensors takes method='pad' and padtype 'odd', 'even', 'constant' or None")
+        raise TypeError("filtfilt of tensors supports method='pad' with padtype 'odd', 'even', 'constant' or None")
     b, a, x = (np.atleast_1d(floating(value)) for value in (b, a, x))
     x = np.moveaxis(x, axis, -1)
     edge = 0 if padtype is None else 3 * max(a.size, b.size) if padlen is None else int(padlen)
@@ -291,7 +291,7 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
     if type in ("constant", "c"):
         return np.moveaxis(data - data.mean(-1, keepdims=True), -1, axis)
     if np.ndim(bp) or bp:
-        raise TypeError("detrend of tensors takes no break points")
+        raise TypeError("detrend of tensors does not support break points")
     count = data.shape[-1]
     base = np.stack([np.arange(1, count + 1) / count, np.ones(count)], 1)
     return np.moveaxis(data - (data @ np.linalg.pinv(base).T) @ base.T, -1, axis)

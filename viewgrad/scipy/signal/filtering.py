@@ -171,7 +171,7 @@ def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
 def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: Any = 0) -> Any:
     """Upsample, filter and downsample."""
     if mode != "constant" or cval:
-        raise lost("scipy.signal.upfirdn", "of tensors with a history it takes zeros beyond the ends")
+        raise lost("scipy.signal.upfirdn", "for tensors with a history only mode='constant' with cval=0 is supported")
     h, x, up, down = floating(h), _along(x, axis), int(up), int(down)
     if up > 1:
         zeros = np.zeros((*x.shape, up - 1))
@@ -186,7 +186,9 @@ def resample_poly(
 ) -> Any:  # fmt: skip
     """Resample with a polyphase filter."""
     if padtype != "constant" or cval:
-        raise lost("scipy.signal.resample_poly", "of tensors with a history it takes zeros beyond the ends")
+        raise lost(
+            "scipy.signal.resample_poly", "for tensors with a history only padtype='constant' with cval=0 is supported"
+        )
     x = floating(x)
     common = math.gcd(int(up), int(down))
     up, down = int(up) // common, int(down) // common
@@ -230,7 +232,11 @@ def decimate(x: Any, q: int, n: Any = None, ftype: Any = "iir", axis: int = -1, 
 def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time") -> Any:
     """Resample by the Fourier method."""
     if window is not None or domain != "time":
-        raise lost("scipy.signal.resample", "of tensors with a history it takes no window, and samples in time")
+        raise lost(
+            "scipy.signal.resample",
+            "for tensors with a history window is not supported, and samples must be in the time "
+            "domain",
+        )
     x = _along(x, axis)
     count, kept = x.shape[-1], min(int(num), x.shape[-1])
     found: Any

@@ -247,7 +247,11 @@ def lombscargle(x: Any, y: Any, freqs: Any, precenter: bool = False, normalize: 
                 floating_mean: bool = False) -> Any:  # fmt: skip
     """Return the Lomb-Scargle periodogram of unevenly sampled data."""
     if precenter or floating_mean or normalize == "amplitude":
-        raise lost("scipy.signal.lombscargle", "of tensors with a history it takes no mean and no amplitudes")
+        raise lost(
+            "scipy.signal.lombscargle",
+            "precenter, floating_mean and normalize='amplitude' are not supported for tensors with a "
+            "history",
+        )
     x, y, freqs = floating(x), floating(y), floating(freqs)
     share = numbers(np.full(x.shape[0], 1.0)) if weights is None else floating(weights)
     share = share / share.sum()

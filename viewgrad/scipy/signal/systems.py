@@ -296,7 +296,7 @@ def dlsim(system: Any, u: Any, t: Any = None, x0: Any = None) -> Any:
     """Return the times, the output and, for a state space, the states of a discrete-time system."""
     *parts, dt = system
     if t is not None:
-        raise lost("scipy.signal.dlsim", "of tensors with a history it takes no times; resample the input")
+        raise lost("scipy.signal.dlsim", "times are not supported for tensors with a history; resample the input")
     a, b, c, d = state_space(parts)
     u = floating(u)
     u = u.reshape(u.shape[0], -1)

@@ -173,7 +173,7 @@ def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
     """Return the Kronecker sum of two square matrices."""
     first, second = _sparse_of(A), _sparse_of(B)
     if first.shape[0] != first.shape[1] or second.shape[0] != second.shape[1]:
-        raise ValueError("kronsum takes square matrices")
+        raise ValueError("kronsum requires square matrices")
     found = kron(eye_array(second.shape[0]), first) + kron(second, eye_array(first.shape[0]))
     return _kind(format, first.is_matrix and second.is_matrix)._of(found.pattern, found.data)
 

@@ -106,9 +106,9 @@ def _inverse(name: str, function: Callable[..., Any], solved: int) -> None:
         found = np.asarray(scipys(*plain_values(given)))
         probability = given.pop(solved)  # which stands where what is solved for would
         if not np.all(np.isfinite(found)):
-            raise lost(f"scipy.special.{name}", "it is not finite here, so that it has no derivative")
+            raise lost(f"scipy.special.{name}", "it is not finite here, so it has no derivative")
         if solved < len(given) and np.any((found == 0) | (np.abs(found) >= 1e99)):
-            raise lost(f"scipy.special.{name}", "it is where SciPy's search ends, so that it has no derivative")
+            raise lost(f"scipy.special.{name}", "it is at the bound of SciPy's search, so it has no derivative")
         start = value = as_tensors(np.array(found))
         for _ in range(STEPS):
             arguments = [*given[:solved], value, *given[solved:]]

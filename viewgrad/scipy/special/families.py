@@ -232,7 +232,7 @@ def _spherical(name: str, plain: str, sign: float, regular: bool) -> None:
         factor = math.pi / 2
         if not regular:
             if np.any(plain_values(x).real < 0):
-                raise lost(f"scipy.special.{name}", "of tensors with a history it takes numbers greater than 0")
+                raise lost(f"scipy.special.{name}", "for tensors with a history the arguments must be greater than 0")
             return np.sqrt(factor / x) * _bessel(plain, n + 0.5, x)
         near = np.abs(plain_values(x)) < 1.0
         far = np.where(near, 1.0, x)

@@ -35,7 +35,7 @@ def hyp2f1(a: Any, b: Any, c: Any, z: Any) -> Any:
     a, b, c, z = np.broadcast_arrays(*(numbers(each) * 1.0 for each in (a, b, c, z)))
     plain_z = plain_values(z)
     if np.iscomplexobj(plain_z) or not (plain_z < 1).all():
-        raise lost("scipy.special.hyp2f1", "with respect to the parameters it takes real arguments below 1")
+        raise lost("scipy.special.hyp2f1", "derivatives with respect to the parameters require real arguments below 1")
     value = np.asarray(scipy.special.hyp2f1(*(plain_values(each) for each in (a, b, c, z))))
     is_negative = plain_z < 0
     argument = np.where(is_negative, z / (z - 1), z)

@@ -89,7 +89,7 @@ def statistic(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             for option in [option for option in given if option not in known]:
                 value, default = given.pop(option), signature.parameters[option].default
                 if value is not default and value != default:
-                    raise lost(f"scipy.stats.{name}", f"of tensors with a history it takes no {option}={value!r}")
+                    raise lost(f"scipy.stats.{name}", f"{option}={value!r} is not supported for tensors with a history")
             result = function(*samples, **given) if count else function(samples, **given)
             ndim = samples[0].ndim if axis is not None and not isinstance(axis, tuple) else 0
             return _kept(result, axis, ndim or _dimensions(args, kwargs)) if keepdims else result

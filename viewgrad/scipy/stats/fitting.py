@@ -123,7 +123,7 @@ def _fitted(name: str, likelihood: str, transform: Callable[[Any, Any], Any]) ->
         if lmbda is not None:
             return transform(x, numbers(lmbda) * 1.0)
         if alpha is not None or options:
-            raise lost(f"scipy.stats.{name}", "of tensors with a history it takes no alpha and no optimizer")
+            raise lost(f"scipy.stats.{name}", "alpha and optimizer are not supported for tensors with a history")
         place = getattr(scipy.stats, name)(np.array(plain_values(x)))[1]
         best = least_place(lambda power: -MADE[likelihood](power, x), place)
         return transform(x, best), best

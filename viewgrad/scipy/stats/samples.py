@@ -68,7 +68,7 @@ def _mean(name: str, there: Callable[..., Any], back: Callable[..., Any]) -> Non
 
     def mean(a: Any, *power: Any, axis: Any = 0, weights: Any = None, keepdims: bool = False, **options: Any) -> Any:
         if options.get("dtype") is not None or options.get("nan_policy", "propagate") != "propagate":
-            raise lost(f"scipy.stats.{name}", "of tensors with a history it takes no dtype and no nan_policy")
+            raise lost(f"scipy.stats.{name}", "dtype and nan_policy are not supported for tensors with a history")
         if len(power) > (name == "pmean"):
             axis = power[-1]
         given = power[:1] if name == "pmean" else ()

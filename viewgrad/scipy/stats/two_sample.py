@@ -56,7 +56,7 @@ def _centred(x: Any) -> Any:
 def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = None, axis: Any = 0) -> Any:
     """Return the correlation of two samples, and its p-value."""
     if method is not None:
-        raise lost("scipy.stats.pearsonr", "of tensors with a history it takes no method")
+        raise lost("scipy.stats.pearsonr", "method is not supported for tensors with a history")
     x, y = (_centred(floating(each).reshape(-1) if axis is None else np.moveaxis(floating(each), axis, -1))
             for each in (x, y))  # fmt: skip
     r = (x * y).sum(-1) / (x.vector_norm(2, -1) * y.vector_norm(2, -1))
@@ -140,7 +140,7 @@ def ttest_ind_from_stats(
 def f_oneway(samples: Any, equal_var: bool = True) -> Any:
     """Return the one-way analysis of variance."""
     if not equal_var:
-        raise lost("scipy.stats.f_oneway", "of tensors with a history it takes no equal_var=False")
+        raise lost("scipy.stats.f_oneway", "equal_var=False is not supported for tensors with a history")
     counts = [sample.shape[-1] for sample in samples]
     whole = np.concatenate(samples, -1).mean(-1)
     between = sum(n * (sample.mean(-1) - whole) ** 2 for n, sample in zip(counts, samples))
