@@ -50,6 +50,23 @@ except AttributeError as error:
 """
 
 
+KIT = """
+import sys
+sys.modules["scipy"] = None
+import importlib.util
+real = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name.startswith("scipy") else real(name, *rest)
+import numpy as np
+import viewgrad as vg
+from viewgrad.testing import Failure, check_operator
+print(check_operator(lambda x: vg.exp(x) * x, np.array([0.5, -1.2])).examples["special points"] > 0)
+try:
+    check_operator(lambda x: x * x.detach(), np.array([0.5, -1.2]))
+except Failure as failure:
+    print(failure.property)
+"""
+
+
 def run(program):
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True)
     assert not done.returncode, done.stderr
@@ -69,3 +86,7 @@ def test_names_that_need_scipy_name_the_extra():
     first, last = run(PROGRAM)
     assert first.startswith("[0.867")
     assert last == "module 'viewgrad' has no attribute 'no_such_name'"
+
+
+def test_operators_are_checked_without_scipy():
+    assert run(KIT) == ["True", "gradients"]

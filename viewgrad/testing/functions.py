@@ -205,7 +205,7 @@ def _elementwise() -> tuple[ProgramFunction, ...]:
     """Return the elementwise functions of the table, the simplest first."""
     first = ("mul", "add", "sub", "div", "neg", "sin", "exp")
     names = [name for name in first if name in OPERATORS] + [name for name in OPERATORS if name not in first]
-    functions = [function_of(OPERATORS[name]) for name in names]
+    functions = [function_of(OPERATORS[name]) for name in names if OPERATORS[name].is_installed]
     return tuple(function for function in functions if function is not None)
 
 

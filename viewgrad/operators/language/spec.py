@@ -319,6 +319,11 @@ class Operator:
         return self.declared_forward
 
     @property
+    def is_installed(self) -> bool:
+        """Return whether the library of the forward function is installed."""
+        return type(self.declared_forward) is not LateFunction or self.declared_forward.module.is_installed()
+
+    @property
     def reading(self) -> Reading:
         """The parts that follow from the formulas, read on first access."""
         return self.read_formulas()
