@@ -156,7 +156,7 @@ def _sentence(doc: str) -> str:
     parts = [" ".join(part.split()) for part in doc.split("\n\n")]
     signature = re.match(r"[\w.]+\(.*\)( -> .*)?$", parts[0])
     text = parts[1] if signature and len(parts) > 1 else parts[0]
-    text = re.match(r"(.*?[.:!?])(?=\s|$)|.*", text)[0]  # type: ignore[index]
+    text = re.match(r"(.*?[.!?])(?=\s|$)|.*", text)[0]  # type: ignore[index]
     return text.replace("|", "\\|").replace("<", "&lt;").replace("[", "\\[").replace("*", "\\*").replace("`_", "`")
 
 
@@ -227,7 +227,7 @@ def _section(path: str, value: Any) -> list[str]:
         section = [f"[](){{ #{path} }}", "", f"::: {written}", "    options:", *options, "", *_example(path, value)]
         if hasattr(value, "page"):  # an error
             target = posixpath.join("..", posixpath.relpath(value.page, "docs"))
-            section += [f"[The smallest program that raises it, and the ways out]({target}).", ""]
+            section += [f"[A minimal example, and ways to fix it]({target}).", ""]
         return section
     lines = [f"## {name} {{ #{path} }}", ""]
     if callable(value) and not inspect.isclass(value):
