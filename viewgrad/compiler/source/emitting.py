@@ -6,6 +6,7 @@ from typing import Any
 
 from .ir import Block, Call, Let, Set, Var
 from .kinds import Kind, joined
+from .reserved import is_reserved
 from .values import Refused
 
 __all__ = ["Emitter"]
@@ -46,11 +47,12 @@ class Emitter:
 
     def fresh(self, name: str) -> str:
         """A name that is not used yet."""
+        name = f"{name}_" if is_reserved(name) else name
         while True:
             count = self.numbers.get(name, 0)
             self.numbers[name] = count + 1
             found = name if not count else f"{name}_{count + 1}"
-            if found not in self.inputs and found not in self.variables and not found.endswith("_bar"):
+            if found not in self.inputs and found not in self.variables:
                 return found
 
     def temporary(self, value: Any, hint: str = "t") -> Var:
@@ -67,7 +69,7 @@ class Emitter:
     def let(self, name: str, value: Any) -> Var:
         """Bind a variable of the program, or another of nearly its name if that is of another kind."""
         number = 1
-        base = name if not name.endswith("_bar") else name + "_"
+        base = name if not is_reserved(name) else name + "_"
         while True:
             target = base if number == 1 else f"{base}_{number}"
             known = self.kinds.get(target)

@@ -189,8 +189,10 @@ class _Run:
             count: the number of examples.
         """
         wanted = self.program.wanted
+        dtypes = [np.asarray(self.arrays[n]).dtype for n in wanted]
         found = [
-            np.zeros(self.arrays[n].shape if n in self.batched else (PARTS, *np.shape(self.arrays[n]))) for n in wanted
+            np.zeros(self.arrays[n].shape if n in self.batched else (PARTS, *np.shape(self.arrays[n])), dtype)
+            for n, dtype in zip(wanted, dtypes)
         ]
 
         def work(part: int, start: int, stop: int) -> None:

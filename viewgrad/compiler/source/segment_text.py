@@ -25,14 +25,14 @@ def segments_text(
     """
     name, inner, state = loop.name, indent + "    ", loop.state
     counters = ["nf", "ni"] if has_stacks else []
-    ran = "goal - begin"
+    ran = "goal_ - begin_"
     if loop.ran is not None:
         ran = loop.ran if low is None else f"({loop.ran} - {loop.first}) // {loop.step} + 1"
     result = f"{inner}return {ran}, {loop.stop or 'False'}"
     bounds = _bounds(loop, low, inner)
     found = [
-        f"{indent}def {name}_advance(begin, goal):", *_nonlocal(plain_names, inner), *bounds, *plain, result,
-        f"{indent}def {name}_record(begin, goal):", *_nonlocal([*taped_names, *counters], inner), *bounds, *taped,
+        f"{indent}def {name}_advance(begin_, goal_):", *_nonlocal(plain_names, inner), *bounds, *plain, result,
+        f"{indent}def {name}_record(begin_, goal_):", *_nonlocal([*taped_names, *counters], inner), *bounds, *taped,
         result,
     ]
     arrays = [f"({each}, {each}_bar, " if has_bar else f"({each}, None, " for each, has_bar, _ in state.live]
@@ -46,24 +46,24 @@ def segments_text(
     restored: list[str] = [*state.numbers, *dead]
     body = []
     if state.numbers:
-        body.append(f"{inner}{_tuple(state.numbers)} = state[0]")
+        body.append(f"{inner}{_tuple(state.numbers)} = state_[0]")
     for number, (each, has_bar, _) in enumerate(state.live):
         restored += [each, f"{each}_bar"] if has_bar else [each]
-        body.append(f"{inner}{each}, {f'{each}_bar' if has_bar else '_'}, _ = state[1][{number}]")
+        body.append(f"{inner}{each}, {f'{each}_bar' if has_bar else '_'}, _ = state_[1][{number}]")
     if dead:
         body.append(f"{inner}{_tuple(dead)} = {name}_entry")
     if arrays:
-        body.append(f"{inner}put_back(state[1])")
-    found += [f"{indent}def {name}_restore(state):", *_nonlocal(restored, inner), *(body or [f"{inner}pass"])]
+        body.append(f"{inner}put_back(state_[1])")
+    found += [f"{indent}def {name}_restore(state_):", *_nonlocal(restored, inner), *(body or [f"{inner}pass"])]
     shadows = [_tuple([f"{each[0]}_bar" for each in group if each[1]]) for group in (state.live, state.dead)]
     found += [f"{indent}def {name}_shadows():", f"{inner}return {', '.join(shadows)}"]
     size = "tape.used if type(tape) is Tape else 0"
     counts = "nf, ni" if has_stacks else "0, 0"
     found += [f"{indent}def {name}_mark():", f"{inner}return len(tape), {size}, {counts}"]
-    found += [f"{indent}def {name}_rewind(mark):"]
+    found += [f"{indent}def {name}_rewind(mark_):"]
     if has_stacks:
-        found += [f"{inner}nonlocal nf, ni", f"{inner}_, _, nf, ni = mark"]
-    found += [f"{inner}if type(tape) is Tape:", f"{inner}    tape.shorten(mark[0])"]
+        found += [f"{inner}nonlocal nf, ni", f"{inner}_, _, nf, ni = mark_"]
+    found += [f"{inner}if type(tape) is Tape:", f"{inner}    tape.shorten(mark_[0])"]
     functions = ", ".join(f"{name}_{each}" for each in ("advance", "record", "save", "restore", "shadows", "mark",
                                                           "rewind"))
     found.append(f"{indent}{name} = Segments({name!r}, reports, tape_limit, {functions})")
@@ -90,7 +90,7 @@ def backwards_text(
     inner = indent + "    "
     counters = ["nf", "ni"] if has_stacks else []
     return [
-        f"{indent}def {loop.name}_back(begin, goal):", *_nonlocal([*names, *counters], inner),
+        f"{indent}def {loop.name}_back(begin_, goal_):", *_nonlocal([*names, *counters], inner),
         *_bounds(loop, low, inner), *body, f"{indent}{loop.name}.backward({loop.name}_back)",
     ]
 
@@ -98,10 +98,10 @@ def backwards_text(
 def _bounds(loop: Segmented, low: str | None, indent: str) -> list[str]:
     """The bounds of a segment."""
     if low is None:
-        return [f"{indent}{loop.until} = goal - begin"]
+        return [f"{indent}{loop.until} = goal_ - begin_"]
     step = "" if loop.step == 1 else f" * {loop.step}" if loop.step > 0 else f" * ({loop.step})"
     base = "" if low == "0" else f"{low} + "
-    return [f"{indent}{loop.first}, {loop.until} = {base}begin{step}, {base}goal{step}"]
+    return [f"{indent}{loop.first}, {loop.until} = {base}begin_{step}, {base}goal_{step}"]
 
 
 def _nonlocal(names: Sequence[str], indent: str) -> list[str]:

@@ -334,7 +334,7 @@ class Writer:
         self.lines, self.in_kernel, self.noted = [], True, 0
         tape_names = ["floats", "integers", "nf", "ni"] if self.native else ["tape"]
         uses_tape = pushes or pops
-        given = parameters + ([f"{a}_{axis}" for a, axis in dims] if not self.native else [])
+        given = parameters + ([f"{a}_shape{axis}" for a, axis in dims] if not self.native else [])
         self.lines.append(f"def {name}({', '.join(given + (tape_names if uses_tape else []))}):")
         for each in locals_:
             if _needs_dummy(stmts, each) or each in results:
@@ -628,7 +628,7 @@ class Writer:
 
     def of_Dim(self, expr: Dim) -> str:
         if self.in_kernel and not self.native:
-            return f"{expr.base.name}_{expr.axis}"
+            return f"{expr.base.name}_shape{expr.axis}"
         return f"{expr.base.name}.shape[{expr.axis}]"
 
     def of_Get(self, expr: Get) -> str:
