@@ -219,3 +219,32 @@ def test_a_view_of_a_reversed_array_is_overwritten_after_its_base_was_detached(o
     view[1].fill_(0.5)
     assert not (view * 2).requires_grad
     assert (view == 0.5).all()
+
+
+@pytest.mark.parametrize("part", ["real", "imag"])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_one_part_of_a_complex_view_is_written_after_its_base_was_detached(part, create_graph):
+    values = np.exp(1j * np.arange(1.0, 4.0))
+    weights = np.exp(0.5j * np.arange(3.0))
+
+    def detached(x):
+        z = x * 1
+        view, window = z[()], getattr(z, part)
+        z.detach_()
+        window[1:].mul_(window[1:])
+        return view
+
+    def composed(x):
+        parts = {"real": x.real.clone(), "imag": x.imag.clone()}
+        parts[part][1:] *= parts[part][1:].clone()
+        return parts["real"] + 1j * parts["imag"]
+
+    found = []
+    for f in (detached, composed):
+        x = vg.Tensor(values, requires_grad=True)
+        y = (f(x) * weights).sum()
+        (slope,) = vg.autograd.grad(y.real * y.imag, x, create_graph=create_graph)
+        if create_graph:
+            (slope,) = vg.autograd.grad((slope * weights).sum().real, x)
+        found.append(slope.numpy())
+    np.testing.assert_allclose(*found)

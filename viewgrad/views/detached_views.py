@@ -31,6 +31,7 @@ __all__ = [
     "constant_written",
     "cut_of",
     "has_ended",
+    "is_all_written",
     "mixed",
     "step_written",
     "written_since",
@@ -154,20 +155,39 @@ class MixedBackward(Node):
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return the gradient of the elements with either history."""
         return tuple(
-            None if edge is None else np.where(chosen, grad, np.zeros((), grad.dtype))
-            for edge, chosen in zip(edges, (~self.present, self.present), strict=True)
+            None if edge is None else _chosen(grad, chosen)
+            for edge, chosen in zip(edges, (_others(self.present), self.present), strict=True)
         )
 
     def apply_recorded(self, grad: Tensor, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """`apply` with tensors."""
         parts: list[Any] = []
-        for edge, other in zip(edges, (self.present, ~self.present), strict=True):
+        for edge, other in zip(edges, (self.present, _others(self.present)), strict=True):
             part = None
             if edge is not None:
                 part = grad.clone()
-                part[other] = 0.0
+                if other.dtype.kind == "c":
+                    part.real[other.real != 0] = 0.0
+                    part.imag[other.imag != 0] = 0.0
+                else:
+                    part[other] = 0.0
             parts.append(part)
         return tuple(parts)
+
+
+def _others(chosen: Array) -> Array:
+    """The elements, or parts of complex numbers, that are not chosen."""
+    return 1 + 1j - chosen if chosen.dtype.kind == "c" else ~chosen
+
+
+def _chosen(grad: Array, chosen: Array) -> Array:
+    """The gradient of the chosen elements, or parts of complex numbers; 0 elsewhere."""
+    if chosen.dtype.kind != "c":
+        return np.where(chosen, grad, np.zeros((), grad.dtype))
+    found = np.zeros(grad.shape, grad.dtype)
+    np.copyto(found.real, grad.real, where=chosen.real != 0)
+    np.copyto(found.imag, grad.imag, where=chosen.imag != 0)
+    return found
 
 
 def mixed(own: OptionalEdge, present: OptionalEdge, chosen: Array) -> MixedBackward:
@@ -208,7 +228,10 @@ def _written(cut: DetachPoint, base: Tensor) -> Written:
 
 
 def written_since(cut: DetachPoint, base: Tensor, view: Any) -> Array | None:
-    """Return for each element of a view whether it was written since its base's history ended; None if ambiguous."""
+    """Return for each element of a view whether it was written since its base's history ended; None if ambiguous.
+
+    If only one part of some complex number was written, the result is complex, with a 1 in each part that was.
+    """
     written = _written(cut, base)
     written.learn(base._edge)
     written.give_up(base._array)
@@ -216,9 +239,14 @@ def written_since(cut: DetachPoint, base: Tensor, view: Any) -> Array | None:
     if not np.array_equal(must, may):
         return None
     if must.dtype.kind == "c" and not np.array_equal(must.real, must.imag):
-        return None
+        return must.copy()
     found: Array = must != 0
     return found
+
+
+def is_all_written(written: Array) -> bool:
+    """Return whether all of a view was written, given the result of `written_since`."""
+    return written.dtype.kind != "c" and bool(written.all())
 
 
 def has_ended(tensor: Tensor) -> bool:

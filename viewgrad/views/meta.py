@@ -27,7 +27,7 @@ from ..tensor.node import (
 )
 from ..tensor.tensor import Tensor, current_edge, from_array
 from ..tensor.view_meta import ViewMeta
-from .detached_views import DetachedHistory, cut_of, mixed, written_since
+from .detached_views import DetachedHistory, cut_of, is_all_written, mixed, written_since
 from .geometry import TensorGeometry
 from .view_functions import Chain, Index, Strided, ViewFunction
 from .view_nodes import AS_STRIDED, node_of_view
@@ -199,7 +199,7 @@ class DifferentiableViewMeta:
             written = None
         else:
             written = written_since(cut, self.base, self)
-        if written is None or (own is None and not written.all()):
+        if written is None or (own is None and not is_all_written(written)):
             raise ViewInPlaceError(
                 f"this view of shape {tensor.shape} has its own history, because it is a leaf, or its base was "
                 "detached in place by detach_() or requires_grad_(False), but the base was written to, before that "
@@ -210,7 +210,7 @@ class DifferentiableViewMeta:
         if own is not None and not written.any():  # nor has a view without elements been overwritten
             edge, overwritten = own.edge, False
         else:
-            edge, overwritten = self._taken_again(tensor, self.base, base_edge), own is None or bool(written.all())
+            edge, overwritten = self._taken_again(tensor, self.base, base_edge), own is None or is_all_written(written)
             if own is not None and not overwritten:
                 edge = mixed(own.edge, edge, written)
         if old is not None and edge is not old:
