@@ -1,4 +1,4 @@
-"""Forecast atmospheric CO2: Holt-Winters smoothing, written as a textbook writes it and fitted by its exact gradient.
+"""Forecast atmospheric CO2 with Holt-Winters smoothing, written as in the textbook and fitted by exact gradients.
 
 Triple exponential smoothing keeps a level, a trend and one offset per week of the year, and corrects all three after
 each observation. The recursion below is plain NumPy and writes them into arrays in place, `season[t % SEASON] = ...`

@@ -2,7 +2,7 @@
 
 A level follows a random walk and is measured with noise. The variances of the walk and of the noise are the two
 parameters; the likelihood comes from the filter, which fills its tables in place and skips the gaps. The gradient is
-that of the whole filter, `if` included.
+that of the whole filter, including its `if`.
 
     python examples/kalman_missing.py        # writes kalman_missing.png
 

@@ -1,16 +1,16 @@
 """Fit Holt-Winters smoothing to a panel of many series, on the processes of a Dask cluster or in threads.
 
-Each series has parameters of its own, so that each fit stands alone: 17 parameters, by L-BFGS and the exact gradient.
-Only plain arrays travel between processes. The compiled loss does not: every process compiles it once, at its first
-series. The panel is drawn at random: monthly sales with a trend, a season and noise.
+Each series is fitted independently: 17 parameters, by L-BFGS with the exact gradient. Only plain arrays are sent
+between processes; each process compiles the loss once, for its first series. The panel is random: monthly sales with a
+trend, a season and noise.
 
 Run it with `make panel`, or
 
     python examples/panel_fit.py --series 64 --workers 1 2
     python examples/panel_fit.py --threads --workers 1 2
-    python examples/panel_fit.py --address tcp://scheduler:8786      # a cluster that runs already
+    python examples/panel_fit.py --address tcp://scheduler:8786      # an existing cluster
 
-It prints how many series a second each number of workers has fitted. A bar shows how far it is (by Dask on a cluster).
+It prints the number of series fitted per second for each number of workers, and shows a progress bar.
 
 The recursion: Winters, P.R., 1960. Forecasting sales by exponentially weighted moving averages. Management Science 6.
 """
