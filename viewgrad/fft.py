@@ -61,12 +61,12 @@ globals().update({name: COMPOSITES[name] for name in ("hfft", "ihfft")})
 
 
 def fftfreq(n: int, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
-    """Return the frequencies of the elements of a discrete Fourier transform.
+    """Return the frequencies of the discrete Fourier transform.
 
     Arguments:
         n: the length of the transform.
-        d: the distance of the samples.
-        dtype: a real floating-point dtype; the default one if left out.
+        d: the distance between samples.
+        dtype: a real floating-point dtype; by default float64.
         device: None or "cpu".
 
     Example:
@@ -79,12 +79,12 @@ def fftfreq(n: int, *, d: float = 1.0, dtype: Any = None, device: Any = None) ->
 
 
 def rfftfreq(n: int, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
-    """Return the frequencies of the elements of a discrete Fourier transform of real numbers.
+    """Return the frequencies of the discrete Fourier transform of real numbers.
 
     Arguments:
         n: the length of the transform.
-        d: the distance of the samples.
-        dtype: a real floating-point dtype; the default one if left out.
+        d: the distance between samples.
+        dtype: a real floating-point dtype; by default float64.
         device: None or "cpu".
 
     Example:

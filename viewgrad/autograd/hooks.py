@@ -20,7 +20,7 @@ __all__ = ["register_hook", "register_post_accumulate_grad_hook", "retain_grad"]
 
 @method
 def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-    """Call `hook(grad)` whenever the gradient of this tensor's present value has been computed.
+    """Call `hook(grad)` whenever the gradient of this tensor's current value has been computed.
 
     Hooks run in the order of their registration, each seeing what the one before it has made of the gradient.
 
@@ -78,7 +78,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
 
 @method
 def retain_grad(self: Tensor) -> None:
-    """Have backward passes add to this tensor's `grad` although it is no leaf.
+    """Accumulate gradients in this tensor's `grad`, although it is not a leaf.
 
     It is the gradient of the value that the tensor has at the time of the pass. It may be written to before that, and
     so may the base of which it is a view.
@@ -108,7 +108,7 @@ def retain_grad(self: Tensor) -> None:
 
 
 def _retains_grad(self: Tensor) -> bool:
-    """Whether backward passes add to this tensor's `grad` although it is not a leaf."""
+    """True if backward passes accumulate in this tensor's `grad` although it is not a leaf."""
     edge = current_edge(self)
     if edge is None or type(edge) is AccumulateGrad:
         return False

@@ -131,7 +131,7 @@ def _rdivmod(self: Any, other: Any) -> Any:
 
 
 def _where(self: Any, condition: Any, other: Any) -> Any:
-    """Return the tensor where the condition is true, and `other` elsewhere."""
+    """Return the tensor's elements where the condition is true, and those of `other` elsewhere."""
     return where(condition, self, other)
 
 

@@ -863,13 +863,13 @@ def any(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool =
     """
 
 def append(self: _TensorLike, values: Any, axis: int | None = None) -> Tensor:
-    """Return a tensor with values behind it, along `axis` or in row order."""
+    """Append values along `axis`, or to the flattened tensor."""
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Tensor:
     """Apply a function of vectors to each vector along an axis."""
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int] | Sequence[Sequence[int]] | None) -> Tensor:
-    """Return a function of a tensor and an axis, applied over several axes one after the other."""
+    """Apply a function of a tensor and an axis repeatedly over several axes."""
 
 def argmax(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The indices of the maximum values along `axis`, or of all; the first one of equal values.
@@ -918,7 +918,7 @@ def argmin(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: 
     """
 
 def argwhere(self: _TensorLike) -> Tensor:
-    """Return the indices of the elements that are not 0, one row for each."""
+    """Return the indices of the nonzero elements, one row for each."""
 
 def array_equal(a1: _TensorLike, a2: Any, equal_nan: bool = False) -> bool:
     """Return whether two tensors have the same shape and elements."""
@@ -942,7 +942,7 @@ def average(self: _TensorLike, axis: _Axis = None, weights: Any = None, returned
     """
 
 def batch_norm(self: _TensorLike, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
-    """Return the values of each channel with mean 0 and variance 1, times `weight` plus `bias`.
+    """Normalize each channel to mean 0 and variance 1, then scale by `weight` and add `bias`.
 
     Arguments:
         self: of shape (batch, channels, ...).
@@ -958,31 +958,31 @@ def batch_norm(self: _TensorLike, running_mean: Any = None, running_var: Any = N
     """
 
 def block(arrays: _TensorLike) -> Tensor:
-    """Tensors in nested lists, put together as the blocks of a matrix; the innermost lists go along the last axis."""
+    """Assemble tensors in nested lists as the blocks of a matrix; the innermost lists run along the last axis."""
 
 def choose(a: _TensorLike, choices: Any, out: Any = None, mode: str = 'raise') -> Tensor:
-    """For each place the element of the choice that the integers `a` name."""
+    """Return, for each element, the value of the choice given by the integers `a`."""
 
 def column_stack(tensors: Sequence[Any]) -> Tensor:
-    """Return the tensors, vectors as columns, joined along the second dimension."""
+    """Stack vectors as columns, or join matrices along the second dimension."""
 
 def compress(condition: _TensorLike, self: Any, axis: int | None = None) -> Tensor:
-    """Return the slices along `axis` where the condition, which has one dimension, is true."""
+    """Return the slices along `axis` where the one-dimensional condition is true."""
 
 def cond(self: _TensorLike, p: Any = None) -> Tensor:
-    """Return the condition numbers of matrices, by the norm of order `p`; by singular values if left out."""
+    """Return the condition numbers of matrices in the norm of order `p`, by default the 2-norm."""
 
 def contiguous(self: _TensorLike) -> Tensor:
-    """Return the tensor itself where it is laid out in row order, and a copy that is otherwise."""
+    """Return the tensor itself if it is in row-major order, otherwise a copy that is."""
 
 def copy(self: _TensorLike) -> Tensor:
-    """Return a copy with the same history: `clone()` under NumPy's name, but of a scalar the scalar itself."""
+    """Return a copy with the same history, like `clone()`; a scalar is returned unchanged."""
 
 def corrcoef(self: _TensorLike, *, rowvar: bool = True) -> Tensor:
-    """Return the correlations of variables, whose observations are the rows (columns, where not `rowvar`)."""
+    """Return the correlation matrix of variables in rows (in columns, unless `rowvar`)."""
 
 def cross_entropy(self: _TensorLike, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = 'mean', label_smoothing: float = 0.0) -> Tensor:
-    """Minus the logarithm of the probability, by `softmax`, of each example's class.
+    """Return the negative log-probability, by `softmax`, of each example's class.
 
     Arguments:
         self: of shape (batch, classes, ...) or (classes,).
@@ -1042,7 +1042,7 @@ def cumsum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = 
     """
 
 def delete(arr: _TensorLike, obj: Any, axis: int | None = None) -> Tensor:
-    """Return a copy without the slices at given places along an axis, or without elements of the flattened tensor."""
+    """Return a copy without the given slices along an axis, or without elements of the flattened tensor."""
 
 def diag(v: _TensorLike, k: int = 0) -> Tensor:
     """Return the diagonal of a matrix as a view, or a matrix with a given diagonal.
@@ -1065,7 +1065,7 @@ def diagflat(v: _TensorLike, k: int = 0) -> Tensor:
     """Return a matrix with the elements of a tensor on a diagonal."""
 
 def dropout(self: _TensorLike, p: float = 0.5, training: bool = True, *, generator: Any = None) -> Tensor:
-    """The values, each replaced by 0 with probability `p` and divided by 1 - p otherwise; all, when not training.
+    """Zero each value with probability `p` and divide it by 1 - p otherwise; if not training, return all unchanged.
 
     Arguments:
         p: the probability.
@@ -1077,10 +1077,10 @@ def dropout(self: _TensorLike, p: float = 0.5, training: bool = True, *, generat
     """
 
 def dstack(tensors: Sequence[Any]) -> Tensor:
-    """Return the tensors joined along the third dimension."""
+    """Join tensors along the third dimension."""
 
 def ediff1d(self: _TensorLike) -> Tensor:
-    """Return the differences of neighbours among all elements in row order."""
+    """Return the differences of neighbours in the flattened tensor."""
 
 def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: npt.DTypeLike | None = None, **idle: Any) -> Tensor:
     """Return the sum of products given by subscripts, as in `numpy.einsum`.
@@ -1103,13 +1103,13 @@ def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: npt.DTy
     """
 
 def extract(condition: _TensorLike, self: Any) -> Tensor:
-    """Return the elements, in row order, where the condition is true."""
+    """Return the elements, in row-major order, where the condition is true."""
 
 def fill_diagonal(self: _TensorLike, val: Any) -> None:
-    """In place: write `val` over the main diagonal of a matrix."""
+    """Fill the main diagonal of a matrix with `val`, in place."""
 
 def flatnonzero(self: _TensorLike) -> Tensor:
-    """Return the indices, in row order, of the elements that are not 0."""
+    """Return the indices of the nonzero elements in the flattened tensor."""
 
 def flip(self: _TensorLike, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Return a view with the elements along `axis` (along every dimension, if left out) in reverse order."""
@@ -1137,7 +1137,7 @@ def gradient(f: _TensorLike, *varargs: Any, axis: _Axis = None, edge_order: int 
     """
 
 def group_norm(self: _TensorLike, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
-    """Return the values with mean 0 and variance 1 over groups of channels of each example, times `weight` plus `bias`.
+    """Normalize groups of channels of each example to mean 0 and variance 1, then scale and shift.
 
     Arguments:
         self: of shape (batch, channels, ...).
@@ -1147,7 +1147,7 @@ def group_norm(self: _TensorLike, num_groups: int, weight: Any = None, bias: Any
     """
 
 def hfft(self: _TensorLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """Return the transform, which is real, of a sequence with Hermitian symmetry, of which half is given."""
+    """Return the real transform of a Hermitian-symmetric sequence, given half of it."""
 
 def histogram(a: _TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Tensor, Tensor]:
     """Return the number of elements, or the sum of their weights, in each bin, and the edges of the bins.
@@ -1156,40 +1156,40 @@ def histogram(a: _TensorLike, bins: Any = 10, range: Any = None, density: Any = 
     """
 
 def histogram2d(x: _TensorLike, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Tensor, Tensor, Tensor]:
-    """The counts, or the sums of the weights, of points in the cells of a grid; and the edges along both axes."""
+    """Return the two-dimensional histogram of points, as counts or sums of weights, and the edges along both axes."""
 
 def histogram_bin_edges(a: _TensorLike, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
     """Return the edges of the bins of a histogram."""
 
 def histogramdd(sample: _TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Tensor, list[Tensor]]:
-    """The counts, or the sums of the weights, of points in the cells of a grid; and the edges along each axis."""
+    """Return the multidimensional histogram of points, as counts or sums of weights, and the edges along each axis."""
 
 def hstack(tensors: Sequence[Any]) -> Tensor:
-    """Return the tensors joined along the second dimension, vectors along their only one."""
+    """Join tensors along the second dimension, and vectors along their only one."""
 
 def ihfft(self: _TensorLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """Return the inverse of `hfft`: half of a sequence with Hermitian symmetry."""
+    """Return the inverse of `hfft`: half of a Hermitian-symmetric sequence."""
 
 def index_add_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
-    """In place: add the slices of `source` to those at `index` along `axis`; costs what `source` costs."""
+    """Add the slices of `source` at `index` along `axis`, in place; the cost is that of `source`."""
 
 def inner(self: _TensorLike, other: Any) -> Tensor:
-    """Return the sum of products over the last dimension of both."""
+    """Return the inner product over the last dimension of both."""
 
 def insert(arr: _TensorLike, obj: Any, values: Any, axis: int | None = None) -> Tensor:
-    """Return a copy with values put in before given places along an axis, or in the flattened tensor."""
+    """Return a copy with values inserted before the given indices along an axis, or in the flattened tensor."""
 
 def instance_norm(self: _TensorLike, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
-    """Return the values with mean 0 and variance 1 over each channel of each example, times `weight` plus `bias`."""
+    """Normalize each channel of each example to mean 0 and variance 1, then scale and shift."""
 
 def intersect1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Tensor:
-    """Return the elements of the first that are in the second as well, ascending."""
+    """Return the sorted elements that are in both."""
 
 def isclose(self: _TensorLike, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Return whether elements are nearly equal, elementwise."""
 
 def ldexp(self: _TensorLike, other: Any) -> Tensor:
-    """Return the first times two to the power of the second."""
+    """Return `x1 * 2**x2`."""
 
 def matrix_norm(self: _TensorLike, keepdims: bool = False, ord: str = 'fro') -> Tensor:
     """Return the norms of the matrices in the last two dimensions."""
@@ -1280,19 +1280,19 @@ def min(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool =
     """
 
 def multi_dot(arrays: _TensorLike) -> Tensor:
-    """Return the product of several matrices, of which the first and the last may be vectors, in the cheapest order."""
+    """Return the product of several matrices in the cheapest order; the first and the last may be vectors."""
 
 def nanargmax(self: _TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Return the index of the greatest value that is not NaN."""
+    """Return the index of the maximum, ignoring NaN."""
 
 def nanargmin(self: _TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Return the index of the least value that is not NaN."""
+    """Return the index of the minimum, ignoring NaN."""
 
 def nancumprod(self: _TensorLike, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """Return the running product, which missing values leave as it is."""
+    """Return the cumulative product, treating NaN as 1."""
 
 def nancumsum(self: _TensorLike, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """Return the running sum, to which missing values add nothing."""
+    """Return the cumulative sum, treating NaN as 0."""
 
 def nanmax(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The maximum, ignoring NaN."""
@@ -1364,7 +1364,7 @@ def nanvar(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = 
     """The variance, ignoring NaN."""
 
 def nonzero(self: _TensorLike) -> tuple[Tensor, ...]:
-    """For each dimension the indices of the elements that are not 0."""
+    """Return the indices of the nonzero elements, one tensor for each dimension."""
 
 def norm(self: _TensorLike, ord: Any = None, axis: _Axis = None, keepdims: bool = False) -> Tensor:
     """Return the norm of a vector or matrix, as in `numpy.linalg.norm`; its gradient at 0 is 0.
@@ -1376,19 +1376,19 @@ def norm(self: _TensorLike, ord: Any = None, axis: _Axis = None, keepdims: bool 
     """
 
 def partition(a: _TensorLike, kth: Any, axis: int | None = -1) -> Tensor:
-    """Return a copy with the `kth` value in order at its own place, and lesser ones before it."""
+    """Return a copy partitioned around the `kth` smallest value."""
 
 def percentile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
     """Return the percentiles of the values."""
 
 def piecewise(x: _TensorLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Tensor:
-    """For each element what the function (or the number) of the last true condition makes of it; 0 elsewhere."""
+    """Return, for each element, the result of the function (or the number) of the last true condition; 0 elsewhere."""
 
 def place(arr: _TensorLike, mask: Any, vals: Any) -> None:
-    """In place: write values, one after the other, where a mask is true."""
+    """Write values, one after the other, where a mask is true, in place."""
 
 def poly(seq_of_zeros: _TensorLike) -> Tensor:
-    """Return the coefficients of the polynomial with given zeros, or of the characteristic polynomial of a matrix."""
+    """Return the coefficients of the polynomial with the given roots, or of a characteristic polynomial."""
 
 def polyadd(a1: _TensorLike, a2: Any) -> Tensor:
     """Return the sum of two polynomials."""
@@ -1400,7 +1400,7 @@ def polydiv(u: _TensorLike, v: Any) -> tuple[Tensor, Tensor]:
     """Return the quotient and the remainder of two polynomials."""
 
 def polyfit(x: _TensorLike, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: bool = False) -> Tensor:
-    """Return the coefficients of the polynomial of degree `deg` that fits points best, in the least-squares sense.
+    """Return the coefficients of the least-squares polynomial of degree `deg`.
 
     Gradients flow to the points and the weights.
     """
@@ -1409,13 +1409,13 @@ def polyint(p: _TensorLike, m: int = 1, k: int | None = None) -> Tensor:
     """Return the `m`-th integral of a polynomial, with the constants `k`."""
 
 def polymul(a1: _TensorLike, a2: Any) -> Tensor:
-    """Return the product of two polynomials; leading coefficients that are 0 are no part of a factor, as in NumPy."""
+    """Return the product of two polynomials; leading zeros are ignored, as in NumPy."""
 
 def polysub(a1: _TensorLike, a2: Any) -> Tensor:
     """Return the difference of two polynomials."""
 
 def polyval(p: _TensorLike, x: Any) -> Tensor:
-    """Return the polynomial with the coefficients `p`, that of the highest power first, at `x`."""
+    """Evaluate the polynomial with coefficients `p`, from the highest power down, at `x`."""
 
 def prod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The product of all elements, or of those along `axis`; its gradient is exact even if some elements are 0.
@@ -1444,43 +1444,43 @@ def prod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = No
     """
 
 def put(self: _TensorLike, ind: Any, v: Any, mode: str = 'raise') -> None:
-    """In place: write values at places counted in row order."""
+    """Write values at indices into the flattened tensor, in place."""
 
 def put_along_axis(self: _TensorLike, indices: Any, values: Any, axis: int = -1) -> None:
-    """In place: put `values` at `indices` along `axis`."""
+    """Write `values` at `indices` along `axis`, in place."""
 
 def putmask(self: _TensorLike, mask: Any, values: Any) -> None:
-    """In place: write `values`, repeated as often as that takes, where the mask is true."""
+    """Write `values`, repeated as needed, where the mask is true, in place."""
 
 def resized(a: _TensorLike, new_shape: Any) -> Tensor:
     """Return a copy in another shape, repeated as often as that takes."""
 
 def rms_norm(self: _TensorLike, normalized_shape: Any, weight: Any = None, eps: float = 1e-06) -> Tensor:
-    """Return the values divided by the root of their mean square over the last dimensions, times `weight`."""
+    """Divide by the root mean square over the last dimensions, then scale by `weight`."""
 
 def roots(p: _TensorLike) -> Tensor:
-    """Return the zeros of a polynomial: the eigenvalues of its companion matrix."""
+    """Return the roots of a polynomial, as eigenvalues of its companion matrix."""
 
 def rot90(self: _TensorLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
-    """Return a view turned by `k` quarters in the plane of two dimensions, from the first to the second."""
+    """Return a view rotated by `k` quarter turns in the plane of two dimensions, from the first to the second."""
 
 def scatter_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
-    """In place: put `source` at `index` along `axis`; costs what `source` costs."""
+    """Write `source` at `index` along `axis`, in place; the cost is that of `source`."""
 
 def scatter_add_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
-    """In place: add `source` at `index` along `axis`; costs what `source` costs."""
+    """Add `source` at `index` along `axis`, in place; the cost is that of `source`."""
 
 def select(condlist: _TensorLike, choicelist: Any, default: Any = 0) -> Tensor:
-    """Return for each element the choice of the first condition that is true, or `default`.
+    """Return, for each element, the choice of the first true condition, or `default`.
 
     `Tensor.select(dim, index)` and `viewgrad.torch_names.select` are PyTorch's function of that name.
     """
 
 def setdiff1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor:
-    """Return the elements of the first that are not in the second, ascending; as they are, if they are distinct."""
+    """Return the elements of the first that are not in the second, sorted unless they are assumed unique."""
 
 def setxor1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor:
-    """Return the elements that are in exactly one of the two, ascending."""
+    """Return the sorted elements that are in exactly one of the two."""
 
 def split(ary: _TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     """Split a tensor along an axis, into sections of one length or at given indices, as `numpy.split` does.
@@ -1549,16 +1549,16 @@ def tensorsolve(a: _TensorLike, b: Any, axes: int | Sequence[int] | Sequence[Seq
     """Return the tensor `x` with `tensordot(a, x, x.ndim)` equal to `b`."""
 
 def trim_zeros(filt: _TensorLike, trim: str = 'fb', axis: _Axis = None) -> Tensor:
-    """A window without the zeros at the front (f) and at the back (b), along all dimensions or those of `axis`."""
+    """Return a view without leading (f) and trailing (b) zeros, along all dimensions or those in `axis`."""
 
 def union1d(ar1: _TensorLike, ar2: Any) -> Tensor:
-    """Return the distinct elements of both, ascending."""
+    """Return the sorted distinct elements of both."""
 
 def unwrap(self: _TensorLike, discont: float | None = None, axis: int = -1, *, period: float = 6.283185307179586) -> Tensor:
     """Return the values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
 
 def vander(x: _TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
-    """Return the matrix of the powers of a vector, one row for each element."""
+    """Return the Vandermonde matrix of a vector."""
 
 def var(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The variance, with `ddof` subtracted from the number of elements.
@@ -1589,10 +1589,10 @@ def var(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = Non
     """
 
 def vdot(self: _TensorLike, other: Any) -> Tensor:
-    """Return the sum of products of all elements, those of the first conjugated."""
+    """Return the dot product of all elements; the first tensor is conjugated."""
 
 def vstack(tensors: Sequence[Any]) -> Tensor:
-    """Return the tensors, vectors as rows, joined along the first dimension."""
+    """Stack vectors as rows, or join tensors along the first dimension."""
 
 acos = arccos
 acosh = arccosh

@@ -76,7 +76,7 @@ class UniqueAll(NamedTuple):
 
 
 def unique_all(x: Any, /) -> UniqueAll:
-    """Return the distinct values of a tensor, with indices and counts; each NaN is a value of its own.
+    """Return the distinct values of a tensor, with indices and counts; every NaN counts as distinct.
 
     Arguments:
         x: a tensor of any shape.
@@ -91,7 +91,7 @@ def unique_all(x: Any, /) -> UniqueAll:
 
 
 def unique_counts(x: Any, /) -> UniqueCounts:
-    """Return the distinct values of a tensor, and how often each occurs.
+    """Return the distinct values of a tensor and their counts.
 
     Example:
         >>> import viewgrad as vg
@@ -103,7 +103,7 @@ def unique_counts(x: Any, /) -> UniqueCounts:
 
 
 def unique_inverse(x: Any, /) -> UniqueInverse:
-    """Return the distinct values of a tensor, and for each element which of them it is.
+    """Return the distinct values of a tensor, and the index of each element among them.
 
     Example:
         >>> import viewgrad as vg
@@ -115,7 +115,7 @@ def unique_inverse(x: Any, /) -> UniqueInverse:
 
 
 def unique_values(x: Any, /) -> Tensor:
-    """Return the distinct values of a tensor, in ascending order; each NaN is a value of its own.
+    """Return the distinct values of a tensor, in ascending order; every NaN counts as distinct.
 
     Example:
         >>> import viewgrad as vg
@@ -416,7 +416,7 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
 
 
 def __array_namespace_info__() -> NamespaceInfo:
-    """Return the object that answers questions about the namespace: devices, dtypes and capabilities."""
+    """Return an object that describes the namespace: devices, dtypes and capabilities."""
     return NamespaceInfo()
 
 

@@ -84,7 +84,7 @@ def eigh(x: Any, /, UPLO: str = "L") -> EighResult:
 
     Arguments:
         x: matrices, in the last two dimensions.
-        UPLO: which triangle is read, "L" or "U".
+        UPLO: the triangle to read, "L" or "U".
 
     Example:
         >>> import viewgrad as vg
@@ -110,7 +110,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
-    """Return the sign of determinants, and the logarithm of their absolute values.
+    """Return the signs and the logarithms of the absolute values of determinants.
 
     Example:
         >>> import viewgrad as vg
@@ -125,7 +125,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
 
     Arguments:
         x: matrices, in the last two dimensions.
-        full_matrices: whether the vectors are completed to square matrices.
+        full_matrices: whether to complete the vectors to square matrices.
 
     Example:
         >>> import viewgrad as vg
@@ -151,7 +151,7 @@ def solve(x1: Any, x2: Any, /) -> Any:
 
 
 def outer(x1: Any, x2: Any, /) -> Any:
-    """Return the products of each element of one vector with each of another.
+    """Return the outer product of two vectors.
 
     Example:
         >>> import viewgrad as vg
@@ -171,7 +171,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Any:
 
     Arguments:
         x: matrices, in the last two dimensions.
-        rtol: singular values below this share of the largest count as zero.
+        rtol: singular values below `rtol` times the largest count as zero.
 
     Example:
         >>> import viewgrad as vg
@@ -184,11 +184,11 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Any:
 
 
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
-    """Return the number of singular values of each matrix that are not zero up to rounding.
+    """Return the rank of matrices: the number of singular values above a tolerance.
 
     Arguments:
         x: matrices, in the last two dimensions.
-        rtol: singular values below this share of the largest count as zero.
+        rtol: singular values below `rtol` times the largest count as zero.
 
     Example:
         >>> import viewgrad as vg
@@ -207,7 +207,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
     Arguments:
         x: matrices, in the last two dimensions.
-        keepdims: whether these dimensions are kept, with length one.
+        keepdims: whether to keep these dimensions with length one.
         ord: "fro", "nuc", 1, 2, inf, or the negative of one of the numbers.
 
     Example:
@@ -224,7 +224,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     Arguments:
         x: a tensor.
         axis: the dimensions over which each norm is taken; all of them if left out.
-        keepdims: whether these are kept, with length one.
+        keepdims: whether to keep these with length one.
         ord: the order of the norm, a number or an infinity.
 
     Example:
@@ -240,8 +240,8 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
     Arguments:
         x: matrices, in the last two dimensions.
-        offset: which diagonal; positive ones lie above the main one.
-        dtype: the dtype of the sums; integers smaller than the default one are widened if left out.
+        offset: the diagonal; positive numbers are above the main diagonal.
+        dtype: the dtype of the sums; by default, small integers are widened.
 
     Example:
         >>> import viewgrad as vg
@@ -257,7 +257,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
 
     Arguments:
         x: matrices, in the last two dimensions.
-        offset: which diagonal; positive ones lie above the main one.
+        offset: the diagonal; positive numbers are above the main diagonal.
 
     Example:
         >>> import viewgrad as vg

@@ -107,7 +107,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
 @method
 def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
-    """Return the tensor itself, which lives on the CPU.
+    """Return the tensor itself, since the only device is the CPU.
 
     Raises:
         ValueError: for another device than "cpu".

@@ -117,7 +117,7 @@ class OperatorMethods:
         """
 
     def append(self, values: Any, axis: int | None = None) -> Tensor:
-        """Return a tensor with values behind it, along `axis` or in row order."""
+        """Append values along `axis`, or to the flattened tensor."""
 
     def arccos(self) -> Tensor:
         """The inverse of the cosine."""
@@ -211,13 +211,13 @@ class OperatorMethods:
         """The indices that partition the elements around the `kth` smallest."""
 
     def argsort(self, axis: _Axis = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Tensor:
-        """Return the places of the elements in order."""
+        """Return the indices that sort the elements."""
 
     def argwhere(self) -> Tensor:
-        """Return the indices of the elements that are not 0, one row for each."""
+        """Return the indices of the nonzero elements, one row for each."""
 
     def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-        """Return a window on the memory of the tensor's base, by lengths, strides and offset in elements.
+        """Return a view of the memory of the tensor's base, by lengths, strides and offset in elements.
 
         Arguments:
             size: the lengths of its dimensions.
@@ -310,7 +310,7 @@ class OperatorMethods:
         """The triangular factors L, with L times its adjoint equal to the matrix (or, `upper`, U with its adjoint times U). Only the lower (upper) triangle is read, and has a gradient."""
 
     def choose(self, choices: Any, out: Any = None, mode: str = 'raise') -> Tensor:
-        """For each place the element of the choice that the integers `a` name."""
+        """Return, for each element, the value of the choice given by the integers `a`."""
 
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         """Return at most `chunks` consecutive pieces of dimension `dim`, of equal length except the last."""
@@ -325,31 +325,31 @@ class OperatorMethods:
         """A copy with the same history."""
 
     def compress(self, condition: Any, axis: _Axis = None, out: Any = None) -> Tensor:
-        """Return the slices along `axis` where the condition, which has one dimension, is true."""
+        """Return the slices along `axis` where the one-dimensional condition is true."""
 
     def conj(self) -> Tensor:
-        """Return the complex conjugates; of a real tensor the tensor itself, as in NumPy."""
+        """Return the complex conjugate; a real tensor is returned unchanged, as in NumPy."""
 
     def conj_(self) -> Tensor:
         """The complex conjugate."""
 
     def conjugate(self) -> Tensor:
-        """Return the complex conjugates; of a real tensor the tensor itself, as in NumPy."""
+        """Return the complex conjugate; a real tensor is returned unchanged, as in NumPy."""
 
     def contiguous(self) -> Tensor:
-        """Return the tensor itself where it is laid out in row order, and a copy that is otherwise."""
+        """Return the tensor itself if it is in row-major order, otherwise a copy that is."""
 
     def convolve(self, v: _TensorLike, mode: str = 'full') -> Tensor:
         """The convolution of two vectors; `mode` is "full", "same" or "valid"."""
 
     def copy(self, order: str = 'C') -> Tensor:
-        """Return a copy with the same history, laid out in row order unless said otherwise."""
+        """Return a copy with the same history, by default in row-major order."""
 
     def copy_(self, src: Any) -> Tensor:
-        """Write `src`, broadcast and cast as NumPy's assignment does, over this tensor."""
+        """Overwrite this tensor with `src`, broadcast and cast as in NumPy's assignments."""
 
     def copy_where_(self, src: Any, mask: Any) -> Tensor:
-        """Write `src` over the elements where `mask`, a bool array that can be broadcast, is true."""
+        """Write `src` to the elements where the bool array `mask`, which is broadcast, is true."""
 
     def copysign(self, other: _TensorLike) -> Tensor:
         """The magnitude of the first argument with the sign of the second; gradient 0 at 0."""
@@ -358,7 +358,7 @@ class OperatorMethods:
         """The magnitude of the first argument with the sign of the second; gradient 0 at 0."""
 
     def corrcoef(self, *, rowvar: bool = True) -> Tensor:
-        """Return the correlations of variables, whose observations are the rows (columns, where not `rowvar`)."""
+        """Return the correlation matrix of variables in rows (in columns, unless `rowvar`)."""
 
     def correlate(self, v: _TensorLike, mode: str = 'valid') -> Tensor:
         """The cross-correlation of two vectors; the second is conjugated."""
@@ -457,7 +457,7 @@ class OperatorMethods:
         """Matrices of zeros with the last dimension on a diagonal."""
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-        """Return the diagonals of the planes of two dimensions, as the last dimension."""
+        """Return a view of the diagonals over two dimensions, as the last dimension."""
 
     def diff(self, n: int | None = 1, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The `n`-th discrete differences along a dimension."""
@@ -487,7 +487,7 @@ class OperatorMethods:
         """`numpy.ndarray.dumps` of a tensor without history."""
 
     def ediff1d(self) -> Tensor:
-        """Return the differences of neighbours among all elements in row order."""
+        """Return the differences of neighbours in the flattened tensor."""
 
     def eig(self) -> tuple[Tensor, Tensor]:
         """The eigenvalues and normalized eigenvectors of square matrices."""
@@ -613,19 +613,19 @@ class OperatorMethods:
         """The absolute value of real numbers; gradient 0 at 0."""
 
     def fill(self, value: Any) -> None:
-        """In place: write `value` to every element."""
+        """Write `value` to every element, in place."""
 
     def fill_(self, value: Any) -> Tensor:
-        """Write one value over every element."""
+        """Write one value to every element."""
 
     def fill_diagonal(self, val: Any, wrap: bool = False) -> None:
-        """In place: write a value, or one after the other of several, over the main diagonal."""
+        """Fill the main diagonal with a value, or with several in turn, in place."""
 
     def flatnonzero(self) -> Tensor:
-        """Return the indices, in row order, of the elements that are not 0."""
+        """Return the indices of the nonzero elements in the flattened tensor."""
 
     def flatten(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Return the elements in one dimension, or the dimensions from `start_dim` to `end_dim` made one."""
+        """Flatten the tensor, or its dimensions from `start_dim` to `end_dim`."""
 
     def flip(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
         """Return a view with the elements along `axis` (along every dimension, if left out) in reverse order."""
@@ -763,16 +763,16 @@ class OperatorMethods:
         """exp(-abs(value)) * i1(value); at 0 the mean of the one-sided gradients."""
 
     def index_accumulate_(self, index: Any, values: Any) -> Tensor:
-        """Add `values` to the places `self[index]`; places named more than once receive each of their values."""
+        """Add `values` to `self[index]`; repeated elements receive all of their values."""
 
     def index_add(self, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
         """The tensor with the slices of `source` added at `index` along `axis`."""
 
     def index_add_(self, axis: int, index: Any, source: Any) -> Tensor:
-        """In place: add the slices of `source` to those at `index` along `axis`; costs what `source` costs."""
+        """Add the slices of `source` at `index` along `axis`, in place; the cost is that of `source`."""
 
     def inner(self, other: Any) -> Tensor:
-        """Return the sum of products over the last dimension of both."""
+        """Return the inner product over the last dimension of both."""
 
     def interp(self, xp: _TensorLike, fp: _TensorLike, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
         """The piecewise linear interpolant of the values `fp` at the increasing points `xp`, constant outside; at a knot the gradient is that of the segment to the right."""
@@ -1072,16 +1072,16 @@ class OperatorMethods:
         """The values with NaN and infinities replaced; the gradient of these is 0."""
 
     def nanargmax(self, axis: int | None = None, keepdims: bool = False) -> Tensor:
-        """Return the index of the greatest value that is not NaN."""
+        """Return the index of the maximum, ignoring NaN."""
 
     def nanargmin(self, axis: int | None = None, keepdims: bool = False) -> Tensor:
-        """Return the index of the least value that is not NaN."""
+        """Return the index of the minimum, ignoring NaN."""
 
     def nancumprod(self, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
-        """Return the running product, which missing values leave as it is."""
+        """Return the cumulative product, treating NaN as 1."""
 
     def nancumsum(self, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
-        """Return the running sum, to which missing values add nothing."""
+        """Return the cumulative sum, treating NaN as 0."""
 
     def nanmax(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The maximum, ignoring NaN."""
@@ -1186,7 +1186,7 @@ class OperatorMethods:
         """The next floating-point number after the first argument towards the second; differentiated as the identity."""
 
     def nonzero(self) -> tuple[Tensor, ...]:
-        """For each dimension the indices of the elements that are not 0."""
+        """Return the indices of the nonzero elements, one tensor for each dimension."""
 
     def norm(self, ord: Any = None, axis: _Axis = None, keepdims: bool = False) -> Tensor:
         """Return the norm of a vector or matrix, as in `numpy.linalg.norm`; its gradient at 0 is 0.
@@ -1210,13 +1210,13 @@ class OperatorMethods:
         """The tensor padded with constants, or (`edge`, `reflect`, `symmetric`, `wrap`) with its own elements."""
 
     def partition(self, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
-        """In place: put the `kth` element in order at its own place, and lesser ones before it."""
+        """Partition the elements around the `kth` smallest, in place."""
 
     def percentile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
         """Return the percentiles of the values."""
 
     def permute(self, *dims: Any) -> Tensor:
-        """Return the dimensions in the order given."""
+        """Return a view with the dimensions in the given order."""
 
     def pinv(self, rcond: Any = None) -> Tensor:
         """The Moore-Penrose pseudo-inverses. Differentiable where the rank is locally constant."""
@@ -1263,7 +1263,7 @@ class OperatorMethods:
         """The range (maximum - minimum) of the values; ties share the gradient."""
 
     def put(self, ind: Any, v: Any, mode: str = 'raise') -> None:
-        """In place: write values at places counted in row order."""
+        """Write values at indices into the flattened tensor, in place."""
 
     def qr(self, mode: str = 'reduced') -> tuple[Tensor, Tensor]:
         """Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable where the first columns are linearly independent."""
@@ -1278,7 +1278,7 @@ class OperatorMethods:
         """Radians converted to degrees."""
 
     def ravel(self, order: str = 'C') -> Tensor:
-        """Return the elements in one dimension: a view where NumPy's is one, a copy otherwise."""
+        """Return the elements in one dimension: a view if NumPy's is one, a copy otherwise."""
 
     def reciprocal(self) -> Tensor:
         """1 / value."""
@@ -1287,7 +1287,7 @@ class OperatorMethods:
         """1 / value."""
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-        """Call `hook(grad)` whenever the gradient of this tensor's present value has been computed.
+        """Call `hook(grad)` whenever the gradient of this tensor's current value has been computed.
 
         Hooks run in the order of their registration, each seeing what the one before it has made of the gradient.
 
@@ -1359,13 +1359,13 @@ class OperatorMethods:
         """Each element, or each slice along `axis`, repeated."""
 
     def reshape(self, *shape: Any, order: str = 'C', copy: bool | None = None) -> Tensor:
-        """Return the elements in another shape: a view where NumPy's is one, a copy otherwise."""
+        """Return the elements in another shape: a view if NumPy's is one, a copy otherwise."""
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
-        """In place: take another shape, with zeros for elements that there are more, where the memory has no other user."""
+        """Change the shape in place, padding with zeros, if no other tensor uses the memory."""
 
     def retain_grad(self) -> None:
-        """Have backward passes add to this tensor's `grad` although it is no leaf.
+        """Accumulate gradients in this tensor's `grad`, although it is not a leaf.
 
         It is the gradient of the value that the tensor has at the time of the pass. It may be written to before that, and
         so may the base of which it is a view.
@@ -1405,7 +1405,7 @@ class OperatorMethods:
         """The elements rolled along `axis`, or in the flattened tensor."""
 
     def rot90(self, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
-        """Return a view turned by `k` quarters in the plane of two dimensions, from the first to the second."""
+        """Return a view rotated by `k` quarter turns in the plane of two dimensions, from the first to the second."""
 
     def round(self, decimals: int = 0) -> Tensor:
         """The value rounded to the given number of decimals; gradient 0."""
@@ -1417,19 +1417,19 @@ class OperatorMethods:
         """The tensor with `source` written at `index` along `axis`; for repeated indices the last value wins."""
 
     def scatter_(self, axis: int, index: Any, source: Any) -> Tensor:
-        """In place: put `source` at `index` along `axis`; costs what `source` costs."""
+        """Write `source` at `index` along `axis`, in place; the cost is that of `source`."""
 
     def scatter_add(self, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
         """The tensor with `source` added at `index` along `axis`."""
 
     def scatter_add_(self, axis: int, index: Any, source: Any) -> Tensor:
-        """In place: add `source` at `index` along `axis`; costs what `source` costs."""
+        """Add `source` at `index` along `axis`, in place; the cost is that of `source`."""
 
     def searchsorted(self, v: Any, side: str = 'left', sorter: Any = None) -> Tensor:
         """Return the indices at which values would have to be inserted to keep a vector sorted."""
 
     def select(self, dim: int, index: int) -> Tensor:
-        """Return the slice at `index` of dimension `dim`, without that dimension."""
+        """Return a view of the slice at `index` of dimension `dim`, without that dimension."""
 
     def selu(self) -> Tensor:
         """The scaled `elu` of self-normalizing networks; at 0 the gradient from below."""
@@ -1438,10 +1438,10 @@ class OperatorMethods:
         """The scaled `elu` of self-normalizing networks; at 0 the gradient from below."""
 
     def setfield(self, *args: Any, **kwargs: Any) -> None:
-        """Refused: the memory is not handed out."""
+        """Raise an error, because the memory is not exposed."""
 
     def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
-        """Without influence: a tensor can be written to, and knows of what is written."""
+        """Do nothing: tensors are always writable, and track their writes."""
 
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-self))."""
@@ -1513,7 +1513,7 @@ class OperatorMethods:
         """The solutions x of `self @ x == b` (or `x @ self == b`, where not `left`) with triangular matrices, of which the other triangle is not read, nor the diagonal where it is known to be one."""
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
-        """In place: put the elements along `axis` in order."""
+        """Sort the elements along `axis`, in place."""
 
     def spacing(self) -> Tensor:
         """The distance to the nearest adjacent number; gradient 0."""
@@ -1537,7 +1537,7 @@ class OperatorMethods:
         """The square of the value."""
 
     def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
-        """Return the tensor without the dimensions of length 1, or without those named."""
+        """Return a view without the dimensions of length 1, or without the given ones."""
 
     def std(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The standard deviation; gradient 0 if it is 0, or if all values are equal.
@@ -1609,7 +1609,7 @@ class OperatorMethods:
         """Return a view with two dimensions exchanged."""
 
     def take(self, indices: Any, axis: _Axis = None, out: Any = None, mode: str = 'raise') -> Tensor:
-        """Return the elements, or slices along `axis`, at the places given."""
+        """Return the elements, or slices along `axis`, at the given indices."""
 
     def take_along_axis(self, indices: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The elements at `indices` along `axis`, with separate indices for each lane."""
@@ -1645,14 +1645,14 @@ class OperatorMethods:
         """The whole tensor repeated `reps` times along each dimension."""
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
-        """Return the tensor itself, which lives on the CPU.
+        """Return the tensor itself, since the only device is the CPU.
 
         Raises:
             ValueError: for another device than "cpu".
         """
 
     def tobytes(self, order: str = 'C') -> bytes:
-        """Return the elements as bytes, of which programs make keys; warns where a history is lost."""
+        """Return the elements as bytes; warn if a history is lost."""
 
     def tofile(self, *args: Any, **kwargs: Any) -> None:
         """`numpy.ndarray.tofile` of a tensor without history."""
@@ -1664,7 +1664,7 @@ class OperatorMethods:
         """Return the sum along a diagonal."""
 
     def transpose(self, *axes: Any) -> Tensor:
-        """Return the dimensions in another order; reversed where none is given."""
+        """Return a view with permuted dimensions, by default reversed."""
 
     def trapezoid(self, x: _TensorLike | None = None, dx: float = 1.0, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The integral along a dimension by the trapezoidal rule, from samples at `x`, or with spacing `dx`."""
@@ -1694,7 +1694,7 @@ class OperatorMethods:
         """The distinct values, ascending, where each comes first, which of them each value is, and how often each occurs. What is not a number is equal to nothing."""
 
     def unsqueeze(self, dim: int) -> Tensor:
-        """Return the tensor with a dimension of length 1 put in at `dim`."""
+        """Return a view with a new dimension of length 1 at `dim`."""
 
     def unwrap(self, discont: float | None = None, axis: int = -1, *, period: float = 6.283185307179586) -> Tensor:
         """Return the values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
@@ -1728,7 +1728,7 @@ class OperatorMethods:
         """
 
     def vdot(self, other: Any) -> Tensor:
-        """Return the sum of products of all elements, those of the first conjugated."""
+        """Return the dot product of all elements; the first tensor is conjugated."""
 
     def vecdot(self, other: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The dot products of vectors along `axis`; the first tensor is conjugated."""
@@ -1749,7 +1749,7 @@ class OperatorMethods:
         """Return a complex tensor as a real one with a last dimension of length 2: real and imaginary part."""
 
     def where(self, condition: Any, other: Any) -> Tensor:
-        """Return the tensor where the condition is true, and `other` elsewhere."""
+        """Return the tensor's elements where the condition is true, and those of `other` elsewhere."""
 
     def xlog1py(self, other: _TensorLike) -> Tensor:
         """self * log1p(other), and 0 if `self` is 0, with gradient 0 for `other`."""
@@ -1776,7 +1776,7 @@ class OperatorMethods:
         """The Bessel function of the second kind of order 1."""
 
     def zero_(self) -> Tensor:
-        """Write zero over every element."""
+        """Set every element to zero."""
 
     @property
     def T(self) -> Tensor:
@@ -1784,15 +1784,15 @@ class OperatorMethods:
 
     @property
     def as_integer_ratio(self) -> Callable[[], tuple[int, int]]:
-        """`as_integer_ratio` of NumPy's numbers, for a tensor without dimensions."""
+        """`as_integer_ratio` of NumPy scalars, for 0-d tensors."""
 
     @property
     def base(self) -> Tensor | None:
-        """Return the tensor whose memory a view looks at, or None."""
+        """Return the tensor whose memory a view shares, or None."""
 
     @property
     def bit_count(self) -> Callable[[], int]:
-        """`bit_count` of NumPy's numbers, for a tensor without dimensions."""
+        """`bit_count` of NumPy scalars, for 0-d tensors."""
 
     @property
     def ctypes(self) -> None:
@@ -1800,7 +1800,7 @@ class OperatorMethods:
 
     @property
     def denominator(self) -> Tensor:
-        """`denominator` of NumPy's numbers, for a tensor without dimensions."""
+        """`denominator` of NumPy scalars, for 0-d tensors."""
 
     @property
     def device(self) -> str:
@@ -1819,18 +1819,18 @@ class OperatorMethods:
 
     @property
     def hex(self) -> Callable[[], str]:
-        """`hex` of NumPy's numbers, for a tensor without dimensions."""
+        """`hex` of NumPy scalars, for 0-d tensors."""
 
     @property
     def imag(self) -> Tensor:
-        """Return the imaginary parts: a view of a complex tensor (of a scalar, a scalar), and zeros for a real one."""
+        """Return the imaginary parts: a view for a complex tensor (a scalar for a scalar), zeros for a real one."""
 
     @imag.setter
     def imag(self, value: _TensorLike) -> None: ...
 
     @property
     def is_integer(self) -> Callable[[], bool]:
-        """`is_integer` of NumPy's numbers, for a tensor without dimensions."""
+        """`is_integer` of NumPy scalars, for 0-d tensors."""
 
     @property
     def mT(self) -> Tensor:
@@ -1838,15 +1838,15 @@ class OperatorMethods:
 
     @property
     def numerator(self) -> Tensor:
-        """`numerator` of NumPy's numbers, for a tensor without dimensions."""
+        """`numerator` of NumPy scalars, for 0-d tensors."""
 
     @property
     def real(self) -> Tensor:
-        """Return the real parts: a view of a complex tensor (of a scalar, a scalar), and a real tensor itself."""
+        """Return the real parts: a view for a complex tensor (a scalar for a scalar), a real tensor itself."""
 
     @real.setter
     def real(self, value: _TensorLike) -> None: ...
 
     @property
     def retains_grad(self) -> bool:
-        """Whether backward passes add to this tensor's `grad` although it is not a leaf."""
+        """True if backward passes accumulate in this tensor's `grad` although it is not a leaf."""

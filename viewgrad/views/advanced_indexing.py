@@ -244,7 +244,7 @@ class Accumulate(Write):
 
 @method
 def copy_where_(self: Tensor, src: Any, mask: Any) -> Tensor:
-    """Write `src` over the elements where `mask`, a bool array that can be broadcast, is true."""
+    """Write `src` to the elements where the bool array `mask`, which is broadcast, is true."""
     if isinstance(mask, Tensor):
         mask = array_of(mask, "a mask")
     if type(src) is not Tensor:
@@ -330,7 +330,7 @@ def last_writers(array: Array, index: tuple[Any, ...]) -> Array | None:
 
 @method
 def index_accumulate_(self: Tensor, index: Any, values: Any) -> Tensor:
-    """Add `values` to the places `self[index]`; places named more than once receive each of their values."""
+    """Add `values` to `self[index]`; repeated elements receive all of their values."""
     if not isinstance(values, Tensor):
         values = as_operand(values)
     items, _ = normalised(index)

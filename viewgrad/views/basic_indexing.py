@@ -367,7 +367,7 @@ class CopyInto(Write):
 
 @method
 def copy_(self: Tensor, src: Any) -> Tensor:
-    """Write `src`, broadcast and cast as NumPy's assignment does, over this tensor."""
+    """Overwrite this tensor with `src`, broadcast and cast as in NumPy's assignments."""
     _write(self, src, "copy_")
     return self
 
@@ -407,13 +407,13 @@ def _copy(self: Tensor, src: Tensor, writer: str) -> None:
 
 @method
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Write one value over every element."""
+    """Write one value to every element."""
     return copy_(self, value)
 
 
 @method
 def zero_(self: Tensor) -> Tensor:
-    """Write zero over every element."""
+    """Set every element to zero."""
     return copy_(self, 0.0)
 
 

@@ -100,7 +100,7 @@ def _on(self: Tensor, dim: int, item: Any) -> tuple[Any, ...]:
 
 @method
 def select(self: Tensor, dim: int, index: int) -> Tensor:
-    """Return the slice at `index` of dimension `dim`, without that dimension."""
+    """Return a view of the slice at `index` of dimension `dim`, without that dimension."""
     return index_view(self, _on(self, dim, int(index)), SelectBackward)
 
 
@@ -154,7 +154,7 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @method
 def squeeze(self: Tensor, axis: int | tuple[int, ...] | None = None) -> Tensor:
-    """Return the tensor without the dimensions of length 1, or without those named."""
+    """Return a view without the dimensions of length 1, or without the given ones."""
     shape = self._array.shape
     if axis is None:
         dims = {i for i, extent in enumerate(shape) if extent == 1}
@@ -171,7 +171,7 @@ def squeeze(self: Tensor, axis: int | tuple[int, ...] | None = None) -> Tensor:
 
 @method
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
-    """Return the tensor with a dimension of length 1 put in at `dim`."""
+    """Return a view with a new dimension of length 1 at `dim`."""
     index = (*(slice(None),) * _dimension(dim, self._array.ndim + 1), None, ...)
     return index_view(self, index, UnsqueezeBackward)
 
@@ -186,7 +186,7 @@ def _view(self: Tensor, view_fn: ViewFunction, node_class: type[ViewBackward], *
 
 @method
 def transpose(self: Tensor, *axes: Any) -> Tensor:
-    """Return the dimensions in another order; reversed where none is given."""
+    """Return a view with permuted dimensions, by default reversed."""
     order = flat_sizes(axes)
     ndim = self._array.ndim
     if is_scalar(self) and (not order or order == (None,)):
@@ -198,7 +198,7 @@ def transpose(self: Tensor, *axes: Any) -> Tensor:
 
 @method
 def permute(self: Tensor, *dims: Any) -> Tensor:
-    """Return the dimensions in the order given."""
+    """Return a view with the dimensions in the given order."""
     ndim = self._array.ndim
     return _view(self, Permuted(tuple(_dimension(dim, ndim) for dim in flat_sizes(dims))), PermuteBackward)
 
@@ -291,7 +291,7 @@ def ravel(self: Tensor) -> Tensor:
 
 @method
 def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Return a copy with the dimensions from `start_dim` to `end_dim` made one."""
+    """Return a copy with the dimensions from `start_dim` to `end_dim` flattened."""
     shape = self._array.shape
     first, last = (_dimension(start_dim, len(shape)), _dimension(end_dim, len(shape))) if shape else (0, 0)
     merged = int(np.prod(shape[first : last + 1]))
@@ -332,7 +332,7 @@ def broadcast_to(self: Tensor, shape: Any) -> Tensor:
 
 @method
 def diagonal(self: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """Return the diagonals of the planes of two dimensions, as the last dimension."""
+    """Return a view of the diagonals over two dimensions, as the last dimension."""
     return _view(self, Diagonal(as_int(offset), as_int(axis1), as_int(axis2)), DiagonalBackward)
 
 
@@ -350,7 +350,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int = 1) -> Tensor:
 def as_strided(
     self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
-    """Return a window on the memory of the tensor's base, by lengths, strides and offset in elements.
+    """Return a view of the memory of the tensor's base, by lengths, strides and offset in elements.
 
     Arguments:
         size: the lengths of its dimensions.
@@ -403,14 +403,14 @@ def as_strided(
 
 
 def real(self: Tensor) -> Tensor:
-    """Return the real parts: a view of a complex tensor (of a scalar, a scalar), and a real tensor itself."""
+    """Return the real parts: a view for a complex tensor (a scalar for a scalar), a real tensor itself."""
     if self._array.dtype.kind != "c":
         return self
     return _of_scalar(self, _view(self, RealPart(), RealBackward, strided=False))
 
 
 def imag(self: Tensor) -> Tensor:
-    """Return the imaginary parts: a view of a complex tensor (of a scalar, a scalar), and zeros for a real one."""
+    """Return the imaginary parts: a view for a complex tensor (a scalar for a scalar), zeros for a real one."""
     if self._array.dtype.kind != "c":
         return _of_scalar(self, Tensor(self._array.imag.copy(order="K")))  # zeros that lie as NumPy's do
     return _of_scalar(self, _view(self, ImaginaryPart(), ImagBackward, strided=False))

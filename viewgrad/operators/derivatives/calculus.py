@@ -80,7 +80,7 @@ FUNCTIONS[np.diff] = _diff
 
 @composite(np.ediff1d)
 def ediff1d(self: Any) -> Any:
-    """Return the differences of neighbours among all elements in row order."""
+    """Return the differences of neighbours in the flattened tensor."""
     return as_operand(self).ravel().diff()
 
 

@@ -91,7 +91,7 @@ def flipud(self: Any) -> Any:
 
 @composite(np.rot90)
 def rot90(self: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
-    """Return a view turned by `k` quarters in the plane of two dimensions, from the first to the second."""
+    """Return a view rotated by `k` quarter turns in the plane of two dimensions, from the first to the second."""
     first, second = axes
     if self.ndim < 2 or first == second or abs(first - second) == self.ndim:
         raise ValueError(f"rot90 takes two different axes, not {tuple(axes)} of {self.ndim} dimensions")
@@ -114,33 +114,33 @@ def at_least(tensors: Sequence[Any], ndim: int) -> list[Any]:
 
 @composite(np.vstack, method=False)
 def vstack(tensors: Sequence[Any]) -> Any:
-    """Return the tensors, vectors as rows, joined along the first dimension."""
+    """Stack vectors as rows, or join tensors along the first dimension."""
     return concatenate(at_least(tensors, 2), 0)
 
 
 @composite(np.hstack, method=False)
 def hstack(tensors: Sequence[Any]) -> Any:
-    """Return the tensors joined along the second dimension, vectors along their only one."""
+    """Join tensors along the second dimension, and vectors along their only one."""
     given = [tensor if tensor.ndim else tensor.reshape(1) for tensor in map(as_operand, tensors)]
     return concatenate(given, 0 if given and given[0].ndim == 1 else 1)
 
 
 @composite(np.dstack, method=False)
 def dstack(tensors: Sequence[Any]) -> Any:
-    """Return the tensors joined along the third dimension."""
+    """Join tensors along the third dimension."""
     return concatenate(at_least(tensors, 3), 2)
 
 
 @composite(np.column_stack, method=False)
 def column_stack(tensors: Sequence[Any]) -> Any:
-    """Return the tensors, vectors as columns, joined along the second dimension."""
+    """Stack vectors as columns, or join matrices along the second dimension."""
     given = [tensor if tensor.ndim > 1 else tensor.reshape(-1, 1) for tensor in map(as_operand, tensors)]
     return concatenate(given, 1)
 
 
 @composite(np.append)
 def append(self: Any, values: Any, axis: int | None = None) -> Any:
-    """Return a tensor with values behind it, along `axis` or in row order."""
+    """Append values along `axis`, or to the flattened tensor."""
     return concatenate([as_operand(self), as_operand(values)], axis)
 
 # -- what the formulas call --------------------------------------------------------------------------------------------

@@ -241,7 +241,7 @@ for _name in ("fft", "ifft", "rfft", "irfft"):
 
 @composite(np.fft.hfft, method=False)
 def hfft(self: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> Any:
-    """Return the transform, which is real, of a sequence with Hermitian symmetry, of which half is given."""
+    """Return the real transform of a Hermitian-symmetric sequence, given half of it."""
     self = as_operand(self)
     length = 2 * (self.shape[axis] - 1) if n is None else n
     return np.fft.irfft(np.conj(self), length, axis, TURNED[norm])
@@ -249,5 +249,5 @@ def hfft(self: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> A
 
 @composite(np.fft.ihfft, method=False)
 def ihfft(self: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> Any:
-    """Return the inverse of `hfft`: half of a sequence with Hermitian symmetry."""
+    """Return the inverse of `hfft`: half of a Hermitian-symmetric sequence."""
     return np.conj(np.fft.rfft(as_operand(self), n, axis, TURNED[norm]))

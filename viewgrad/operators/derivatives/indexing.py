@@ -58,7 +58,7 @@ cast_exactly = row(
 
 @composite()
 def copy(self: Any) -> Any:
-    """Return a copy with the same history: `clone()` under NumPy's name, but of a scalar the scalar itself."""
+    """Return a copy with the same history, like `clone()`; a scalar is returned unchanged."""
     return self if is_scalar(self) else clone(self)
 
 
@@ -79,7 +79,7 @@ def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
 
 @composite()
 def contiguous(self: Any) -> Any:
-    """Return the tensor itself where it is laid out in row order, and a copy that is otherwise."""
+    """Return the tensor itself if it is in row-major order, otherwise a copy that is."""
     return self if self._array.flags.c_contiguous else contiguous_copy(self)
 
 
@@ -186,26 +186,26 @@ row(
 
 @composite()
 def index_add_(self: Any, axis: int, index: Any, source: Any) -> Any:
-    """In place: add the slices of `source` to those at `index` along `axis`; costs what `source` costs."""
+    """Add the slices of `source` at `index` along `axis`, in place; the cost is that of `source`."""
     return self.index_accumulate_(places_of_slices(index, axis, self.ndim), source)
 
 
 @composite()
 def scatter_(self: Any, axis: int, index: Any, source: Any) -> Any:
-    """In place: put `source` at `index` along `axis`; costs what `source` costs."""
+    """Write `source` at `index` along `axis`, in place; the cost is that of `source`."""
     self[places_along_axis(plain(index), axis, self.shape)] = source
     return self
 
 
 @composite()
 def scatter_add_(self: Any, axis: int, index: Any, source: Any) -> Any:
-    """In place: add `source` at `index` along `axis`; costs what `source` costs."""
+    """Add `source` at `index` along `axis`, in place; the cost is that of `source`."""
     return self.index_accumulate_(places_along_axis(plain(index), axis, self.shape), source)
 
 
 @composite(np.put_along_axis, method=False)
 def put_along_axis(self: Any, indices: Any, values: Any, axis: int = -1) -> None:
-    """In place: put `values` at `indices` along `axis`."""
+    """Write `values` at `indices` along `axis`, in place."""
     scatter_(self, axis, as_operand(indices), values)
 
 

@@ -51,13 +51,13 @@ def nanprod(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 @composite(np.nancumsum)
 def nancumsum(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """Return the running sum, to which missing values add nothing."""
+    """Return the cumulative sum, treating NaN as 0."""
     return np.cumsum(filled(as_operand(self), 0), axis=axis, dtype=dtype)
 
 
 @composite(np.nancumprod)
 def nancumprod(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """Return the running product, which missing values leave as it is."""
+    """Return the cumulative product, treating NaN as 1."""
     return np.cumprod(filled(as_operand(self), 1), axis=axis, dtype=dtype)
 
 
@@ -87,11 +87,11 @@ def root_of_variance(variance: Any) -> Any:
 
 @composite(np.nanargmax)
 def nanargmax(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Return the index of the greatest value that is not NaN."""
+    """Return the index of the maximum, ignoring NaN."""
     return filled(as_operand(self), -math.inf).argmax(axis=axis, keepdims=keepdims)
 
 
 @composite(np.nanargmin)
 def nanargmin(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Return the index of the least value that is not NaN."""
+    """Return the index of the minimum, ignoring NaN."""
     return filled(as_operand(self), math.inf).argmin(axis=axis, keepdims=keepdims)

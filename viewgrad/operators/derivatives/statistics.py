@@ -415,7 +415,7 @@ row(
 
 @composite(np.corrcoef)
 def corrcoef(self: Any, *, rowvar: bool = True) -> Any:
-    """Return the correlations of variables, whose observations are the rows (columns, where not `rowvar`)."""
+    """Return the correlation matrix of variables in rows (in columns, unless `rowvar`)."""
     covariances = as_operand(self).cov(rowvar=rowvar)
     if not covariances.ndim:
         return covariances / covariances

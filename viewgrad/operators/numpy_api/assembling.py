@@ -26,7 +26,7 @@ where = OPERATORS["where"].function
 
 @composite(np.block, method=False)
 def block(arrays: Any) -> Any:
-    """Tensors in nested lists, put together as the blocks of a matrix; the innermost lists go along the last axis."""
+    """Assemble tensors in nested lists as the blocks of a matrix; the innermost lists run along the last axis."""
     depth = _depth(arrays)
     ndim = max(depth, *(part.ndim for part in _parts(arrays)))
     return _assembled(arrays, ndim, depth).clone()
@@ -51,7 +51,7 @@ def _assembled(nested: Any, ndim: int, depth: int) -> Any:
 
 @composite(np.insert, method=False)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    """Return a copy with values put in before given places along an axis, or in the flattened tensor."""
+    """Return a copy with values inserted before the given indices along an axis, or in the flattened tensor."""
     arr, values = as_operand(arr), as_operand(values)
     if axis is None:
         arr, axis = arr.reshape(-1), 0
@@ -83,7 +83,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
 @composite(np.delete, method=False)
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
-    """Return a copy without the slices at given places along an axis, or without elements of the flattened tensor."""
+    """Return a copy without the given slices along an axis, or without elements of the flattened tensor."""
     arr = as_operand(arr)
     if axis is None:
         arr, axis = arr.reshape(-1), 0
@@ -109,7 +109,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
 
 @composite(np.trim_zeros, method=False)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    """A window without the zeros at the front (f) and at the back (b), along all dimensions or those of `axis`."""
+    """Return a view without leading (f) and trailing (b) zeros, along all dimensions or those in `axis`."""
     filt = as_operand(filt)
     chosen = range(filt.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim)
     places = np.argwhere(plain(filt))
@@ -124,7 +124,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 
 @composite(np.vander, method=False)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
-    """Return the matrix of the powers of a vector, one row for each element."""
+    """Return the Vandermonde matrix of a vector."""
     x = as_operand(x)
     x = x.astype(np.result_type(x.dtype, int), copy=False)
     count = x.size if N is None else int(N)
@@ -138,7 +138,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
 @composite(np.choose, method=False)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    """For each place the element of the choice that the integers `a` name."""
+    """Return, for each element, the value of the choice given by the integers `a`."""
     indices = plain(a)
     tensors = [as_operand(choice) for choice in choices]
     shape = np.broadcast_shapes(indices.shape, *(tensor.shape for tensor in tensors))
@@ -159,7 +159,7 @@ setattr(Tensor, "choose", choose)  # noqa: B010
 
 @composite(np.piecewise, method=False)
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
-    """For each element what the function (or the number) of the last true condition makes of it; 0 elsewhere."""
+    """Return, for each element, the result of the function (or the number) of the last true condition; 0 elsewhere."""
     x = as_operand(x)
     first = condlist[0] if isinstance(condlist, (list, tuple)) and condlist else condlist
     alone = np.isscalar(first) or (isinstance(first, (Tensor, np.ndarray)) and not first.ndim)
@@ -199,7 +199,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
 @composite(np.apply_over_axes, method=False)
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
-    """Return a function of a tensor and an axis, applied over several axes one after the other."""
+    """Apply a function of a tensor and an axis repeatedly over several axes."""
     value, func = as_operand(a), adopted_arguments(func)
     ndim = value.ndim
     for axis in (axes,) if np.ndim(axes) == 0 else axes:
@@ -220,7 +220,7 @@ def _without_history(value: Any) -> Any:
 
 @composite(np.put)
 def put(self: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    """In place: write values at places counted in row order."""
+    """Write values at indices into the flattened tensor, in place."""
     if not isinstance(self, Tensor):
         np.put(self, np.asarray(plain(ind)), _without_history(v), mode)  # type: ignore[arg-type]
         return
@@ -239,7 +239,7 @@ def put(self: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 @composite(np.place, method=False)
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    """In place: write values, one after the other, where a mask is true."""
+    """Write values, one after the other, where a mask is true, in place."""
     if not isinstance(arr, Tensor):
         np.place(arr, np.asarray(plain(mask)), _without_history(vals))
         return

@@ -129,19 +129,19 @@ def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
 
 @composite(np.nonzero)
 def nonzero(self: Any) -> tuple[Tensor, ...]:
-    """For each dimension the indices of the elements that are not 0."""
+    """Return the indices of the nonzero elements, one tensor for each dimension."""
     return tuple(Tensor(places) for places in np.nonzero(plain(self)))
 
 
 @composite(np.argwhere)
 def argwhere(self: Any) -> Tensor:
-    """Return the indices of the elements that are not 0, one row for each."""
+    """Return the indices of the nonzero elements, one row for each."""
     return Tensor(np.argwhere(plain(self)))
 
 
 @composite(np.flatnonzero)
 def flatnonzero(self: Any) -> Tensor:
-    """Return the indices, in row order, of the elements that are not 0."""
+    """Return the indices of the nonzero elements in the flattened tensor."""
     return Tensor(np.flatnonzero(plain(self)))
 
 
@@ -176,7 +176,7 @@ def meshgrid(*tensors: Any, copy: bool = True, sparse: bool = False, indexing: s
 
 @composite(np.select, method=False)
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    """Return for each element the choice of the first condition that is true, or `default`.
+    """Return, for each element, the choice of the first true condition, or `default`.
 
     `Tensor.select(dim, index)` and `viewgrad.torch_names.select` are PyTorch's function of that name.
     """
@@ -193,20 +193,20 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 @composite(np.extract, method=False)
 def extract(condition: Any, self: Any) -> Any:
-    """Return the elements, in row order, where the condition is true."""
+    """Return the elements, in row-major order, where the condition is true."""
     return as_operand(self).ravel()[np.flatnonzero(plain(condition))]
 
 
 @composite(np.compress)
 def compress(condition: Any, self: Any, axis: int | None = None) -> Any:
-    """Return the slices along `axis` where the condition, which has one dimension, is true."""
+    """Return the slices along `axis` where the one-dimensional condition is true."""
     places = np.flatnonzero(plain(condition))
     return as_operand(self).take(places, axis)
 
 
 @composite(np.polyval, method=False)
 def polyval(p: Any, x: Any) -> Any:
-    """Return the polynomial with the coefficients `p`, that of the highest power first, at `x`."""
+    """Evaluate the polynomial with coefficients `p`, from the highest power down, at `x`."""
     p, x = as_operand(p), as_operand(x)
     value = creation.zeros_like(x)
     for coefficient in p:
@@ -219,7 +219,7 @@ def polyval(p: Any, x: Any) -> Any:
 
 @composite(np.fill_diagonal)
 def fill_diagonal(self: Any, val: Any) -> None:
-    """In place: write `val` over the main diagonal of a matrix."""
+    """Fill the main diagonal of a matrix with `val`, in place."""
     if self.ndim != 2:
         raise ValueError(f"fill_diagonal takes a matrix, not {self.ndim} dimensions")
     self.diagonal().copy_(val)
@@ -227,7 +227,7 @@ def fill_diagonal(self: Any, val: Any) -> None:
 
 @composite(np.putmask, method=False)
 def putmask(self: Any, mask: Any, values: Any) -> None:
-    """In place: write `values`, repeated as often as that takes, where the mask is true."""
+    """Write `values`, repeated as needed, where the mask is true, in place."""
     require_tensor(self, "np.putmask")
     values, chosen = creation.as_assigned(values, self.dtype), np.asarray(plain(mask), bool)
     if chosen.size != self.size:

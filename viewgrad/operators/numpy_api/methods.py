@@ -53,7 +53,7 @@ def _in_order(self: Tensor, order: Any) -> Any:
 
 
 def _reshape(self: Tensor, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
-    """Return the elements in another shape: a view where NumPy's is one, a copy otherwise."""
+    """Return the elements in another shape: a view if NumPy's is one, a copy otherwise."""
     if order == "C" and copy is None:
         return views.reshape(self, *shape)
     sizes = views.flat_sizes(shape)
@@ -67,12 +67,12 @@ def _reshape(self: Tensor, *shape: Any, order: Any = "C", copy: bool | None = No
 
 
 def _ravel(self: Tensor, order: Any = "C") -> Any:
-    """Return the elements in one dimension: a view where NumPy's is one, a copy otherwise."""
+    """Return the elements in one dimension: a view if NumPy's is one, a copy otherwise."""
     return ravel(_in_order(self, order))
 
 
 def _flatten(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """Return the elements in one dimension, or the dimensions from `start_dim` to `end_dim` made one."""
+    """Flatten the tensor, or its dimensions from `start_dim` to `end_dim`."""
     order = kwargs.pop("order", None) if not (args and isinstance(args[0], str)) else args[0]
     if order is None:
         return flatten(self, *args, **kwargs)
@@ -80,7 +80,7 @@ def _flatten(self: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 
 def _copy(self: Any, order: Any = "C") -> Any:
-    """Return a copy with the same history, laid out in row order unless said otherwise."""
+    """Return a copy with the same history, by default in row-major order."""
     _in_columns(self, order)  # refuses what is no order
     flags = self._array.flags
     if order == "F" or (order == "A" and flags.f_contiguous and not flags.c_contiguous):
@@ -89,7 +89,7 @@ def _copy(self: Any, order: Any = "C") -> Any:
 
 
 def _conj(self: Any) -> Any:
-    """Return the complex conjugates; of a real tensor the tensor itself, as in NumPy."""
+    """Return the complex conjugate; a real tensor is returned unchanged, as in NumPy."""
     return conj(self) if self.dtype.kind == "c" else self
 
 
@@ -144,17 +144,17 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any
 
 
 def _sort(self: Tensor, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
-    """In place: put the elements along `axis` in order."""
+    """Sort the elements along `axis`, in place."""
     self.copy_(sorted_copy(self, axis))
 
 
 def _partition(self: Tensor, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
-    """In place: put the `kth` element in order at its own place, and lesser ones before it."""
+    """Partition the elements around the `kth` smallest, in place."""
     self.copy_(COMPOSITES["partition"](self, kth, axis))
 
 
 def _fill(self: Tensor, value: Any) -> None:
-    """In place: write `value` to every element."""
+    """Write `value` to every element, in place."""
     if np.ndim(value):
         raise ValueError(f"fill() takes one number, not an array of shape {np.shape(value)}")
     self.fill_(value)
@@ -180,7 +180,7 @@ def _become(self: Tensor, make: Callable[[Any], Any], what: str, way_out: str) -
 
 
 def _resize(self: Tensor, *shape: Any, refcheck: bool = True) -> None:
-    """In place: take another shape, with zeros for elements that there are more, where the memory has no other user."""
+    """Change the shape in place, padding with zeros, if no other tensor uses the memory."""
     sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
     count = math.prod(sizes)
 
@@ -221,7 +221,7 @@ def _with_out(function: Callable[..., Any], name: str, place: int) -> Callable[.
 
 
 def _take(self: Tensor, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
-    """Return the elements, or slices along `axis`, at the places given."""
+    """Return the elements, or slices along `axis`, at the given indices."""
     if isinstance(out, str):
         out, mode = None, out
     result = OPERATORS["take"].function(self, indices, axis, mode)
@@ -236,13 +236,13 @@ def _trace(self: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype:
 
 
 def _compress(self: Tensor, condition: Any, axis: Any = None, out: Any = None) -> Any:
-    """Return the slices along `axis` where the condition, which has one dimension, is true."""
+    """Return the slices along `axis` where the one-dimensional condition is true."""
     result = COMPOSITES["compress"](condition, self, axis)
     return result if out is None else write_out(result, out, "Tensor.compress")
 
 
 def _argsort(self: Tensor, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """Return the places of the elements in order."""
+    """Return the indices that sort the elements."""
     return (
         OPERATORS["argsort"].function(self, axis)
         if axis is not None
@@ -352,7 +352,7 @@ def _carries_history(self: Tensor) -> bool:
 
 
 def _bytes(self: Tensor, order: Any = "C") -> bytes:
-    """Return the elements as bytes, of which programs make keys; warns where a history is lost."""
+    """Return the elements as bytes; warn if a history is lost."""
     leave(self, "tobytes()", self._array)
     return np.asarray(self._array).tobytes(order)
 
@@ -400,14 +400,14 @@ for _function in (np.save, np.savetxt, np.savez, np.savez_compressed):
 
 
 def _no_flags(self: Tensor, *args: Any, **kwargs: Any) -> None:
-    """Refused: the memory is not handed out."""
+    """Raise an error, because the memory is not exposed."""
     raise TypeError(
         "the memory of a tensor belongs to the library; use detach().numpy().copy() for an array of your own"
     )
 
 
 def _setflags(self: Tensor, write: Any = None, align: Any = None, uic: Any = None) -> None:
-    """Without influence: a tensor can be written to, and knows of what is written."""
+    """Do nothing: tensors are always writable, and track their writes."""
 
 
 def _flags(self: Tensor) -> Any:
@@ -416,7 +416,7 @@ def _flags(self: Tensor) -> Any:
 
 
 def _base_of(self: Tensor) -> Tensor | None:
-    """Return the tensor whose memory a view looks at, or None."""
+    """Return the tensor whose memory a view shares, or None."""
     return self._base
 
 

@@ -49,7 +49,7 @@ def polysub(a1: Any, a2: Any) -> Any:
 
 @composite(np.polymul, method=False)
 def polymul(a1: Any, a2: Any) -> Any:
-    """Return the product of two polynomials; leading coefficients that are 0 are no part of a factor, as in NumPy."""
+    """Return the product of two polynomials; leading zeros are ignored, as in NumPy."""
     first, second = (_without_leading_zeros(_vector(factor)) for factor in (a1, a2))
     return np.convolve(first, second)
 
@@ -103,7 +103,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 @composite(np.poly, method=False)
 @choosing
 def poly(seq_of_zeros: Any) -> Any:
-    """Return the coefficients of the polynomial with given zeros, or of the characteristic polynomial of a matrix."""
+    """Return the coefficients of the polynomial with the given roots, or of a characteristic polynomial."""
     zeros = _vector(seq_of_zeros)
     if zeros.ndim == 2:
         zeros = np.linalg.eigvals(zeros)
@@ -123,7 +123,7 @@ def poly(seq_of_zeros: Any) -> Any:
 @composite(np.roots, method=False)
 @choosing
 def roots(p: Any) -> Any:
-    """Return the zeros of a polynomial: the eigenvalues of its companion matrix."""
+    """Return the roots of a polynomial, as eigenvalues of its companion matrix."""
     p = _vector(p)
     if p.ndim != 1:
         raise ValueError("Input must be a rank-1 array.")
@@ -147,7 +147,7 @@ def _squared(distances: Any) -> Any:
 
 @composite(np.polyfit, method=False)
 def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
-    """Return the coefficients of the polynomial of degree `deg` that fits points best, in the least-squares sense.
+    """Return the coefficients of the least-squares polynomial of degree `deg`.
 
     Gradients flow to the points and the weights.
     """

@@ -76,7 +76,7 @@ def _selected(ar1: Any, ar2: Any, kept: Callable[[Any, Any], Any]) -> Any:
 
 @composite(np.setdiff1d, method=False)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """Return the elements of the first that are not in the second, ascending; as they are, if they are distinct."""
+    """Return the elements of the first that are not in the second, sorted unless they are assumed unique."""
     if assume_unique:
         return as_operand(ar1).reshape(-1)[~np.isin(plain(ar1).reshape(-1), plain(ar2))]
     return _selected(ar1, ar2, lambda values, other: ~np.isin(values, other))
@@ -84,7 +84,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 @composite(np.intersect1d, method=False)
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    """Return the elements of the first that are in the second as well, ascending."""
+    """Return the sorted elements that are in both."""
     found, first, second = np.intersect1d(plain(ar1), plain(ar2), assume_unique, return_indices=True)
     common = as_operand(ar1).reshape(-1)[first].astype(found.dtype)
     return (common, from_array(first), from_array(second)) if return_indices else common
@@ -92,13 +92,13 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 
 @composite(np.union1d, method=False)
 def union1d(ar1: Any, ar2: Any) -> Any:
-    """Return the distinct elements of both, ascending."""
+    """Return the sorted distinct elements of both."""
     both = concatenate([as_operand(ar1).reshape(-1), as_operand(ar2).reshape(-1)])
     return both[np.unique(plain(both), return_index=True)[1]]
 
 
 @composite(np.setxor1d, method=False)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """Return the elements that are in exactly one of the two, ascending."""
+    """Return the sorted elements that are in exactly one of the two."""
     rest = concatenate([setdiff1d(ar1, ar2), setdiff1d(ar2, ar1)])
     return rest[np.argsort(plain(rest))]

@@ -36,7 +36,7 @@ def as_floating(value: Any) -> Any:
 
 @composite(np.ldexp, method=False)
 def ldexp(self: Any, other: Any) -> Any:
-    """Return the first times two to the power of the second."""
+    """Return `x1 * 2**x2`."""
     base, exponent = as_operand(self), as_operand(other)
     if exponent.dtype.kind in "fc":  # which NumPy refuses
         return base * np.exp2(exponent)
@@ -79,7 +79,7 @@ for _name, _function in (("matvec", matvec), ("vecmat", vecmat)):
 
 @composite(np.partition, method=False)
 def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
-    """Return a copy with the `kth` value in order at its own place, and lesser ones before it."""
+    """Return a copy partitioned around the `kth` smallest value."""
     a = as_operand(a)
     if axis is None:
         a, axis = a.reshape(-1), -1

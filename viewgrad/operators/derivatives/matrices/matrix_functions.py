@@ -109,7 +109,7 @@ row(
 
 @composite(np.linalg.multi_dot, method=False)
 def multi_dot(arrays: Any) -> Any:
-    """Return the product of several matrices, of which the first and the last may be vectors, in the cheapest order."""
+    """Return the product of several matrices in the cheapest order; the first and the last may be vectors."""
     tensors = [as_operand(array) for array in arrays]
     if len(tensors) < 2:
         raise ValueError("multi_dot takes at least two arrays")
@@ -151,7 +151,7 @@ def _chain(tensors: list[Any], i: int, j: int, divide: dict[tuple[int, int], int
 
 @composite(np.linalg.cond, method=False)
 def cond(self: Any, p: Any = None) -> Any:
-    """Return the condition numbers of matrices, by the norm of order `p`; by singular values if left out."""
+    """Return the condition numbers of matrices in the norm of order `p`, by default the 2-norm."""
     self = as_operand(self)
     if p in (None, 2, -2):
         values = self.svdvals()

@@ -169,7 +169,7 @@ def summed_products(subscripts: str, operands: tuple[Any, ...]) -> Any:
 
 @composite(np.inner)
 def inner(self: Any, other: Any) -> Any:
-    """Return the sum of products over the last dimension of both."""
+    """Return the inner product over the last dimension of both."""
     self, other = as_operand(self), as_operand(other)
     if not (self.ndim and other.ndim):
         return self * other
@@ -179,7 +179,7 @@ def inner(self: Any, other: Any) -> Any:
 
 @composite(np.vdot)
 def vdot(self: Any, other: Any) -> Any:
-    """Return the sum of products of all elements, those of the first conjugated."""
+    """Return the dot product of all elements; the first tensor is conjugated."""
     return dot(as_operand(self).ravel().conj(), as_operand(other).ravel())
 
 

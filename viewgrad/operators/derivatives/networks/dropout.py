@@ -43,7 +43,7 @@ native_dropout = row(
 
 @composite(method=False)
 def dropout(self: Any, p: float = 0.5, training: bool = True, *, generator: Any = None) -> Any:
-    """The values, each replaced by 0 with probability `p` and divided by 1 - p otherwise; all, when not training.
+    """Zero each value with probability `p` and divide it by 1 - p otherwise; if not training, return all unchanged.
 
     Arguments:
         p: the probability.

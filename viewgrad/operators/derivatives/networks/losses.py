@@ -285,7 +285,7 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Minus the logarithm of the probability, by `softmax`, of each example's class.
+    """Return the negative log-probability, by `softmax`, of each example's class.
 
     Arguments:
         self: of shape (batch, classes, ...) or (classes,).

@@ -187,7 +187,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Any:
-    """Return the values of each channel with mean 0 and variance 1, times `weight` plus `bias`.
+    """Normalize each channel to mean 0 and variance 1, then scale by `weight` and add `bias`.
 
     Arguments:
         self: of shape (batch, channels, ...).
@@ -229,7 +229,7 @@ def batch_norm(
 
 @composite(method=False)
 def group_norm(self: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
-    """Return the values with mean 0 and variance 1 over groups of channels of each example, times `weight` plus `bias`.
+    """Normalize groups of channels of each example to mean 0 and variance 1, then scale and shift.
 
     Arguments:
         self: of shape (batch, channels, ...).
@@ -249,13 +249,13 @@ def group_norm(self: Any, num_groups: int, weight: Any = None, bias: Any = None,
 
 @composite(method=False)
 def instance_norm(self: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
-    """Return the values with mean 0 and variance 1 over each channel of each example, times `weight` plus `bias`."""
+    """Normalize each channel of each example to mean 0 and variance 1, then scale and shift."""
     return group_norm(self, as_operand(self).shape[1], weight, bias, eps)
 
 
 @composite(method=False)
 def rms_norm(self: Any, normalized_shape: Any, weight: Any = None, eps: float = 1e-6) -> Any:
-    """Return the values divided by the root of their mean square over the last dimensions, times `weight`."""
+    """Divide by the root mean square over the last dimensions, then scale by `weight`."""
     self = as_operand(self)
     axes = last_axes(normalized_shape, self.ndim)
     result = self / np.sqrt((self * self).mean(axis=axes, keepdims=True) + eps)
