@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import attrs
 
+from .accumulators import with_accumulators
 from .activity import active_names
 from .aliases import base_of, roots_of
 from .definitions import Definitions
@@ -80,7 +81,8 @@ class Adjoint:
 
 def adjoint(
     block: Block, kinds: dict[str, Any], wanted: Collection[str], results: Collection[str],
-    fresh: Callable[[str], str], definitions: Definitions, wraps: bool = False, is_segmented: bool = False,
+    fresh: Callable[[str], str], definitions: Definitions, wraps: bool = False,
+    is_segmented: bool = False, add: str = "add",
 ) -> Adjoint:
     """The reverse of a program.
 
@@ -93,6 +95,7 @@ def adjoint(
         definitions: what its variables are defined as.
         wraps: whether indices may be negative, so that equal cells may have different indices.
         is_segmented: whether the outermost loops are run in segments, so that their tapes are bounded.
+        add: the operator that adds to a sum of adjoints.
     """
     roots = roots_of(block)
     active = active_names(block, roots, wanted, results)
@@ -104,6 +107,8 @@ def adjoint(
         forward, backward = analysis.segmented()
     else:
         forward, backward = analysis.forward(block), analysis.backward(block)
+        if not wraps:
+            backward = with_accumulators(backward, kinds, roots, fresh, definitions, add)
     numbers = [bar(name) for name in sorted(active) if isinstance(kinds[name], Num)]
     for name in active:
         kinds[bar(name)] = adjoint_kind(kinds[name])
@@ -132,6 +137,7 @@ class Analysis:
         self.wraps = wraps
         self.reverser = Reverser(active, roots, fresh, kinds)
         self.reverses: dict[int, Block] = {}
+        self.firsts: dict[int, Block] = {}  # what reads the values from after a statement
         self.positions: dict[int, int] = {}
         self.ends: dict[int, int] = {}  # of blocks
         self.loops: dict[int, tuple[Any, ...]] = {}
@@ -160,7 +166,7 @@ class Analysis:
                     self.born[name] = self.loops[id(stmts[0])]
         for stmt in statements(self.block):
             if isinstance(stmt, (Let, LetMany, Set)):
-                self.reverses[id(stmt)] = self.reverser.reverse(stmt)
+                self.firsts[id(stmt)], self.reverses[id(stmt)] = self.reverser.reverse(stmt)
         self._choose_counters()
         self._choose_tests(self.block)
         self._choose_recomputed(self.block, is_loop=False)
@@ -239,10 +245,14 @@ class Analysis:
         if isinstance(stmt, Set) and (not self.is_decided or id(stmt) in self.pushes):  # the place is found again
             exprs.append(Get(Var("_bar", stmt.base.kind), stmt.index, stmt.base.kind))
         numbers, arrays = self._reads_of(iter(exprs))
-        made = {name for each in statements(found) for name in assigned(each)}
+        made = {name for each in (*statements(found), *self.firsts.get(id(stmt), ())) for name in assigned(each)}
         numbers = {name for name in numbers if name not in made and not name.endswith("_bar")}
         arrays = [each for each in arrays if (each.base.name if isinstance(each, Get) else each.name) not in made]
         return numbers, arrays
+
+    def _uses_after(self, stmt: Any) -> tuple[set[str], list[Any]]:
+        """What the reverse of a statement reads of the values from after it."""
+        return self._reads_of(expr for each in self.firsts.get(id(stmt), ()) for expr in expressions_of(each))
 
     def _changes(self, block: Block, start: int = 0) -> tuple[set[str], list[Set]]:
         """The numbers that statements bind, and the writes to arrays among them."""
@@ -325,7 +335,7 @@ class Analysis:
             return self._reads_of(iter([stmt.test]))[0]
         if isinstance(stmt, For):
             return self._reads_of(iter([stmt.low, stmt.high]))[0]
-        return self._uses(stmt)[0]
+        return self._uses(stmt)[0] | self._uses_after(stmt)[0]
 
     def _collect_reads(self, block: Block) -> None:
         for stmt in block:
@@ -337,6 +347,7 @@ class Analysis:
             elif isinstance(stmt, For):
                 arrays = self._reads_of(iter([stmt.low, stmt.high]))[1]
             self._note_reads(arrays, loops, at)
+            self._note_reads(self._uses_after(stmt)[1], loops, at + 0.5)
             if id(stmt) in self.repeated:  # it reads what it has read again, after what comes behind it was undone
                 again = [expr for each in statements([stmt]) for expr in expressions_of(each)]
                 names = {node.name for expr in again for node in nodes(expr)
@@ -347,7 +358,7 @@ class Analysis:
         for stmt in self.recomputed.get(id(block), ()):
             self._note_reads(self._reads_of(iter([stmt.value]))[1], self.loops[id(stmt)], self.ends[id(block)])
 
-    def _note_reads(self, arrays: list[Any], loops: tuple[Any, ...], at: int) -> None:
+    def _note_reads(self, arrays: list[Any], loops: tuple[Any, ...], at: float) -> None:
         for each in arrays:
             name = each.base.name if isinstance(each, Get) else each.name
             index = each.index if isinstance(each, Get) else None
@@ -372,8 +383,9 @@ class Analysis:
                 needed |= uses
                 if id(stmt) not in self.counted:
                     needed.difference_update(names)
+                needed |= self._uses_after(stmt)[0]
             elif isinstance(stmt, Set):
-                needed |= self._uses(stmt)[0]
+                needed |= self._uses(stmt)[0] | self._uses_after(stmt)[0]
             elif isinstance(stmt, If):
                 then, other = set(needed), set(needed)
                 self._flow(stmt.then, then)
@@ -573,6 +585,7 @@ class Analysis:
         """The program that runs backwards."""
         found: Block = [Let(stmt.name, stmt.value, stmt.line) for stmt in self.recomputed.get(id(block), ())]
         for stmt in reversed(block):
+            found += self.firsts.get(id(stmt), ())
             if isinstance(stmt, (Let, LetMany)):
                 found += self._undone(stmt)
             elif isinstance(stmt, Set):

@@ -72,7 +72,12 @@ class _Bounds:
                 checks = self.checks.pop()
                 self.changed.pop()
                 new = attrs.evolve(stmt, low=low, high=high, body=body)
-                found += [Check(test, stmt.line, of_index=True) for test in checks.values()]
+                here: Any = None
+                for key, test in checks.items():
+                    if not (always and self.lift(key, test, loops)):
+                        here = test if here is None else Lazy("and", (here, test), BOOL)
+                if here is not None:
+                    found.append(Check(here, stmt.line, of_index=True))
                 found.append(new)
             elif isinstance(stmt, While):
                 self.checks.append({})
@@ -97,6 +102,18 @@ class _Bounds:
             else:
                 found.append(stmt)
         return found
+
+    def lift(self, key: Any, test: Any, loops: tuple[Any, ...]) -> bool:
+        """Check at the entry of the loop around what its iterations do not change; whether that is so."""
+        if not loops or not isinstance(loops[-1], For):
+            return False
+        outer = loops[-1]
+        names = {node.base.name if isinstance(node, Dim) else node.name for node in nodes(test)
+                 if isinstance(node, (Dim, Var))}
+        if names & self.changed[-1] or outer.name in names:
+            return False
+        self.checks[-1]["lifted", key] = Lazy("or", (_is_empty(outer), test), BOOL)
+        return True
 
     def item(self, each: Any, loops: tuple[Any, ...], always: bool) -> Any:
         if each is NEW or isinstance(each, Slice):
@@ -184,7 +201,7 @@ class _Bounds:
         if form is None or any(name.partition(".")[0] in changed for name in form if name and name != loop.name):
             return None
         first, last = loop.low, Op("sub" if loop.step > 0 else "add", (loop.high, Const(1, INT)), INT)
-        empty = Op("less_equal" if loop.step > 0 else "greater_equal", (loop.high, loop.low), BOOL)
+        empty = _is_empty(loop)
         length = Dim(base, axis)
         zero = Const(0, INT)
 
@@ -199,3 +216,7 @@ class _Bounds:
             for one in (Op("less_equal", (zero, place), BOOL), Op("less", (place, length), BOOL)):
                 fits = one if fits is None else Lazy("and", (fits, one), BOOL)
         return (base.name, axis, tuple(sorted(form.items()))), Lazy("or", (test, fits), BOOL)
+
+
+def _is_empty(loop: For) -> Any:
+    return Op("less_equal" if loop.step > 0 else "greater_equal", (loop.high, loop.low), BOOL)

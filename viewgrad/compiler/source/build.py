@@ -151,7 +151,7 @@ def build(
     ends = [names[number] for number in mutated]
     if wanted:
         made = adjoint(body, kinds, [names[n] for n in wanted], [*results, *ends], fresh, definitions, wraps,
-                       is_segmented)
+                       is_segmented, "plus" if executor == "numba" else "add")
         asked = [names[n] for n in wanted if names[n] in made.active]
         written = writer.program(names, made.forward, results, made.backward, made.active, made.numbers, asked, ends)
         active, notes = made.active, made.notes
@@ -353,7 +353,8 @@ def native_functions() -> dict[str, Callable[[], Any]]:
             for each in _names_in(function.__code__):
                 if each in plain and each != name:
                     space[each] = make(each)
-            jit = native._numba().njit(nogil=True, error_model="numpy", fastmath=False)
+            fastmath: Any = {"reassoc"} if name == "plus" else False
+            jit = native._numba().njit(nogil=True, error_model="numpy", fastmath=fastmath)
             made[name] = jit(types.FunctionType(function.__code__, space, name))
         return made[name]
 

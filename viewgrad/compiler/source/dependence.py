@@ -36,7 +36,7 @@ class Access:
     base: str
     index: tuple[Any, ...] | None
     loops: tuple[Any, ...]
-    position: int
+    position: float
 
 
 def affine(expr: Any, is_fixed: Callable[[str], bool], meaning: Callable[[Any], Any] | None = None) -> Affine | None:

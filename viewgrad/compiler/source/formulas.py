@@ -74,6 +74,8 @@ def scalar_forward(name: str, dtypes: str) -> str | None:
         return "int({0})"
     if name == "as_single":
         return "rounded({0})"
+    if name == "plus":
+        return "plus({0}, {1})"
     if name in ("real", "imag"):
         return f"({{0}}).{name}"
     if "D" in dtypes:

@@ -7,7 +7,7 @@ that is known. Functions that it calls are read in place. A loop is read until t
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -19,6 +19,7 @@ from .kinds import BOOL, Kind
 from .objects import PLAIN, Guard, Input, Room, record_fields
 from .reading.statements import StatementReader
 from .values import CONFLICT, Fn, Lst, Maybe, Path, Rec, Refused, Reread, Static, Tup
+from .versions import with_versions
 
 __all__ = ["Guard", "Input", "Reader", "Source"]
 
@@ -95,7 +96,8 @@ class Reader(StatementReader):
         if line is not None:
             raise Refused("an array that is in a list is written to", line, file)
         result = self._materialized(result)
-        body = self._with_flags(self.out.buffer)
+        body, names = with_versions(self._with_flags(self.out.buffer), self.out.kinds, self.out.fresh)
+        result = _renamed(result, names)
         name = getattr(function, "__name__", "function")
         return Source(name, list(self.out.inputs.values()), list(self.guards.values()), body, result, self.out.kinds,
                       file, self.room, self.out.reshapes)
@@ -140,6 +142,15 @@ class Reader(StatementReader):
             self.out.kinds[f"{name}_known"] = BOOL
         start = [Let(f"{name}_known", Const(False, BOOL), 0) for name in sorted(self.maybe)]
         return start + flagged(block)
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """A result with other names of variables."""
+    if isinstance(value, Tup):
+        return Tup(tuple([_renamed(item, names) for item in value.items]), value.cls)
+    if isinstance(value, Rec):
+        return Rec({key: _renamed(item, names) for key, item in value.fields.items()}, value.cls)
+    return Var(names.get(value.name, value.name), value.kind) if isinstance(value, Var) else value
 
 
 def parameter_names(function: Any) -> list[str]:

@@ -46,6 +46,13 @@ ZERO = Const(0.0, FLOAT)
 PASSING: Final = frozenset({"add", "positive", "finite", "nonzero", "flowing", "as_single"})
 
 
+def _same_as(expr: Any) -> Any:
+    """The expression without operators that give their operand."""
+    while isinstance(expr, Op) and expr.name in ("finite", "nonzero", "positive"):
+        expr = expr.args[0]
+    return expr
+
+
 def _sum_of(value: Any) -> Call:
     return Call("sum_all", (value,), (), Num(value.kind.dtype))
 
@@ -68,14 +75,17 @@ class Reverser:
         self.fresh = fresh
         self.kinds = kinds
         self.out: Block = []
+        self.first: Block = []
         self.line = 0
 
-    def reverse(self, stmt: Any) -> Block:
+    def reverse(self, stmt: Any) -> tuple[Block, Block]:
         """The statements that take the adjoint of what a statement gives to the adjoints of what it reads.
 
-        They run where all variables have the values from before the statement.
+        Returns:
+            Statements that run where all variables have the values from after the statement, and those that run where
+            they have the values from before it.
         """
-        self.out = []
+        self.out, self.first = [], []
         self.line = stmt.line
         if isinstance(stmt, Let):
             if stmt.name in self.active:
@@ -88,7 +98,7 @@ class Reverser:
                 ]))
         elif isinstance(stmt, Set) and stmt.base.name in self.active:
             self._set(stmt)
-        return self.out
+        return self.first, self.out
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
@@ -104,7 +114,25 @@ class Reverser:
             return
         grad = self.temporary(Var(bar(stmt.name), adjoint_kind(self.kinds[stmt.name])), "b")
         self.bind(bar(stmt.name), ZERO)
-        self.spread(value, grad)
+        result = None
+        if self._reads_result(value) and _same_as(value).name not in ("div", "sqrt", "reciprocal"):
+            result = self._after(Var(stmt.name, value.kind))
+        self.spread(value, grad, result)
+
+    def _reads_result(self, value: Any) -> bool:
+        """Whether the gradient of an expression reads its value."""
+        node = _same_as(value)
+        return isinstance(node, Op) and any(
+            is_float(arg.kind) and self._leaves(arg) and read_by(node, number).result
+            for number, arg in enumerate(node.args)
+        )
+
+    def _after(self, value: Any) -> Var:
+        """A variable with what a statement has given."""
+        name = self.fresh("r")
+        self.kinds[name] = value.kind
+        self.first.append(Let(name, value, self.line))
+        return Var(name, value.kind)
 
     def _set(self, stmt: Set) -> None:
         base = Var(bar(stmt.base.name), adjoint_kind(stmt.base.kind))
@@ -130,7 +158,11 @@ class Reverser:
             self.out.append(Set(place.base, stmt.index, ZERO, "", stmt.line, safe=True))
         if stmt.op == "sub":
             grad = Op("neg", (grad,), grad.kind)
-        self.spread(value, grad)
+        result = None
+        if not stmt.op and isinstance(place.kind, Num) and stmt.base.kind.dtype == value.kind.dtype \
+                and self._reads_result(value):
+            result = self._after(Get(stmt.base, stmt.index, place_kind(stmt.base, stmt.index), safe=True))
+        self.spread(value, grad, result)
 
     def _is_local(self, value: Any, name: str) -> bool:
         """Whether an expression reads no memory of an array."""
@@ -158,8 +190,14 @@ class Reverser:
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 
-    def spread(self, expr: Any, grad: Any) -> None:
-        """Add the gradient of an expression to the adjoints of what it reads."""
+    def spread(self, expr: Any, grad: Any, result: Any = None) -> None:
+        """Add the gradient of an expression to the adjoints of what it reads.
+
+        Arguments:
+            expr: the expression.
+            grad: its gradient.
+            result: its value, if that is at hand.
+        """
         if isinstance(expr, Call):
             if expr.name == "copy":
                 self.spread(expr.args[0], grad)
@@ -169,7 +207,7 @@ class Reverser:
                 self._call(expr, (grad,))
             return
         values: dict[int, Any] = {}
-        self._prepare(expr, values)
+        self._prepare(expr, values, result)
         self._down(expr, grad, values)
 
     def _is_active(self, leaf: Any) -> bool:
@@ -178,7 +216,7 @@ class Reverser:
     def _leaves(self, expr: Any) -> list[Any]:
         return [leaf for leaf in flows(expr) if self._is_active(leaf)]
 
-    def _prepare(self, expr: Any, values: dict[int, Any]) -> None:
+    def _prepare(self, expr: Any, values: dict[int, Any], result: Any) -> None:
         """Put the values that formulas read in variables: of operators inside an expression, innermost first."""
         needed: set[int] = set()
 
@@ -214,7 +252,12 @@ class Reverser:
             return node
 
         look(expr)
+        core = _same_as(expr)
+        if result is not None:
+            needed.discard(id(core))
         made(expr)
+        if result is not None:
+            values[id(core)] = result
 
     def _down(self, expr: Any, grad: Any, values: dict[int, Any]) -> None:
         if not self._leaves(expr):

@@ -67,6 +67,11 @@ def finite2(value: float, one: float, other: float) -> float:
     return value
 
 
+def plus(total: float, value: float) -> float:
+    """A sum whose terms may be added in any order."""
+    return total + value
+
+
 def int_power(base: int, exponent: int) -> int:
     found = 1
     for _ in range(exponent):
@@ -112,7 +117,7 @@ def cpower_slope(base: Any, exponent: Any) -> Any:
 
 
 KERNEL: Final = (
-    at, at_wrapped, nonzero, finite, finite2, int_power, conj, csquare, csign, cexp, clog, csqrt, csin, ccos,
+    at, at_wrapped, nonzero, finite, finite2, plus, int_power, conj, csquare, csign, cexp, clog, csqrt, csin, ccos,
     cpower_slope,
 )
 

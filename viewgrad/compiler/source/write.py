@@ -133,6 +133,7 @@ class Writer:
         self.has_stacks = False  # whether numbers are kept in arrays that kernels write to
         self.kernels: list[Kernel] = []
         self.in_kernel = False
+        self.ran_before = False  # whether indices were checked when the program ran forwards
         self.lines: list[str] = []
         self.noted = 0
         self.outside: set[str] = set()  # variables that are read when the program has run
@@ -167,6 +168,7 @@ class Writer:
             if isinstance(stmt, Segmented):
                 self.outside |= {*stmt.state.numbers, *[name for name in (stmt.ran, stmt.stop) if name is not None]}
         forward_lines = self.top(forward)
+        self.ran_before = not self.wraps
         backward_lines = [] if backward is None else self.top(backward)
         tape = self.has_stacks
         bound = {name for block in self.everything for stmt in statements(block) for name in assigned(stmt)}
@@ -636,6 +638,7 @@ class Writer:
 
     def place(self, base: Var, index: tuple[Any, ...], safe: bool) -> str:
         """A part of an array."""
+        safe = safe or self.ran_before
         if not self.in_kernel:
             if _is_element(index) and not safe and not self.wraps:
                 items = [f"at({self.text(each)}, {base.name}.shape[{axis}])" if not isinstance(each, Const)
@@ -853,8 +856,9 @@ def _is_first(name: str, block: Block) -> bool:
 
 
 def _first_in_loops(block: Block, kinds: dict[str, Any]) -> set[str]:
-    """The numbers that are bound first in a loop or a branch."""
+    """The numbers that are bound first in a loop or a branch, or that the tape keeps before they are bound."""
     top = {name for stmt in block if isinstance(stmt, (Let, LetMany)) for name in assigned(stmt)}
+    top = {name for name in top if not is_read_first(block, name)}
     return {
         name for stmt in statements(block) for name in assigned(stmt)
         if name not in top and isinstance(kinds.get(name), Num) and not (isinstance(stmt, For) and stmt.name == name)

@@ -1,0 +1,195 @@
+"""Sums of adjoints in variables: cells that a loop adds to and that nothing else in it touches.
+
+In `a_bar[i, k] += b * a[k, j]` the cell is the same in all iterations of the loop over `j`. If no other access in the
+loop can meet it, the terms are summed in a variable, and the cell is added to once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from .definitions import Definitions
+from .dependence import Affine, affine, combined, has_solution
+from .ir import (
+    Add,
+    Block,
+    Const,
+    For,
+    Get,
+    If,
+    Let,
+    Op,
+    Pop,
+    PullCall,
+    Set,
+    Slice,
+    Var,
+    While,
+    assigned,
+    blocks_of,
+    expressions_of,
+    nodes,
+    statements,
+)
+from .kinds import BOOL, FLOAT, Arr, Num
+
+__all__ = ["with_accumulators"]
+
+
+def with_accumulators(
+    block: Block, kinds: dict[str, Any], roots: Mapping[str, str], fresh: Callable[[str], str],
+    definitions: Definitions, add: str,
+) -> Block:
+    """A program that runs backwards, with sums in variables.
+
+    Arguments:
+        block: the program.
+        kinds: of each variable, to which those that are made are added.
+        roots: of variables that share memory.
+        fresh: gives a name that is not used yet.
+        definitions: what variables are defined as.
+        add: the operator that adds to a sum.
+    """
+    return _Accumulators(kinds, roots, fresh, definitions, add).block(block, ())
+
+
+class _Accumulators:
+    def __init__(
+        self, kinds: dict[str, Any], roots: Mapping[str, str], fresh: Callable[[str], str], definitions: Definitions,
+        add: str,
+    ) -> None:
+        self.kinds = kinds
+        self.roots = roots
+        self.fresh = fresh
+        self.definitions = definitions
+        self.add = add
+
+    def block(self, block: Block, loops: tuple[Any, ...]) -> Block:
+        found: Block = []
+        for stmt in block:
+            if isinstance(stmt, (For, While)):
+                before, after = self.sums(stmt, loops)
+                new = attrs.evolve(stmt, body=self.block(stmt.body, (*loops, stmt)))
+                found += [*before, new, *after]
+            elif isinstance(stmt, If):
+                found.append(If(stmt.test, self.block(stmt.then, loops), self.block(stmt.other, loops), stmt.line))
+            else:
+                found.append(stmt)
+        return found
+
+    def sums(self, loop: Any, loops: tuple[Any, ...]) -> tuple[Block, Block]:
+        """What begins the sums of a loop, and what adds them to their cells; the loop adds to the sums from now on."""
+        inside = {name for stmt in statements([loop]) for name in assigned(stmt)}
+        cells: dict[Any, list[Any]] = {}
+        for stmt in statements(loop.body):
+            if isinstance(stmt, Set) and stmt.op and self.is_fixed_cell(stmt, inside):
+                cells.setdefault((stmt.base.name, stmt.index), []).append(stmt)
+        before: Block = []
+        after: Block = []
+        for (name, index), sets in cells.items():
+            if any(self.may_meet(name, index, access, loops, inside) for access in _accesses(loop.body, (*loops, loop))
+                   if access.stmt not in sets):
+                continue
+            total = self.fresh("total")
+            base = sets[0].base
+            self.kinds[total] = Num(base.kind.dtype)
+            variable = Var(total, self.kinds[total])
+            _replace(loop.body, {id(stmt) for stmt in sets}, variable, self.add if base.kind.dtype == "d" else "add")
+            zero = Const(0.0, FLOAT)
+            before.append(Let(total, zero, loop.line))
+            added = Set(base, index, variable, "add", loop.line, safe=True)
+            after.append(If(Op("not_equal", (variable, zero), BOOL), [added], [], loop.line))
+        return before, after
+
+    def is_fixed_cell(self, stmt: Set, inside: set[str]) -> bool:
+        """Whether what is added to is one cell in all iterations, of an array of adjoints."""
+        if not stmt.base.name.endswith("_bar") or stmt.base.name in inside:
+            return False
+        if any(isinstance(each, Slice) or not isinstance(getattr(each, "kind", None), Num) for each in stmt.index):
+            return False
+        return not any(isinstance(node, Get) or (isinstance(node, Var) and node.name in inside)
+                       for each in stmt.index for node in nodes(each))
+
+    def may_meet(
+        self, name: str, index: tuple[Any, ...], access: _Access, loops: tuple[Any, ...], inside: set[str]
+    ) -> bool:
+        """Whether an access in a loop may be one of a cell that stays the same in it."""
+        if self.root(access.name) != self.root(name):
+            return False
+        if access.name != name or access.index is None or len(access.index) != len(index):
+            return True
+        counters = {loop.name for loop in access.loops if isinstance(loop, For)}
+
+        def known(each: str) -> bool:
+            return each in counters or each not in inside
+
+        meaning = self.definitions.meaning
+        equalities: list[Affine] = []
+        for one, other in zip(index, access.index):
+            if isinstance(other, Slice) or not isinstance(getattr(other, "kind", None), Num):
+                continue
+            first, second = affine(one, known, meaning), affine(other, known, meaning)
+            if first is not None and second is not None:
+                equalities.append(combined(first, second, -1))
+        bounds: list[Affine] = []
+        for loop in access.loops:
+            if isinstance(loop, For):
+                low, high = affine(loop.low, known, meaning), affine(loop.high, known, meaning)
+                here: Affine = {loop.name: 1}
+                if low is not None:
+                    bounds.append(combined(here, low, -1) if loop.step > 0 else combined(low, here, -1))
+                if high is not None:
+                    rest = combined(high, here, -1) if loop.step > 0 else combined(here, high, -1)
+                    bounds.append(combined(rest, {"": 1}, -1))
+        return has_solution(equalities, bounds)
+
+    def root(self, name: str) -> str:
+        own, mark = (name[:-4], "_bar") if name.endswith("_bar") else (name, "")
+        return self.roots.get(own, own) + mark
+
+
+@attrs.frozen(eq=False)
+class _Access:
+    name: str
+    index: tuple[Any, ...] | None
+    loops: tuple[Any, ...]
+    stmt: Any
+
+
+def _accesses(block: Block, loops: tuple[Any, ...]) -> Iterator[_Access]:
+    """The accesses to arrays in a block, each with the loops around it."""
+    for stmt in block:
+        if isinstance(stmt, Set):
+            yield _Access(stmt.base.name, stmt.index, loops, stmt)
+        elif isinstance(stmt, (Pop, Add)) and isinstance(stmt.target, Get):
+            yield _Access(stmt.target.base.name, stmt.target.index, loops, stmt)
+        for expr in expressions_of(stmt):
+            yield from _reads(expr, loops, stmt)
+        for inner in blocks_of(stmt):
+            yield from _accesses(inner, (*loops, stmt) if isinstance(stmt, (For, While)) else loops)
+        if isinstance(stmt, (Let, PullCall)):
+            for name in assigned(stmt):
+                yield _Access(name, None, loops, stmt)
+
+
+def _reads(expr: Any, loops: tuple[Any, ...], stmt: Any) -> Iterator[_Access]:
+    for node in nodes(expr):
+        if isinstance(node, Get):
+            yield _Access(node.base.name, node.index, loops, stmt)
+    bases = {id(node.base) for node in nodes(expr) if hasattr(node, "base")}
+    for node in nodes(expr):
+        if isinstance(node, Var) and isinstance(node.kind, Arr) and id(node) not in bases:
+            yield _Access(node.name, None, loops, stmt)
+
+
+def _replace(block: Block, chosen: set[int], total: Var, add: str) -> None:
+    """Let statements add to a sum in the place of a cell."""
+    for number, stmt in enumerate(block):
+        if id(stmt) in chosen:
+            value = Op("neg", (stmt.value,), stmt.value.kind) if stmt.op == "sub" else stmt.value
+            block[number] = Let(total.name, Op(add, (total, value), total.kind), stmt.line)
+        for inner in blocks_of(stmt):
+            _replace(inner, chosen, total, add)
