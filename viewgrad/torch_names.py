@@ -1,4 +1,4 @@
-"""PyTorch's functions, by PyTorch's names and with PyTorch's meaning.
+"""PyTorch's functions, with PyTorch's names and semantics.
 
 `viewgrad.split(x, 2)` is NumPy's: two sections. `viewgrad.torch_names.split(x, 2)` is PyTorch's: sections of length 2.
 Functions that mean the same in both libraries are the same objects here and in `viewgrad`.

@@ -1,4 +1,4 @@
-"""Functions and packages that know nothing of viewgrad, with its objects in the place of NumPy's."""
+"""Adoption: functions and packages written for NumPy, run with viewgrad's objects in place of NumPy's."""
 
 from .api import adopt
 from .entry import AdoptedFunction, adopted_arguments, adopted_callable, adopting, original_callable

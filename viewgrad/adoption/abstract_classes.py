@@ -1,4 +1,4 @@
-"""Python's abstract classes of containers in adopted code: scalars are no instances, as NumPy's are not."""
+"""Abstract container classes in adopted code, of which scalars are not instances, as in NumPy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Objects of NumPy, SciPy and Numba that a program has made outside: what takes their place in adopted code.
+"""Objects of NumPy, SciPy and Numba made outside of adopted code, and their replacements in it.
 
-A random generator shares its state with the original; a vectorized or compiled function runs the Python function that
-it was made of, adopted.
+A random generator shares its state with the original. A vectorized or compiled function is replaced by the adopted
+Python function that it was made from.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""The plain engine: what a backward pass is.
+"""The plain engine, the specification of a backward pass.
 
-A node runs when its whole gradient has arrived, and sends a gradient along each of its edges. What arrives at one place
-by several ways is summed. `GraphTask.run`, `propagate`, `gradients` and `deliver` are all of it; the rest of this file
-says where a run begins and ends.
+A node runs when its whole gradient has arrived, and sends a gradient along each of its edges. Gradients that arrive at
+one place are summed. `GraphTask.run`, `propagate`, `gradients` and `deliver` are the whole algorithm; the rest of this
+file is about where a run begins and ends.
 
 Nodes run in decreasing order of their creation. Every edge leads to an older node, so no gradient can arrive late.
 
-Nothing is reused here and nothing is written to that somebody else may see, so this engine is easy to trust. It is the
-specification of the one that runs by default, `fast_engine.py`, which gives the same gradients at linear cost.
-`autograd.graph.plain_engine()` has every backward pass run by this one.
+Nothing is reused here, and no memory is written to that anything else may see, so this engine is easy to trust. The
+default engine, `fast_engine.py`, gives the same gradients at linear cost. Within `autograd.graph.plain_engine()` every
+backward pass is run by this one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The nodes that a run must execute when it is asked for certain gradients only."""
+"""The set of nodes that a run must execute if only certain gradients are requested."""
 
 from __future__ import annotations
 

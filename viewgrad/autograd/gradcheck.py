@@ -1,11 +1,11 @@
-"""`gradcheck` and `gradgradcheck`: gradients held against finite differences.
+"""`gradcheck` and `gradgradcheck`: comparison of gradients with finite differences.
 
 Complex numbers are treated as pairs of real ones. The gradient `g` of a real `L` with respect to a complex `z = x + iy`
 is dL/dx + i dL/dy. So dL is the real part of conj(g) dz. A gradient `v` given for a complex output `w` stands for the
 real function Re(conj(v) w). Real and imaginary parts of every output are checked against those of every input. This
 covers C to R, R to C and C to C.
 
-It is long because every way in which a check can fail has a message of its own.
+The file is long because every way in which a check can fail has its own message.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Hooks on tensors: functions that see, and may replace, the gradient of a value on its way through the graph.
+"""Hooks on tensors: functions that receive, and may replace, the gradient of a value.
 
-A hook belongs to the *value* that the tensor had when it was registered. After an in-place write it goes on seeing the
+A hook belongs to the *value* that the tensor had when it was registered; after an in-place write it still receives the
 gradient of the old value. `retain_grad` belongs to the tensor, and follows its writes. See Note [Order of hooks] in
 docs/notes/engine.md.
 """

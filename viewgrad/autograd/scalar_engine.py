@@ -1,8 +1,8 @@
-"""The part of a run that goes over scalars: arithmetic, reads and writes of single elements.
+"""The loop of a backward pass over scalars: arithmetic, reads and writes of single elements.
 
-It does what `FastTask.run` does, for first-order runs, and for those nodes only: where another comes it returns. What
-makes it fast is that each branch is about objects of one class, of which the interpreter knows where their slots lie.
-Gains are times of the backward pass without, divided by those with it, for a soft-DTW by cells.
+It does what `FastTask.run` does, in first-order runs and for these nodes only; at any other node it returns. It is fast
+because each branch handles objects of one class, for which the interpreter caches the positions of slots. Gains are
+times of the backward pass without a shortcut, divided by those with it, for soft-DTW cell by cell.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Backward passes of one step, from which all gradients go to leaves: run without the engine.
+"""Backward passes over a single node whose gradients all go to leaves: run without the engine.
 
-A compiled program is one step. The engine would take as long as a small program itself.
+A compiled program is one node, and the engine would take as long as a small program itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables of what was counted by operator and by line, as text."""
+"""Text tables of counts by operator and by line."""
 
 from __future__ import annotations
 

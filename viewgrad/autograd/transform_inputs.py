@@ -1,9 +1,8 @@
-"""Primals: the copies of its inputs that a transform hands to a function, and the derivatives with respect to them.
+"""Primals: the copies of its inputs that a transform passes to a function, and the derivatives with respect to them.
 
-A transform (`func.grad`, `autograd.functional.jacobian`, ...) runs a function once, recorded, on primals. The function
-may write to them. What comes out is cut off from the primals, but not from what lay outside. There may have been an
-input with a history, a tensor with one that the function used, or another transform around this one. Then the results
-can be differentiated again.
+A transform (`func.grad`, `autograd.functional.jacobian`, ...) runs a function once, recorded, on primals, which the
+function may write to. The results are detached from the primals, but not from histories outside: those of inputs, of
+tensors that the function captures, or of another transform around this one. So the results can be differentiated again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Basic indices: taking windows by them, and one in place of two, which says what a view of a view is of the base.
+"""Basic indices: taking windows, and composing indices, so that a view of a view is one index into the base.
 
-So a view of a view is taken in one step, however long the chain of views is that it was made by. Where it lies in the
-base is known without looking at addresses.
+The cost does not depend on the length of the chain of views, and the position of a view in its base is known without
+looking at addresses.
 """
 
 from __future__ import annotations

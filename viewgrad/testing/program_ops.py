@@ -1,9 +1,9 @@
-"""The steps that programs are made of, each with the Python line that it prints as.
+"""The steps of programs, each with the Python line that it prints as.
 
-A step says what happens to which names. What that means for arrays, for tensors or for an oracle is said by a
-`Machine`, which has a method for each kind of step.
+A step says what happens to which names. A `Machine` says what that means for arrays, tensors or an oracle; it has a
+method for each kind of step.
 
-It is long because it is a table: a few lines for each kind of step.
+The file is long because it is a table: a few lines for each kind of step.
 """
 
 from __future__ import annotations

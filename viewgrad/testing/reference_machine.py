@@ -1,11 +1,11 @@
-"""A machine whose memory is numbered cells: the reference for what a program computes.
+"""A machine whose memory is numbered cells: the reference for the values of a program.
 
-Each buffer is a row of real cells, and a tensor is an array of cell numbers (two where it is complex). Views,
-writes and overlaps need no thought there, which is what makes it a reference.
+Each buffer is a row of real cells, and a tensor is an array of cell numbers (two per complex element). Views, writes
+and overlaps are trivial in this model, so it serves as the reference.
 
-What gradients can know of a buffer is kept apart from its values, in histories. A base and its views have one; a
-detached tensor starts another over the same memory. A write under `no_grad`, or through a tensor of another history,
-changes values without the history's learning of it. To the derivative it is the addition of a constant.
+The part of a buffer that gradients know of is kept apart from its values, in histories. A base and its views share one;
+a detached tensor starts another over the same memory. A write under `no_grad`, or through a tensor of another history,
+changes values but not the history. To the derivative it is the addition of a constant.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which arrays fit together: as operands, as what is written to a window, as an index."""
+"""Compatibility of shapes: as operands, for writes to a window, as an index."""
 
 from __future__ import annotations
 

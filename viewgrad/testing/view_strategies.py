@@ -1,4 +1,4 @@
-"""What can be taken of an array: Hypothesis strategies of view operators, of basic indices and of indices by arrays."""
+"""Hypothesis strategies for view operators, basic indices and index arrays of a given array."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The evaluation of nodes on arrays: the meaning of each primitive.
+"""The evaluation of nodes on arrays: the semantics of each primitive.
 
-Here no array is ever written to that anybody else can see, and values may be windows of others. The source that
-`source.py` writes does the same, with writes in place where they are allowed.
+No array is written to that anything else can see, and values may be windows of others. The generated source of graphs
+does the same, with in-place writes where they are safe.
 """
 
 from __future__ import annotations

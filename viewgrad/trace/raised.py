@@ -1,9 +1,8 @@
-"""Operators that raised an exception: the node that tells whether they raise it again.
+"""Exceptions raised by operators: the node that checks whether an operator raises one again.
 
-A program that catches what an operator raises (`LinAlgError` of a Cholesky factorisation, for example) branches on
-values. The branch is guarded as any other: the node `raises:module:Class:operator` gives a bool, and a guard checks it.
-
-See Note [Exceptions as guards] in docs/notes/symbolic.md.
+A program that catches an exception of an operator (`LinAlgError` of a Cholesky factorization, for example) branches on
+values. The branch is guarded like any other: the node `raises:module:Class:operator` returns a bool, and a guard checks
+it. See Note [Exceptions as guards] in docs/notes/symbolic.md.
 """
 
 from __future__ import annotations

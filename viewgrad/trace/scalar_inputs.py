@@ -1,4 +1,4 @@
-"""Numbers among the arguments of a traced function, as inputs of its graph.
+"""Numeric arguments of a traced function as inputs of its graph.
 
 See Note [Numbers as inputs] in docs/notes/symbolic.md.
 """

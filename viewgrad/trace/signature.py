@@ -1,5 +1,4 @@
-"""The signature of a graph: arguments, tensors from elsewhere, results, and what aliases
-what."""
+"""The signature of a graph: arguments, captured tensors, results, and how they alias."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`trace`: a program of the library, run once, as a graph."""
+"""`trace`: run a program once and return its graph."""
 
 from __future__ import annotations
 

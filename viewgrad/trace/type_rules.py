@@ -1,7 +1,7 @@
 """Type rules: the inputs, attributes and output types of each kind of node.
 
-What an operator gives is found by calling it once with numbers of the shapes and dtypes that it takes, for each kind of
-call. Where the numbers themselves decide, it is not checked.
+The output types of an operator are found by calling it once on numbers of the right shapes and dtypes, for each kind of
+call. If they depend on the numbers themselves, they are not checked.
 """
 
 from __future__ import annotations

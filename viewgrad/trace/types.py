@@ -1,4 +1,4 @@
-"""The types of the values of a graph, and windows: what is known of a value before the graph runs."""
+"""The types of values in a graph, and windows: what is known before the graph runs."""
 
 from __future__ import annotations
 

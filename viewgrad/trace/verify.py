@@ -1,4 +1,4 @@
-"""The verifier: whether a graph is one, and each of its nodes one of its kind."""
+"""The verifier: checks that a graph, and each of its nodes, is well formed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reading elements, and reading and writing by arrays: `x[2]`, `x[[2, 0]]`, `x[mask] = value`.
 
-A read gathers a copy. Its gradient adds to the places that were read, and a write's overwrites them, so that each costs
-what is indexed.
+A read copies. Its gradient adds to the elements read, and that of a write overwrites them, so the cost of each is
+proportional to the indexed part.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reading and writing by basic indices: `x[i, 1:]` is a view, and `x[i, 1:] = value` a copy into that view.
 
-An index by integers alone reads one element: a scalar, which is no view.
+An index by integers alone reads one element, as a scalar that is not a view.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Views from before their base was detached in place: what has been written since says which history they have.
+"""Views taken before their base was detached in place: which history they have depends on what was written since.
 
-The end of a history leaves that of the views alone, until their elements are written again. What is written to the base
-has its present history, in all views. Recorded writes are found in the base's graph, from the last one back, each once.
-Those of constants to a base without history are not in any graph; they are noted here, around the write. See
+Detaching a base does not change the history of earlier views, until their elements are written again. Elements written
+through the base have its present history, in all views. Recorded writes are found in the base's graph, from the last
+one back, each once. Writes of constants to a base without history are not in any graph; they are noted here. See
 Note [Views of detached tensors] in docs/notes/copy_slices.md.
 """
 

@@ -1,4 +1,4 @@
-"""The geometry of windows: what is needed to take one again, and whether its elements lie in different places."""
+"""The geometry of windows: the data needed to take one again, and whether its elements overlap."""
 
 from __future__ import annotations
 

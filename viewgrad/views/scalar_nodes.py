@@ -1,13 +1,13 @@
 """The nodes of arithmetic on scalars: one class for all operators on one number, and one for all on two.
 
-A backward pass over scalars costs what the interpreter costs. Where objects of one class come along, the interpreter
-knows where in them a slot lies. With a class for each operator it looks the slot up, which takes five times as long. So
-the nodes of `+`, `-`, `*`, `/`, `-x`, `exp` and `log` on scalars share two classes. What they have to do is said by the
-*form* of their formulas, which the engine knows: see `autograd/scalar_engine.py`. All else they have from the class of
-the operator's other nodes. See Note [The gradients of scalars] in docs/notes/scalars.md.
+The cost of a backward pass over scalars is the interpreter's. If all objects at a line are of one class, the
+interpreter caches the positions of their slots; with a class for each operator it looks them up, which takes five times
+as long. So the nodes of `+`, `-`, `*`, `/`, `-x`, `exp` and `log` on scalars share two classes. What a node computes is
+given by the *form* of its formulas, which the engine knows: see `autograd/scalar_engine.py`. Everything else is
+inherited from the class of the operator's other nodes. See Note [The gradients of scalars] in docs/notes/scalars.md.
 
-Most scalars are intermediate results: nothing holds their nodes but that of the next operator. Where a graph is large,
-nodes of two scalars take such nodes in; see Note [Absorbed nodes] there.
+Most scalars are intermediate results, whose nodes are held only by the next node. In large graphs, nodes of two scalars
+absorb such nodes; see Note [Absorbed nodes] there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bringing a gradient to the shape and dtype of the value that it belongs to, when that value was broadcast or cast."""
+"""Reduction of a gradient to the shape and dtype of a value that was broadcast or cast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view functions: each takes a view again, from an array or a tensor that is shaped like what it was taken from."""
+"""View functions: each recreates a view from an array or a tensor shaped like the base."""
 
 from __future__ import annotations
 

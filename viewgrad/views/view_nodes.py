@@ -1,4 +1,4 @@
-"""The nodes of views: each adds what arrives to its window of the accumulator of what the view was taken from."""
+"""The nodes of views: each adds the gradient to its window of the base's accumulator."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The view operators: each takes a window on the memory of its input, and is one node in the graph.
 
-What can be said by basic indexing is said so (`select`, `narrow`, `squeeze`, ...). The others are one of the view
-functions of `view_functions.py`, which take the view from an array and from a tensor alike.
+Views that basic indexing can express use it (`select`, `narrow`, `squeeze`, ...). The others use one of the view
+functions of `view_functions.py`, which take views of arrays and tensors alike.
 
-It is long because it is a table: a few lines for each view operator.
+The file is long because it is a table: a few lines for each view operator.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks before a write in place: writes that cannot be made, or whose history is ambiguous, raise."""
+"""Checks before an in-place write: raise if it is not allowed, or if its history would be ambiguous."""
 
 from __future__ import annotations
 

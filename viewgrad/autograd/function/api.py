@@ -1,8 +1,8 @@
-"""`Function`: differentiable steps that the user writes, forward and backward.
+"""`Function`: user-defined differentiable operations, with a forward and a backward.
 
-What `forward` does is not recorded. Its outputs become outputs of one node of the graph, whose `apply` calls the user's
-`backward`: on tensors, without recording in a first-order run, and recorded in turn under `create_graph=True`. See
-Note [Custom functions] in docs/notes/custom_functions.md.
+The operations in `forward` are not recorded. Its outputs become outputs of one node of the graph, whose `apply` calls
+the user's `backward` on tensors: without recording in a first-order run, and with recording under `create_graph=True`.
+See Note [Custom functions] in docs/notes/custom_functions.md.
 """
 
 from __future__ import annotations

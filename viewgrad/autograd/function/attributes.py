@@ -1,4 +1,4 @@
-"""The attributes that the forward of a custom function leaves on ctx: tensors and arrays keep their values."""
+"""Attributes that the forward of a custom function sets on ctx: tensors and arrays keep their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The step of a custom function in the graph, and what its forward leaves for its backward."""
+"""The node of a custom function, and the state that its forward leaves for its backward."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Anomaly detection: nodes remember where they were made, and a run that fails, or makes a NaN, says so.
+"""Anomaly detection: nodes remember where they were made, and a run that fails or produces NaN reports it.
 
-While it is on, the graph is run by `AnomalyTask`, the plain engine with a check of every gradient.
+In this mode the graph is run by `AnomalyTask`, the plain engine with a check of every gradient.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Inference mode: what an operator makes there can never be recorded."""
+"""Inference mode: results of operators can never be recorded."""
 
 from __future__ import annotations
 

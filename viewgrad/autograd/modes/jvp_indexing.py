@@ -1,4 +1,4 @@
-"""Forward mode of reads and writes by index: a read is read of the tangent too, and a write is made to it."""
+"""Forward mode of reads and writes by index: tangents are read and written in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks on saved values: what is kept for backward passes through a pair of functions of the user's."""
+"""Hooks on saved values: a pair of user functions that pack and unpack what is saved for backward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A smaller call that fails in the same way."""
+"""Search for a smaller call that fails in the same way."""
 
 from __future__ import annotations
 

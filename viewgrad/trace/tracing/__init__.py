@@ -1,1 +1,1 @@
-"""Watching a program run, and writing down what it does as a graph."""
+"""Tracing: recording the operations of a running program as a graph."""

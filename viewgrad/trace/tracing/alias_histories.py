@@ -1,7 +1,7 @@
-"""The histories of a buffer while a program is traced: those that go on, and those that were ended in place.
+"""The histories of a buffer while a program is traced: the current ones, and those that were ended in place.
 
-Tensors over one buffer that are no views of one base have each a history. `detach_()` ends one, and the tensor goes on
-without: only the views that were taken before still have it. See Note [Aliasing by memory] in docs/notes/symbolic.md.
+Tensors over one buffer that are not views of one base have separate histories. `detach_()` ends one; only views taken
+before still have it. See Note [Aliasing by memory] in docs/notes/symbolic.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Settings that turn floating-point errors and warnings into exceptions: `numpy.errstate`, and the filters of
-`warnings`.
+"""Settings that turn floating-point errors and warnings into exceptions: `numpy.errstate` and warning filters.
 
-A graph, and a compiled program, raise none of these exceptions. A program that asks for them is not recorded: it may
-catch one, and branch on it.
+Graphs and compiled programs raise no such exceptions. A program that enables them is not traced, since it may catch one
+and branch on it.
 """
 
 from __future__ import annotations

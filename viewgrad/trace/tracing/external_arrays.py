@@ -1,4 +1,4 @@
-"""Arrays of NumPy's that a program finds, and makes several tensors of: which of their elements are known."""
+"""NumPy arrays that a program creates several tensors from: which of their elements are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arrays that a program uses as indices, if they are elements of tensors: a graph has these as inputs."""
+"""Index arrays that hold elements of tensors, which become inputs of indexing nodes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Functions composed of operators that look at values in between, as SciPy's do for tensors: one step of a graph each.
+"""Composed functions that inspect values, as SciPy's do: each becomes one opaque node.
 
-Such a function chooses by values, or asks SciPy where a search is to start. A graph cannot hold what it found: that
-holds for one run. So the function itself becomes a step, which runs again with other values. See
-Note [Opaque calls] in docs/notes/symbolic.md.
+Such a function branches on values, or lets SciPy choose where a search starts, which a graph cannot express. So the
+function itself becomes a node, and runs again for other values. See Note [Opaque calls] in docs/notes/symbolic.md.
 """
 
 from __future__ import annotations

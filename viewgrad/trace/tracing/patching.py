@@ -1,4 +1,4 @@
-"""Functions of Python and of modules that are others while programs are traced."""
+"""Functions of Python and of modules that are replaced while programs are traced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects that exist before a program is traced: tensors, the arrays that own their memory, random generators."""
+"""Objects that existed before a program was traced: tensors, the arrays that own their memory, random generators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers drawn while a program is traced: a graph would hold them fixed."""
+"""Random numbers drawn during tracing, which a graph would keep as constants."""
 
 from __future__ import annotations
 

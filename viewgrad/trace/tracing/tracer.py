@@ -1,4 +1,4 @@
-"""The tracer: watches a program run, and writes down what it does as a graph."""
+"""The tracer: observes a running program, and records its operations as a graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients that stand for those of another function: straight-through estimators, gradient reversal, spikes."""
+"""Surrogate gradients: straight-through estimators, gradient reversal, spikes."""
 
 from __future__ import annotations
 

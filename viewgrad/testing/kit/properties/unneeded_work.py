@@ -1,4 +1,4 @@
-"""What a backward pass computes though no one asked for it: no fault, but work for nothing."""
+"""Gradients that a backward pass computes although no one asked for them: not an error, but wasted work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights without a pattern: the gradients that results are given."""
+"""Irregular weights, used as gradients of the results."""
 
 from __future__ import annotations
 
