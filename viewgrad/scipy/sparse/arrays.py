@@ -19,6 +19,7 @@ __all__ = ["ARRAYS", "SparseArray", "as_sparse", "combined", "is_sparse", "rearr
 NAMES = ("arcsin", "arcsinh", "arctan", "arctanh", "expm1", "log1p", "sin", "sinh", "sqrt", "tan", "tanh", "sign",
          "ceil", "floor", "rint", "trunc", "deg2rad", "rad2deg")  # fmt: skip
 UFUNCS: frozenset[str] = frozenset(NAMES)
+NUMBERS = (int, float, complex)
 
 
 class SparseArray:
@@ -175,6 +176,8 @@ class SparseArray:
         """Return the elementwise product with a scalar, a dense array, or a sparse array."""
         if is_sparse(other):
             return self._intersected(as_sparse(other))
+        if type(other) in NUMBERS:  # which do not change the dtype, as arrays without dimensions do
+            return self._of(self.pattern, self.data * other)
         dense = _operand(other)
         if not dense.ndim:
             return self._of(self.pattern, self.data * dense)
@@ -195,6 +198,8 @@ class SparseArray:
     def __truediv__(self, other: Any) -> Any:
         if is_sparse(other):
             return NotImplemented
+        if type(other) in NUMBERS:  # SciPy divides in double precision
+            return self._of(self.pattern, (self.data if self.dtype.kind == "c" else self.data.astype(float)) / other)
         dense = _operand(other)
         return self._of(self.pattern, self.data / dense) if not dense.ndim else self.multiply(1.0 / dense)
 

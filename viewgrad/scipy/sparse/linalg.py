@@ -57,7 +57,7 @@ class Factored:
     """
 
     def __init__(self, pattern: Pattern, values: Any, options: dict[str, Any]) -> None:
-        self.lu = scipy.sparse.linalg.splu(pattern.matrix(_inexact(values)).tocsc(), **options)
+        self.lu = scipy.sparse.linalg.splu(pattern.matrix(values).tocsc(), **options)
 
     def solve(self, b: Any, transposed: bool, conjugated: bool) -> Any:
         """Return the solution for a right-hand side, of the matrix, its transpose, its conjugate, or both."""
@@ -111,19 +111,21 @@ def _real_like(grad: Any, tensor: Any) -> Any:
     return grad.real if grad.dtype.kind == "c" and tensor.dtype.kind != "c" else grad
 
 
-def _inexact(values: Any) -> Any:
-    return values if values.dtype.kind in "fc" and values.dtype.itemsize >= 8 else values.astype(float)
+def _inexact(dtype: Any) -> Any:
+    """Return the dtype in which SuperLU computes."""
+    return np.result_type(dtype, np.float32) if dtype.kind in "fc" else np.dtype(float)
 
 
-def _system(matrix: Any, b: Any) -> tuple[Any, Any]:
-    """Return the square matrix, and the right-hand side in a dtype for both."""
+def _system(matrix: Any, b: Any, single: bool = False) -> tuple[Any, Any]:
+    """Return the square matrix, and the right-hand side in a dtype for both; single precision only if said so."""
     a = as_sparse(matrix)
     if a.shape[0] != a.shape[1]:
         raise ValueError(f"the matrix of a linear system is square, not of shape {a.shape}")
     right = as_operand(b)
     if right.ndim not in (1, 2) or right.shape[0] != a.shape[0]:
         raise ValueError(f"a right-hand side of shape {right.shape} does not belong to a matrix of shape {a.shape}")
-    dtype = np.result_type(a.dtype, right.dtype, np.float64)
+    dtype = np.result_type(a.dtype, right.dtype)
+    dtype = _inexact(dtype) if single else np.result_type(dtype, np.float64)
     return a if a.dtype == dtype else a.astype(dtype), right if right.dtype == dtype else right.astype(dtype)
 
 
@@ -149,7 +151,7 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
     """
     if is_sparse(b):
         b = as_sparse(b).toarray()
-    a, right = _system(A, b)
+    a, right = _system(A, b, single=True)
     return splu(a, permc_spec=permc_spec).solve(right)
 
 
@@ -162,7 +164,7 @@ class SuperLU:
     """
 
     def __init__(self, A: Any, options: dict[str, Any]) -> None:
-        self.matrix = _system(A, np.zeros(A.shape[0]))[0]
+        self.matrix = _system(A, np.zeros(A.shape[0], _inexact(A.dtype)), single=True)[0]
         self.shape, self.nnz = self.matrix.shape, self.matrix.nnz
         self._factored = Factored(self.matrix.pattern, plain_values(self.matrix.data), options)
 
@@ -170,7 +172,9 @@ class SuperLU:
         """Return the solution for a right-hand side of shape (n,) or (n, k); `trans` as in SciPy."""
         if trans not in ("N", "T", "H"):
             raise ValueError(f"trans is 'N', 'T' or 'H', not {trans!r}")
-        a, right = _system(self.matrix, rhs)
+        a, right = _system(self.matrix, rhs, single=True)
+        if right.dtype.kind != "c" or self.matrix.dtype.kind == "c":  # else SciPy has no result
+            a, right = self.matrix, right.astype(self.matrix.dtype)
         return _Solve.apply(self._factored, a.pattern, trans != "N", trans == "H", a.data, right)
 
     def __getattr__(self, name: str) -> Any:
@@ -337,11 +341,13 @@ def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
     """Return the norm of a sparse array: Frobenius', or by sums of rows or columns."""
     array = as_sparse(x)
     if axis is None and ord in (None, "fro", "f"):
-        return np.sqrt((abs(array).data ** 2).sum())
+        return np.linalg.norm(abs(array).data)
     if axis is None and ord in (1, np.inf):
         return abs(array).sum(axis=0 if ord == 1 else 1).max()
     if axis is not None and ord in (None, 2):
-        return np.sqrt(abs(array).power(2).sum(axis))
+        squares = abs(array).power(2).sum(axis)
+        empty = plain_values(squares) == 0.0  # where the gradient is 0, as in numpy.linalg.norm
+        return np.where(empty, 0.0, np.sqrt(np.where(empty, 1.0, squares)))
     if carries_history(array.data):
         raise lost("scipy.sparse.linalg.norm", f"ord={ord!r} with axis={axis!r} has no derivative here")
     return scipy.sparse.linalg.norm(array.to_scipy(), ord, axis)
