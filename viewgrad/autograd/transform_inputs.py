@@ -30,7 +30,7 @@ from ..tensor.node import (
     numbered,
 )
 from ..tensor.tangents import at_level, open_levels, set_tangent, tangent_of
-from ..tensor.tensor import Tensor, current_edge, from_array, from_new_array
+from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, from_new_array, is_scalar
 from ..views.scalar_nodes import ScalarOfTwo
 from .execute import run_backward
 
@@ -118,10 +118,10 @@ class Transform:
         return out
 
     def copy(self, tensor: Tensor) -> Tensor:
-        """Return a copy of an input that is not differentiated: the function may write to it."""
+        """Return a copy of an input that is not differentiated: an array that may be written to, or a scalar."""
         with ModeSwitch(off=INFERENCE):
             copied: Tensor = tensor.clone()
-        return copied
+        return as_scalar(copied) if is_scalar(tensor) else copied
 
     def gradients(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], *, retain: bool = False, record: bool = False

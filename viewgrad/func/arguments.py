@@ -11,7 +11,7 @@ import numpy as np
 
 from ..autograd.transform_inputs import Transform, require_differentiable, the_real_number
 from ..errors import DifferentiabilityError
-from ..tensor.tensor import Tensor, as_scalar, is_scalar
+from ..tensor.tensor import Tensor, as_scalar
 from .tree import Leaf, Structure, flatten, map_leaves, paths, unflatten
 
 __all__ = ["Argnums", "Differentiated", "Output", "copies", "differentiated", "scalar", "split_output"]
@@ -103,7 +103,7 @@ def differentiated(tree: Any, what: str, make: Callable[[Tensor], Tensor]) -> tu
     for i, tensor in enumerate(tensors):
         advice = "convert it, or pass it as an argument that argnums leaves out"
         require_differentiable(tensor, f"{what}{paths(structure)[i]}", advice)
-    return unflatten(structure, [_like(make(tensor), tensor) for tensor in tensors]), structure
+    return unflatten(structure, list(map(make, tensors))), structure
 
 
 def _as_tensor(leaf: Any) -> Tensor:
@@ -111,11 +111,6 @@ def _as_tensor(leaf: Any) -> Tensor:
     if isinstance(leaf, Tensor):
         return leaf
     return Tensor(leaf) if isinstance(leaf, np.ndarray) else as_scalar(Tensor(leaf))
-
-
-def _like(made: Tensor, tensor: Tensor) -> Tensor:
-    """Return the copy of a tensor, which is a scalar if the tensor is one."""
-    return as_scalar(made) if is_scalar(tensor) else made
 
 
 def split_output(returned: Any, has_aux: bool, name: str) -> Output:

@@ -22,7 +22,7 @@ from ..errors import DifferentiabilityError
 from ..operators.define import OPERATORS
 from ..tensor.async_safety import in_own_context
 from ..tensor.modes import GRAD, ModeSwitch, current_mode
-from ..tensor.tensor import Tensor, current_edge, from_new_array, has_tangent
+from ..tensor.tensor import Tensor, current_edge, from_new_array, has_tangent, is_scalar
 from ..tensor.trace_hooks import composed
 from .transforms import jacrev, jvp, vjp
 from .tree import Structure, flatten, map_leaves, unflatten
@@ -100,7 +100,7 @@ def implicit(
         problem = Problem(residual, structure, leaves, places, form, shapes, linear_solve, tolerance)
         problem.check(unknowns)
         results = _Root.apply(problem, unknowns, *[leaves[n] for n in places])
-        return unflatten(form, list(results))
+        return unflatten(form, [_like(x, value) for x, value in zip(results, values)])
 
     @functools.wraps(solve, updated=())
     def solved(*args: Any) -> Any:
@@ -132,8 +132,8 @@ class Problem:
     def equations(self, unknowns: Any, *tensors: Any) -> Any:
         """Return the residuals as a vector, from the solution as a vector and the differentiable arguments."""
         leaves = list(self.leaves)
-        for place, tensor in zip(self.places, tensors):
-            leaves[place] = tensor
+        for place, tensor in zip(self.places, tensors):  # the residual may write to arrays
+            leaves[place] = _like(tensor.clone(), self.leaves[place]) if isinstance(tensor, Tensor) else tensor
         returned = self.residual(unflatten(self.form, self.split(unknowns)), *unflatten(self.structure, leaves))
         return flat([each if isinstance(each, Tensor) else Tensor(each) for each in flatten(returned)[0]])
 
@@ -143,7 +143,7 @@ class Problem:
         start = 0
         for shape in self.shapes:
             size = int(np.prod(shape))
-            leaves.append(vector[start : start + size].reshape(shape))
+            leaves.append(vector[start : start + size].reshape(shape).clone() if shape else vector[start])
             start += size
         return leaves
 
@@ -255,6 +255,12 @@ def _solution(ctx: Any) -> tuple[Problem, Any, tuple[Any, ...]]:
     count = len(ctx.problem.places)
     saved = ctx.saved_tensors
     return ctx.problem, flat(list(saved[count:])), tuple(saved[:count])
+
+
+def _like(tensor: Tensor, leaf: Any) -> Tensor:
+    """The tensor, as a scalar if the leaf is a number."""
+    is_number = is_scalar(leaf) if isinstance(leaf, Tensor) else not isinstance(leaf, np.ndarray)
+    return tensor[()] if is_number else tensor
 
 
 def flat(leaves: Sequence[Any]) -> Any:

@@ -18,6 +18,7 @@ from ..errors import DifferentiabilityError
 from ..func.transforms import grad, jacrev
 from ..numpy.convert import as_argument, as_tensors, plain_values
 from ..tensor.creation import as_operand
+from .wrap import copied
 
 __all__ = ["STEPS", "least_place", "root_by_elements", "root_of_many", "root_place", "samples"]
 
@@ -34,7 +35,7 @@ def samples(value: Any) -> Any:
 def _at(place: Any, step: Function) -> Any:
     """Return the place with the history of steps from it, and with the value that was found."""
     found = np.asarray(plain_values(place), float)
-    start = moved = as_tensors(np.array(found))
+    start = moved = copied(found)
     for _ in range(STEPS):
         moved = moved - step(moved)
     return moved + (start - moved.detach())
@@ -115,7 +116,7 @@ def least_place(function: Function, place: Any, free: Any = None) -> Any:
     def moved(elements: Any) -> Any:
         x = as_tensors(np.array(found).reshape(-1)) * 1.0
         x[places] = elements
-        return x.reshape(found.shape)
+        return x.reshape(found.shape)[()]  # a number is a scalar
 
     def gradient(elements: Any) -> Any:
         return grad(lambda each: samples(function(moved(each))).reshape(()))(elements)

@@ -20,9 +20,10 @@ from ..numpy.functions import lost
 from ..tensor.async_safety import in_own_context
 from ..tensor.creation import as_operand
 from ..tensor.modes import enable_grad, no_grad
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, as_scalar
 from .implicit_diff import samples
 from .ode_steps import EXPLICIT, IMPLICIT, Trajectory, pinned, plain_number, plain_slope, solved
+from .wrap import copied
 
 __all__ = ["ode", "odeint", "solve_ivp"]
 
@@ -189,10 +190,10 @@ def _with_history(
 def _moment(event: Callable[..., Any], path: Trajectory, found: float, given: tuple[Any, ...]) -> Any:
     """Return the time at which an event happens, with its history: there a function of the solution vanishes."""
     with enable_grad():
-        place = Tensor(found, requires_grad=True)
+        place = as_scalar(Tensor(found, requires_grad=True))
         slope: Any
         (slope,) = grad(as_operand(as_argument(event(place, path.at(place), *given))).reshape(()), place)
-    moment: Any = as_operand(found)
+    moment = copied(found)
     for _ in range(3):
         value = as_operand(as_argument(event(moment, path.at(moment), *given))).reshape(())
         moment = moment - value / slope.detach()

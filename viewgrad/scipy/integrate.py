@@ -22,7 +22,7 @@ from ..tensor.modes import no_grad
 from .boundary_values import solve_bvp
 from .initial_values import ode, odeint, solve_ivp
 from .ode_steps import pinned, plain_number
-from .wrap import maker, numbers, registrar
+from .wrap import copied, maker, numbers, registrar
 
 if TYPE_CHECKING:
     from .typed.integrate import *  # noqa: F403
@@ -172,9 +172,9 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: 
     low, high = plain_number(a), plain_number(b)
     found = scipy.integrate.quad(plain, low, high, full_output=1, **options)
     probe = func(
-        as_operand(0.5 * (low + high))
+        copied(0.5 * (low + high))
         if math.isfinite(low + high)
-        else as_operand(low + 1.0 if math.isfinite(low) else high - 1.0 if math.isfinite(high) else 0.0),
+        else copied(low + 1.0 if math.isfinite(low) else high - 1.0 if math.isfinite(high) else 0.0),
         *args,
     )
     if not carries_history((a, b, probe)):
@@ -256,7 +256,7 @@ def quad_vec(
 
     found, error, information = scipy.integrate.quad_vec(plain, low, high, full_output=True, **options)
     away = low + 1.0 if math.isfinite(low) else high - 1.0 if math.isfinite(high) else 0.0
-    probe = f(as_operand(0.5 * (low + high) if math.isfinite(low + high) else away), *args)
+    probe = f(copied(0.5 * (low + high) if math.isfinite(low + high) else away), *args)
     if not carries_history((a, b, as_argument(probe))):
         total = as_tensors(found)
     elif low == high:
@@ -352,7 +352,7 @@ def _at(func: Callable[..., Any], args: Any, place: float, a: Any, b: Any, low: 
         return func(a + away, *args) / place**2
     if math.isfinite(high):
         return func(b - away, *args) / place**2
-    return (func(as_operand(away), *args) + func(as_operand(-away), *args)) / place**2
+    return (func(copied(away), *args) + func(copied(-away), *args)) / place**2
 
 
 @registered

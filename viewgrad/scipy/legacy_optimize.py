@@ -19,7 +19,7 @@ from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor
 from .implicit_diff import least_place
-from .wrap import make_constant
+from .wrap import copied, make_constant
 
 __all__ = ["OLDER"]
 
@@ -42,7 +42,7 @@ def _of_arrays(function: Any, given: tuple[Any, ...]) -> Any:
 
     def call(x: Any) -> Any:
         with no_grad():
-            return _plain(as_argument(function(as_tensors(np.array(x, float)), *given)))
+            return _plain(as_argument(function(copied(np.asarray(x, float)), *given)))
 
     return call
 
@@ -57,7 +57,7 @@ def _given(args: Any) -> tuple[Any, ...]:
 
 
 def _depends(function: Callable[..., Any], x: Any, given: tuple[Any, ...]) -> bool:
-    return carries_history(given) or carries_history(function(as_tensors(np.array(x, float)), *given))
+    return carries_history(given) or carries_history(function(copied(np.asarray(x, float)), *given))
 
 
 def _with_place(function: Callable[..., Any], found: Any, given: tuple[Any, ...], free: Any = None) -> Any:
@@ -145,7 +145,7 @@ def _pair(function: Any, given: tuple[Any, ...]) -> Any:
 
     def call(x: Any) -> Any:
         with no_grad():
-            value, slope = function(as_tensors(np.array(x, float)), *given)
+            value, slope = function(copied(np.asarray(x, float)), *given)
         return float(np.asarray(_plain(value)).reshape(())), np.asarray(_plain(slope), float)
 
     return call

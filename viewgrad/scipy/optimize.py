@@ -26,7 +26,7 @@ from .implicit_diff import least_place, root_by_elements, root_place
 from .legacy_optimize import OLDER
 from .linear_programs import linprog
 from .losses import scaled_slopes, squares
-from .wrap import registrar
+from .wrap import copied, registrar
 
 if TYPE_CHECKING:
     from .typed.optimize import *  # noqa: F403
@@ -84,7 +84,7 @@ def _with_jacobian(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[
 
 
 def _plain(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]:
-    return lambda x: np.asarray(_value(fun(as_tensors(np.array(x)), *args)))
+    return lambda x: np.asarray(_value(fun(copied(x), *args)))
 
 
 def _given(args: Any) -> tuple[Any, ...]:
@@ -93,7 +93,7 @@ def _given(args: Any) -> tuple[Any, ...]:
 
 def _depends(fun: Callable[..., Any], x: Any, given: tuple[Any, ...]) -> bool:
     """Return whether what a function gives has a history although its argument has none."""
-    return carries_history(given) or carries_history(fun(as_tensors(np.array(x)), *given))
+    return carries_history(given) or carries_history(fun(copied(x), *given))
 
 
 def _without_history(result: Any) -> Any:
@@ -143,14 +143,14 @@ def minimize(
     if jac is True:
 
         def function(x: Any) -> Any:
-            value, gradient = fun(as_tensors(np.array(x)), *given)
+            value, gradient = fun(copied(x), *given)
             return float(_value(value)), np.asarray(_value(gradient))
     elif jac is None and str(method).lower() not in WITHOUT_GRADIENT:
         function, jac = _with_gradient(fun, given), True
     else:
 
         def function(x: Any) -> Any:
-            return float(np.asarray(_value(fun(as_tensors(np.array(x)), *given))).reshape(()))
+            return float(np.asarray(_value(fun(copied(x), *given))).reshape(()))
 
         if callable(jac):
             jac = _plain(jac, given)
@@ -201,7 +201,7 @@ def minimize_scalar(
     given, limits = _given(args), plain_values(as_argument(bounds))
 
     def function(x: Any) -> float:
-        return float(_value(fun(as_operand(x), *given)))
+        return float(_value(fun(copied(x), *given)))
 
     found = scipy.optimize.minimize_scalar(function, plain_values(bracket), limits, method=method, **options)
     if _depends(fun, found.x, given):
@@ -334,7 +334,7 @@ def curve_fit(
         xdata = _tensor(xdata)
         xdata = xdata if xdata.dtype.kind in "fc" else xdata.astype(float)
     fitted = scipy.optimize.curve_fit(
-        lambda x, *parameters: np.asarray(_value(f(as_tensors(np.array(x)), *parameters))),
+        lambda x, *parameters: np.asarray(_value(f(copied(x), *parameters))),
         *map(_value, (xdata, ydata, p0, sigma)),
         absolute_sigma,
         *args,
@@ -371,7 +371,7 @@ def _limits(options: dict[str, Any]) -> Any:
 
 
 def _number(fun: Callable[..., Any], given: tuple[Any, ...]) -> Callable[[Any], Any]:
-    return lambda x: float(np.asarray(_value(fun(as_operand(x), *given))).reshape(()))
+    return lambda x: float(np.asarray(_value(fun(copied(x), *given))).reshape(()))
 
 
 def _with_root(fun: Callable[..., Any], given: tuple[Any, ...], found: Any) -> Any:

@@ -13,9 +13,10 @@ from ..adoption import adopting
 from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
 from ..tensor.creation import as_operand
+from ..tensor.tensor import from_array
 from ..tensor.trace_hooks import composed
 
-__all__ = ["floating", "maker", "make_constant", "numbers", "of_plain", "registrar", "vector"]
+__all__ = ["copied", "floating", "maker", "make_constant", "numbers", "of_plain", "registrar", "vector"]
 
 # What changes nothing but how fast SciPy is, and what it writes over.
 IDLE: Final = frozenset({"check_finite", "overwrite_a", "overwrite_b", "overwrite_ab", "overwrite_ab_b"})
@@ -30,6 +31,12 @@ def floating(value: Any) -> Any:
     """Return an argument as a tensor of floating-point or complex numbers."""
     tensor = numbers(value)
     return tensor if tensor.dtype.kind in "fc" else tensor.astype(float)
+
+
+def copied(value: Any) -> Any:
+    """Return a tensor of its own for a plain array, and a scalar for a number: `s = x; s += 1` leaves that alone."""
+    array = np.array(value)
+    return from_array(array if array.ndim else array[()])
 
 
 def vector(value: Any, function: str) -> Any:

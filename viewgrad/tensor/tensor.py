@@ -561,7 +561,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf or (current_mode() & FORWARD and has_tangent(self)):  # it goes on having its history
-            memo[id(self)] = clone = self.clone()
+            memo[id(self)] = clone = as_scalar(self.clone()) if is_scalar(self) else self.clone()
             return clone
         if is_scalar(self):
             return self._without_history()

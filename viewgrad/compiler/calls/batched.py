@@ -21,7 +21,7 @@ from ...operators.define import OPERATORS
 from ...tensor.creation import from_numpy
 from ...tensor.modes import GRAD, PROFILE, current_mode
 from ...tensor.node import numbered
-from ...tensor.tensor import Tensor
+from ...tensor.tensor import Tensor, as_scalar, from_array
 from ...tensor.trace_hooks import PROFILER
 from ...trace.signature import ResultSpec
 from ..runtime import CompiledProgram, Run
@@ -90,6 +90,20 @@ class ExampleFunction(Protocol):
         """Return the source of the programs."""
 
 
+def _taken(leaf: Any, at: int) -> Any:
+    """An example of a batch; an element of an array of numbers is a scalar, as in a loop."""
+    if leaf.ndim > 1:
+        return leaf[at, ...]
+    return leaf[at] if isinstance(leaf, Tensor) else from_array(leaf[at])
+
+
+def _like_example(leaf: Any, records: bool) -> Tensor:
+    """An example of zeros like those of an empty batch."""
+    requires_grad = records and isinstance(leaf, Tensor) and leaf.requires_grad
+    example = Tensor(np.zeros(leaf.shape[1:], leaf.dtype), requires_grad=requires_grad)
+    return example if leaf.ndim > 1 else as_scalar(example)
+
+
 class Batched:
     """A compiled function that takes a batch of examples; see `compile`.
 
@@ -124,7 +138,7 @@ class Batched:
         rest = None
         is_open = not mode & ~GRAD  # whether a program may still be run in this call
         for at in range(count):
-            example = [leaf[at, ...] if number in numbers else leaf for number, leaf in enumerate(leaves)]
+            example = [_taken(leaf, at) if number in numbers else leaf for number, leaf in enumerate(leaves)]
             if is_open:
                 rest, is_open = self._rest(structure, example, mode, leaves, numbers, at, count)
                 if rest is not None:
@@ -231,13 +245,8 @@ class Batched:
     def _nothing(self, structure: Structure, leaves: list[Any], numbers: frozenset[int], mode: int) -> list[Any]:
         """Return the results for an empty batch, by a program of earlier calls."""
         example = [
-            Tensor(
-                np.zeros(leaf.shape[1:], leaf.dtype),
-                requires_grad=bool(mode & GRAD) and isinstance(leaf, Tensor) and leaf.requires_grad,
-            )
-            if number in numbers else leaf
-            for number, leaf in enumerate(leaves)
-        ]  # fmt: skip
+            _like_example(leaf, bool(mode & GRAD)) if number in numbers else leaf for number, leaf in enumerate(leaves)
+        ]
         rest = None if mode & ~GRAD else self._rest(structure, example, mode, leaves, numbers, 0, 0)[0]
         if rest is None:
             raise ValueError(
