@@ -10,6 +10,7 @@ Everything is drawn the same way in every run, so that a failure on one machine 
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -90,6 +91,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(READ_BY_TESTS, append=False)
         if item.nodeid in left or item.get_closest_marker("slow"):
             item.add_marker("nightly")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep the collector from going through items and modules of tests, which are most of the objects there are.
+
+    A trace, too, looks at all objects that the collector knows. It then does not know of tensors at the level of
+    modules, of which tests make none that they trace.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -36,7 +37,18 @@ FILES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(PACKAGE.rglob("*.py"))
 }
-TREES = {name: ast.parse(path.read_text()) for name, path in FILES.items()}
+
+
+@functools.cache
+def trees():
+    """The syntax trees of all modules, which take a tenth of the memory of a test run."""
+    return {name: ast.parse(path.read_text()) for name, path in FILES.items()}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trees_of_this_file_alone():
+    yield
+    trees.cache_clear()
 
 
 def is_for_types_only(node):
@@ -57,7 +69,7 @@ def imports_when_imported(tree):
 def imported(name):
     """The modules of the package that a module imports."""
     is_package = FILES[name].name == "__init__.py"
-    for node in imports_when_imported(TREES[name]):
+    for node in imports_when_imported(trees()[name]):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in FILES)
             continue
@@ -71,7 +83,9 @@ def imported(name):
                 yield source
 
 
-IMPORTS = {name: set(imported(name)) - {name} for name in FILES}
+def imports():
+    """The modules of the package that each of them imports."""
+    return {name: set(imported(name)) - {name} for name in FILES}
 
 
 def floor_of(name):
@@ -80,7 +94,7 @@ def floor_of(name):
 
 
 def test_no_import_cycle():
-    left = {name: set(found) for name, found in IMPORTS.items()}
+    left = {name: set(found) for name, found in imports().items()}
     while left:
         free = [name for name, found in left.items() if not found & left.keys()]
         assert free, f"a cycle among {sorted(left)}"
@@ -89,7 +103,7 @@ def test_no_import_cycle():
 
 
 def test_floors_import_only_from_those_below_them():
-    for name, found in IMPORTS.items():
+    for name, found in imports().items():
         if floor_of(name) in FLOORS:
             for other in found - {"viewgrad"}:  # the package itself, which programs that are drawn print as `vg`
                 assert floor_of(other) in FLOORS[: FLOORS.index(floor_of(name)) + 1], f"{name} imports {other}"
@@ -97,7 +111,7 @@ def test_floors_import_only_from_those_below_them():
 
 
 def test_no_import_for_types_alone_points_upward():
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         for block in ast.walk(tree):
             if not is_for_types_only(block) or floor_of(name) not in FLOORS:
                 continue
@@ -112,7 +126,7 @@ def test_no_import_for_types_alone_points_upward():
 
 
 def test_no_import_hides_in_a_function_to_break_a_cycle():
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         for function in ast.walk(tree):
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
                 for node in ast.walk(function):
@@ -155,8 +169,8 @@ def test_what_the_architecture_page_names_is_there():
     for path, name in found:
         module = "viewgrad." + path.removesuffix(".py").replace("/", ".")
         assert module in FILES, path
-        inherited = [other for tree in TREES.values() for other in defined(tree)]
-        assert name in defined(TREES[module]), (path, [other for other in inherited if other.endswith(name)])
+        inherited = [other for tree in trees().values() for other in defined(tree)]
+        assert name in defined(trees()[module]), (path, [other for other in inherited if other.endswith(name)])
     for path in re.findall(r"`([\w/]+\.py)[`:]", text):
         assert (PACKAGE / path).exists() or (PACKAGE.parent / path).exists(), path
 
@@ -183,7 +197,7 @@ def test_the_write_protocol_has_one_home():
 def test_no_helper_of_the_compiler_receives_a_compiled_function_or_changes_a_specialization():
     owners = {"viewgrad.compiler.api", "viewgrad.compiler.cache"}
     slots = {"state", "cooldown", "fallback_reason", "near_singular_lines", "usage", "failures"}
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         if not name.startswith("viewgrad.compiler.") or name in owners:
             continue
         for node in ast.walk(tree):
@@ -197,7 +211,7 @@ def test_no_helper_of_the_compiler_receives_a_compiled_function_or_changes_a_spe
 
 
 def test_lowering_handlers_use_the_public_context():
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         if not name.startswith("viewgrad.compiler.lower.") or name.endswith(".context"):
             continue
         for node in ast.walk(tree):
@@ -208,7 +222,7 @@ def test_lowering_handlers_use_the_public_context():
 def test_one_function_changes_the_state_of_specializations():
     slots = {"state", "trace", "program", "cooldown", "fallback_reason", "near_singular_lines", "usage"}
     for name in ("viewgrad.compiler.api", "viewgrad.compiler.cache"):
-        for function in ast.walk(TREES[name]):
+        for function in ast.walk(trees()[name]):
             if isinstance(function, ast.FunctionDef) and function.name != "transition":
                 for node in ast.walk(function):
                     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -270,15 +284,17 @@ def stores(function):
     )
 
 
-FUNCTIONS = [f for tree in TREES.values() for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)]
-STORING = {function.name for function in FUNCTIONS if stores(function)}
-# The properties that store what they compute, or call a method of theirs that does.
-LAZY = {
-    function.name
-    for function in FUNCTIONS
-    if any(ast.unparse(decorator).endswith("property") for decorator in function.decorator_list)
-    and (stores(function) or STORING & set(re.findall(r"self\.(\w+)\(", ast.unparse(function))))
-}
+@functools.cache
+def lazy_properties():
+    """The names of properties that store what they compute, or call a method of theirs that does."""
+    functions = [f for tree in trees().values() for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)]
+    storing = {function.name for function in functions if stores(function)}
+    return {
+        function.name
+        for function in functions
+        if any(ast.unparse(decorator).endswith("property") for decorator in function.decorator_list)
+        and (stores(function) or storing & set(re.findall(r"self\.(\w+)\(", ast.unparse(function))))
+    }
 
 
 def effects_in(assertion):
@@ -290,19 +306,19 @@ def effects_in(assertion):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if called not in PURE_CALLS:
                 yield ast.unparse(node)
-        if isinstance(node, ast.Attribute) and node.attr in LAZY:
+        if isinstance(node, ast.Attribute) and node.attr in lazy_properties():
             yield ast.unparse(node)
 
 
 def test_assertions_have_no_effects():
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Assert):
                 assert not list(effects_in(node)), f"{name}:{node.lineno}"
 
 
 def test_effects_in_assertions_are_found():
-    assert {"code", "reading"} <= LAZY
+    assert {"code", "reading"} <= lazy_properties()
     for text in ("operator.code is not None", "(x := f) > 2", "stack.pop() is node", "operator.reading"):
         assert list(effects_in(ast.parse(f"assert {text}").body[0])), text
     assert not list(effects_in(ast.parse("assert isinstance(x, A) and x.node is not None").body[0]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 
 import numpy as np
@@ -14,14 +13,6 @@ import viewgrad as vg
 # What adopted functions take from NumPy's counterparts, or copy: an error says so for attributes put into NumPy.
 NOT_ADOPTED = ("attribute of Polynomial", "attribute of a function of numpy")
 pytestmark = pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def light_heap():
-    """Let tracing, which looks at all objects, pass over those of other tests."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

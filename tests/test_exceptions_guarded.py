@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 import warnings
 
@@ -18,14 +17,6 @@ from viewgrad.trace.raised import MAY_RAISE
 EYE = np.eye(2)
 ONES = np.array([[1.0, 1.0], [1.0, 1.0]])
 SINGULAR_AT_1 = np.array([[0.0, 0.0], [0.0, 1.0]])
-
-
-@pytest.fixture(autouse=True, scope="module")
-def light_heap():
-    """Let tracing, which looks at all objects, pass over those of other tests."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def factored(a):

@@ -195,7 +195,6 @@ def nothing_left(kinds=OURS):
         assert [thing for thing in gc.get_objects() if isinstance(thing, kinds)] == []
     finally:
         gc.enable()
-        gc.unfreeze()
 
 
 def elementwise(x):

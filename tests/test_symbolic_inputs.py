@@ -1,5 +1,7 @@
 """Programs that write, alias and choose by values, traced with some inputs and run with others: two derivatives."""
 
+import gc
+
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
@@ -178,3 +180,15 @@ def test_parts_of_a_tensor_that_has_one_place_for_several_elements(spread):
         x = make()
         found.append(vg.autograd.grad(function(spread(x)), x)[0].numpy())
     np.testing.assert_array_equal(*found)
+
+
+def test_frozen_tensors_and_generators_are_known():
+    """`gc.freeze`, as servers call it before they fork, hides objects from the pass over the heap."""
+    weights, generator = vg.Tensor(np.arange(3.0)), np.random.default_rng(0)
+    gc.freeze()
+    x = vg.Tensor(np.ones(3))
+    traced = function_of(lambda x: x * weights, x)
+    weights += 1.0
+    np.testing.assert_array_equal(traced(x).numpy(), [1.0, 2.0, 3.0])
+    with pytest.raises(TraceError, match="drawn random numbers"):
+        trace(lambda x: x * generator.normal(), x)

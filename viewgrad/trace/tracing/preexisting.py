@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
+import types
 import weakref
+from collections.abc import Iterator
 from itertools import chain, compress, repeat
 from typing import Any, Final
 
@@ -21,6 +24,8 @@ KINDS: Final = frozenset({Tensor, np.random.Generator, np.random.RandomState})
 class Existing:
     """The tensors and generators that there are, found in one pass over all objects that Python's collector knows.
 
+    What `gc.freeze` has hidden from the collector is found by the references to it, once for each freeze.
+
     Attributes:
         generators: those of random numbers.
     """
@@ -28,7 +33,7 @@ class Existing:
     def __init__(self) -> None:
         self.generators: list[Any] = []
         self._known: dict[int, weakref.ref[Any]] = {}
-        for thing in _objects():
+        for thing in (*_objects(), *_frozen.objects()):
             if type(thing) is Tensor:
                 self._add(thing)
             else:
@@ -61,3 +66,52 @@ def _objects() -> list[Any]:
     found = chain.from_iterable(map(gc.get_objects, (None,)))
     twice = chain.from_iterable(map(repeat, found, repeat(2)))  # each of them once for itself, and once for its type
     return list(compress(twice, map(KINDS.__contains__, map(type, twice))))
+
+
+class _Frozen:
+    """The tensors and generators among the objects of `gc.freeze`, which `gc.get_objects` leaves out.
+
+    They are looked for when the number of frozen objects has grown: to go from reference to reference takes a second
+    where there are a million objects.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._tensors: list[weakref.ref[Any]] = []
+        self._generators: list[Any] = []
+        self._lock = threading.Lock()
+
+    def objects(self) -> list[Any]:
+        """Return those that are still there."""
+        with self._lock:
+            count = gc.get_freeze_count()
+            if count > self._count:
+                found = _referred_to()
+                self._tensors = [weakref.ref(thing) for thing in found if type(thing) is Tensor]
+                self._generators = [thing for thing in found if type(thing) is not Tensor]
+            self._count = count
+            if not count:
+                self._tensors, self._generators = [], []
+            tensors = [reference() for reference in self._tensors]
+            return [tensor for tensor in tensors if tensor is not None] + self._generators
+
+
+def _referred_to() -> list[Any]:
+    """All objects of these kinds that modules, and frames of all threads, lead to."""
+    frames = [each for frame in sys._current_frames().values() for each in _callers(frame)]
+    level: list[Any] = [sys.modules, *frames]
+    seen: dict[int, Any] = {}
+    while level:
+        unseen = {id(thing): thing for thing in level if id(thing) not in seen}
+        seen.update(unseen)
+        level = gc.get_referents(*unseen.values())
+    return [thing for thing in seen.values() if type(thing) in KINDS]
+
+
+def _callers(frame: types.FrameType | None) -> Iterator[types.FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+_frozen: Final = _Frozen()
