@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import os
 import subprocess
 import sys
+import time
+import weakref
 
 import gallery.found_later
 import gallery.right_at_work
@@ -35,6 +38,7 @@ from viewgrad.operators.language.namespace import ARRAY_FUNCTIONS, TENSOR_FUNCTI
 from viewgrad.testing import PROPERTIES, Failure, check_operator, property_test
 from viewgrad.testing.__main__ import main
 from viewgrad.testing.kit import hypothesis_calls
+from viewgrad.testing.kit.operator_under_test import TookTooLong, patience
 from viewgrad.testing.kit.properties.registry import SHORT
 from viewgrad.testing.kit.shapes import resized
 
@@ -442,3 +446,55 @@ def test_the_first_order_alone():
     with pytest.raises(Failure) as found:
         check_operator(Half, A)
     assert found.value.property == "second derivatives"
+
+
+# -- the limit of time -------------------------------------------------------------------------------------------------
+
+
+def compute(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+class Finalized:
+    def __del__(self):
+        compute(0.02)
+
+
+class Referred:
+    pass
+
+
+def finalize():
+    Finalized()
+
+
+def call_back():
+    thing = Referred()
+    reference = weakref.ref(thing, lambda _: compute(0.02))
+    del thing
+    return reference
+
+
+@pytest.mark.parametrize("step", [gc.collect, finalize, call_back], ids=["collect", "finalize", "call_back"])
+@pytest.mark.filterwarnings("error")
+def test_a_limit_of_time_passes_by_callbacks_whose_exceptions_python_drops(step):
+    """Most of the time is spent in them, so that the timer ends in one."""
+    ended = []
+
+    def callback(phase, info):
+        compute(0.01)
+        ended.append(phase)
+
+    if step is gc.collect:
+        gc.callbacks.append(callback)
+    try:
+        with pytest.raises(TookTooLong, match=r"not come back after 0\.05 seconds"), patience(0.05):
+            while True:
+                step()
+                compute(0.005)
+    finally:
+        if step is gc.collect:
+            gc.callbacks.remove(callback)
+    assert ended.count("start") == ended.count("stop")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import inspect
 import re
 import signal
+import sys
 import threading
+import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -317,23 +320,51 @@ def refusals() -> Iterator[None]:
         set_grad_enabled(recording)
 
 
+AGAIN: Final = 0.002  # seconds of computing, after which a limit that could not be raised is tried again
+
+
 @contextlib.contextmanager
 def patience(seconds: float) -> Iterator[None]:
-    """Return a context with a time limit, in the main thread only; 0 means none."""
+    """Return a context with a time limit, in the main thread only; 0 means none.
+
+    Python calls finalizers and callbacks of the garbage collector in the middle of any code, and drops what they raise.
+    They are left to end, and the limit is raised after them.
+    """
     if not seconds or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGVTALRM"):
         yield
         return
 
-    def late(number: int, frame: Any) -> None:
-        raise TookTooLong(f"it has not come back after {seconds:g} seconds of computing")
+    def late(number: int, frame: types.FrameType | None) -> None:
+        if drops_exceptions(frame):
+            signal.setitimer(signal.ITIMER_VIRTUAL, AGAIN)
+        else:
+            raise TookTooLong(f"it has not come back after {seconds:g} seconds of computing")
 
-    before = signal.signal(signal.SIGVTALRM, late)
+    def dropped(unraisable: sys.UnraisableHookArgs) -> None:
+        if isinstance(unraisable.exc_value, TookTooLong):
+            signal.setitimer(signal.ITIMER_VIRTUAL, AGAIN)
+        else:
+            hook(unraisable)
+
+    before, hook = signal.signal(signal.SIGVTALRM, late), sys.unraisablehook
+    sys.unraisablehook = dropped
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+        sys.unraisablehook = hook
+
+
+def drops_exceptions(frame: types.FrameType | None) -> bool:
+    """Return whether a frame runs in a finalizer or in a callback of the garbage collector."""
+    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    while frame is not None:
+        if frame.f_code in callbacks or frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def real_parts(array: Array) -> Array:

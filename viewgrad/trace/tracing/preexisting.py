@@ -18,7 +18,14 @@ from .memory import owner_of
 
 __all__ = ["Existing"]
 
-KINDS: Final = frozenset({Tensor, np.random.Generator, np.random.RandomState})
+GENERATORS: Final = frozenset({np.random.Generator, np.random.RandomState})
+
+
+class _Marker:
+    """An object that `gc.freeze` hides together with all others there are."""
+
+
+KINDS: Final = GENERATORS | {Tensor, _Marker}
 
 
 class Existing:
@@ -33,10 +40,11 @@ class Existing:
     def __init__(self) -> None:
         self.generators: list[Any] = []
         self._known: dict[int, weakref.ref[Any]] = {}
-        for thing in (*_objects(), *_frozen.objects()):
+        visible = _objects()
+        for thing in (*visible, *_frozen.objects(visible)):
             if type(thing) is Tensor:
                 self._add(thing)
-            else:
+            elif type(thing) in GENERATORS:
                 self.generators.append(thing)
 
     def _add(self, tensor: Tensor) -> None:
@@ -71,27 +79,26 @@ def _objects() -> list[Any]:
 class _Frozen:
     """The tensors and generators among the objects of `gc.freeze`, which `gc.get_objects` leaves out.
 
-    They are looked for when the number of frozen objects has grown: to go from reference to reference takes a second
-    where there are a million objects.
+    They are looked for after each freeze, which has hidden the marker made after the last one: to go from reference to
+    reference takes a second where there are a million objects.
     """
 
     def __init__(self) -> None:
-        self._count = 0
+        self._marker: _Marker | None = None
         self._tensors: list[weakref.ref[Any]] = []
         self._generators: list[Any] = []
         self._lock = threading.Lock()
 
-    def objects(self) -> list[Any]:
-        """Return those that are still there."""
+    def objects(self, visible: list[Any]) -> list[Any]:
+        """Return those that are still there, given the objects that the collector shows."""
         with self._lock:
-            count = gc.get_freeze_count()
-            if count > self._count:
+            if not gc.get_freeze_count():
+                self._tensors, self._generators = [], []
+            elif not any(thing is self._marker for thing in visible):
                 found = _referred_to()
                 self._tensors = [weakref.ref(thing) for thing in found if type(thing) is Tensor]
-                self._generators = [thing for thing in found if type(thing) is not Tensor]
-            self._count = count
-            if not count:
-                self._tensors, self._generators = [], []
+                self._generators = [thing for thing in found if type(thing) in GENERATORS]
+                self._marker = _Marker()
             tensors = [reference() for reference in self._tensors]
             return [tensor for tensor in tensors if tensor is not None] + self._generators
 
