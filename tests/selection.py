@@ -16,14 +16,6 @@ ALL = sys.maxsize
 CASES = {
     "test_rows.py::test_first_derivatives_at_one_sample": ALL,  # each operator
     "test_docs.py::*": ALL,
-    "test_example_panel.py::*": 0,  # processes of their own
-    # more than ten seconds each
-    "test_compiler_outside.py::test_threads_that_record_and_check_at_the_same_time": 0,
-    "test_compiler_outside.py::test_a_look_at_all_objects_does_not_disturb_other_threads": 0,
-    "test_compiler_dispatch.py::test_kinds_beyond_the_bound_keep_nothing": 0,
-    "test_compiler_guards.py::test_many_numbers_are_not_compiled_each": 0,
-    "test_like_eager.py::test_shapes_that_never_come_again_do_not_switch_off_those_that_do": 0,
-    "test_compiler_memory.py::test_functions_that_are_dropped_leave_no_objects_and_no_sources": 0,
     "test_rows.py::test_values_and_derivatives": 12,  # at all samples; the default suite has all rows at one
     "test_symbolic_rows.py::*": 6,
     "test_compiler.py::test_a_compiled_program_gives_the_values_and_gradients_of_its_function": 40,  # end to end

@@ -162,7 +162,6 @@ def test_numbers_that_are_drawn_are_equal_or_well_apart(values):
 # in-place form with a function of its own; and a few others.
 SOME = [
     "random_mask",
-    "remembered_by_identity",
     "keywords_lose_their_gradient",
     "inplace_form_without_broadcast",
     *[*WRONG][::150],
@@ -195,6 +194,8 @@ for name, program in json.load(sys.stdin).items():
 def test_the_program_of_a_failure_fails_in_the_same_way_in_a_fresh_interpreter(names):
     programs, expected = {}, {}
     for name in names:
+        if name == "remembered_by_identity":  # which memory gets an address again is up to the interpreter
+            continue
         with pytest.raises(Failure) as found:
             check(WRONG[name])
         programs[name] = found.value.program
