@@ -16,6 +16,7 @@ ALL = sys.maxsize
 CASES = {
     "test_rows.py::test_first_derivatives_at_one_sample": ALL,  # each operator
     "test_docs.py::*": ALL,
+    "test_singular_points.py::*": ALL,
     "test_rows.py::test_values_and_derivatives": 12,  # at all samples; the default suite has all rows at one
     "test_symbolic_rows.py::*": 6,
     "test_compiler.py::test_a_compiled_program_gives_the_values_and_gradients_of_its_function": 40,  # end to end

@@ -105,21 +105,10 @@ def test_the_gradient_of_what_is_no_number_goes_to_what_is_none():
     assert grad(vg.max(x, axis=1).sum(), x)[0].tolist() == [[0.5, 0, 0.5], [0, 1, 0]]
 
 
-def test_powers_at_edges():
-    x = leaf([1e-310, 0.0, 2.0, np.inf, -2.0])
-    for zeroth in (x**0, x**0.0, x ** np.zeros(5)):
-        assert grad(zeroth.sum(), x)[0].tolist() == [0] * 5
+def test_a_complex_power_of_a_negative_number():
     exponent = leaf([0.5 + 1j])
     (g,) = grad(vg.pow(vg.Tensor([-2.0]), exponent).real.sum(), exponent)
     np.testing.assert_allclose(g.numpy(), np.conj((-2 + 0j) ** (0.5 + 1j) * np.log(-2 + 0j)), rtol=1e-12)
-
-
-@pytest.mark.parametrize("function", [vg.logaddexp, vg.logaddexp2], ids=["base e", "base 2"])
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-def test_of_an_infinite_exponent_and_a_finite_one_the_greater_has_the_gradient(function):
-    x, y = leaf([math.inf, -math.inf, 1.0, 1.0]), leaf([1.0, 1.0, math.inf, -math.inf])
-    first, second = grad(function(x, y).sum(), (x, y))
-    assert first.tolist() == [1, 0, 0, 1] and second.tolist() == [0, 1, 1, 0]
 
 
 @pytest.mark.parametrize("std", [np.nanstd, np.std])
