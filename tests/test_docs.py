@@ -66,6 +66,7 @@ def page_id(path):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=page_id)
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.NonLeafGradWarning")  # of a question that comes up
 def test_page(path):
     text = path.read_text()
     if path.parent.name != "semantics" and path.name != "errors.md":
@@ -130,6 +131,7 @@ def run_block(code, expected, names, path, line):
 
 
 @pytest.mark.parametrize("name", MODULES)
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # that modes look for
 def test_docstring_examples(name):
     for needed in ("jax", "mygrad", "pytensor", "torch"):
         if re.search(rf"(backends|interop)\.{needed}", name.replace("pytorch", "torch")):

@@ -114,6 +114,7 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("name", [n for n in dir(vg.Tensor) if not n.startswith("_")])
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_methods_without_arguments_open_known_doors_only(name):
     """What gives neither a tensor nor a layout opens a door, which a trace notices."""
     if name in HARMLESS or f"{name}()" in DOORS or name in DOORS:

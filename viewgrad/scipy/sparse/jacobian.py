@@ -56,7 +56,7 @@ def sparse_jacobian(
         ...     y = vg.zeros_like(x)
         ...     y[1:-1] = x[2:] * x[:-2] - x[1:-1]
         ...     return y
-        >>> band = scipy.sparse.diags_array([1, 1, 1], offsets=[-1, 0, 1], shape=(5, 5))
+        >>> band = scipy.sparse.diags_array([1.0, 1.0, 1.0], offsets=[-1, 0, 1], shape=(5, 5))
         >>> jacobian = vg.func.sparse_jacobian(neighbours, band)
         >>> jacobian(np.arange(5.0)).toarray()
         array([[ 0.,  0.,  0.,  0.,  0.],

@@ -135,10 +135,11 @@ class Columns:
         """Return the scale of a direction, and for each row the derivative and its tolerance."""
         places = direction != 0
         scale = float((self.scales[places] / np.abs(direction[places])).min())
-        mine = self.jacobian[:, places] @ direction[places]
-        terms = np.abs(self.jacobian[:, places]) @ np.abs(direction[places])  # which may cancel
-        rounding = 16 * DOUBLE * np.nan_to_num(terms, nan=0.0, posinf=0.0)
-        return scale, mine, 1e-10 * (np.abs(self.rows) @ np.abs(self.start)) / scale + rounding + 1e-13
+        with quiet():
+            mine = self.jacobian[:, places] @ direction[places]
+            terms = np.abs(self.jacobian[:, places]) @ np.abs(direction[places])  # which may cancel
+            rounding = 16 * DOUBLE * np.nan_to_num(terms, nan=0.0, posinf=0.0)
+            return scale, mine, 1e-10 * (np.abs(self.rows) @ np.abs(self.start)) / scale + rounding + 1e-13
 
     def _coarse(self) -> Array:
         return np.abs(self.rows) @ (self.noise > DOUBLE) > 0
