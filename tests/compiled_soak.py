@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import functools
 import gc
 import re
 import sys
@@ -29,11 +28,9 @@ import drawn_integers
 import drawn_loops
 import numpy as np
 import scalar_programs
-import textbook_loops
-import users_loops
-from compiled_programs import PROGRAMS
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from interpreted_kernels import compiled_by
+from loop_corpus import CORPUS
 from source_programs import SourceProgram, total_of
 from test_compiler_programs import close, everything, leaves
 
@@ -162,16 +159,15 @@ class Soak:
         self.compare("scalars", run, made, lambda: f"{function.__name__} {number}")
 
     def loops(self, number: int) -> None:
-        """A program of a textbook."""
-        of_users = {f: functools.partial(draw, n=5 + number % 3) for f, draw in users_loops.LOOPS.items()}
-        known = [*textbook_loops.LOOPS.items(), *PROGRAMS.items(), *of_users.items()]
-        function, draw = known[number % len(known)]
+        """A program of the corpus."""
+        known = list(CORPUS.values())
+        function, draw, _ = known[number % len(known)]
 
         def run(given: Any) -> Any:
             return function(*given.values()), {}
 
         def made(call: int) -> Any:
-            arrays = [np.asarray(each) for each in draw(np.random.default_rng((number, call)))]
+            arrays = [np.asarray(each) for each in draw(np.random.default_rng((number, call)), 5 + number % 3)]
             found = {str(n): vg.Tensor(a, requires_grad=a.dtype.kind == "f") for n, a in enumerate(arrays)}
             return found, [tensor for tensor in found.values() if tensor.requires_grad]
 

@@ -78,18 +78,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what the default suite leaves out; run first what traces programs.
-
-    A trace looks at all objects of the process, and tests leave many.
-    """
-    tracing = ("test_symbolic", "test_compiler", "test_textbook_loops")
-    items.sort(key=lambda item: not item.path.name.startswith(tracing))
+    """Mark what the default suite leaves out."""
     if unstable := [item.nodeid for item in items if re.search(" at 0x[0-9a-f]", item.nodeid)]:
         raise pytest.UsageError(f"ids that differ in each process; give these tests ids: {unstable[0]}")
-    left = left_to_the_nightly_run(item.nodeid for item in items)
+    slow = {item.nodeid for item in items if item.get_closest_marker("slow")}
+    left = slow | left_to_the_nightly_run(item.nodeid for item in items if item.nodeid not in slow)
     for item in items:
         item.add_marker(READ_BY_TESTS, append=False)
-        if item.nodeid in left or item.get_closest_marker("slow"):
+        if item.nodeid in left:
             item.add_marker("nightly")
 
 

@@ -247,7 +247,7 @@ MUTATIONS = [
     ),
     # -- the compiler --------------------------------------------------------------------------------------------------
     *faults(
-        "compiler/adjoint.py", "compiler compiler_programs compiler_guards",
+        "compiler/adjoint.py", "compiler loop_programs compiler_programs compiler_guards",
         ("an overwritten element keeps its gradient", "        items.append(zero)\n\n", "\n"),
         ("the second use of a value adds nothing", '"{0} + {1}", (total, more)', '"{0}", (total, more)'),
         ("a loop is differentiated forwards", "ForLoop(item.variable, item.count, body, down=True)",
@@ -256,7 +256,7 @@ MUTATIONS = [
          "return step.base.kind != \"register\""),
     ),
     *faults(
-        "compiler/passes/dead_code.py", "compiler_parts compiler_programs compiler textbook_loops",
+        "compiler/passes/dead_code.py", "compiler_parts compiler_programs compiler loop_programs",
         ("windows of one size are the same window",
          "return step.sizes == read.sizes and step.strides == read.strides and step.offset == read.offset",
          "return step.sizes == read.sizes and step.strides == read.strides"),
@@ -264,17 +264,17 @@ MUTATIONS = [
          'step.expression != "{0}" or -1 in step.out'),
     ),
     *faults(
-        "compiler/passes/load_reuse.py", "compiler compiler_programs textbook_loops",
+        "compiler/passes/load_reuse.py", "compiler compiler_programs loop_programs",
         ("a value is known after it was overwritten", "            _forget(block, item, known, analysis)\n", ""),
         ("a value is known after a loop has overwritten it", "                        known.pop(step.base, None)\n",
          "                        pass\n"),
     ),
     *faults(
-        "compiler/passes/zero_propagation.py", "compiler compiler_programs textbook_loops compiler_extrema",
+        "compiler/passes/zero_propagation.py", "compiler compiler_programs loop_programs compiler_extrema",
         ("what was added to is zero", "| (self.kinds[before] == ZERO)", "| (self.kinds[before] != WRITE)"),
     ),
     *faults(
-        "compiler/passes/loop_carried.py", "compiler compiler_programs textbook_loops",
+        "compiler/passes/loop_carried.py", "compiler compiler_programs loop_programs",
         ("any earlier element is the last one", "if not read.sizes and not read.is_picked and read.offset == before:",
          "if not read.sizes and not read.is_picked:"),
     ),

@@ -19,7 +19,8 @@ CASES = {
     "test_singular_points.py::*": ALL,
     "test_rows.py::test_values_and_derivatives": 12,  # at all samples; the default suite has all rows at one
     "test_symbolic_rows.py::*": 6,
-    "test_compiler.py::test_a_compiled_program_gives_the_values_and_gradients_of_its_function": 40,  # end to end
+    "test_loop_programs.py::test_values_and_derivatives": 20,  # end to end
+    "test_loop_programs.py::*": 5,
     "test_symbolic_*": 2,
     "test_compiler*": 2,
     "test_interruption.py::*": 12,

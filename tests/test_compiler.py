@@ -1,4 +1,4 @@
-"""Compiled programs against the functions that they were compiled from: values, gradients, second derivatives."""
+"""Compiled functions: what they tell, what they share, transforms of them, and memory that their runs use again."""
 
 from __future__ import annotations
 
@@ -24,43 +24,6 @@ def leaves(f, seed):
 def gradients(value, tensors, **options):
     found = vg.autograd.grad(value, tensors, allow_unused=True, **options)
     return [np.zeros(t.shape) if g is None else g.detach().numpy() for g, t in zip(found, tensors)]
-
-
-NATIVE = [*NUMBA.marks, pytest.mark.numba]
-QUICK = {"rows", "shifted_in_place", "forward_algorithm", "listed", "soft_dtw"}
-
-
-@pytest.mark.parametrize(
-    ("f", "executor"),
-    [
-        *[(f, "python") for f in PROGRAMS],
-        *[pytest.param(f, "numba", marks=NATIVE if f.__name__ in QUICK else [*NATIVE, pytest.mark.slow])
-          for f in PROGRAMS],
-    ],
-)  # fmt: skip
-def test_a_compiled_program_gives_the_values_and_gradients_of_its_function(f, executor):
-    compiled = vg.compile(f, executor=executor)
-    for seed in range(4):
-        mine, theirs = leaves(f, seed), leaves(f, seed)
-        value, expected = compiled(*mine), f(*theirs)
-        np.testing.assert_allclose(value.item(), expected.item(), rtol=1e-12)
-        for found, wanted in zip(gradients(value, mine), gradients(expected, theirs)):
-            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
-    assert value.grad_fn.name() == "CompiledBackward", compiled.explain()
-
-
-@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
-def test_the_second_derivative_of_a_compiled_program_is_that_of_its_function(f):
-    compiled = vg.compile(f, executor="python")
-    for seed in (0, 0, 1):
-        second = []
-        for function in (compiled, f):
-            tensors = leaves(f, seed)
-            first = vg.autograd.grad(function(*tensors), tensors, create_graph=True, allow_unused=True)
-            total = sum((g * g).sum() for g in first if g is not None)
-            second.append(gradients(total, tensors))
-    for found, wanted in zip(*second):
-        np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-10)
 
 
 def settled(f, executor="python", **options):

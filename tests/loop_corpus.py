@@ -1,0 +1,95 @@
+"""The corpus of loop programs that tests share: functions, how arguments are drawn, tags to choose them by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import compiled_programs
+import numpy as np
+import textbook_loops
+import users_loops
+
+import viewgrad as vg
+
+__all__ = ["CORPUS", "LoopProgram", "chosen", "leaves"]
+
+# Programs whose control flow depends on values, so that they run eagerly or are traced again for some arguments.
+STEERED = {
+    *("hard_viterbi", "smith_waterman", "masked_filter", "neighbours", "picked", "stopped_early", "counted"),
+    "lu_pivoting",
+}
+# Few programs, one of each kind, for what takes seconds with each.
+SHORT = {"rows", "shifted_in_place", "forward_algorithm", "listed", "soft_dtw"}
+
+
+class LoopProgram(NamedTuple):
+    """A program of the corpus.
+
+    Arguments:
+        function: takes tensors or arrays, and gives a scalar.
+        draw: gives the arguments for a generator of random numbers and a size, which some programs ignore.
+        tags: "textbook", "users" or "compiler", after the module that it stands in; "sized" if its arguments have the
+            size that is asked for, and "steered" or "short".
+    """
+
+    function: Callable[..., Any]
+    draw: Callable[[np.random.Generator, int], Sequence[Any]]
+    tags: frozenset[str]
+
+
+def _tagged(function: Callable[..., Any], *tags: str) -> frozenset[str]:
+    steered = ["steered"] * (function.__name__ in STEERED)
+    return frozenset([*tags, *steered, *["short"] * (function.__name__ in SHORT)])
+
+
+def _of_any_size(draw: Callable[[np.random.Generator], Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+    return lambda rng, size: draw(rng)
+
+
+CORPUS = {
+    **{
+        f"{source}_{function.__name__}": LoopProgram(function, _of_any_size(draw), _tagged(function, source))
+        for source, programs in (("compiler", compiled_programs.PROGRAMS), ("textbook", textbook_loops.LOOPS))
+        for function, draw in programs.items()
+    },
+    **{
+        f"users_{function.__name__}": LoopProgram(function, draw, _tagged(function, "users", "sized"))
+        for function, draw in users_loops.LOOPS.items()
+    },
+}
+
+
+def chosen(*tags: str, but: Sequence[str] = ()) -> list[str]:
+    """Return the names of the programs that have all of some tags, and none of others."""
+    return [name for name, each in CORPUS.items() if each.tags.issuperset(tags) and not each.tags.intersection(but)]
+
+
+def leaves(name: str, seed: int, size: int = 5, dtype: Any = float, layout: str = "rows") -> list[Any]:
+    """Return arguments of a program: leaves, and arrays of integers and bools as they are.
+
+    Arguments:
+        name: of the program.
+        seed: of the random numbers.
+        size: for programs whose arguments have any.
+        dtype: of real numbers.
+        layout: "rows", "columns", or "gaps" between elements that are in the opposite order.
+    """
+    made = []
+    for given in CORPUS[name].draw(np.random.default_rng(seed), size):
+        array = np.asarray(given)
+        if array.dtype.kind != "f" and "sized" not in CORPUS[name].tags:
+            made.append(array)
+            continue
+        array = np.asarray(array, dtype)
+        if layout == "columns":
+            tensor = vg.Tensor(np.ascontiguousarray(array.T)).T
+        elif layout == "gaps" and array.ndim:
+            room = np.zeros(tuple(2 * n for n in array.shape), dtype)
+            parts = tuple(slice(None, None, -2) for _ in array.shape)
+            room[parts] = array
+            tensor = vg.Tensor(room)[parts]
+        else:
+            tensor = vg.Tensor(array)
+        made.append(tensor.detach().requires_grad_())
+    return made
