@@ -92,10 +92,8 @@ class _Frozen:
     def objects(self, visible: list[Any]) -> list[Any]:
         """Return those that are still there, given the objects that the collector shows."""
         with self._lock:
-            if not gc.get_freeze_count():
-                self._tensors, self._generators = [], []
-            elif not any(thing is self._marker for thing in visible):
-                found = _referred_to()
+            if not any(thing is self._marker for thing in visible):
+                found = _referred_to() if gc.get_freeze_count() else []  # which goes through all of them to count them
                 self._tensors = [weakref.ref(thing) for thing in found if type(thing) is Tensor]
                 self._generators = [thing for thing in found if type(thing) in GENERATORS]
                 self._marker = _Marker()
@@ -104,9 +102,9 @@ class _Frozen:
 
 
 def _referred_to() -> list[Any]:
-    """All objects of these kinds that modules, and frames of all threads, lead to."""
+    """All objects of these kinds that modules, and variables of all threads, lead to."""
     frames = [each for frame in sys._current_frames().values() for each in _callers(frame)]
-    level: list[Any] = [sys.modules, *frames]
+    level: list[Any] = [sys.modules, *(value for frame in frames for value in frame.f_locals.values())]
     seen: dict[int, Any] = {}
     while level:
         unseen = {id(thing): thing for thing in level if id(thing) not in seen}
