@@ -185,7 +185,7 @@ def test_three_hops_lead_to_the_line_that_rebases_the_history_of_a_base():
 
 def test_the_write_protocol_has_one_home():
     """Nothing else begins a write and rolls it back; a Function's `mark_dirty` records one that is already made."""
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 called = node.func.id

@@ -29,10 +29,14 @@ def load_script() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     # attrs looks a class's module up by its name.
     sys.modules[spec.name] = module
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("viewgrad.compiler.api.SPECIALIZE", False)  # it compiles from the source, as for users
-        spec.loader.exec_module(module)
+    spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(autouse=True)
+def compiled_from_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile as users do."""
+    monkeypatch.setattr("viewgrad.compiler.api.SPECIALIZE", False)
 
 
 example = load_script()
