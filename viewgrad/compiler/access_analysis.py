@@ -1,4 +1,4 @@
-"""All executions of the steps of a program: when each comes, and which elements it touches."""
+"""Access analysis: when each step of a program is executed, and which elements it accesses."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The gradient of a program, as a program: its loops and steps in reverse.
 
-Each value has a gradient, the sum of what its uses contribute. Each base has a base of gradients, which reads add to
-and writes take from. Values of the program that its derivative needs are read again where they still are in memory,
-computed again where that is cheap, and otherwise kept on a tape: an array with one entry for each execution of the
-block.
+Each value has a gradient, the sum of the contributions of its uses. Each base has a base of gradients, which the
+reverse of a read adds to and the reverse of a write reads. Values that the derivative needs are read again if they are
+still in memory, recomputed if that is cheap, and otherwise kept on a tape: an array with one entry for each execution
+of the block.
 """
 
 from __future__ import annotations

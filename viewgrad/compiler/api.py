@@ -1,4 +1,4 @@
-"""`compile`: trace a function when it is called, and compile it with its gradient."""
+"""`compile`: generate a program and its gradient for a function, from its source or from a trace."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""From instructions with their loops found again to a program.
+"""From instructions with recovered loops to the loop IR.
 
-An operand of an instruction is named by the place of the instruction that gave it (its line, and what it does) and by
-its age: how many values have come from that place since. Where it came from the same execution of the block, or from a
-block around it, it is a local value. Everything else goes through a base. That is a register where it is always the
-latest one of its place, and otherwise an array of all of them.
+An operand of an instruction is identified by the place of the instruction that computed it (its line and operation) and
+by its age: the number of values computed at that place since. If it comes from the same execution of the block, or from
+an enclosing block, it is a local value. Everything else goes through a base: a register if always the latest value is
+used, otherwise an array of all of them.
 """
 
 from __future__ import annotations

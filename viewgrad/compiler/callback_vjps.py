@@ -1,6 +1,6 @@
-"""The gradients of operators that are called, by their formulas on arrays: without a tape, or a second forward.
+"""The gradients of operators that are called back: by their formulas on arrays, without a tape or a second forward.
 
-The formulas are those of eager runs, which see the same arrays. What they say of the result is recomputed.
+The formulas are those of eager runs, on the same arrays. Properties of the result are recomputed.
 """
 
 from __future__ import annotations

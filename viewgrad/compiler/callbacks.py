@@ -1,4 +1,4 @@
-"""Operators that have no kernel: their forward and their gradient are called, also from inside of kernels."""
+"""Callbacks: operators without a kernel, whose forward and gradient are called, also from inside kernels."""
 
 from __future__ import annotations
 

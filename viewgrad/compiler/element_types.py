@@ -1,6 +1,6 @@
-"""The kinds of elements that programs hold: floats, bools and integers, and how each is written in a source.
+"""The element types of programs: floats, bools and integers, and how each is written in source.
 
-Single precision is held in double precision. Arrays of all other dtypes are not compiled.
+Single precision is computed in double precision. Arrays of other dtypes are not compiled.
 """
 
 from __future__ import annotations

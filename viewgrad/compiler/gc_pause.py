@@ -1,8 +1,8 @@
 """Raise the garbage collector's threshold while tracing.
 
-A trace is millions of small objects, none of them garbage. The collector scans all of them each time their
-number has grown by a quarter, and at the young ones after every 700: half of the time that recording takes. While a
-function is recorded and compiled, it looks at the young ones less often. Cycles are still collected.
+A trace is millions of small objects, none of them garbage. The collector scans all of them each time their number has
+grown by a quarter, and the young ones after every 700 allocations, which takes half of the time of tracing. While a
+function is traced and compiled, it scans the young ones less often. Cycles are still collected.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Neighbours that some steps always touch together: what holds of one of them holds of the others."""
+"""Granularity: neighbouring elements that are always accessed together are analysed as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integers of a program with loops: polynomials in the loops' variables, with integer coefficients."""
+"""Index expressions: polynomials in the loop variables with integer coefficients."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Loops whose iterations are not all alike: which of a few bodies each of them runs is looked up in a table.
+"""Loops whose iterations differ: each iteration selects one of a few bodies by a table.
 
-Where data is missing here and there, say, what is left when all loops are found is a long row of short ones. It is
-split again into iterations, each beginning at a certain instruction. Iterations that do the same become
-one body. Its integers come from tables where they are not affine in the number of the iteration.
+If data is missing here and there, for example, a long row of short loops is left when all loops are recovered. It is
+split again into iterations, each beginning at a certain instruction. Equal iterations share a body, whose integers come
+from tables if they are not affine in the iteration number.
 """
 
 from __future__ import annotations

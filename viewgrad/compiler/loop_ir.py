@@ -1,11 +1,11 @@
-"""Programs: blocks of steps and loops, with integers that are known from the loops' variables.
+"""The loop IR: blocks of steps and loops, with integers that are polynomials in the loop variables.
 
-A step computes a value from values, reads a window of a base, or writes one. All is said by labels. A step runs over
-the product of ranges, one for each label. Each of its operands, and its result, has a label for each of its dimensions
-(-1: a dimension of length 1, which does not take part). Where a label is not one of the result's, its range is summed
-over. So an elementwise operator, a sum and a product of matrices are one kind of step.
+A step computes a value from values, reads a window of a base, or writes one. Dimensions are described by labels. A step
+runs over the product of ranges, one for each label. Each operand and the result have a label for each dimension (-1: a
+dimension of length 1, which does not take part). The range of a label that the result does not have is summed over. So
+an elementwise operator, a sum and a matrix product are one kind of step.
 
-What a step computes is an expression, in which `{0}`, `{1}`, ... stand for the operands.
+A step computes an expression, in which `{0}`, `{1}`, ... stand for the operands.
 """
 
 from __future__ import annotations

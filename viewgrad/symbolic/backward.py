@@ -1,7 +1,7 @@
-"""The backward of one node, written into a graph: formulas of operators, and what reads and writes become.
+"""The backward of one node, written into a graph: formulas of operators, and the reverse of reads and writes.
 
-The derivative of a read adds to the window of a gradient. That of a write reads from it and writes zeros. So a
-differentiated graph is as long as the graph, up to a factor.
+The reverse of a read adds to the window of a gradient. That of a write reads from it and writes zeros. So a
+differentiated graph is as long as the graph, up to a constant factor.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A builder: writes nodes at a place in a graph that can be moved."""
+"""A builder: inserts nodes at an insertion point in a graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas as graphs: each is run once on tensors that are watched, for each kind of operands, and copied from then on.
+"""Formulas as graphs: each is traced once for each kind of operands, and copied from then on.
 
 See Note [Formulas as graphs] in docs/notes/symbolic.md.
 """

@@ -1,4 +1,4 @@
-"""A graph as a function of tensors: one step of the eager graph, which can be differentiated again to any order."""
+"""A graph as a function of tensors: one node of the eager graph, differentiable to any order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Gradient`: a graph that was differentiated, as two graphs."""
+"""`Gradient`: a graph and its reverse."""
 
 from __future__ import annotations
 

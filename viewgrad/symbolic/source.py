@@ -1,8 +1,7 @@
-"""Graphs as Python source: straight-line NumPy, with writes in place where the analysis of last uses allows them.
+"""Graphs as Python source: straight-line NumPy, with in-place writes where the analysis of last uses allows them.
 
 The source computes what the interpreter computes. It is kept in `linecache`, so that tracebacks and debuggers show it.
-
-It is long because it is a table: how each kind of node is written.
+The file is long because it is a table: how each kind of node is written.
 """
 
 from __future__ import annotations

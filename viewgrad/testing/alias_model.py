@@ -1,6 +1,6 @@
-"""The sketch of a program: plain NumPy arrays that share memory as its tensors do, and what is known of each of them.
+"""The alias model of a program: plain NumPy arrays that share memory as its tensors do, and the properties of each.
 
-It is what programs are drawn along, and what the values, strides, versions and views of tensors are compared with.
+Programs are drawn along it, and the values, strides, versions and views of tensors are compared with it.
 """
 
 from __future__ import annotations

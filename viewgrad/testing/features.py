@@ -1,4 +1,4 @@
-"""A program with features of the library on, each of which must leave its gradients as they are."""
+"""Programs run with features of the library enabled, none of which may change gradients."""
 
 from __future__ import annotations
 

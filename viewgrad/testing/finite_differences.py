@@ -1,8 +1,8 @@
-"""Finite differences of a program: what small moves of its leaves do to its result.
+"""Finite differences of a program: the effect of small moves of its leaves on its result.
 
-All moves are followed through the program at once, side by side with its unmoved values. Values that gradients do
-not know of (detached tensors, writes under `no_grad`) stay unmoved. The derivatives are extrapolated from three
-steps, which also tells how far they can be trusted.
+All moves are followed through the program at once, beside the unmoved values. Values that gradients do not know of
+(detached tensors, writes under `no_grad`) are not moved. The derivatives are extrapolated from three steps, which also
+yields an error estimate.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A program executed without aliasing, on viewgrad's own operators: every write makes a new value.
 
-The value of a buffer is one flat tensor that never changes. A view is elements gathered from the newest one. A write is
-a new flat tensor, in which the elements written come from the source and all others from the old. So there are no views
-to be kept in step and no in-place writes, and no gradient depends on how viewgrad does these.
+The value of a buffer is a flat tensor that never changes. A view is a gather from the newest one. A write is a new flat
+tensor, with the written elements from the source and all others from the old one. So there are no views to keep in sync
+and no in-place writes, and gradients do not depend on how viewgrad implements these.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What programs are drawn from: functions and view operators, with their meaning for arrays.
+"""The functions and view operators that programs are drawn from, with their meaning for arrays.
 
-A function says where it is tame: smooth, and not so steep that finite differences become unreliable.
+A function knows where it is tame: smooth, and not so steep that finite differences become unreliable.
 """
 
 from __future__ import annotations

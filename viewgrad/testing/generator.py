@@ -1,4 +1,4 @@
-"""Writing a program: steps are drawn one after another, along a sketch that knows what is possible."""
+"""The generator of programs: draws steps one after another, along a model that knows what is possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indices of programs: how they print, and what they are for arrays.
+"""Indices of programs: their source text, and their values for arrays.
 
 An index is a tuple of ints, slices, None and `...`. Nested tuples in it stand for arrays of integers or bools, and
 `Named` stands for a tensor of the program.

@@ -1,1 +1,1 @@
-"""Programs written down as source, and what runs it: Python over floats and arrays, or Numba."""
+"""Back ends: source generated for programs, and its execution by Python (floats and NumPy arrays) or Numba."""

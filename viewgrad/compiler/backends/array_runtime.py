@@ -1,4 +1,4 @@
-"""The runtime of programs in Python: functions of arrays, and of numbers where the result may be inf or NaN."""
+"""The runtime of Python programs: functions of arrays, and of numbers if the result may be infinite or NaN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Executors: what runs a program, Python over lists of floats or Numba over arrays; and its generated code."""
+"""Executors: Python, over lists of floats, or Numba, over arrays."""
 
 from __future__ import annotations
 

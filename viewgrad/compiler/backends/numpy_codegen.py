@@ -1,4 +1,4 @@
-"""Programs written down as Python: single numbers as floats in lists, and what has dimensions as NumPy's calls."""
+"""Code generation for Python: single numbers as floats in lists, and arrays by NumPy calls."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Programs written down as Python, in which values are computed where they are wanted, and over runs of neighbours.
+"""Code generation for Python with values computed where they are used, and over contiguous runs of rows.
 
-There are windows whose rows are parts of longer rows, taken as one run of neighbours with what lies between the rows.
-
-NumPy needs a loop for each row of `u[1:-1, 1:-1]`, which takes longer than the arithmetic of short rows. From its first
-to its last element the window is one run. A value that is computed over such runs has numbers between its rows that
-mean nothing. They are set to -0 before the value is added to a window: that changes no number it is added to.
+NumPy needs a loop for each row of a window such as `u[1:-1, 1:-1]`, which takes longer than the arithmetic of short
+rows. From its first to its last element the window is one contiguous run, with gaps between its rows. A value computed
+over such runs has meaningless numbers in the gaps. They are set to -0 before the value is added to a window, which
+changes no number it is added to.
 """
 
 from __future__ import annotations

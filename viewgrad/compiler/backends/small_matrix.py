@@ -1,7 +1,7 @@
-"""Linear algebra of small matrices in compiled code, where a call of NumPy would take longer.
+"""Linear algebra of small matrices in compiled code, where a NumPy call would take longer.
 
-Each function takes buffers, and returns 1 where it has given up. What matrices give that are singular, or nearly so, or
-not finite, NumPy says.
+Each function takes buffers, and returns 1 if it gives up: for singular or nearly singular matrices, and for infinities
+and NaN, which are left to NumPy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A function of tensors that is called with arrays: it gets tensors over the same memory, as a traced run does."""
+"""Calls of a function of tensors with arrays: it receives tensors over the same memory, as in a traced run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trace of a function, and the guard under which it stands for the function."""
+"""A trace of a function with the guard under which it is valid."""
 
 from __future__ import annotations
 

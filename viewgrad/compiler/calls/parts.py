@@ -1,4 +1,4 @@
-"""The examples of a batch in parts, on all cores.
+"""The examples of a batch split into parts, which run on all cores.
 
 The parts are always the same, so that sums over examples do not depend on the number of cores.
 """

@@ -1,4 +1,4 @@
-"""The first run of a compiled program, compared with a run of the function itself."""
+"""Verification of the first run of a program against a run of the function."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Lowering of the nodes of a graph to a stream of instructions, if it takes more than a table row."""
+"""Lowering of graph nodes to a stream of instructions, where a table row does not suffice."""

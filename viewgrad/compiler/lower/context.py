@@ -1,8 +1,7 @@
-"""The context of the lowering handlers: where values are, and the instructions that are emitted.
+"""The context of the lowering handlers: the locations of values, and the emitted instructions.
 
-A value of the graph is a number, a value of the stream, or the memory of a buffer. Memory that is allocated at one line
-lies one part after the other in one buffer. So what is allocated in each iteration of a loop is at a place that moves
-on.
+A value of the graph is a number, a value of the stream, or the memory of a buffer. Memory allocated at one line is part
+of one buffer. So an allocation in each iteration of a loop has an affine position.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lowering of indices by integers that are computed, or are arguments: they move a window.
+"""Lowering of indices by computed integers or arguments: they move a window.
 
 `emission[state, seen[t]]` is one program for all values of `seen`. If an index is out of range, a guard fails, and the
 function itself raises the error.

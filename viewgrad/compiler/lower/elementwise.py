@@ -1,4 +1,4 @@
-"""Lowering of elementwise operators, whose operands are broadcast.
+"""Lowering of elementwise operators with broadcast operands.
 
 Operands are converted to the dtype in which NumPy computes, so that an expression has operands of one dtype.
 """

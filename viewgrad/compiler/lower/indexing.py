@@ -1,4 +1,4 @@
-"""Lowering of reads, writes and additions by index arrays, whose places are known."""
+"""Lowering of reads, writes and additions by constant index arrays."""
 
 from __future__ import annotations
 

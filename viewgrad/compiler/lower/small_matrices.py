@@ -1,7 +1,7 @@
 """Lowering of determinants, inverses and linear systems of small matrices to scalars; and of diagonal matrices.
 
-Filters use them in each step, where a call of NumPy's function takes longer than everything else. Cofactors are as
-accurate as elimination for up to three rows. Nearly singular matrices are left to NumPy.
+Filters use them in each step, where a NumPy call would take longer than everything else. Cofactors are as accurate as
+elimination for up to three rows. Nearly singular matrices are left to NumPy.
 """
 
 from __future__ import annotations

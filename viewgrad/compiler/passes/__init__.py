@@ -1,1 +1,1 @@
-"""Passes over complete programs, which remove steps that are not needed."""
+"""Passes over complete programs that remove unnecessary steps."""

@@ -1,4 +1,4 @@
-"""Dead code and dead stores, and copies: steps whose values or writes no one needs."""
+"""Elimination of dead code, dead stores and copies."""
 
 from __future__ import annotations
 

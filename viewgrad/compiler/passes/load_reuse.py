@@ -1,4 +1,4 @@
-"""Load reuse: scalars that were read, written or computed before in the same block."""
+"""Load reuse: scalars that were already read, written or computed in the same block."""
 
 from __future__ import annotations
 

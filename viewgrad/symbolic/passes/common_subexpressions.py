@@ -1,4 +1,4 @@
-"""Common subexpressions: nodes that compute the same from the same values are one."""
+"""Common subexpressions: nodes that compute the same from the same values are merged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dead code: nodes of which nothing uses an output."""
+"""Dead code: nodes whose outputs are unused."""
 
 from __future__ import annotations
 

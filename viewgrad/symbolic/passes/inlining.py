@@ -1,4 +1,4 @@
-"""Inlining: a graph put into a block, in the place of what takes its inputs."""
+"""Inlining of a graph into a block."""
 
 from __future__ import annotations
 

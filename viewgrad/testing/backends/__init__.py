@@ -1,4 +1,4 @@
-"""Programs run on several libraries, and what comes back."""
+"""Programs run on several libraries, and comparison of the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawn programs in PyTorch: an oracle for those of them that PyTorch can run."""
+"""Drawn programs in PyTorch: an oracle for the programs that PyTorch can run."""
 
 from __future__ import annotations
 

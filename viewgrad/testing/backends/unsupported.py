@@ -1,4 +1,4 @@
-"""What a backend raises that cannot run a program."""
+"""The error of a backend that cannot run a program."""
 
 __all__ = ["Unsupported"]
 

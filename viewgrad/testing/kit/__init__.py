@@ -1,4 +1,4 @@
-"""The kit that finds what is wrong with an operator."""
+"""The kit that checks operators."""
 
 from .budget import profile, set_profile
 from .check import check_operator

@@ -1,6 +1,6 @@
-"""The arguments of a call: tensors and arrays found anywhere in them, and put there again.
+"""The arguments of a call: nested structures with slots for tensors and arrays.
 
-A call is kept as its structure, in which each tensor is a `Slot`, and the arrays that belong there.
+A call is kept as its structure, in which each tensor is a `Slot`, and the arrays for the slots.
 """
 
 from __future__ import annotations

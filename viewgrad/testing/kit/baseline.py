@@ -1,4 +1,4 @@
-"""Values and gradients of a plain call, with which all variations of it are compared."""
+"""Values and gradients of a plain call, which all variations are compared with."""
 
 from __future__ import annotations
 

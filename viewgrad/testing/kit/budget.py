@@ -1,4 +1,4 @@
-"""The time that a check may take, and which of many calls are checked in it."""
+"""The time budget of a check, and the selection of calls within it."""
 
 from __future__ import annotations
 

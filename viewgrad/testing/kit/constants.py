@@ -1,4 +1,4 @@
-"""The numbers and strings in an operator's own code: where it branches, and what it is told by."""
+"""The numbers and strings in an operator's code, at which it may branch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of an operator: what its author says that it is meant for, and what its gradient stands for."""
+"""The contract of an operator: its domain, structures and options, as declared by its author."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Finite differences with an error model: each entry of a Jacobian with how far off it may be.
+"""Finite differences with an error model: each entry of a Jacobian with an error estimate.
 
-Nothing is known of the function but its values. Differences are taken over a ladder of steps and extrapolated
-(Richardson's scheme; C. J. F. Ridders, "Accurate computation of F'(x) and F'(x) F''(x)", 1982). The best entry of the
-scheme tells the derivative, and its neighbours how far it can be trusted. One-sided differences find edges of domains
-and kinks, at which any number between the two slopes is a derivative.
+Only values of the function are used. Differences are taken over a ladder of steps and extrapolated (Richardson's
+scheme; C. J. F. Ridders, "Accurate computation of F'(x) and F'(x) F''(x)", 1982). The best entry of the scheme is the
+derivative, and its neighbours give the error. One-sided differences detect edges of domains, and kinks, at which any
+number between the two slopes is a derivative.
 """
 
 from __future__ import annotations

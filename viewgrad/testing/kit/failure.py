@@ -1,4 +1,4 @@
-"""What a check raises: the property that does not hold, the numbers, and a program that shows it."""
+"""The error of a check: the property that does not hold, the numbers, and a program that shows it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The values of an operator with sixty digits: its own code, run on arrays of mpmath's numbers.
+"""The values of an operator with sixty digits: its own code, run on arrays of mpmath numbers.
 
 NumPy's functions reach such an array by NumPy's protocols. The library's functions and Python's `math` are replaced in
-copies of the operator's functions. Code that needs floats (SciPy, conversions, memory of floats) is refused.
+copies of the operator's functions. Code that needs floats (SciPy, conversions, memory of floats) is not supported.
 """
 
 from __future__ import annotations

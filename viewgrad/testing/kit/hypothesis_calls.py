@@ -1,4 +1,4 @@
-"""Several calls: drawn by Hypothesis from strategies or near the given values, or the samples of a declaration."""
+"""Checks of several calls: drawn by Hypothesis from strategies or near given values, or samples of a declaration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways in which a tensor can lie in memory, as lines of Python."""
+"""Memory layouts of tensors, as lines of Python."""
 
 from __future__ import annotations
 

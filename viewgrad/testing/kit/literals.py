@@ -1,4 +1,4 @@
-"""Values as Python expressions that give them again."""
+"""Values as Python expressions."""
 
 from __future__ import annotations
 

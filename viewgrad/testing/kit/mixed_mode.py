@@ -1,4 +1,4 @@
-"""Forward and reverse mode, one over the other."""
+"""Forward over reverse mode, and reverse over forward mode."""
 
 from __future__ import annotations
 

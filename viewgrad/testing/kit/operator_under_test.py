@@ -1,4 +1,4 @@
-"""The operator under test, in whatever form it was given."""
+"""The operator under test, in any of its forms."""
 
 from __future__ import annotations
 

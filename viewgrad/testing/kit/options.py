@@ -1,4 +1,4 @@
-"""Calls derived from the user's: with other options, by keyword, with plain numbers in the place of tensors."""
+"""Calls derived from the user's: with other options, by keyword, with plain numbers in place of tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function of several arrays, as one of a vector: where it is moved, and what it gives there."""
+"""A function of several arrays as a function of one vector: perturbed arguments, and the results."""
 
 from __future__ import annotations
 

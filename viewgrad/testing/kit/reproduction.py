@@ -1,4 +1,4 @@
-"""The operator as Python for a fresh interpreter: by its import path, or by the source of all that it needs."""
+"""The operator as Python for a fresh interpreter: by its import path, or by the source of everything it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program that is run line by line as it is written, so that what fails can be printed and pasted."""
+"""A program that is run line by line as it is written, so that a failing one can be printed and pasted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls derived from the user's: of other shapes, and with lists of other lengths."""
+"""Calls derived from the user's: with other shapes, and with lists of other lengths."""
 
 from __future__ import annotations
 
