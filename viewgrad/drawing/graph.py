@@ -1,4 +1,4 @@
-"""A backward graph, drawn: what Graphviz would do, for graphs that fit on a page."""
+"""Drawings of backward graphs that fit on a page, without Graphviz."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A strip of memory: one buffer, the windows on it, what was saved of it, and the histories that belong to them."""
+"""Drawings of memory: a buffer, the windows on it, the values saved of it, and their histories."""
 
 from __future__ import annotations
 

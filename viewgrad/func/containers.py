@@ -1,4 +1,4 @@
-"""Containers among the arguments of a function: whether the function puts other things into them."""
+"""Containers among the arguments of a function, and detection of changes to their items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors for arrays, and arrays for tensors: what goes into a function of NumPy, and what comes out of it."""
+"""Conversion between tensors and arrays at the boundary of NumPy's functions."""
 
 from __future__ import annotations
 

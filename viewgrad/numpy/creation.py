@@ -1,6 +1,6 @@
-"""NumPy's functions that make arrays: here they make tensors, into which tensors can be written.
+"""NumPy's creation functions, which create tensors here, so that tensors can be written into the result.
 
-What is no number (strings, objects, records) stays an array of NumPy's.
+Arrays of other things than numbers (strings, objects, records) stay NumPy arrays.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The functions of NumPy here: operators where tensors have a history, NumPy's own where they have none."""
+"""NumPy's functions: operators for tensors with a history, NumPy's own functions otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grids, joined rows and columns, and iteration over elements: what NumPy writes with brackets and with iterators."""
+"""Grids, index tricks (`r_`, `c_`, `mgrid`), and iterators over elements."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`numpy.ma`: masked arrays are NumPy's own; of tensors that have a history they are `MaskedTensor`s.
+"""`numpy.ma`: NumPy's own masked arrays, and `MaskedTensor`s for tensors that have a history.
 
-A tensor has no mask, and is its own values: functions that ask for these alone take any tensor. Functions that masked
-tensors do not have refuse tensors with a history.
+A tensor has no mask; functions of the values alone accept any tensor. Functions that masked tensors do not support
+raise for tensors with a history.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Masked tensors: what `numpy.ma` makes of tensors that have a history. Masks have no derivative.
+"""Masked tensors: the counterpart of `numpy.ma` for tensors with a history. Masks have no derivative.
 
-Values below the mask take no part in anything, so that infinities and NaN there reach no gradient.
+Masked values take no part in any computation, so that infinities and NaN there reach no gradient.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The names of a module of NumPy, each with what it is here."""
+"""The names of a NumPy module, and their counterparts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Modules of NumPy that are written in Python alone, run over this namespace instead of NumPy's.
+"""NumPy modules written in Python, run over this namespace instead of NumPy's.
 
 Their functions are programs of array operations like any other. Each is rebuilt with the same code and other global
-names: where it says `np.convolve`, it finds the function of this namespace, and so it differentiates.
+names: `np.convolve` in it is the function of this namespace, so it is differentiable.
 """
 
 from __future__ import annotations

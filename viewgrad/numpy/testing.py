@@ -1,4 +1,4 @@
-"""`numpy.testing` for tensors: assertions compare values, and nothing is lost by a comparison."""
+"""`numpy.testing` for tensors: assertions compare values without history."""
 
 from __future__ import annotations
 

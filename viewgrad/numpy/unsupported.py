@@ -1,4 +1,4 @@
-"""Parts of NumPy that work on arrays alone: they take tensors without history, and refuse the others."""
+"""Parts of NumPy that work only on arrays: they accept tensors without history, and raise for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data: storages, tensors, how they are made, and what they are to NumPy.
+"""The data: storages, tensors, their creation, and their interplay with NumPy.
 
 The module itself can be called, as the function `viewgrad.array`: `viewgrad.tensor([1.0, 2.0], requires_grad=True)`.
 """

@@ -1,7 +1,7 @@
-"""The place in a program that asks for a plain value of a tensor, and what becomes of the value there.
+"""The source location at which a tensor is converted to a plain value, and the use of the value there.
 
 CPython knows the columns of the instruction that a frame is at, so the expression is found in the syntax tree of the
-file. Without the source, or without columns (`-X no_debug_ranges`), the instructions themselves are read.
+file. Without the source, or without columns (`-X no_debug_ranges`), the instructions themselves are inspected.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Making tensors."""
+"""Functions that create tensors."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Interceptors: functions that run around calls while a mode is on; see `tensor/modes.py`.
 
-A feature is one bit of the mode and a function. That runs around a call of an operator, or around a read or write by
-index. Each lives in a file of its own and makes itself known by `@feature(BIT, KIND)`. This file only says in which
-order they lie around each other.
+A feature is one bit of the mode and a function, which runs around a call of an operator, or around a read or write by
+index. Each feature has its own file and registers itself by `@feature(BIT, KIND)`. This file only determines the order
+in which they are nested.
 """
 
 from __future__ import annotations

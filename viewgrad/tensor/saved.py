@@ -1,4 +1,4 @@
-"""A value saved by a node: a window, and what may take its place."""
+"""Values saved by nodes: windows, and their replacements."""
 
 from __future__ import annotations
 

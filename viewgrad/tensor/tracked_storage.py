@@ -1,7 +1,7 @@
 """Storages that know all their tensors, so that another storage can take their place.
 
-That happens under `func.functionalize`. What would be written to a storage is written to a copy of it. That is then the
-storage of all tensors that looked at the old one. See `autograd/out_of_place.py`.
+They are used under `func.functionalize`. A write to a storage goes to a copy of it instead, which then becomes the
+storage of all tensors over the old one. See `autograd/modes/functionalize.py`.
 """
 
 from __future__ import annotations

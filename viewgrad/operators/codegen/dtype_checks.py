@@ -1,4 +1,4 @@
-"""Writes what a generated function does about numbers of a kind that its operator is not for."""
+"""Writes the checks of a generated function for unsupported dtypes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the function of an operator and its in-place variant, as Python source: what computes and records."""
+"""Writes the function of an operator and its in-place variant as Python source."""
 
 from __future__ import annotations
 

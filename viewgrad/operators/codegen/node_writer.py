@@ -1,4 +1,4 @@
-"""Writes the node class of an operator, as Python source: what computes its gradients."""
+"""Writes the node class of an operator as Python source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated sources in `linecache`, so that tracebacks and debuggers show them as long as there is what they define."""
+"""Generated sources in `linecache`, so that tracebacks and debuggers show them while the code is in use."""
 
 from __future__ import annotations
 

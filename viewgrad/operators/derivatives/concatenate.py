@@ -1,4 +1,4 @@
-"""The derivatives of what joins tensors, repeats them and moves their elements about."""
+"""The derivatives of operators that join, repeat and rearrange tensors."""
 
 from __future__ import annotations
 

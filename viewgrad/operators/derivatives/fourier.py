@@ -1,8 +1,7 @@
 """The derivatives of the discrete Fourier transforms of `numpy.fft`.
 
-A transform is linear, and its adjoint is the inverse transform up to scale: that of the one with its `norm` turned
-round. Where `n` or `s` cuts a dimension off or fills it up with zeros, the gradient is filled up or cut off in its
-turn.
+A transform is linear, and its adjoint is the inverse transform up to scale, with the opposite `norm`. Where `n` or `s`
+truncates or zero-pads a dimension, the gradient is zero-padded or truncated.
 """
 
 from __future__ import annotations

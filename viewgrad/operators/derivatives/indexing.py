@@ -1,4 +1,4 @@
-"""The derivatives of what copies, casts, picks, puts and orders elements."""
+"""The derivatives of operators that copy, cast, select, write and reorder elements."""
 
 from __future__ import annotations
 

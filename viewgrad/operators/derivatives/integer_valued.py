@@ -1,4 +1,4 @@
-"""Rows whose results are places, counts or truth values, and so have no gradient; and counts that are weighted."""
+"""Rows whose results are indices, counts or bools, without a gradient; and weighted counts."""
 
 from __future__ import annotations
 

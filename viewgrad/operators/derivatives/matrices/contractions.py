@@ -1,4 +1,4 @@
-"""The formulas of tensor products: each gradient is a product with the dimensions in other places."""
+"""The formulas of tensor products: each gradient is a product with permuted dimensions."""
 
 from __future__ import annotations
 

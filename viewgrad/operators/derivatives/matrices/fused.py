@@ -1,4 +1,4 @@
-"""The derivatives of sums of products in one operator, with factors: PyTorch's `addmm`, `addcmul` and their like."""
+"""The derivatives of fused products and sums: PyTorch's `addmm`, `addcmul` and similar operators."""
 
 from __future__ import annotations
 
