@@ -90,7 +90,8 @@ class PublicProgram:
         if kind < 0.93:
             return f"abs({self.number(deeper)})"
         if kind < 0.96:
-            return f"{self.one_of('np.sum', 'np.mean', 'np.max')}({self.vector(deeper)})"
+            function = self.one_of("np.sum", "np.mean", "np.max", "sum", "max", "np.linalg.norm", "np.prod", "len")
+            return f"{function}({self.vector(deeper)})"
         if kind < 0.98:
             return f"({self.number(deeper)} if {self.condition()} else {self.number(deeper)})"
         return f"helper({self.number(deeper)}, {self.number(deeper)})"
@@ -121,9 +122,20 @@ class PublicProgram:
             test = f"{self.vector(deeper)} > {self.constant()}"
             return f"np.where({test}, {self.vector(deeper)}, {self.number(deeper)})"
         if kind < 0.89:
-            return self.one_of("{}[::-1]", "np.cumsum({})", "{}[order]", "np.roll({}, 1)").format(self.vector(2))
+            form = self.one_of(
+                "{}[::-1]", "np.cumsum({})", "{}[order]", "np.roll({}, 1)", "np.clip({}, -1.0, 1.5)", "({} ** 2)",
+                "np.append(np.diff({0}), {0}[0])", "np.concatenate([{0}[1:], {0}[:1]])", "({} / (1.0 + x ** 2))",
+                "np.array([each * 0.5 for each in {}])", "np.array([{}[j] * j for j in range(n)])",
+                "np.where({0} > 0.0, {0}, 0.1 * {0})", "abs({})", "np.maximum({}, 0.25)", "(lambda v: v * v - a)({})",
+            )  # fmt: skip
+            return form.format(self.vector(2))
         if self.matrices:
-            place = self.one_of("{0}[{1}]", "{0}[:, {1}]", "({0} @ {2})")
+            place = self.one_of(
+                "{0}[{1}]", "{0}[:, {1}]", "({0} @ {2})", "({2} @ {0})", "{0}.sum(axis=0)", "{0}.sum(axis=1)",
+                "{0}.max(axis=0)", "np.diag({0})", "np.dot({0}.T, {2})", "{0}.mean(axis=1)",
+                "np.linalg.solve(0.1 * np.tanh({0}) + 3.0 * n * np.eye(n), {2})", "({0} * {2}[:, None]).sum(axis=0)",
+                "({0} + {2}[None, :])[0]",
+            )  # fmt: skip
             return place.format(self.one_of(*self.matrices), self.index(), self.vector(2))
         return self.one_of(*self.vectors)
 
@@ -145,6 +157,8 @@ class PublicProgram:
             if len(names) > 1:
                 one, other = self.random.sample(names, 2)
                 self.emit(f"{one}, {other} = {other}, {one}")
+        elif kind < 0.74:
+            self.sequence(depth)
         elif kind < 0.84 and depth < 2:
             counter = self.new("i")
             head = self.one_of("{0} in range(1, n)", "{0} in range(n - 1, 0, -1)", "{0} in range(1, n, 2)",
@@ -169,6 +183,53 @@ class PublicProgram:
             self.emit(f"if {self.condition()}:")
             leave = ["break", "continue"] if self.counters else []
             self.emit("    " + self.one_of(*leave, f"return {self.number()}"))
+
+    def sequence(self, depth: int) -> None:
+        """Loops over elements and rows, unpacking, lists, masks, closures, and numbers computed from counters."""
+        kind = self.random.random()
+        if kind < 0.2:
+            name, element = self.new("s"), self.new("e")
+            self.emit(f"{name} = {self.number()}")
+            self.emit(f"for {element} in {self.vector(2)}:")
+            self.emit(f"    {element} {self.one_of('*=', '-=')} {self.constant()}")
+            self.emit(f"    {name} = {name} * 0.5 + {element}")
+            self.numbers.append(name)
+        elif kind < 0.4 and self.written_matrices:
+            row = self.new("r")
+            self.emit(f"for {row} in {self.one_of(*self.written_matrices)}:")
+            self.emit(f"    {row} {self.one_of('*=', '+=')} {self.vector(2)}")
+            self.emit(f"    {row}[0] {self.one_of('=', '+=', '-=')} {self.number(2)}")
+        elif kind < 0.5:
+            one, other = self.new("s"), self.new("s")
+            self.emit(f"{one}, {other} = {self.number(1)}, {self.number(1)}")
+            self.emit(f"{one}, {other} = {other}, {one} + {other}")
+            self.numbers += [one, other]
+        elif kind < 0.65:
+            items, name = self.new("l"), self.new("u")
+            self.emit(f"{items} = []")
+            self.emit("for k in range(n):")
+            self.emit(f"    {items}.append({self.one_of(*self.vectors)}[k] * {self.number(2)})")
+            self.emit(f"{name} = np.array({items})")
+            self.vectors.append(name)
+            self.written.append(name)
+        elif kind < 0.8 and self.written:
+            mask, target = self.new("b"), self.one_of(*self.written)
+            self.emit(f"{mask} = {self.vector(2)} > {self.constant()}")
+            self.emit(f"{target}[{mask}] {self.one_of('=', '+=', '*=')} {self.vector(2)}[{mask}]")
+            self.emit(f"{target}[~{mask}] *= {self.number(2)}")
+        elif kind < 0.9:
+            function, name = self.new("g"), self.new("s")
+            self.emit(f"def {function}(v, w=0.5):")
+            self.emit(f"    v = v * w + {self.number(2)}")
+            self.emit("    return v if v < 1.0 else 0.5 * v")
+            self.emit(f"{name} = {function}({self.number(2)}) + {function}({self.number(2)}, w={self.number(2)})")
+            self.numbers.append(name)
+        elif self.written:
+            place, target = self.new("k"), self.one_of(*self.written)
+            self.emit("for j in range(2 * n):")
+            self.emit(f"    {place} = (j * 3 + 1) % n")
+            self.emit(f"    {target}[{place}] *= 0.5")
+            self.emit(f"    {target}[{place}] += {target}[{place} // 2 - 1] * {self.number(2)}")
 
     def new_array(self) -> None:
         kind = self.random.random()
