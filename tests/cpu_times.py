@@ -53,7 +53,7 @@ class CpuTimes:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.path is not None:
             self.path.write_text(json.dumps(self.seconds, indent=0))
-        if len(self.seconds) < 100:  # a few tests that somebody is at work on
+        if len(self.seconds) < 100:  # a few tests that someone is at work on
             return
         terminalreporter.section("CPU time")
         for line in summary(self.seconds):

@@ -1,4 +1,4 @@
-"""Programs by somebody who knows NumPy, and not how graphs come about; each a function of two vectors of twelve."""
+"""Programs by someone who knows NumPy, and not how graphs come about; each a function of two vectors of twelve."""
 
 import copy
 

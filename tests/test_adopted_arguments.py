@@ -1,4 +1,4 @@
-"""Functions for NumPy that are handed to transforms, solvers, quadratures and NumPy's own functions, as they are."""
+"""Functions for NumPy that are passed to transforms, solvers, quadratures and NumPy's own functions, as they are."""
 
 from __future__ import annotations
 

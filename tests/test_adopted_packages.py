@@ -1,4 +1,4 @@
-"""Packages that know nothing of viewgrad, imported once more with its objects in the place of NumPy's."""
+"""Packages that know nothing of viewgrad, imported once more with its objects in place of NumPy's."""
 
 from __future__ import annotations
 

@@ -335,7 +335,7 @@ MOVERS = {
     "numpy/grids.py",
     "operators/numpy_api/methods.py",  # x.shape = ..., of a tensor whose memory nothing else sees
     "trace/tracing/memory.py",  # a scalar gets a number by which it is known again
-    "tensor/tangents.py",  # the root of a dual tensor, which is no tensor
+    "tensor/tangents.py",  # the root of a dual tensor, which is not a tensor
 }
 
 

@@ -205,7 +205,7 @@ def test_sorting_downwards_keeps_equal_elements_in_order():
 
 
 def test_what_dlpack_shares_keeps_gradients_right():
-    """Memory that was handed out may be written to unseen: what was saved before, and after, keeps its value."""
+    """Memory that was given out may be written to unseen: what was saved before, and after, keeps its value."""
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     held = vg.Tensor([3.0, 4.0])
     before = (x * held).sum()

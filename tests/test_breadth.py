@@ -597,7 +597,7 @@ def test_the_gradient_of_a_power_of_bools_has_the_dtype_of_the_base():
 
 
 def null_space(a):
-    """The projector to what is orthogonal to the columns of `a`, by way of the vectors that span it."""
+    """The projector to what is orthogonal to the columns of `a`, through the vectors that span it."""
     u = np.linalg.svd(a, full_matrices=True)[0]
     others = u[..., a.shape[-1] :]
     return others @ np.conj(np.swapaxes(others, -1, -2))

@@ -121,7 +121,7 @@ def test_correct_operators_pass_whatever_is_drawn(seeded, number):
     seeded(number)
     for entry in [*RIGHT.values()][:: len(RIGHT) // 64]:
         arguments, keywords = copy.deepcopy((entry.args, entry.kwargs))
-        keywords.setdefault("only", SHORT)  # what is looked at in each call drawn
+        keywords.setdefault("only", SHORT)  # what is inspected in each call drawn
         assert check_operator(entry.make(), arguments=arguments, **keywords, max_examples=5)
 
 

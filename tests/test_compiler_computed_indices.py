@@ -1,4 +1,4 @@
-"""Indices that are computed or handed in: compiled programs are the same whatever these are."""
+"""Indices that are computed or passed in: compiled programs are the same whatever these are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indices by arrays in compiled programs: known ones, and computed ones, which are looked at in each run."""
+"""Indices by arrays in compiled programs: known ones, and computed ones, which are inspected in each run."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_functions_that_are_dropped_leave_no_objects_and_no_sources(executor, mo
         numba_cache._shared.cache_clear()  # the last few hundred are kept on purpose
         return kept()
 
-    counts, sources = used(range(2))  # operators are written down when they are first used
+    counts, sources = used(range(2))  # operators are recorded when they are first used
     counts_later, sources_later = used(range(2, 4))
     assert sources_later == sources
     more = {name for name, count in counts_later.items() if count > counts.get(name, 0)}

@@ -410,7 +410,7 @@ def on_a_small_stack(run):
         except BaseException as error:
             failures.append(error)
 
-    # From 3.13 on Python itself goes 10,000 deep when it lets go of a chain, whatever the size of the stack.
+    # From 3.13 on Python itself goes 10,000 deep when it releases a chain, whatever the size of the stack.
     old = threading.stack_size((512 if sys.version_info < (3, 13) else 8 * 1024) * 1024)
     try:
         thread = threading.Thread(target=guarded)

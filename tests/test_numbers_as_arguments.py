@@ -1,4 +1,4 @@
-"""A number stays one when it is handed to a function: after `s = x`, `s -= 1` leaves `x` alone, as in Python."""
+"""A number stays one when it is passed to a function: after `s = x`, `s -= 1` leaves `x` alone, as in Python."""
 
 import copy
 

@@ -88,7 +88,7 @@ def test_a_probe_sees_a_variable_of_another_thread(name):
 
 @pytest.mark.skipif(SWITCHED_OFF, reason="switched off on purpose")
 def test_this_interpreter_counts_as_the_probes_expect():
-    # Where this fails the library is right, but slow: everything is copied that somebody might see.
+    # Where this fails the library is right, but slow: everything is copied that someone might see.
     assert refcounts.TRUSTED
     for name, probe in refcounts.PROBES.items():
         assert getattr(refcounts, name) == probe(Thing) > 0

@@ -313,7 +313,7 @@ def names(node):
 
 
 def written(result):
-    """A scalar that has been written to an array, so that it has taken in what it was made of."""
+    """A scalar that has been written to an array, so that it has taken in its source."""
     vg.zeros(1)[0] = result
     return result
 

@@ -544,7 +544,7 @@ def resident() -> int:
 def test_soak(request):
     operations = request.config.getoption("--soak")
     gc.collect()
-    gc.disable()  # what is let go of must be freed by reference counting alone
+    gc.disable()  # what is released must be freed by reference counting alone
     try:
         soak(max(2_000, operations // 20))
         tracemalloc.start()

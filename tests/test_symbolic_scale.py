@@ -26,7 +26,7 @@ def leaf(length):
 
 
 def run_as_graph(x):
-    """The gradient of the recurrence, by way of the source of its graph; and how many nodes there were."""
+    """The gradient of the recurrence, through the source of its graph; and how many nodes there were."""
     gradient = differentiate(trace(recurrence, x), copy=False)
     count = len(gradient.f)
     passes.specialize_autograd_zero(gradient.df, range(1, len(gradient.df_input_vjps)))

@@ -1,4 +1,4 @@
-"""Tensors themselves: what they are made of, and what becomes of what is no tensor."""
+"""Tensors themselves: what they are made of, and what becomes of what is not a tensor."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_views_of_views_from_before_do_not_outlive_the_writes_to_a_base_that_is_
         inner * 2
 
 
-# A view of a base without history: nothing is made for it when the base gets one, until somebody asks.
+# A view of a base without history: nothing is made for it when the base gets one, until someone asks.
 OF_CONSTANTS = {
     "slice": lambda base: base[:1],
     "of a slice": lambda base: base[:2][:1],

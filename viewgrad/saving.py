@@ -87,7 +87,7 @@ def load(file: str | os.PathLike[str] | IO[bytes]) -> Any:
 
 
 def _replace(path: str, write: Callable[[IO[bytes]], None]) -> None:
-    """Write a file beside `path`, and put it in the place of that."""
+    """Write a file beside `path`, and put it in place of that."""
     folder = os.path.dirname(path) or "."
     mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~_umask()
     number, temporary = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}.", suffix=".tmp")

@@ -126,7 +126,7 @@ def no_gradient_along_mixed_axes(x, axis):
 
 @wrong(M, by="nothing is left of a call")
 class ContextWithinItself(Function):
-    """Only a graph that was never run is kept by it: a backward pass lets go of what was saved."""
+    """Only a graph that was never run is kept by it: a backward pass releases what was saved."""
 
     @staticmethod
     def forward(ctx, x):

@@ -399,7 +399,7 @@ class FailsWithoutElements(Function):
 
 @right(M, switched_off={"threads": "all calls share one buffer"})
 class GradientsInOneBuffer(Function):
-    """The library copies what somebody else holds."""
+    """The library copies what another holds."""
 
     @staticmethod
     def forward(ctx, x):

@@ -279,7 +279,7 @@ class ThreeResults(Function):
 
 @wrong(M, by=("the incoming gradient stays the caller's", "layouts of incoming gradients"))
 class ZeroesTheBorder(Function):
-    """The gradient of what was cut off is set to zero in the gradient that was handed in."""
+    """The gradient of what was cut off is set to zero in the gradient that was passed in."""
 
     @staticmethod
     def forward(ctx, x):
@@ -328,7 +328,7 @@ class HandsOutItsBuffer(Function):
 
 @wrong(V, by=("state between calls",))
 def quiet_logarithm(x):
-    """No warnings from here on, for anybody."""
+    """No warnings from here on, for anything."""
     warnings.simplefilter("ignore")
     return vg.log(vg.abs(x) + 1.0)
 

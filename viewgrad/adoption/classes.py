@@ -8,7 +8,7 @@ in the method resolution order:
 
 Objects that adopted code makes are of the adopted class. An object that was made outside is seen through a *view*: an
 object of a subclass of the adopted class that fetches attributes from the original when they are first read. What
-adopted code assigns to attributes is handed to the original when the call ends.
+adopted code assigns to attributes is passed to the original when the call ends.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ def original_of_view(view: Any) -> Any:
 
 
 class View:
-    """The methods that views have in the place of the adopted class's."""
+    """The methods that views have in place of the adopted class's."""
 
     __slots__ = ()
 

@@ -18,7 +18,7 @@ __all__ = ["AdoptedFunction", "adopted_arguments", "adopted_callable", "adopting
 
 
 class AdoptedFunction:
-    """A user's function with viewgrad's objects in the place of NumPy's; see `viewgrad.adopt`.
+    """A user's function with viewgrad's objects in place of NumPy's; see `viewgrad.adopt`.
 
     It looks like the function: its code, defaults, signature, source and documentation. It equals any other adopted
     version of the same function.

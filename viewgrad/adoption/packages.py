@@ -214,7 +214,7 @@ class Package:
 
 
 def _replaced(value: Any, wanted: Any = ()) -> Any:
-    """Return the module that an import gives in the place of a module.
+    """Return the module that an import gives in place of a module.
 
     Arguments:
         value: the module.

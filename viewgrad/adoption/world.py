@@ -54,7 +54,7 @@ PLAIN: Final = frozenset(
         type(NotImplemented), types.CodeType, np.ndarray, np.float64, np.float32, np.int64, np.bool_, Tensor,
     }
 )  # fmt: skip
-# The functions that were adopted, with the user's own. Both live as long as somebody uses them.
+# The functions that were adopted, with the user's own. Both live as long as someone uses them.
 _ORIGINALS: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
 # The defaults of the user's functions, as the adopted ones have them.
 _DEFAULTS: Final[weakref.WeakKeyDictionary[Any, tuple[Any, Any]]] = weakref.WeakKeyDictionary()

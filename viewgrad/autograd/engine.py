@@ -150,7 +150,7 @@ class GraphTask(HookedRun):
         return self.exec_info is None or node in self.exec_info or node in self.captured
 
     def before(self, node: Node, grads: list[Gradient]) -> list[Gradient] | None:
-        """Run the hooks that come before `node`, and capture what was asked for; None if the node need not run."""
+        """Run the hooks that come before `node`, and capture what was requested; None if the node need not run."""
         hooks = finished_hooks(node)
         if hooks is not None:
             self.run_tensor_hooks(hooks, grads)

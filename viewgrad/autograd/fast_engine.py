@@ -11,7 +11,7 @@ without it, divided by the time with it. Measured on
 The gains in hundreds grow with the number of rows: without these shortcuts the engine is quadratic. See also
 Note [Ownership of gradients] in docs/notes/engine.md.
 
-It is long because `run` is one loop, and what each shortcut gains stands beside it.
+The file is long because `run` is one loop, and what each shortcut gains stands beside it.
 """
 
 from __future__ import annotations
@@ -406,7 +406,7 @@ class FastTask(GraphTask):
     # -- hooks, captures, leaves ---------------------------------------------------------------------------------------
 
     def _before(self, node: Node, grad: Gradient) -> Gradient:
-        """Run the hooks that come before `node`, and capture what was asked for; None if the node need not run."""
+        """Run the hooks that come before `node`, and capture what was requested; None if the node need not run."""
         self.owned.discard(node)  # hooks and captures have seen it
         single = node.outputs == 1
         grads = self.before(node, [grad] if single else grad)

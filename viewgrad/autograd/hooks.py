@@ -57,7 +57,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
         A handle, whose `remove()` takes the hook away again.
 
     Raises:
-        HookError: for a tensor that is no leaf.
+        HookError: for a tensor that is not a leaf.
         DifferentiabilityError: for one that does not require grad.
 
     Example:

@@ -372,7 +372,7 @@ def _through(task: Any, node: Any, second: bool, taken: Any, grad: Any) -> tuple
     Arguments:
         task: the run.
         node: a node that has taken nodes in.
-        second: whether in the place of its second edge.
+        second: whether in place of its second edge.
         taken: what is there.
         grad: its gradient.
     """

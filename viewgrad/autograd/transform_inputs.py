@@ -156,7 +156,7 @@ class Transform:
         return [None if grad is None else self.result(grad) for grad in found] if recorded and not record else found
 
     def materialized(self, grads: Sequence[Tensor | None]) -> list[Tensor]:
-        """Gradients with respect to the primals, with zeros in the place of None."""
+        """Gradients with respect to the primals, with zeros in place of None."""
         pairs = zip(grads, self.arrays, strict=True)
         return [from_new_array(np.zeros_like(array)) if grad is None else grad for grad, array in pairs]
 
@@ -200,7 +200,7 @@ class Transform:
         return False
 
     def _histories(self, edges: Iterable[OptionalEdge]) -> Iterator[Node]:
-        """The nodes to which edges lead, directly and by way of others; what is older than the run ends the search."""
+        """The nodes to which edges lead, directly and through others; what is older than the run ends the search."""
         stack = [node_of(edge) for edge in edges if edge is not None]
         seen = set(stack)
         while stack:

@@ -16,10 +16,10 @@ from .loop_ir import Block, Buffer, ForLoop, IrregularLoop, Program, Read, Step,
 __all__ = ["AccessAnalysis", "analysis_of"]
 
 Array = np.ndarray[Any, Any]
-MANY: Final = 100_000  # differences between places that are looked at
+MANY: Final = 100_000  # differences between places that are inspected
 LARGEST: Final = 30_000_000  # elements touched; where there are more, nothing is known
 UNKNOWN: Final = 1 << 60  # how many elements a step touches that computed integers move
-PART: Final = 3_000  # elements that are looked at at a time
+PART: Final = 3_000  # elements that are inspected at a time
 ALL: Final = slice(None)
 
 

@@ -78,7 +78,7 @@ class Adjoint:
     Arguments:
         backward: the program that computes the gradient; its bases are those of gradients, and the others.
         gradients: of each base that has one, the base of its gradient.
-        seeds: for each result, the base in which its gradient is handed in; None for one that has none.
+        seeds: for each result, the base in which its gradient is passed in; None for one that has none.
         tapes: what is kept.
     """
 

@@ -216,7 +216,7 @@ class Cache:
         return next((each for each in self._alike(key) if each.is_overflow), None)
 
     def add(self, key: Any, static: frozenset[int]) -> Specialization:
-        """Add a specialization, in the place of the least recently used one if there are too many of its form.
+        """Add a specialization, in place of the least recently used one if there are too many of its form.
 
         If those that are replaced have not run a program, many in a row, the new one stands for all further keys, and
         is eager. The others are kept.

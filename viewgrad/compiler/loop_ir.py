@@ -59,7 +59,7 @@ class Buffer:
         name: in the source.
         size: how many elements it has.
         dtype: of its elements.
-        kind: "input" (its content is handed in), "made" (the program makes it), or "register" (a variable; with a size,
+        kind: "input" (its content is passed in), "made" (the program makes it), or "register" (a variable; with a size,
             a buffer for one).
         initial: what is in it at first: an array of its size, or one number; of an input, its number.
         is_gradient: whether it holds the gradient of another buffer.

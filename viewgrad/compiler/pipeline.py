@@ -149,7 +149,7 @@ def _differentiate(program: Program, wanted: Sequence[Buffer]) -> Adjoint:
 
 
 def _run_passes(program: Program, passes: Sequence[Pass]) -> Program:
-    """Run some passes, and verify the program before them and after each, if that is asked for."""
+    """Run some passes, and verify the program before them and after each, if requested."""
     verifies = _verifies.get()
     if verifies:
         verify_program(program, "the program before the passes")

@@ -280,7 +280,7 @@ class Stream:
         return number, start
 
     def check(self, value: TracedValue, expected: Any, location: int) -> None:
-        """A value without dimensions that was looked at: where it is another, the program is another."""
+        """A value without dimensions that was inspected: where it is another, the program is another."""
         value = self._fetched(value, location)
         age = self._counts[value.place] - 1 - value.number
         if type(expected) is bool:

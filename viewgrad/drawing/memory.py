@@ -27,7 +27,7 @@ ROW: Final = 30.0
 
 @attrs.frozen
 class Window:
-    """Some cells of the buffer, and what they are to somebody.
+    """Some cells of the buffer, and what they are to someone.
 
     Arguments:
         name: what is written before it.

@@ -93,7 +93,7 @@ def copies(
 
 
 def differentiated(tree: Any, what: str, make: Callable[[Tensor], Tensor]) -> tuple[Any, Structure]:
-    """Return a tree with `make(tensor)` in the place of each leaf, and its structure."""
+    """Return a tree with `make(tensor)` in place of each leaf, and its structure."""
     leaves, structure = flatten(tree)
     if type(tree) is int or isinstance(tree, np.integer):
         raise DifferentiabilityError(f"{what} is the {type(tree).__name__} {tree}; pass {float(tree)}")

@@ -206,7 +206,7 @@ class _Call:
 
     Attributes:
         function: what is called.
-        structure, leaves: of the arguments; None in the place of each tensor.
+        structure, leaves: of the arguments; None in place of each tensor.
         random: the states of random number generators before the call.
         captured: the edges to histories that the function uses and was not given.
         digest: see `_Run`.

@@ -378,7 +378,7 @@ def _or_zeros(grad: Tensor | None, like: Tensor) -> Tensor:
 def _differentiated(
     args: Sequence[Any], name: str, make: Callable[[Tensor], Tensor]
 ) -> tuple[list[Any], list[Structure]]:
-    """Return all arguments, with `make(tensor)` in the place of each of their leaves, and their structures."""
+    """Return all arguments, with `make(tensor)` in place of each of their leaves, and their structures."""
     made = [differentiated(arg, f"{name}: argument {number}", make) for number, arg in enumerate(args)]
     return [tree for tree, _ in made], [structure for _, structure in made]
 

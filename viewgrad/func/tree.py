@@ -89,7 +89,7 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
 
 
 def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
-    """Return the tree with `function(leaf)` in the place of each leaf."""
+    """Return the tree with `function(leaf)` in place of each leaf."""
     leaves, structure = flatten(tree)
     return unflatten(structure, [function(leaf) for leaf in leaves])
 

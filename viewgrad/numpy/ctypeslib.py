@@ -1,4 +1,4 @@
-"""`numpy.ctypeslib`: memory handed to C, where no history can follow it."""
+"""`numpy.ctypeslib`: memory passed to C, where no history can follow it."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class nditer:
     """
 
     def __new__(cls, op: Any, *args: Any, **kwargs: Any) -> Any:
-        """An iterator; NumPy's own where an operand is an array of objects, which is no tensor."""
+        """An iterator; NumPy's own where an operand is an array of objects, which is not a tensor."""
         if any(isinstance(each, np.ndarray) and each.dtype.kind == "O" for each in _as_list(op)):
             return np.nditer(op, *args, **kwargs)
         return super().__new__(cls)

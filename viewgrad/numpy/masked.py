@@ -76,7 +76,7 @@ class MaskedTensor:
         return f"MaskedTensor({self.data!r}, mask={self.mask!r})"
 
     def filled(self, fill_value: Any = None) -> Any:
-        """Return the tensor with a value in the place of those that are masked."""
+        """Return the tensor with a value in place of those that are masked."""
         value = self.fill_value if fill_value is None else fill_value
         found: Any = np.where(self.mask, value, self.data) if self.mask.any() else self.data
         return found

@@ -50,7 +50,7 @@ def confirm_kinds(operator: Operator, *arguments: Any) -> None:
 
     Arguments:
         operator: whose `dtype_kinds` are undecided; they are decided afterwards.
-        arguments: what it was called with, in the order of the signature, with tensors in the place of arrays.
+        arguments: what it was called with, in the order of the signature, with tensors in place of arrays.
 
     Raises:
         UnsupportedDtypeError: if the formula gives another gradient than finite differences.

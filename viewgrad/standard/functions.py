@@ -1,6 +1,6 @@
 """The functions of the standard that NumPy's operators do not have under that name, or with those keywords.
 
-It is long because each public function has its docstring with an example beside it.
+The file is long because each public function has its docstring with an example beside it.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class BackwardWriter:
         return result
 
     def _inlined(self, graph: Any, values: dict[Value, Value | None]) -> list[Value | None]:
-        """Copy a graph, with the requirements of gradients that follow from the values in the place of its inputs."""
+        """Copy a graph, with the requirements of gradients that follow from the values in place of its inputs."""
         before = self.block.returns if self.before is None else self.before
         location = self.location
         for node in graph.block:

@@ -128,7 +128,7 @@ class Maker:
         node: a node of the kind that it is for.
         arriving: for each output, whether a gradient of it is known not to be zero.
         places: the inputs that each argument is.
-        constants: for each input, what it is known to be; empty where that is not to be looked at.
+        constants: for each input, what it is known to be; empty where that is not to be inspected.
     """
 
     def __init__(

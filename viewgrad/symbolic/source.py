@@ -274,7 +274,7 @@ class Writer:
         return False
 
     def _let_go(self, node: Node, number: int) -> list[str]:
-        """Return a line that lets go of great values that are not needed any more."""
+        """Return a line that releases great values that are not needed any more."""
         last = self.uses.last
         values = {value for value in (*node.inputs, *node.outputs) if value is not None}
         names = [
@@ -436,7 +436,7 @@ class Writer:
 
 @attrs.frozen
 class Text:
-    """A piece of source in the place of a value."""
+    """A piece of source in place of a value."""
 
     text: str
 

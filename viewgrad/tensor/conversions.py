@@ -339,7 +339,7 @@ def warn_of_missing_grad(is_retained: bool) -> None:
         "clone() and compute with it, or ask for the gradient by viewgrad.autograd.grad(result, tensor) before the "
         "write"
         if is_retained
-        else "the grad of a tensor that is no leaf stays None: backward passes fill in that of leaves. Call "
+        else "the grad of a tensor that is not a leaf stays None: backward passes only fill that of leaves. Call "
         "retain_grad() on the tensor before, or ask for the gradient by viewgrad.autograd.grad(result, tensor)",
         NonLeafGradWarning,
         stacklevel=3,

@@ -1,4 +1,4 @@
-"""DLPack: tensors handed to other libraries, and taken from them, without copying.
+"""DLPack: tensors passed to other libraries, and taken from them, without copying.
 
 Memory that another library may write to unseen follows the rule for foreign memory. What is saved of it for backward is
 copied when it is saved. See Note [Copy-on-write of saved values] in docs/notes/saved_values.md.

@@ -6,7 +6,7 @@ not know of it. The table `DOORS` says for each door what passes, and so what mu
 - in eager mode, if the tensor has a history: warn or raise (`Door.history`; the messages are in conversions.py);
 - inside a transform (`viewgrad.func`, `vg.compile`), the same more strictly, as nothing of its result may be lost;
 - in a trace (`Door.traced`): the elements that left are guarded (`Observer.left`), or the trace is told that the
-  program asked for something that is another in each run (`Observer.asked`).
+  program asked for something that differs in each run (`Observer.asked`).
 
 Whatever opens a door calls `leave(tensor, DOOR, value)`; whoever wants to know which doors there are reads `DOORS`.
 tests/test_doors.py tries each of them in each mode, and finds attributes of `Tensor` that are no door and should be.
@@ -129,7 +129,7 @@ STEERING: Final = frozenset(door.name for door in _TABLE if door.steers)
 def leave(tensor: Tensor, name: str, value: Any) -> None:
     """Allow information about a tensor to leave by a door, or raise an error.
 
-    A method of `Tensor` that a program calls must call this itself, and not by way of others: the line of the program
+    A method of `Tensor` that a program calls must call this itself, and not through others: the line of the program
     is two frames further out.
 
     Arguments:

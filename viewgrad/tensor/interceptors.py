@@ -19,7 +19,7 @@ from .node import Node
 
 __all__ = ["Call", "feature", "run_with_features"]
 
-# The outermost first. What is not in this list (view replay) is looked at where it matters.
+# The outermost first. What is not in this list (view replay) is inspected where it matters.
 ORDER: Final = (PROFILE, FUNCTIONAL, FORWARD, TRACE, STRICT, ANOMALY, PACK, INFERENCE)
 SWITCHING: Final = TRACE | FUNCTIONAL | FORWARD | PACK  # what changes modes, or writes to more than one thing
 
@@ -56,7 +56,7 @@ C = TypeVar("C", bound=Call)
 Feature = Callable[[Any, Callable[[], Any]], Any]
 
 _features: Final[dict[tuple[int, type[Call]], Feature]] = {}
-_found: Final[dict[tuple[type[Call], int], tuple[Feature, ...]]] = {}  # by class and mode, as they are asked for
+_found: Final[dict[tuple[type[Call], int], tuple[Feature, ...]]] = {}  # by class and mode, created on first use
 
 
 def feature(bit: int, kind: type[C]) -> Callable[[Callable[[C, Callable[[], Any]], Any]], Any]:

@@ -1320,7 +1320,7 @@ class OperatorMethods:
             A handle, whose `remove()` takes the hook away again.
 
         Raises:
-            HookError: for a tensor that is no leaf.
+            HookError: for a tensor that is not a leaf.
             DifferentiabilityError: for one that does not require grad.
 
         Example:

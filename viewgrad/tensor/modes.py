@@ -1,7 +1,7 @@
 """The modes that say what is recorded: per thread and per asynchronous task.
 
 All modes live in one integer, read once per operator. Its lowest bit is grad mode. Every other bit is a feature that is
-off unless asked for. A plain operator tests `mode > GRAD`, and pays nothing more for all the features together.
+off unless requested. A plain operator tests `mode > GRAD`, and pays nothing more for all the features together.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PACK: Final = 8  # saved values pass through user hooks
 ANOMALY: Final = 16  # nodes remember where they were made
 STRICT: Final = 32  # a write to a saved window raises
 REPLAY: Final = 64  # views are taken again by replaying their view functions
-TRACE: Final = 128  # operators are handed to a tracer instead of being run
+TRACE: Final = 128  # operators are passed to a tracer instead of being run
 CHECK_NAN: Final = 256  # beside ANOMALY: a gradient that is not a number is an error
 FUNCTIONAL: Final = 512  # what would be written to gets a new value instead
 PLAIN: Final = 1024  # backward passes are run by the plain engine

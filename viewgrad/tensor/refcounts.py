@@ -258,7 +258,7 @@ def _count(name: str) -> int:
     return count if TRUSTED and count is not None else NEVER_ALONE
 
 
-# Gradients in a run of the engine: in a variable of the run, in a buffer found there, handed to a function.
+# Gradients in a run of the engine: in a variable of the run, in a buffer found there, passed to a function.
 ALONE_IN_LOCAL: Final = _count("ALONE_IN_LOCAL")
 ALONE_IN_BUFFER: Final = _count("ALONE_IN_BUFFER")
 ALONE_AS_ARGUMENT: Final = _count("ALONE_AS_ARGUMENT")

@@ -9,7 +9,7 @@ A window may be no basic index of that array: a diagonal, a stride through a res
 of its first and last element, and the step between its elements. Windows of one step that leave different remainders
 never meet.
 
-It is long because its two ways to locate a window share their registry.
+The file is long because its two ways to locate a window share their registry.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def number_class(kind: type, tensor_class: TensorType) -> Any:
 
     Arguments:
         kind: the type of NumPy's numbers of its dtype.
-        tensor_class: what it is in truth; the class found makes such tensors where it is called.
+        tensor_class: what it is actually; the class found makes such tensors where it is called.
     """
     found = _MADE.get(kind)
     if found is None:

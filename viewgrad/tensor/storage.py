@@ -88,7 +88,7 @@ class DetachPoint:
         sequence_nr: a number smaller than those of all nodes made since.
         edge: what the history ended with, for the views that were taken before; until it happens again.
         before: the number like `sequence_nr` of the time before; 0 for the first.
-        written: what has been written since, once that was asked for; see `views/detached_views.py`.
+        written: what has been written since, once requested; see `views/detached_views.py`.
     """
 
     number: int
@@ -106,10 +106,10 @@ class Storage(VersionCounter):
         whole: what was saved of the whole of `root`, if anything.
         windows: what was saved of parts of it, if anything.
         foreign: whether others may write to the memory unseen, so that what is saved must be copied.
-        shared: whether tensors that are not views of one base, or arrays handed out, look at the memory.
+        shared: whether tensors that are not views of one base, or arrays given out, look at the memory.
         preserved: the windows that were copied before a write, and who wrote; the latest of them.
         cuts: where tensors over it were detached in place, by their ids; the last time of each.
-        layout: how a gradient of `root` is laid out, once that was asked for; see `views/view_nodes.py`.
+        layout: how a gradient of `root` is laid out, once requested; see `views/view_nodes.py`.
     """
 
     # Writes to the storages that this one replaced; see tensor/tracked_storage.py.
@@ -220,7 +220,7 @@ class Storage(VersionCounter):
                 windows.forget_touched()
 
     def _copy_each_once(self, touched: list[SavedTensor], writer: str) -> None:
-        windows = [saved.array for saved in touched]  # kept, so that each goes on having an identity of its own
+        windows = [saved.array for saved in touched]  # kept, so that each keeps an identity of its own
         copies: dict[int, Array] = {}
         for saved, window in zip(touched, windows, strict=True):
             copied = copies.get(id(window))  # a view that is multiplied by itself is saved twice

@@ -4,7 +4,7 @@ A tangent is kept at the *root* of a tensor: the base of a view, or the tensor i
 view is the same window of the root's tangent, taken on access. So the two share
 memory, whichever of them was given a tangent first, and a write to either is seen by both.
 
-A dual tensor, as `make_dual` makes it, looks at the memory of its primal but has a tangent of its own. Its root, and
+A dual tensor, as `make_dual` makes it, shares the memory of its primal but has a tangent of its own. Its root, and
 that of its views, is a `TangentRoot`. A write to memory that has several roots updates all of them. See Note
 [Tangents live at roots] in docs/notes/forward_mode.md.
 """
@@ -129,7 +129,7 @@ def tangent_of(tensor: Tensor, level: DualLevel | None = None) -> Tensor | None:
 
 
 def take_tangents(tensor: Tensor, source: Tensor) -> None:
-    """Give a tensor, which is no view and has none, the tangents of one whose memory it has taken over."""
+    """Give a tensor, which is not a view and has none, the tangents of one whose memory it has taken over."""
     tangents = getattr(source, "_tangent", None)
     if tangents is not None:
         tensor._tangent = tangents

@@ -1,7 +1,7 @@
 """Tensor: a typed, strided window on a storage, with its autograd metadata.
 
-It is long because a class is one file: Python's own protocols and the properties are all here. Methods that compute are
-added by the files that they belong to.
+The file is long because a class is one file: Python's protocols and the properties are all here. Methods that compute
+are added by the files that they belong to.
 """
 
 from __future__ import annotations
@@ -560,7 +560,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if not self.is_leaf or (current_mode() & FORWARD and has_tangent(self)):  # it goes on having its history
+        if not self.is_leaf or (current_mode() & FORWARD and has_tangent(self)):  # it keeps its history
             memo[id(self)] = clone = as_scalar(self.clone()) if is_scalar(self) else self.clone()
             return clone
         if is_scalar(self):
@@ -701,7 +701,7 @@ def notify_created(tensor: Tensor, data: Any = None, garbage: bool = False) -> N
 
     Arguments:
         tensor: it.
-        data: what it was made of, if that is of interest.
+        data: its source, if that is of interest.
         garbage: whether its elements are whatever the memory held.
     """
     mode = current_mode()
@@ -731,7 +731,7 @@ def tensor_like(saved: SavedTensor | np.float64, edge: OptionalEdge) -> Tensor:
         return out
     out = from_array(array, edge)
     storage = out._storage = Storage(array, foreign=True)
-    if type(saved) is SavedTensor:  # what user hooks unpack is another array each time
+    if type(saved) is SavedTensor:  # what user hooks unpack is a new array each time
         storage.whole = saved
     else:
         saved.restore_onto(out)

@@ -39,7 +39,7 @@ class Observer(Protocol):
 
         Arguments:
             tensor: it.
-            data: what it was made of, if that is a tensor.
+            data: its source, if that is a tensor.
             garbage: whether its elements are whatever the memory held.
         """
 
@@ -47,13 +47,13 @@ class Observer(Protocol):
         """`tensor` was made of a number, or of something else of the library's own, which nothing changes."""
 
     def detached(self, tensor: Tensor, other: Tensor) -> None:
-        """`other` looks at the memory of `tensor` now, with another history."""
+        """`other` shares the memory of `tensor` now, with another history."""
 
     def moved(self, tensor: Tensor, before: Tensor) -> None:
         """`tensor` has another array of the same elements now than it had when it was `before`."""
 
     def left(self, tensor: Tensor, how: str, value: Any) -> None:
-        """The elements of `tensor` have left the library as `value`, by way of `how`."""
+        """The elements of `tensor` have left the library as `value`, through `how`."""
 
     def indexed(self, tensor: Tensor, array: Array) -> None:
         """`array`, a copy of the elements of `tensor`, is used for an index."""
@@ -71,7 +71,7 @@ class Observer(Protocol):
         """The program asks `tensor` for something other than its elements: its text, its gradient."""
 
     def varies(self, tensor: Tensor) -> bool:
-        """Return whether the elements of `tensor` may differ in another run, so that they must not be looked at."""
+        """Return whether the elements of `tensor` may differ in another run, so that they must not be inspected."""
 
     def reshaped(self, tensor: Tensor) -> None:
         """`tensor` is about to get another shape in place."""

@@ -61,7 +61,7 @@ class KnownStorage(Storage):
 
 
 def share(tensor: Tensor, other: Tensor, alone: bool) -> None:
-    """Note that `other` looks at the memory of `tensor`, and that nothing else did before if that was `alone`."""
+    """Note that `other` shares the memory of `tensor`, and that nothing else did before if that was `alone`."""
     storage = tensor._storage
     assert storage is not None
     if alone:

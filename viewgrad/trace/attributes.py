@@ -62,7 +62,7 @@ class Frozen:
 
 
 def thawed(option: Any) -> Any:
-    """Return an attribute as an operator takes it: with arrays in the place of frozen ones."""
+    """Return an attribute as an operator takes it: with arrays in place of frozen ones."""
     kind = type(option)
     if kind is Frozen:
         return option.array

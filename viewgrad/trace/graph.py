@@ -5,7 +5,7 @@ from guards, which raise: a write is a node that gives a new version of its base
 few hundred megabytes; therefore nodes and values have slots and tuples, and one object where there is one
 output. See Note [Memory of graphs] in docs/notes/symbolic.md.
 
-It is long because values, nodes, blocks and graphs hold links to each other, which one file keeps right.
+The file is long because values, nodes, blocks and graphs hold links to each other, which one file keeps right.
 """
 
 from __future__ import annotations

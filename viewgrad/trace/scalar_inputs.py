@@ -27,7 +27,7 @@ CASTS: Final = frozenset(
 
 
 def number_given(leaf: Any) -> Any:
-    """Return a leaf of arguments, with a scalar in the place of a number."""
+    """Return a leaf of arguments, with a scalar in place of a number."""
     if isinstance(leaf, (Tensor, np.ndarray)):
         return leaf
     return as_scalar(from_array(np.array(leaf)))

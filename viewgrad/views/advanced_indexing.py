@@ -103,7 +103,7 @@ def is_window(given: Any, index: tuple[Any, ...], ndim: int) -> bool:
 
 
 def with_numbers(given: Any) -> Any:
-    """Return an index with integers in the place of scalars, which must be the same whenever a trace is run."""
+    """Return an index with integers in place of scalars, which must be the same whenever a trace is run."""
     if type(given) is tuple:
         return tuple([with_numbers(item) for item in given])
     if type(given) is slice:

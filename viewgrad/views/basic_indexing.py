@@ -127,7 +127,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             return
         self = view.base  # which is written to just as well
         index = of_base
-    window: Any = self._array[index]  # of a tensor that is no view: no tensor is made for it
+    window: Any = self._array[index]  # of a tensor that is not a view: no tensor is made for it
     if type(window) is float64:
         kind = type(value)
         if kind is Tensor:
@@ -183,8 +183,8 @@ def _apart(source: Array, window: Array) -> Array:
     return source.copy() if np.may_share_memory(source, window) else source
 
 
-# `self[index] = value` for a tensor that is no view, in plain grad mode or under `no_grad`. `window` is what the index,
-# a basic one, reads: an array or a number of NumPy's.
+# `self[index] = value` for a tensor that is not a view, in plain grad mode or under `no_grad`. `window` is what the
+# basic index reads: an array or a NumPy number.
 _ARRAY_HEAD: Final = """\
 def _write_array(self, index, window, value, mode):
     storage = self._storage

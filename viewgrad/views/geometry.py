@@ -12,7 +12,7 @@ from ..tensor.saved_windows import address_of
 __all__ = ["TensorGeometry", "overlaps_itself"]
 
 Array = np.ndarray[Any, Any]
-SEARCH: Final = 100_000  # how many candidates are looked at, at most
+SEARCH: Final = 100_000  # how many candidates are inspected, at most
 
 
 @attrs.frozen

@@ -77,8 +77,8 @@ ENVIRONMENT: Final[dict[str, Any]] = {
     "storage_of": storage_of,
 }
 
-# `node` becomes the history of a tensor that is no view, as `begin_write` does it in all other cases. There must be no
-# call between the comparison and the assignment, where another thread could get in.
+# Make `node` the history of a tensor that is not a view; `begin_write` handles all other cases. There must be no call
+# between the comparison and the assignment, where another thread could get in.
 BEGIN: Final = """\
 node.hooks = UNFINISHED
 node.sequence_nr = next_sequence_nr()

@@ -121,7 +121,7 @@ def begin_copy(base: Tensor, index: Any, edge: OptionalEdge, like: Like | None) 
     """Begin the write `base[index] = value`, as `begin_write` does, with `edge` leading to the value's history.
 
     Arguments:
-        base: a tensor that is no view.
+        base: a tensor that is not a view.
         index: a basic index.
         edge: None for a value without history.
         like: shape and dtype of the value, if they differ from those of what it is written to.

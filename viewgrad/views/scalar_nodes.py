@@ -145,7 +145,7 @@ class ScalarOfOne(ScalarNode):
     edges = ONE_EDGE
 
 
-# What a node has in the place of an edge to nodes that it has taken in: where these lead to; their rule, None for a
+# What a node has in place of an edge to nodes that it has taken in: where these lead to; their rule, None for a
 # read alone; the number that one of them has saved; and the index and the layout of a read, None if there is none.
 Taken = tuple[OptionalEdge, "ScalarRule | None", Any, Any, "Layout | None"]
 
@@ -221,7 +221,7 @@ def take_in(node: Any, since: int) -> None:
 
     Arguments:
         node: that of the result; an edge to one of several outputs is left as it is.
-        since: nodes that are no newer than this number have been looked at before.
+        since: nodes that are no newer than this number have been inspected before.
     """
     waiting = [node]
     for node in waiting:

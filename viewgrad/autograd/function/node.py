@@ -225,7 +225,7 @@ class FunctionNode(Node):
         ctx: what forward has left for backward.
         outputs: how many outputs forward has returned.
         input_specs: for each tensor argument, its shape and dtype.
-        output_specs: for each output, its shape and dtype; None if it is no tensor.
+        output_specs: for each output, its shape and dtype; None if it is not a tensor.
         positions: for each tensor argument, its place among all arguments.
         argument_count: how many arguments there were in all.
     """

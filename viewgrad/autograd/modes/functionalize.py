@@ -2,7 +2,7 @@
 
 The new value of a tensor is computed out of place, by operators that are recorded as any others. Where the tensor is a
 view, its base gets the value of the base with the window replaced. The operator `overwritten` computes that. The tensor
-object stays what it is, as do all others that look at the same memory. What changes is the array that they hold, and
+object stays what it is, as do all others that share the same memory. What changes is the array that they hold, and
 their history. See Note [Functional writes] in docs/notes/functionalize.md.
 """
 

@@ -373,7 +373,7 @@ def _translated(expression: str, transformer: ast.NodeTransformer) -> str:
 
 
 class _Dividing(ast.NodeTransformer):
-    """Puts a function in the place of divisions."""
+    """Puts a function in place of divisions."""
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         """Return an operation on two numbers."""
@@ -384,7 +384,7 @@ class _Dividing(ast.NodeTransformer):
 
 
 class _Vectorised(ast.NodeTransformer):
-    """Puts NumPy's functions in the place of Python's choices and of functions of numbers."""
+    """Puts NumPy's functions in place of Python's choices and of functions of numbers."""
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         """Return a choice between values."""

@@ -16,7 +16,7 @@ __all__ = ["over_arrays"]
 
 
 class OverArrays:
-    """A function that gets tensors in the place of arrays.
+    """A function that gets tensors in place of arrays.
 
     Arguments:
         function: the function.

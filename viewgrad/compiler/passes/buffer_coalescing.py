@@ -16,7 +16,7 @@ from .dead_code import remove_steps
 
 __all__ = ["coalesce_buffers"]
 
-MOST: Final = 3_000_000  # elements written that are looked at
+MOST: Final = 3_000_000  # elements written that are inspected
 
 
 def coalesce_buffers(program: Program) -> Program:

@@ -20,8 +20,8 @@ from .dead_code import remove_steps
 __all__ = ["begins_unset", "propagate_zeros"]
 
 Array = np.ndarray[Any, Any]
-MOST: Final = 3_000_000  # touches of elements of one base that are looked at
-PART: Final = 2_000  # touches that are looked at at a time, and those of the same elements
+MOST: Final = 3_000_000  # touches of elements of one base that are inspected
+PART: Final = 2_000  # touches that are inspected at a time, and those of the same elements
 READ, ADD, ZERO, WRITE, GONE = range(5)
 ZERO_VALUE: Final = Number(0.0)
 
@@ -64,7 +64,7 @@ class _Touches:
     Arguments:
         executions: of the program.
         steps: those that touch the base.
-        wanted: whether it is looked at afterwards.
+        wanted: whether it is inspected afterwards.
         called: steps whose values must be arrays, as functions take them.
         grain: the neighbours that they touch together, which then stand for one element.
 
@@ -91,7 +91,7 @@ class _Touches:
         self.first_adds = self._steps(alone, ADD)
         self._settle()
         unseen = _Counts(self.kinds)
-        self.seen_first = False  # whether an element is looked at before it is written
+        self.seen_first = False  # whether an element is inspected before it is written
         self.elements = 0  # which are touched
         for part in self._parts():
             unseen.add(part, ~part.is_looked_at(wanted))
@@ -101,7 +101,7 @@ class _Touches:
         self.needless = self._steps(unseen, ZERO) | self._steps(unseen, WRITE) | self._steps(unseen, ADD)
 
     def is_unset(self, size: int) -> bool:
-        """Return whether each element is written before it is looked at."""
+        """Return whether each element is written before it is inspected."""
         return not self.seen_first and not (self.wanted and self.elements < size)
 
     def _number(self, executions: AccessAnalysis, grain: Grain) -> None:

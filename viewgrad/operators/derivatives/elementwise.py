@@ -316,7 +316,7 @@ def power_slope(base: Any, exponent: Any) -> Any:
 
 @formula_function
 def power_log(base: Any, exponent: Any) -> Any:
-    """The logarithm of the base of a power, with 0 in the place of minus infinity where 0 ** exponent is finite."""
+    """The logarithm of the base of a power, with 0 in place of minus infinity where 0 ** exponent is finite."""
     if exponent.dtype.kind == "c" != base.dtype.kind:
         base = base.astype(exponent.dtype)
     return np.log(np.where((base == 0) & (exponent.real >= 0), 1, base))

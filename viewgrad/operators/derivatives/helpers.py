@@ -53,7 +53,7 @@ def zeros_like(value: Any) -> Any:
 
 @formula_function
 def nonzero_or_one(value: Any) -> Any:
-    """The value, with 1 in the place of every 0, for a denominator under a numerator that is 0 in the same places."""
+    """The value, with 1 in place of every 0, for a denominator under a numerator that is 0 in the same places."""
     return np.where(value == 0, 1, value)
 
 

@@ -38,7 +38,7 @@ def _copied(value: Any) -> Any:
 
 
 class Renamed(ast.NodeTransformer):
-    """Puts expressions in the place of names, but not of those that are called."""
+    """Puts expressions in place of names, but not of those that are called."""
 
     def __init__(self, names: Mapping[str, ast.expr]) -> None:
         self.names = names

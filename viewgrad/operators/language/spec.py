@@ -313,7 +313,7 @@ class Operator:
 
     @property
     def forward(self) -> Callable[..., Any]:
-        """Computes the outputs from arrays; imported when it is first asked for, if it is one of SciPy's."""
+        """Computes the outputs from arrays; imported on first access, if it is one of SciPy's."""
         if type(self.declared_forward) is LateFunction:
             self.declared_forward = self.declared_forward.found()
         return self.declared_forward

@@ -86,7 +86,7 @@ def check_out(dtype: Any, out: Any, name: str, casting: Any = "same_kind") -> No
 
 
 def of_dtype(result: Any, dtype: Any) -> Any:
-    """The result in the dtype that was asked for, if any: of small integers the operator may have made wider ones."""
+    """The result in the dtype that was requested, if any: of small integers the operator may have made wider ones."""
     return result if dtype is None or result.dtype == np.dtype(dtype) else result.astype(dtype)
 
 

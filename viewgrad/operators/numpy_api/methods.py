@@ -120,7 +120,7 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any
         return viewed(self, *shape)
     if getattr(first, "__name__", "") == "ndarray" or first is Tensor:
         return self[...]
-    if isinstance(first, builtins.type) and issubclass(first, np.ndarray):  # a class that somebody derived
+    if isinstance(first, builtins.type) and issubclass(first, np.ndarray):  # a class that someone derived
         if _carries_history(self):
             raise TypeError(
                 f"{first.__name__} holds plain numbers, and a tensor would lose its history; use the tensor itself"
@@ -358,7 +358,7 @@ def _bytes(self: Tensor, order: Any = "C") -> bytes:
 
 
 def _handing_out(name: str, result: str) -> Callable[..., Any]:
-    """Return a method of NumPy's arrays that hands the values to somebody else, for tensors without history."""
+    """Return a method of NumPy's arrays that exports the values, for tensors without history."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if _carries_history(self):

@@ -303,7 +303,7 @@ def _present(self: Tensor, where: Any = True) -> Any:
 
 
 def _inexact(self: Tensor, dtype: Any) -> Tensor:
-    """Return the values in the dtype that was asked for, which must have numbers that are none."""
+    """Return the values in the dtype that was requested, which must have numbers that are none."""
     if self.dtype.kind in "fc" and _whole(dtype):
         raise TypeError("If a is inexact, then dtype must be inexact")
     return self if dtype is None or _whole(dtype) else self.astype(dtype)

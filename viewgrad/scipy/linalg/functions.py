@@ -241,7 +241,7 @@ def cholesky_banded(ab: Any, lower: bool = False) -> Any:
     for row, band in enumerate(bands):
         offset = row if lower else bands.shape[0] - 1 - row
         diagonal = np.diagonal(factor, -offset if lower else offset)
-        # The corner, which belongs to no element of the matrix, is handed through.
+        # The corner, which belongs to no element of the matrix, is passed through.
         rows.append(np.concatenate([diagonal, band[diagonal.size :]] if lower else [band[:offset], diagonal]))
     return np.stack(rows)
 

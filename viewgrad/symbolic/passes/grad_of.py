@@ -29,7 +29,7 @@ def inline_grad_of(block: Block) -> int:
 
 
 def inline_block(node: Node) -> None:
-    """Put the nodes of the only block of a node, which has no inputs, in the place of the node."""
+    """Put the nodes of the only block of a node, which has no inputs, in place of the node."""
     (inner,) = node.blocks
     for each in inner:
         each.unlink().insert_before(node)
@@ -121,7 +121,7 @@ def leave_out(node: Node, zeros: set[Value]) -> None:
 
 
 def zero(value: Value | None, before: Node, made: dict[Value, Value]) -> Value:
-    """Zeros in the place of an undefined gradient."""
+    """Zeros in place of an undefined gradient."""
     assert value is not None and type(value.type) is TensorType
     if value not in made:
         kind = value.type.with_grad(False)

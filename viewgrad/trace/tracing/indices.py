@@ -35,7 +35,7 @@ class Indices:
         return any(id(item) in self._known for item in items)
 
     def pattern(self, items: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Value, ...]]:
-        """Return an index by arrays, with numbers in the place of those that are values, and these."""
+        """Return an index by arrays, with numbers in place of those that are values, and these."""
         pattern: list[Any] = []
         inputs: list[Value] = []
         for item in items:

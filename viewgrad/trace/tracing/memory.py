@@ -91,7 +91,7 @@ class Memory:
         recorded: whether a write to it was recorded.
         reference: to its owner.
         foreign: whether it is a NumPy array found by the program; a tensor may cover only a part of it.
-        elements: those of foreign memory, as its value holds them, once they were asked for.
+        elements: those of foreign memory, as its value holds them, once requested.
         root: the tensor of the first history, where it came from outside; weakly.
         first: the tensor of the first history, once there are others; weakly.
         nodes: the steps that the first history is known to have ended in, if there are others.
@@ -194,7 +194,7 @@ class Memories:
         return memory
 
     def add(self, array: Array, value: Any) -> Memory:
-        """Return a buffer that holds `value`, the elements of `array`, and nothing else that anybody could see."""
+        """Return a buffer that holds `value`, the elements of `array`, and nothing else that anything could see."""
         memory: Memory = Memory.__new__(Memory)
         memory.value = value
         memory.array_id = id(array)

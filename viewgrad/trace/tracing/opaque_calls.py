@@ -78,7 +78,7 @@ def _write_down(tracer: Tracer, name: str, whole: Whole, leaves: list[Any], foun
 
 
 def is_known(structure: Structure, kinds: tuple[type, ...]) -> bool:
-    """Return whether all that is no leaf is of the given types."""
+    """Return whether all that is not a leaf is of the given types."""
     if isinstance(structure, Branch):
         return all(is_known(child, kinds) for child in structure.children)
     return not isinstance(structure, Fixed) or isinstance(structure.value, kinds)
@@ -90,7 +90,7 @@ def is_new(tracer: Tracer, result: Any) -> bool:
 
 
 def forget(tracer: Tracer, last: Node | None) -> None:
-    """Take away what was written down behind a node, but for what may be the value of a buffer from before."""
+    """Take away what was recorded behind a node, but for what may be the value of a buffer from before."""
     node = tracer.block.returns.prev
     while node is not last:
         before = node.prev

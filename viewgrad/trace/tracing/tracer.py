@@ -51,7 +51,7 @@ class Tracer:
         lenient: whether tensors of unknown origin are constants; otherwise they are refused.
 
     Attributes:
-        graph: what has been written down.
+        graph: what has been recorded.
         closures: the tensors that were found outside, each with its input.
         existing: what there was before; None if tensors of unknown origin are constants.
         ended: the tensors from outside whose history was ended in place.
@@ -321,7 +321,7 @@ class Tracer:
             each.value = written(each.value, unrecorded, known)
 
     def pattern(self, items: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Value, ...]]:
-        """Return an index by arrays, with numbers in the place of those that are values, and these."""
+        """Return an index by arrays, with numbers in place of those that are values, and these."""
         return self.indices.pattern(items)
 
     def add(self, tensor: Tensor, value: Value) -> None:
@@ -344,7 +344,7 @@ class Tracer:
         return self.input_memory(root, self._input(root))
 
     def _is_number(self, owner: Any) -> bool:
-        """Return whether an array is a number that nothing changes, which has not been written down yet."""
+        """Return whether an array is a number that nothing changes, which has not been recorded yet."""
         number = self._numbers.get(id(owner))
         return number is not None and number() is owner
 
@@ -390,7 +390,7 @@ class Tracer:
         self.memories.add(array, self.constant(array, garbage)).foreign = foreign
 
     def number(self, tensor: Tensor) -> None:
-        """A tensor was made of a number that nothing changes: it is written down where it is used first."""
+        """A tensor was made of a number that nothing changes: it is recorded where it is used first."""
         array = tensor._array
         numbers = self._numbers
         numbers[id(array)] = weakref.ref(array)
@@ -399,7 +399,7 @@ class Tracer:
             self._many = 2 * len(self._numbers) + MANY
 
     def detached(self, tensor: Tensor, other: Tensor) -> None:
-        """`other` looks at the memory of `tensor` now, with another history."""
+        """`other` shares the memory of `tensor` now, with another history."""
         memory = self.memories.find(tensor._array)
         if memory is None:
             memory = self._unknown(tensor)
@@ -410,7 +410,7 @@ class Tracer:
         self.branch(memory, other)
 
     def cut(self, tensor: Tensor) -> None:
-        """The history of `tensor` is about to end, in place: views that were taken before go on having it."""
+        """The history of `tensor` is about to end, in place: views that were taken before keep it."""
         memory = self.memories.find(identified(tensor))
         if memory is None:
             memory = self._unknown(tensor)

@@ -1,1 +1,1 @@
-"""The properties of an operator, each with the circumstances in which it is looked at."""
+"""The properties of an operator, each with the circumstances in which it is inspected."""

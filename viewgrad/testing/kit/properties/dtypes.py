@@ -281,7 +281,7 @@ def _as_the_reference(script: Script, paths: Sequence[str]) -> bool:
 
 
 def _has_numbers_of(dtype: np.dtype[Any], example: Example) -> bool:
-    """Return whether an argument that is no tensor has numbers of that dtype (a sparse matrix, say), or is that
+    """Return whether an argument that is not a tensor has numbers of that dtype (a sparse matrix, say), or is that
     dtype.
     """
     found: list[Any] = []

@@ -89,7 +89,7 @@ class Columns:
 
     Arguments:
         scales: the sizes of the places of the vector, at least 1.
-        noise: of each output, the relative rounding error; the least there is until somebody doubts it.
+        noise: of each output, the relative rounding error; the least there is until someone doubts it.
         last: the size of steps that served the direction before.
         nudge: how sensitive the derivatives are, once that was asked.
         heard: whether the noise was listened to.

@@ -1,4 +1,4 @@
-"""What is left of a call after everything was let go of."""
+"""What is left of a call after everything was released."""
 
 from __future__ import annotations
 
