@@ -246,7 +246,7 @@ def test_tables_hold_derivatives_and_nothing_for_tests():
 
 
 def test_files_of_samples_stand_beside_tables():
-    own = {"__init__.py", "drawing.py", "trials.py"}
+    own = {"__init__.py", "cases.py", "trials.py"}
     for path in SAMPLES.rglob("*.py"):
         if path.name not in own:
             assert (TABLES / path.relative_to(SAMPLES)).exists(), path
@@ -263,7 +263,7 @@ def test_importing_the_library_loads_no_samples():
     code = """
 import sys, viewgrad
 loaded = [name for name in sys.modules if name.startswith("viewgrad.operators.samples.")]
-assert sorted(name.rpartition(".")[2] for name in loaded) == ["drawing", "trials"], loaded
+assert sorted(name.rpartition(".")[2] for name in loaded) == ["cases", "trials"], loaded
 assert viewgrad.operators.OPERATORS["log"].domain == (0.1, 3)
 assert "viewgrad.operators.samples.elementwise" in sys.modules
 """

@@ -7,7 +7,7 @@ import pytest
 
 import viewgrad.compiler.callbacks as calls
 from viewgrad.operators import OPERATORS
-from viewgrad.operators.samples.drawing import samples_of
+from viewgrad.operators.samples.cases import samples_of
 from viewgrad.trace.tracing.call_hooks import attribute_of
 
 KINDS = ("f", "b", "i")

@@ -11,7 +11,7 @@ from exceptions_in_programs import check_compiled, check_traced
 
 import viewgrad as vg
 from viewgrad.operators.define import OPERATORS
-from viewgrad.operators.samples.drawing import samples_of
+from viewgrad.operators.samples.cases import samples_of
 from viewgrad.trace.raised import MAY_RAISE
 
 EYE = np.eye(2)

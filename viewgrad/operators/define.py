@@ -31,7 +31,7 @@ from .language.spec import UNDECIDED, Code, Formula, InPlace, Operator, Reading,
 from .language.validate import check_functions, check_signature, declaration_error, read_formulas
 from .lazy_imports import LateFunction
 from .numpy_api.dispatch import declare
-from .samples.drawing import given_calls, samples_in_each_kind
+from .samples.cases import given_calls, samples_in_each_kind
 from .samples.trials import trial_of
 
 __all__ = ["OPERATORS", "define_op", "row"]

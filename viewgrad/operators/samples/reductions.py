@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from .drawing import Array, Call, case, draws
+from .cases import Array, Call, case, draws
 from .trials import trial
 
 __all__: list[str] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..derivatives.scipy_functions import signal
-from .drawing import case, draws
+from .cases import case, draws
 from .trials import trial
 
 __all__: list[str] = []

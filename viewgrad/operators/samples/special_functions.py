@@ -7,7 +7,7 @@ import numpy as np
 from ..derivatives.special_functions import ndtr_plainly
 from ..derivatives.stable_derivatives import special
 from ..lazy_imports import LateFunction
-from .drawing import case, draws
+from .cases import case, draws
 from .trials import trial
 
 __all__: list[str] = []

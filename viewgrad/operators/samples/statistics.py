@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .drawing import case, draws
+from .cases import case, draws
 from .trials import trial
 
 __all__: list[str] = []

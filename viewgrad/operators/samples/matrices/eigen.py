@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..drawing import Array, Call
+from ..cases import Array, Call
 from ..trials import trial
 from .decompositions import positive_definite
 

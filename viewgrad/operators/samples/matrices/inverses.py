@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..drawing import Array, Call, case, draws
+from ..cases import Array, Call, case, draws
 from ..trials import trial
 from .singular_values import where_finite
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..drawing import case, draws
+from ..cases import case, draws
 from ..trials import trial
 
 __all__: list[str] = []

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...derivatives.networks.convolution import Window, extents_after, steps_of, window_of
-from ..drawing import case, draws
+from ..cases import case, draws
 from ..trials import trial
 
 __all__: list[str] = []

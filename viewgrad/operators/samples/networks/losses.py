@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..drawing import case, draws
+from ..cases import case, draws
 from ..trials import trial
 
 __all__: list[str] = []

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...derivatives.networks.convolution import Window, extents_after
 from ...derivatives.networks.pooling import pooling_window
-from ..drawing import case, draws
+from ..cases import case, draws
 from ..trials import trial
 
 __all__: list[str] = []
