@@ -421,3 +421,32 @@ def test_checks_that_an_outer_loop_does_not_change_are_made_once():
     text = build(read(f, np.ones(3), np.ones((3, 1))), [], "python", wraps=False).text
     assert text.index("check") < text.index("for i")
     assert text.count("check") == 1
+
+
+def test_conditions_of_branches_are_used_by_dependence_tests():
+    def cholesky(a):
+        n = len(a)
+        l = np.zeros((n, n))
+        for i in range(n):
+            for j in range(i + 1):
+                s = a[i, j]
+                for k in range(j):
+                    s -= l[i, k] * l[j, k]
+                if i == j:
+                    l[i, i] = np.sqrt(s)
+                else:
+                    l[i, j] = s / l[j, j]
+        return l[-1, -1]
+
+    assert not any(each.startswith("push l") for each in pushed(cholesky, np.eye(3)))
+
+
+def test_the_adjoint_of_a_sum_goes_on_to_the_variable_before():
+    def f(x):
+        s = 0.0
+        for v in x:
+            s = 0.5 * v + s
+        return s
+
+    text = backward_text(f, np.ones(3))
+    assert "s_bar = 0.0" not in text[text.index("for k down") : text.index("v_bar = 0.0")]

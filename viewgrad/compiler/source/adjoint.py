@@ -141,6 +141,7 @@ class Analysis:
         self.positions: dict[int, int] = {}
         self.ends: dict[int, int] = {}  # of blocks
         self.loops: dict[int, tuple[Any, ...]] = {}
+        self.conditions: dict[int, tuple[tuple[Any, bool], ...]] = {}  # tests of branches around, and whether they hold
         self.lets: dict[str, list[Any]] = {}
         self.reads: dict[str, list[Access]] = {}  # by root, what adjoints read of arrays
         self.pushes: set[int] = set()
@@ -175,8 +176,9 @@ class Analysis:
         self.is_decided = True
         self._flow(self.block, set())
 
-    def _locate(self, block: Block, loops: tuple[Any, ...]) -> None:
+    def _locate(self, block: Block, loops: tuple[Any, ...], tests: tuple[tuple[Any, bool], ...] = ()) -> None:
         for stmt in block:
+            self.conditions[id(stmt)] = tests
             self.positions[id(stmt)] = len(self.positions) + len(self.ends)
             self.loops[id(stmt)] = loops
             if isinstance(stmt, (Let, LetMany)):
@@ -184,12 +186,12 @@ class Analysis:
                     self.lets.setdefault(name, []).append(stmt)
             if isinstance(stmt, For):
                 self.lets.setdefault(stmt.name, []).append(stmt)
-                self._locate(stmt.body, (*loops, stmt))
+                self._locate(stmt.body, (*loops, stmt), tests)
             elif isinstance(stmt, While):
-                self._locate(stmt.body, (*loops, stmt))
+                self._locate(stmt.body, (*loops, stmt), tests)
             elif isinstance(stmt, If):
-                self._locate(stmt.then, loops)
-                self._locate(stmt.other, loops)
+                self._locate(stmt.then, loops, (*tests, (stmt.test, True)))
+                self._locate(stmt.other, loops, (*tests, (stmt.test, False)))
         self.ends[id(block)] = len(self.positions) + len(self.ends)
 
     def _choose_counters(self) -> None:
@@ -346,8 +348,9 @@ class Analysis:
                     self.ends[id(stmt.then)], self.ends[id(stmt.other)]))
             elif isinstance(stmt, For):
                 arrays = self._reads_of(iter([stmt.low, stmt.high]))[1]
-            self._note_reads(arrays, loops, at)
-            self._note_reads(self._uses_after(stmt)[1], loops, at + 0.5)
+            tests = self.conditions[id(stmt)]
+            self._note_reads(arrays, loops, at, tests)
+            self._note_reads(self._uses_after(stmt)[1], loops, at + 0.5, tests)
             if id(stmt) in self.repeated:  # it reads what it has read again, after what comes behind it was undone
                 again = [expr for each in statements([stmt]) for expr in expressions_of(each)]
                 names = {node.name for expr in again for node in nodes(expr)
@@ -358,11 +361,13 @@ class Analysis:
         for stmt in self.recomputed.get(id(block), ()):
             self._note_reads(self._reads_of(iter([stmt.value]))[1], self.loops[id(stmt)], self.ends[id(block)])
 
-    def _note_reads(self, arrays: list[Any], loops: tuple[Any, ...], at: float) -> None:
+    def _note_reads(
+        self, arrays: list[Any], loops: tuple[Any, ...], at: float, tests: tuple[tuple[Any, bool], ...] = ()
+    ) -> None:
         for each in arrays:
             name = each.base.name if isinstance(each, Get) else each.name
             index = each.index if isinstance(each, Get) else None
-            self.reads.setdefault(self._root(name), []).append(Access(name, index, loops, at))
+            self.reads.setdefault(self._root(name), []).append(Access(name, index, loops, at, tests))
 
     def _root(self, name: str) -> str:
         return self.roots.get(name, name)
@@ -415,7 +420,7 @@ class Analysis:
             if not isinstance(stmt, Set):
                 continue
             name = stmt.base.name
-            write = Access(name, stmt.index, self.loops[id(stmt)], self.positions[id(stmt)])
+            write = Access(name, stmt.index, self.loops[id(stmt)], self.positions[id(stmt)], self.conditions[id(stmt)])
             for read in self.reads.get(self._root(name), ()):
                 if self._hits(write, read):
                     self.pushes.add(id(stmt))

@@ -8,13 +8,14 @@ shows that the write never hits.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 import attrs
 
-from .ir import NEW, Const, Dim, For, Op, Slice, Var
+from .ir import NEW, Const, Dim, For, Lazy, Op, Slice, Var
 
 __all__ = ["Access", "affine", "has_solution", "may_overwrite"]
 
@@ -31,12 +32,14 @@ class Access:
         index: its index; None for all of it.
         loops: the loops around it, the outermost first.
         position: where in the program it happens.
+        conditions: tests of the branches around it, and whether they hold.
     """
 
     base: str
     index: tuple[Any, ...] | None
     loops: tuple[Any, ...]
     position: float
+    conditions: tuple[tuple[Any, bool], ...] = ()
 
 
 def affine(expr: Any, is_fixed: Callable[[str], bool], meaning: Callable[[Any], Any] | None = None) -> Affine | None:
@@ -111,16 +114,7 @@ def may_overwrite(
         found = affine(expr, known, meaning)
         return None if found is None else _renamed(found, access.loops, tag)
 
-    equalities: list[Affine] = []
-    if write.index is not None and read.index is not None:
-        for w, r in zip(_dims(write.index), _dims(read.index)):
-            if isinstance(w, Slice) or isinstance(r, Slice):
-                continue
-            first, second = form(w, write, "'"), form(r, read, '"')
-            if first is not None and second is not None:
-                equalities.append(combined(first, second, -1))
-    bounds = [each for access, tag in ((write, "'"), (read, '"')) for loop in access.loops if isinstance(loop, For)
-              for each in _within(loop, tag, functools.partial(form, access=access, tag=tag))]
+    equalities, bounds, apart = _constraints(write, read, form)
     shared = write.loops[:common]
     for level in range(common + 1):
         if level < common and (level < within or same_iteration):
@@ -134,9 +128,32 @@ def may_overwrite(
                 order.append(_ahead(shared[level]))
         elif write.position < read.position:
             continue
-        if has_solution([*equalities, *same], [*bounds, *order]):
+        if any(has_solution([*equalities, *same], [*bounds, *order, *sides]) for sides in _sides(apart[:2])):
             return True
     return False
+
+
+def _constraints(
+    write: Access, read: Access, form: Callable[[Any, Access, str], Affine | None]
+) -> tuple[list[Affine], list[Affine], list[Affine]]:
+    """What is 0, what is at least 0, and what is not 0, if a write and a read meet in a cell."""
+    equalities: list[Affine] = []
+    if write.index is not None and read.index is not None:
+        for w, r in zip(_dims(write.index), _dims(read.index)):
+            if isinstance(w, Slice) or isinstance(r, Slice):
+                continue
+            first, second = form(w, write, "'"), form(r, read, '"')
+            if first is not None and second is not None:
+                equalities.append(combined(first, second, -1))
+    bounds = [each for access, tag in ((write, "'"), (read, '"')) for loop in access.loops if isinstance(loop, For)
+              for each in _within(loop, tag, functools.partial(form, access=access, tag=tag))]
+    apart: list[Affine] = []
+    for access, tag in ((write, "'"), (read, '"')):
+        for test, holds in access.conditions:
+            found = _of_condition(test, holds, functools.partial(form, access=access, tag=tag))
+            for all_of, new in zip((equalities, bounds, apart), found):
+                all_of += new
+    return equalities, bounds, apart
 
 
 def _renamed(form: Affine, loops: Sequence[Any], tag: str) -> Affine:
@@ -157,6 +174,41 @@ def _within(loop: For, tag: str, form: Callable[[Any], Affine | None]) -> list[A
         rest = combined(high, here, -1) if loop.step > 0 else combined(here, high, -1)
         found.append(combined(rest, one, -1))
     return found
+
+
+def _of_condition(
+    test: Any, holds: bool, form: Callable[[Any], Affine | None]
+) -> tuple[list[Affine], list[Affine], list[Affine]]:
+    """What is 0, what is at least 0, and what is not 0, if a condition on integers holds, or does not."""
+    if isinstance(test, Lazy) and test.name == ("and" if holds else "or"):
+        parts = [_of_condition(each, holds, form) for each in test.args]
+        equal, least, apart = [[each for part in parts for each in part[number]] for number in range(3)]
+        return equal, least, apart
+    if not isinstance(test, Op) or len(test.args) != 2 or any(arg.kind.dtype != "l" for arg in test.args):
+        return [], [], []
+    left, right = map(form, test.args)
+    if left is None or right is None:
+        return [], [], []
+    name = test.name if holds else OPPOSITES.get(test.name, "")
+    if name in ("less", "less_equal"):
+        left, right = right, left
+    found = combined(left, right, -1)
+    if name in ("less", "greater"):
+        found = combined(found, {"": 1}, -1)
+    is_order = name in ("less", "less_equal", "greater", "greater_equal")
+    return [found] if name == "equal" else [], [found] if is_order else [], [found] if name == "not_equal" else []
+
+
+def _sides(apart: Sequence[Affine]) -> Iterator[list[Affine]]:
+    """For what is not 0, the ways in which it may be greater or less."""
+    for signs in itertools.product((1, -1), repeat=len(apart)):
+        yield [combined(combined({}, form, sign), {"": 1}, -1) for form, sign in zip(apart, signs)]
+
+
+OPPOSITES: Final = {
+    "equal": "not_equal", "not_equal": "equal", "less": "greater_equal", "less_equal": "greater",
+    "greater": "less_equal", "greater_equal": "less",
+}  # fmt: skip
 
 
 def _ahead(loop: For) -> Affine:

@@ -96,8 +96,8 @@ class Reader(StatementReader):
         if line is not None:
             raise Refused("an array that is in a list is written to", line, file)
         result = self._materialized(result)
-        body, names = with_versions(self._with_flags(self.out.buffer), self.out.kinds, self.out.fresh)
-        result = _renamed(result, names)
+        body, versions = with_versions(self._with_flags(self.out.buffer), self.out.kinds, self.out.fresh)
+        result = _renamed(result, versions)
         name = getattr(function, "__name__", "function")
         return Source(name, list(self.out.inputs.values()), list(self.guards.values()), body, result, self.out.kinds,
                       file, self.room, self.out.reshapes)

@@ -53,6 +53,25 @@ def _same_as(expr: Any) -> Any:
     return expr
 
 
+def _without_term(expr: Any, name: str) -> Any:
+    """The rest of a sum of a variable and others; None if it is none, or the variable is in the others too."""
+    def found(node: Any) -> Any:
+        if isinstance(node, Var) and node.name == name:
+            return Const(0.0, node.kind)
+        if isinstance(node, Op) and node.name in ("add", "sub") and node.kind.dtype == expr.kind.dtype:
+            for number, arg in enumerate(node.args if node.name == "add" else node.args[:1]):
+                rest = found(arg)
+                if rest is not None:
+                    return attrs.evolve(node, args=(*node.args[:number], rest, *node.args[number + 1 :]))
+        return None
+
+    rest = found(expr)
+    if rest is None or isinstance(rest, Const) or any(isinstance(node, Var) and node.name == name
+                                                      for node in nodes(rest)):
+        return None
+    return rest
+
+
 def _sum_of(value: Any) -> Call:
     return Call("sum_all", (value,), (), Num(value.kind.dtype))
 
@@ -112,7 +131,12 @@ class Reverser:
         if not any(True for _ in self._leaves(value)):
             self.bind(bar(stmt.name), ZERO)
             return
-        grad = self.temporary(Var(bar(stmt.name), adjoint_kind(self.kinds[stmt.name])), "b")
+        adjoint = Var(bar(stmt.name), adjoint_kind(self.kinds[stmt.name]))
+        rest = _without_term(value, stmt.name)
+        if rest is not None:  # its adjoint goes on to the variable as it was before
+            self.spread(rest, adjoint)
+            return
+        grad = self.temporary(adjoint, "b")
         self.bind(bar(stmt.name), ZERO)
         result = None
         if self._reads_result(value) and _same_as(value).name not in ("div", "sqrt", "reciprocal"):
