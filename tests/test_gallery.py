@@ -24,7 +24,7 @@ def examples(monkeypatch):
 
 
 def test_every_example_has_a_picture():
-    assert len(PROGRAMS) == 13
+    assert len(PROGRAMS) == 15
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(PROGRAMS)
 
 
@@ -34,7 +34,8 @@ def test_the_forecast_has_a_picture(tmp_path):
     assert (tmp_path / "picture.png").stat().st_size > 1000
 
 
-NEEDED = {"jax_sources": "jax", "pymc_local_level": "pymc", "solar_cell": "pvlib", "torch_smoothing": "torch"}
+NEEDED = {"jax_sources": "jax", "pymc_local_level": "pymc", "solar_cell": "pvlib", "torch_smoothing": "torch",
+          "xarray_seasons": "xarray"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted({*PROGRAMS} - {"co2_forecast"}))  # whose fit has a file of tests of its own

@@ -19,6 +19,7 @@ TITLES = {
     "co2_forecast": "A forecast of CO2",
     "denoising": "Image denoising, in place",
     "gauss_seidel": "Optimising through Gauss-Seidel",
+    "ground_water": "Ground water, by sparse matrices",
     "inverse_heat": "An inverse heat problem",
     "jax_sources": "Heat sources, located with JAX",
     "kalman_missing": "A Kalman filter with gaps",
@@ -29,6 +30,7 @@ TITLES = {
     "solar_cell": "A solar cell, with pvlib",
     "soft_dtw_barycentre": "Soft-DTW barycentre",
     "torch_smoothing": "A loop in a PyTorch network",
+    "xarray_seasons": "Seasons in labelled arrays",
 }
 PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 
