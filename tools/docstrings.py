@@ -22,44 +22,119 @@ __all__ = ["DOCSTRINGS_FILE", "docstring_of", "docstrings_file"]
 
 DOCSTRINGS_FILE: Final = Path(viewgrad.__file__).parent / "operators" / "docstrings.json"
 
-# What options of these names say, in every operator that has them.
+# The descriptions of options by name, in every operator that has them and no description of its own.
 OPTIONS: Final = {
-    "axis": "the dimension to operate along, or several; None for all of them",
-    "dim": "alias of `axis`, as in PyTorch",
-    "axes": "the dimensions to operate along",
-    "keepdims": "whether to keep reduced dimensions with length 1",
-    "keepdim": "alias of `keepdims`, as in PyTorch",
-    "norm": "where the factor 1/n is applied: in the inverse, half in each (`ortho`), or in the forward transform",
-    "n": "the length to truncate or zero-pad to, or the number of repetitions",
-    "s": "the lengths to truncate or zero-pad to",
-    "stride": "the step of the window",
-    "padding": "the number of zeros added at each end",
-    "dilation": "the distance between elements of the window",
-    "groups": "the number of groups of channels, each with its own weights",
-    **dict.fromkeys(("kernel_size", "window", "extents"), "the size of the window"),
-    "reduction": "`mean`, `sum`, or `none` for the losses one by one",
-    "ddof": "subtracted from the number of elements to get the divisor",
-    "v": "the order",
-    "dtype": "the dtype of the result",
-    "shape": "the shape of the result",
-    "alpha": "a factor",
-    "beta": "a factor",
-    "eps": "a small number added to the divisor",
-    "k": "the diagonal, or a number of elements",
-    "offset": "the diagonal",
-    "value": "the value to write",
-    "q": "the quantile, between 0 and 1",
     "UPLO": "the triangle of the matrix to read, `L` or `U`",
-    "upper": "whether the triangle is the upper one",
-    "right": "whether intervals include their right end",
-    "subscripts": "the letters of the dimensions, as in `ij,jk->ik`",
-    "decimals": "the number of decimals",
-    "p": "a probability, or the order of a norm",
-    "initial": "the starting value",
-    "where": "a mask of the elements to include",
-    "out": "the tensor to write the result to, which is returned",
+    "alpha": "the factor of the product",
+    "axes": "the dimensions to operate along",
+    "axis": "the dimension to operate along, or several; None for all of them",
+    "beta": "the factor of the first tensor",
+    "bias": "whether to normalize by the number of observations instead of that number minus 1",
     "correction": "alias of `ddof`",
+    "count_include_pad": "whether padding counts as elements of a window",
+    "ddof": "the number subtracted from the number of elements to get the divisor",
+    "decimals": "the number of decimals",
+    "dilation": "the distance between elements of the window",
+    "dim": "alias of `axis`, as in PyTorch",
+    "dtype": "the dtype of the result",
+    "eps": "a small number added to the divisor",
+    "groups": "the number of groups of channels, each with its own weights",
+    "hermitian": "whether the matrix is Hermitian, which saves time",
+    "initial": "the starting value",
+    "k": "the number of the diagonal; 0 for the main diagonal",
+    "keepdim": "alias of `keepdims`, as in PyTorch",
+    "keepdims": "whether to keep reduced dimensions with length 1",
+    "kth": "the position, or positions, in sorted order",
+    "lambd": "the threshold",
+    "largest": "whether to return the largest values instead of the smallest",
     "mean": "the mean, if it is known",
+    "method": "the interpolation between two values, as in `numpy.quantile`",
+    "n": "the length to truncate or zero-pad to",
+    "norm": "where the factor 1/n is applied: in the inverse, half in each (`ortho`), or in the forward transform",
+    "offset": "the number of the diagonal; 0 for the main diagonal",
+    "ord": "the order of the norm",
+    "out": "the tensor to write the result to, which is returned",
+    "output_padding": "the number of elements added at the end of the result",
+    "p": "the probability of an element to be zeroed",
+    "padding": "the number of zeros added at each end",
+    "q": "the quantile, between 0 and 1",
+    "rcond": "singular values are zero below this times the largest one",
+    "reduction": "`mean`, `sum`, or `none` for the losses one by one",
+    "right": "whether intervals include their right end",
+    "s": "the lengths to truncate or zero-pad to",
+    "shape": "the shape of the result",
+    "stride": "the step of the window",
+    "subscripts": "the letters of the dimensions, as in `ij,jk->ik`",
+    "upper": "whether the triangle is the upper one",
+    "v": "the order",
+    "where": "a mask of the elements to include",
+    **dict.fromkeys(("kernel_size", "window", "extents"), "the size of the window"),
+    **dict.fromkeys(("axis1", "axis2", "dim1", "dim2"), "a dimension of the matrices"),
+    **dict.fromkeys(("a", "b", "c"), "a parameter"),
+}
+ONE_DIMENSION: Final = "the dimension to operate along"
+ONE_OR_FLATTENED: Final = f"{ONE_DIMENSION}; None for the flattened tensor"
+VALUE_BESIDE: Final = "the factor of the product or quotient"
+# Those of single operators, where the name means something else or nothing else has it.
+OPTIONS_OF: Final[dict[str, dict[str, str]]] = {
+    "addcdiv": {"value": VALUE_BESIDE},
+    "addcmul": {"value": VALUE_BESIDE},
+    "argmax": {"axis": ONE_OR_FLATTENED},
+    "argmin": {"axis": ONE_OR_FLATTENED},
+    "bincount": {"minlength": "the least length of the result"},
+    "celu": {"alpha": "the magnitude of the limit for negative values"},
+    "convolve": {"mode": "`full`, `same`, or `valid` for the part without padding"},
+    "correlate": {"mode": "`full`, `same`, or `valid` for the part without padding"},
+    "cov": {"rowvar": "whether rows are variables and columns observations"},
+    "cumprod": {"axis": ONE_OR_FLATTENED},
+    "cumsum": {"axis": ONE_OR_FLATTENED},
+    "diff": {"n": "how many times to take differences"},
+    "elu": {"alpha": "the magnitude of the limit for negative values"},
+    "gelu": {"approximate": "`none`, or `tanh` for an approximation"},
+    "hardtanh": {"min_val": "the lower bound", "max_val": "the upper bound"},
+    "huber_loss": {"delta": "the difference at which the loss becomes linear"},
+    "interp": {
+        "left": "the value below the first point; that of the first point by default",
+        "right": "the value above the last point; that of the last point by default",
+        "period": "not supported for tensors",
+    },
+    "isin": {"invert": "whether to test that a value is not among the others"},
+    "kl_div": {"log_target": "whether the target is given by its logarithms"},
+    "kthvalue": {"k": "the rank of the value, counted from 1"},
+    "layer_norm": {"normalized_shape": "the last dimensions, over which values are normalized"},
+    "leaky_relu": {"negative_slope": "the slope for negative values"},
+    "matrix_power": {"n": "the exponent"},
+    "matrix_rank": {"tol": "the absolute tolerance", "rtol": "the tolerance relative to the largest singular value"},
+    "nan_to_num": {
+        "nan": "the number in place of NaN",
+        "posinf": "the number in place of infinity; the largest finite one by default",
+        "neginf": "the number in place of minus infinity; the smallest finite one by default",
+    },
+    "nll_loss": {"ignore_index": "the class of examples to ignore"},
+    "one_hot": {"num_classes": "the number of classes; -1 for the largest integer plus 1"},
+    "pad": {
+        "pad_width": "the number of elements to add: one number, a pair (before, after), or a pair for each dimension",
+        "mode": "`constant`, `edge`, `reflect`, `symmetric` or `wrap`",
+        "constant_values": "the number to pad with, in the same forms as `pad_width`",
+    },
+    "qr": {"mode": "`reduced`, or `complete` for a square Q"},
+    "repeat": {"axis": ONE_OR_FLATTENED},
+    "roll": {"shift": "the number of places to move, or one for each dimension"},
+    "searchsorted": {"side": "`left` or `right`: the side of equal values to insert at"},
+    "smooth_l1_loss": {"beta": "the difference at which the loss becomes linear"},
+    "softplus": {"beta": "the sharpness of the bend"},
+    "solve_triangular": {
+        "left": "whether the matrix is on the left of x",
+        "unitriangular": "whether the diagonal is taken to be 1",
+    },
+    "stdtr": {"df": "the degrees of freedom"},
+    "svd": {"full_matrices": "whether U and Vh are square"},
+    "take": {"axis": ONE_OR_FLATTENED, "mode": "how to treat indices out of range: `raise`, `wrap` or `clip`"},
+    "tensordot": {"axes": "a number of dimensions, or two lists of dimensions, to sum over"},
+    "threshold": {"threshold": "the threshold", "value": "the value at and below the threshold"},
+    "tile": {"reps": "the number of repetitions along each dimension"},
+    "topk": {"k": "the number of values", "sorted": "whether the values are in order"},
+    "trapezoid": {"dx": "the spacing of the samples, if `x` is None"},
 }
 INFINITE_SLOPES: Final = "If the incoming gradient is 0, this gradient is 0 too, even if the slope is infinite or NaN."
 
@@ -72,7 +147,7 @@ def docstring_of(operator: Operator, where: str) -> str:
         where: the expression that the user calls it by.
     """
     arguments = [f"{argument.name}: {_described(operator, argument)}." for argument in operator.signature.arguments]
-    arguments += [f"{name}: {OPTIONS[name]}." for name in operator.signature.torch_names]
+    arguments += [f"{name}: {_option(operator, name)}." for name in operator.signature.torch_names]
     return _text(operator.doc, arguments, _result(operator), _gradient(operator), example_of(operator, where, viewgrad))
 
 
@@ -87,7 +162,7 @@ def docstring_of_reduction(operator: Operator, function: Callable[..., Any]) -> 
     arguments = [f"{first.name}: a tensor, an array or a number; gradients flow to it."]
     for option in options:
         left_out = "" if option.default is option.empty else f" (default: {option.default!r})"
-        arguments.append(f"{option.name}: {OPTIONS.get(option.name, 'an option')}{left_out}.")
+        arguments.append(f"{option.name}: {_option(operator, option.name)}{left_out}.")
     example = example_of(operator, f"vg.{operator.name}", viewgrad)
     return _text(operator.doc, arguments, _result(operator), _gradient(operator), example)
 
@@ -114,8 +189,22 @@ def _described(operator: Operator, argument: Argument) -> str:
         flows = argument.name in operator.differentiable
         optional = ", or None" if argument.optional else ""
         return f"{text}{optional}; {'gradients flow to it' if flows else 'no gradient flows to it'}"
-    text = OPTIONS.get(argument.name, "an option")
+    text = _option(operator, argument.name)
     return text if argument.default is None else f"{text} (default: {argument.default})"
+
+
+def _option(operator: Operator, name: str) -> str:
+    """Return the description of an option of an operator.
+
+    Raises:
+        KeyError: if an operator that users can call has an option without a description.
+    """
+    text = OPTIONS_OF.get(operator.name, {}).get(name)
+    if text is None and name == "axis" and operator.signature.argument("axis").default != "None":
+        text = ONE_DIMENSION
+    if text is None and operator.name.startswith("_"):
+        return OPTIONS.get(name, "an option")
+    return text or OPTIONS[name]
 
 
 def _result(operator: Operator) -> str:

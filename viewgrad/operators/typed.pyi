@@ -876,7 +876,7 @@ def argmax(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: 
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension to operate along, or several; None for all of them (default: None).
+        axis: the dimension to operate along; None for the flattened tensor (default: None).
         out: the tensor to write the result to, which is returned (default: None).
         keepdims: whether to keep reduced dimensions with length 1 (default: False).
         dim: alias of `axis`, as in PyTorch (default: None).
@@ -899,7 +899,7 @@ def argmin(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: 
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension to operate along, or several; None for all of them (default: None).
+        axis: the dimension to operate along; None for the flattened tensor (default: None).
         out: the tensor to write the result to, which is returned (default: None).
         keepdims: whether to keep reduced dimensions with length 1 (default: False).
         dim: alias of `axis`, as in PyTorch (default: None).
@@ -998,7 +998,7 @@ def cumprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None =
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension to operate along, or several; None for all of them (default: None).
+        axis: the dimension to operate along; None for the flattened tensor (default: None).
         dtype: the dtype of the result (default: None).
         out: the tensor to write the result to, which is returned (default: None).
         dim: alias of `axis`, as in PyTorch (default: None).
@@ -1023,7 +1023,7 @@ def cumsum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = 
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension to operate along, or several; None for all of them (default: None).
+        axis: the dimension to operate along; None for the flattened tensor (default: None).
         dtype: the dtype of the result (default: None).
         out: the tensor to write the result to, which is returned (default: None).
         dim: alias of `axis`, as in PyTorch (default: None).
@@ -1496,7 +1496,7 @@ def std(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = Non
         axis: the dimension to operate along, or several; None for all of them (default: None).
         dtype: the dtype of the result (default: None).
         out: the tensor to write the result to, which is returned (default: None).
-        ddof: subtracted from the number of elements to get the divisor (default: 0).
+        ddof: the number subtracted from the number of elements to get the divisor (default: 0).
         keepdims: whether to keep reduced dimensions with length 1 (default: False).
         where: a mask of the elements to include (default: True).
         mean: the mean, if it is known (default: None).
@@ -1568,7 +1568,7 @@ def var(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = Non
         axis: the dimension to operate along, or several; None for all of them (default: None).
         dtype: the dtype of the result (default: None).
         out: the tensor to write the result to, which is returned (default: None).
-        ddof: subtracted from the number of elements to get the divisor (default: 0).
+        ddof: the number subtracted from the number of elements to get the divisor (default: 0).
         keepdims: whether to keep reduced dimensions with length 1 (default: False).
         where: a mask of the elements to include (default: True).
         mean: the mean, if it is known (default: None).

@@ -166,7 +166,7 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension to operate along, or several; None for all of them (default: None).
+            axis: the dimension to operate along; None for the flattened tensor (default: None).
             out: the tensor to write the result to, which is returned (default: None).
             keepdims: whether to keep reduced dimensions with length 1 (default: False).
             dim: alias of `axis`, as in PyTorch (default: None).
@@ -189,7 +189,7 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension to operate along, or several; None for all of them (default: None).
+            axis: the dimension to operate along; None for the flattened tensor (default: None).
             out: the tensor to write the result to, which is returned (default: None).
             keepdims: whether to keep reduced dimensions with length 1 (default: False).
             dim: alias of `axis`, as in PyTorch (default: None).
@@ -395,7 +395,7 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension to operate along, or several; None for all of them (default: None).
+            axis: the dimension to operate along; None for the flattened tensor (default: None).
             dtype: the dtype of the result (default: None).
             out: the tensor to write the result to, which is returned (default: None).
             dim: alias of `axis`, as in PyTorch (default: None).
@@ -420,7 +420,7 @@ class OperatorMethods:
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension to operate along, or several; None for all of them (default: None).
+            axis: the dimension to operate along; None for the flattened tensor (default: None).
             dtype: the dtype of the result (default: None).
             out: the tensor to write the result to, which is returned (default: None).
             dim: alias of `axis`, as in PyTorch (default: None).
@@ -1547,7 +1547,7 @@ class OperatorMethods:
             axis: the dimension to operate along, or several; None for all of them (default: None).
             dtype: the dtype of the result (default: None).
             out: the tensor to write the result to, which is returned (default: None).
-            ddof: subtracted from the number of elements to get the divisor (default: 0).
+            ddof: the number subtracted from the number of elements to get the divisor (default: 0).
             keepdims: whether to keep reduced dimensions with length 1 (default: False).
             where: a mask of the elements to include (default: True).
             mean: the mean, if it is known (default: None).
@@ -1707,7 +1707,7 @@ class OperatorMethods:
             axis: the dimension to operate along, or several; None for all of them (default: None).
             dtype: the dtype of the result (default: None).
             out: the tensor to write the result to, which is returned (default: None).
-            ddof: subtracted from the number of elements to get the divisor (default: 0).
+            ddof: the number subtracted from the number of elements to get the divisor (default: 0).
             keepdims: whether to keep reduced dimensions with length 1 (default: False).
             where: a mask of the elements to include (default: True).
             mean: the mean, if it is known (default: None).
