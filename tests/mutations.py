@@ -87,6 +87,16 @@ MUTATIONS = [
          "return source.copy() if np.may_share_memory(source, window) else source", "return source"),
     ),
     *faults(
+        "views/inplace.py", "copy_slices interruption",
+        ("inputs are saved after they were overwritten", "    <save_inputs>\n    <prepare>\n    <write>\n",
+         "    <prepare>\n    <write>\n    <save_inputs>\n"),
+        ("saved windows are preserved after the write", "    <save_inputs>\n    <prepare>\n    <write>\n",
+         "    <save_inputs>\n    <write>\n    <prepare>\n"),
+        ("a failed write is not rolled back", "    abandon_write(<target>, head, old, error, <writer>)\n", ""),
+        ("the history begins after the write", "<begin>\ntry:\n    <save_inputs>\n    <prepare>\n    <write>\n",
+         "<prepare>\n<write>\n<begin>\ntry:\n    <save_inputs>\n"),
+    ),
+    *faults(
         "views/rebase_history.py", "copy_slices tensor hooks interruption programs",
         ("a write to a part forgets the history of the base", "slices.edges = (old, *others)",
          "slices.edges = (None, *others)"),
