@@ -260,7 +260,7 @@ class View:
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        """An attribute of the original that was not asked for so far, or whatever the user's `__getattr__` gives."""
+        """Return an attribute of the original on first access, or the result of the user's `__getattr__`."""
         if _fetch(self, name):
             return object.__getattribute__(self, name)
         users = getattr(super(), "__getattr__", None)

@@ -28,7 +28,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def mentioned_names(code: types.CodeType) -> set[str]:
-    """The names that a function and those nested in it may look up among the globals; attributes are among them."""
+    """Return the global and attribute names that a function and functions nested in it use."""
     return {name for each in _codes(code) for name in each.co_names}
 
 

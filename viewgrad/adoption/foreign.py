@@ -71,7 +71,7 @@ def _of_scipy(value: Any) -> Any:
 
 
 def single_dispatch(value: Any, adopted: Adopt) -> Any:
-    """A generic function with adopted implementations, also of those registered later; tensors go to that for arrays.
+    """Return a generic function with adopted implementations; tensors dispatch to that for arrays.
 
     Scalars name NumPy's numbers as their class, so that `functools` finds the implementation for them.
     """

@@ -26,7 +26,7 @@ def _numpy() -> Any:
 
 
 def _for_tensors(module: types.ModuleType) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator for the function that takes the place of a module's if there is a gradient among the arguments."""
+    """Return a decorator for the replacement of a module's function if an argument has a gradient."""
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         name = function.__name__

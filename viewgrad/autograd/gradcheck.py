@@ -239,7 +239,7 @@ class Program:
     def run(
         self, number: int | None = None, array: Array | None = None, tangent: Array | None = None
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """The leaves and the outputs of a run on fresh clones, with an array, or a tangent too, for leaf `number`."""
+        """Return the leaves and outputs of a run on fresh clones, with a given array, or tangent, for leaf `number`."""
         leaves: list[Tensor] = []
         handed = list(self.arguments)
         with enable_grad():
@@ -273,7 +273,7 @@ def _components(array: Array) -> Array:
 
 
 def _basis(array: Array, component: int) -> Array:
-    """One in the given component, in the shape, dtype and memory layout of `array`."""
+    """Return an array like `array` with 1 in the given component, and 0 elsewhere."""
     vector = np.zeros_like(array)
     pairs = array.dtype.kind == "c"
     vector[np.unravel_index(component // 2 if pairs else component, array.shape)] = 1j if pairs and component % 2 else 1
@@ -281,7 +281,7 @@ def _basis(array: Array, component: int) -> Array:
 
 
 def _numerical(program: Program, outputs: list[Tensor], eps: float) -> list[list[Array]]:
-    """For each leaf and each output the matrix of derivatives: a row for a component of the leaf."""
+    """Return for each leaf and each output the matrix of derivatives, a row for each component of the leaf."""
     jacobians = []
     for number, position in enumerate(program.positions):
         array = program.arguments[position]._array
@@ -307,7 +307,7 @@ def _numerical(program: Program, outputs: list[Tensor], eps: float) -> list[list
 
 
 def _forward(program: Program, outputs: list[Tensor]) -> list[list[Array | None]]:
-    """For each leaf and each output the same matrix, row by row from tangents; None: no output has a tangent."""
+    """Return for each leaf and each output the same matrix, by rows from tangents; None if no output has one."""
     jacobians: list[list[Array | None]] = []
     for number, position in enumerate(program.positions):
         array = program.arguments[position]._array
@@ -351,7 +351,7 @@ def _same_outputs(program: Program, outputs: list[Tensor], number: int, array: A
 
 
 def _analytical(leaves: list[Tensor], outputs: list[Tensor]) -> list[list[Array | None]]:
-    """For each output and each leaf the same matrix, column by column from backward passes; None: no gradient came."""
+    """Return for each output and each leaf the same matrix, by columns from backward passes; None for no gradient."""
     jacobians: list[list[Array | None]] = []
     for output in outputs:
         columns: list[list[Array | None]] = [[] for _ in leaves]
@@ -394,7 +394,7 @@ def _as_tensor(start: Any) -> Tensor:
 
 @attrs.frozen
 class Pair:
-    """An input and an output, with the numbers under which the user knows them."""
+    """An input and an output, with the numbers that the user knows them by."""
 
     position: int
     leaf: Tensor
@@ -403,7 +403,7 @@ class Pair:
 
 
 def _compare(pair: Pair, numerical: Array, analytical: Array | None, who: str, atol: float, rtol: float) -> None:
-    """Hold a matrix of derivatives against that of finite differences."""
+    """Compare a matrix of derivatives with that of finite differences."""
     position, leaf, j, output = pair.position, pair.leaf, pair.number, pair.output
     found = np.zeros_like(numerical) if analytical is None else analytical
     tolerance = atol + rtol * np.abs(numerical)
@@ -457,7 +457,7 @@ def _check_repeatable(program: Program, outputs: list[Tensor], nondet_tol: float
 def _check_runs_agree(
     leaves: list[Tensor], outputs: list[Tensor], nondet_tol: float, check_undefined_grad: bool
 ) -> None:
-    """One backward pass against the same again, and undefined gradients against zeros."""
+    """Compare a backward pass with a second one, and undefined gradients with zeros."""
     generator = np.random.default_rng(SEED)
     reached = [output for output in outputs if output.requires_grad]
     if not reached:
@@ -491,7 +491,7 @@ def _rounding(
 
 
 def _check_linear(leaves: list[Tensor], outputs: list[Tensor], atol: float, rtol: float) -> None:
-    """Gradients of several values against each other: a backward pass is linear in the gradient that it is given."""
+    """Check that a backward pass is linear in its gradients."""
     generator = np.random.default_rng(SEED)
     for j, output in enumerate(outputs):
         if not output.requires_grad:
@@ -516,7 +516,7 @@ def _check_linear(leaves: list[Tensor], outputs: list[Tensor], atol: float, rtol
 def _check_linear_tangents(
     program: Program, outputs: list[Tensor], number: int, row: list[Array | None], atol: float, rtol: float
 ) -> None:
-    """The tangents of one leaf against those along its components: forward mode is linear in the tangent put in."""
+    """Check that forward mode is linear in the tangent: compare with tangents along the components."""
     position = program.positions[number]
     tangent = -1.75 * _direction(program.arguments[position], np.random.default_rng(SEED))
     tangent = tangent.astype(program.arguments[position].dtype)
@@ -533,7 +533,7 @@ def _check_linear_tangents(
 
 
 def _check_release(leaves: list[Tensor], outputs: list[Tensor], nondet_tol: float) -> None:
-    """A run that releases what was saved, the last over this graph, against one that keeps it."""
+    """Compare a run that releases saved values, the last over this graph, with one that keeps them."""
     generator = np.random.default_rng(SEED)
     reached = [output for output in outputs if output.requires_grad]
     if not reached:
@@ -548,7 +548,7 @@ def _check_release(leaves: list[Tensor], outputs: list[Tensor], nondet_tol: floa
 def _check_recorded(
     leaves: list[Tensor], outputs: list[Tensor], starts: list[Tensor], nondet_tol: float
 ) -> None:
-    """The gradients of a recorded run against those of a plain one."""
+    """Compare the gradients of a recorded run with those of a plain one."""
     pairs = [(output, start) for output, start in zip(outputs, starts, strict=True) if output.requires_grad]
     if not pairs:
         return

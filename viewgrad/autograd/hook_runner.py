@@ -111,7 +111,7 @@ class HookedRun:
     def _replaced(
         self, hook: Callable[..., Any], returned: Any, shown: tuple[Any, ...], grads: Sequence[Any], node: Node | None
     ) -> list[Any]:
-        """The gradients after a hook: what it returned, or what it wrote to what it was shown, or what they were."""
+        """Return the gradients after a hook, which may return new ones or modify those it was shown."""
         if returned is None:
             returned = shown
         elif not isinstance(returned, tuple | list):

@@ -107,7 +107,7 @@ class Transform:
             self._switch.__exit__(kind, error, at)
 
     def primal(self, tensor: Tensor) -> Tensor:
-        """A copy of `tensor`, with its history if it has one, with respect to which gradients can be asked for."""
+        """Return a copy of `tensor` with its history, with respect to which gradients can be computed."""
         out = self.copy(tensor)
         node = numbered(PrimalBackward)
         node.edge = out._edge
@@ -200,7 +200,7 @@ class Transform:
         return False
 
     def _histories(self, edges: Iterable[OptionalEdge]) -> Iterator[Node]:
-        """The nodes to which edges lead, directly and through others; what is older than the run ends the search."""
+        """Yield the nodes reachable from edges, as far as nodes of this run; older nodes end the search."""
         stack = [node_of(edge) for edge in edges if edge is not None]
         seen = set(stack)
         while stack:
@@ -236,7 +236,7 @@ class Transform:
     # -- matrices of derivatives ---------------------------------------------------------------------------------------
 
     def jacobian(self, output: Tensor, record: bool = False) -> list[Tensor]:
-        """For each primal the derivative of `output`, of shape `(*output.shape, *primal.shape)`, by rows.
+        """Return for each primal the derivative of `output`, of shape `(*output.shape, *primal.shape)`, by rows.
 
         `record` is as for `gradients`.
         """

@@ -184,7 +184,7 @@ class AccessAnalysis:
         return self._runs[step]
 
     def touched(self, step: Read | Write, grain: Grain = SINGLE) -> Iterator[tuple[Array, Array]]:
-        """The grains that the executions of a step touch, and when: arrays of one shape, some executions at a time."""
+        """Yield the grains that executions of a step access, and when, as arrays of one shape."""
         return self._parts(step, grain)
 
     def _parts(self, step: Read | Write, grain: Grain, window: Read | None = None) -> Iterator[tuple[Array, Array]]:

@@ -158,7 +158,7 @@ class _Differentiation:
     # -- blocks and steps ----------------------------------------------------------------------------------------------
 
     def reverse(self, block: Block, outermost: Block) -> Block:
-        """A block in reverse."""
+        """Return the reverse of a block."""
         prelude: list[Item] = []
         self.preludes[block] = prelude
         items: list[Item] = []
@@ -323,7 +323,7 @@ class _Differentiation:
         return found
 
     def _free(self, step: Step) -> Step | None:
-        """A step that gives the value without a tape, if there is one."""
+        """Return a step that computes the value without a tape, if there is one."""
         home: Read | Write | None = self.homes.get(step)
         if home is None and type(step) is Read and self._stays(step):
             home = step.memory or step

@@ -159,7 +159,7 @@ class Builder:
         self, terms: Sequence[Any], ints: Sequence[tuple[Integer, ...]], block: Block | None = None,
         inside: set[int] | None = None,
     ) -> Block:
-        """A block of terms with these integers.
+        """Return the block of terms with these integers.
 
         Arguments:
             terms, ints: these.

@@ -161,7 +161,7 @@ def _chain(edge: OptionalEdge, most: int = 4) -> str:
 def _saved_windows(
     tensors: list[Tensor], root: Tensor, cells: Array, earlier: Mapping[SavedTensor, tuple[int, ...]]
 ) -> Iterator[tuple[SavedTensor, Window]]:
-    """The windows that the graphs of some tensors have saved of the buffer, and their state in an earlier picture."""
+    """Yield the windows that the graphs of tensors saved of the buffer, and their state in an earlier picture."""
     for node in nodes_from([tensor._edge for tensor in tensors]):
         what = f"saved by {node.name()}"
         for saved, name in _values_saved(node):

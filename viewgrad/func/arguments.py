@@ -107,7 +107,7 @@ def differentiated(tree: Any, what: str, make: Callable[[Tensor], Tensor]) -> tu
 
 
 def _as_tensor(leaf: Any) -> Tensor:
-    """A leaf as a tensor; a number as a scalar, so that `x += 1` binds a new value and leaves other names alone."""
+    """Return a leaf as a tensor; a number as a scalar, so that `x += 1` binds a new value."""
     if isinstance(leaf, Tensor):
         return leaf
     return Tensor(leaf) if isinstance(leaf, np.ndarray) else as_scalar(Tensor(leaf))

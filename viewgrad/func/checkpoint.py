@@ -223,7 +223,7 @@ class _Call:
 
     @classmethod
     def of(cls, function: Function, structure: Structure, leaves: Sequence[Any]) -> _Call:
-        """A call that is about to be made."""
+        """Return a call that is about to be made."""
         kept = [None if isinstance(leaf, Tensor) else _copied(leaf) for leaf in leaves]
         return cls(function, structure, kept, RandomState.of(function, unflatten(structure, leaves)))
 

@@ -167,7 +167,7 @@ class Problem:
             )
 
     def solution_of(self, matrix: Any, operator: Callable[..., Any], b: Any, given: tuple[Any, ...]) -> Any:
-        """The vector y with `operator(y, *given) == b`, differentiable; `matrix()` is the operator as a matrix."""
+        """Return the vector y with `operator(y, *given) == b`, differentiable; `matrix()` is the operator's matrix."""
         if self.linear_solve is None:
             try:
                 return np.linalg.solve(matrix(), b)

@@ -51,7 +51,7 @@ class Fixed(Structure):
 
 
 def _kept(template: Any) -> Any:
-    """The part of a flattened container that structures compare: everything but its children, arrays by identity."""
+    """Return the part of a flattened container that structures compare: everything but its children."""
     if template is None or not is_record(type(template)):
         return type(template), getattr(template, "default_factory", None)
     kept = [getattr(template, name, None) for name, _, is_given in _fields(type(template)) if not is_given]
@@ -84,7 +84,7 @@ def flatten(tree: Any, leaf_types: tuple[type, ...] = LEAF_TYPES) -> tuple[list[
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
-    """A tree of the given structure, with `leaves` (of any type: trees, for example) in the places of its leaves."""
+    """Return a tree of the given structure with `leaves`, of any type, in place of its leaves."""
     return _build(structure, iter(leaves))
 
 
@@ -95,7 +95,7 @@ def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
 
 
 def paths(structure: Structure) -> list[str]:
-    """For each leaf, how it is reached, as Python would write it: `['layers'][0].weight`."""
+    """Return for each leaf the Python expression that reaches it: `['layers'][0].weight`."""
     found: list[str] = []
     _paths_into(found, structure, "")
     return found
@@ -129,7 +129,7 @@ def is_record(kind: type) -> bool:
 
 
 def _fields(kind: type) -> tuple[tuple[str, str, bool], ...]:
-    """The fields of a record: the name of each, that of the argument, and whether it is one of the constructor."""
+    """Return the fields of a record: attribute name, argument name, and whether the constructor takes it."""
     if attrs.has(kind):
         return tuple([(field.name, field.alias or field.name, field.init) for field in attrs.fields(kind)])
     return tuple([(field.name, field.name, field.init) for field in dataclasses.fields(kind)])

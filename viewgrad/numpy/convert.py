@@ -68,7 +68,7 @@ def _rebuilt(value: Any, items: list[Any]) -> Any:
 
 
 def as_argument(value: Any) -> Any:
-    """An argument as operators take it: tensors in nested lists are joined, and integers among them made plain."""
+    """Return an argument as operators take it: nested lists with tensors are joined, integers in them made plain."""
     if not isinstance(value, NESTED):
         return value if isinstance(value, Tensor | np.ndarray) else as_its_array(value)
     if not holds_tensor(value):

@@ -209,8 +209,7 @@ def _declare(
 def _reading(
     operator: Operator, formulas: tuple[Formula, ...], compile: Callable[[str, str], Any], *, own: bool = False
 ) -> Reading:
-    """The parts of a declaration that follow from formulas: the differentiable inputs, and how tangents are computed.
-    """
+    """Return what follows from formulas: the differentiable inputs, and how tangents are computed."""
     inputs = {name for formula in formulas for name in formula.inputs}
     differentiable = tuple(a.name for a in operator.signature.tensors if a.name in inputs)
     tangents = read_tangents(
@@ -341,7 +340,7 @@ def _of_the_library(name: str) -> Operator:
 
 
 def _defined_again(identity: str, signature: str, arguments: dict[str, Any]) -> Operator:
-    """A user's operator in the process that has defined it, or in another one, which may have done so already."""
+    """Return a user's operator when unpickled, in the process that defined it or another."""
     known = OPERATORS.get(signature.partition("(")[0].strip())
     if known is not None and known.recipe is not None and known.recipe[1][0] == identity:
         return known

@@ -92,7 +92,7 @@ def _message(operator: Operator, formula: Formula, is_complex: bool) -> str:
 
 
 def is_wrong(operator: Operator, arguments: Mapping[str, Any]) -> Formula | None:
-    """A formula that gives another gradient than finite differences near these arguments, as far as can be determined.
+    """Return whether a formula disagrees with finite differences near these arguments, as far as can be determined.
 
     Arguments:
         operator: the operator.

@@ -46,7 +46,7 @@ def _not_implemented() -> Any:
 
 
 def _factors(first: Any, second: Any) -> Any:
-    """The operands of a product; those that are a list and a whole number Python multiplies, by repeating the list."""
+    """Return the operands of a product; Python itself repeats a list if the other one is an integer."""
     number, other = (first, second) if isinstance(first, Tensor) else (second, first)
     if isinstance(other, (list, tuple)) and is_scalar(number) and number.dtype.kind in "iu":
         raise UnsupportedTypeError("a list times a whole number is the list, repeated")

@@ -1065,7 +1065,7 @@ def diagflat(v: _TensorLike, k: int = 0) -> Tensor:
     """Return a matrix with the elements of a tensor on a diagonal."""
 
 def dropout(self: _TensorLike, p: float = 0.5, training: bool = True, *, generator: Any = None) -> Tensor:
-    """Zero each value with probability `p` and divide it by 1 - p otherwise; if not training, return all unchanged.
+    """Return the values, zeroed with probability `p` and otherwise divided by 1 - p; unchanged if not training.
 
     Arguments:
         p: the probability.
@@ -1156,13 +1156,13 @@ def histogram(a: _TensorLike, bins: Any = 10, range: Any = None, density: Any = 
     """
 
 def histogram2d(x: _TensorLike, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the two-dimensional histogram of points, as counts or sums of weights, and the edges along both axes."""
+    """Return the counts, or sums of weights, of points in the cells of a grid; and the edges along both axes."""
 
 def histogram_bin_edges(a: _TensorLike, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
     """Return the edges of the bins of a histogram."""
 
 def histogramdd(sample: _TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Tensor, list[Tensor]]:
-    """Return the multidimensional histogram of points, as counts or sums of weights, and the edges along each axis."""
+    """Return the counts, or sums of weights, of points in the cells of a grid; and the edges along each axis."""
 
 def hstack(tensors: Sequence[Any]) -> Tensor:
     """Join tensors along the second dimension, and vectors along their only one."""
@@ -1549,7 +1549,7 @@ def tensorsolve(a: _TensorLike, b: Any, axes: int | Sequence[int] | Sequence[Seq
     """Return the tensor `x` with `tensordot(a, x, x.ndim)` equal to `b`."""
 
 def trim_zeros(filt: _TensorLike, trim: str = 'fb', axis: _Axis = None) -> Tensor:
-    """Return a view without leading (f) and trailing (b) zeros, along all dimensions or those in `axis`."""
+    """Return a window without zeros at the front (f) and back (b), along all dimensions or `axis`."""
 
 def union1d(ar1: _TensorLike, ar2: Any) -> Tensor:
     """Return the sorted distinct elements of both."""

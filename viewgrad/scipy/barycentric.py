@@ -68,7 +68,7 @@ class ThroughPoints:
         return self._up_to(x, int(der))[-1]
 
     def derivatives(self, x: Any, der: Any = None) -> Any:
-        """The values and the derivatives of less than this order at x; as many as there are points if left out."""
+        """Return the values and derivatives of lower order than this at x; by default as many as points."""
         return np.stack(self._up_to(x, self.xi.size - 1 if der is None else int(der) - 1))
 
     def _up_to(self, x: Any, highest: int) -> list[Any]:

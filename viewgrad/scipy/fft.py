@@ -41,7 +41,7 @@ MADE |= {name: getattr(transforms, name) for name in ("fftfreq", "rfftfreq", "ff
 
 
 def _cosines(name: str) -> Callable[..., Any]:
-    """A discrete cosine or sine transform: the product with its matrix, which SciPy gives for the unit vectors."""
+    """Return a discrete cosine or sine transform, by its matrix: SciPy's transform of the unit vectors."""
     function = getattr(scipy.fft, name)
 
     def transform(x: Any, type: int = 2, n: Any = None, axis: int = -1, norm: Any = None, **options: Any) -> Any:

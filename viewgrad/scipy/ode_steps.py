@@ -118,7 +118,7 @@ def _explicit_step(fun: Slope, method: str, t: Any, h: Any, y: Any, slope: Any) 
 
 
 def _implicit_step(fun: Slope, t: Any, h: Any, y: Any, found: Any) -> tuple[Any, list[Any]]:
-    """The value after a step of Radau's method, and the moves on the way, which solve the equations of its stages.
+    """Return the value after a step of Radau's method, and the stages, which solve its equations.
 
     Arguments:
         found: the moves that SciPy found, by which the Jacobians are taken; the equations correct them.

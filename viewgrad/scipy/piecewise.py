@@ -206,7 +206,7 @@ def _akimas_slopes(x: Any, y: Any, method: str) -> Any:
 
 @functools.lru_cache(64)
 def _unit_splines(knots: bytes, degree: int) -> tuple[Any, Any]:
-    """The splines whose coefficients are the unit vectors: where their pieces meet, and powers, pieces, splines."""
+    """Return the splines whose coefficients are unit vectors: breakpoints, and powers, pieces, splines."""
     t = np.frombuffer(knots)
     count = len(t) - degree - 1
     inside = np.flatnonzero(np.diff(t[degree : count + 1]) > 0) + degree

@@ -109,7 +109,7 @@ def _parameters(function: Callable[..., Any]) -> set[str]:
 
 
 def registrar(made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator for counterparts that take functions, which they adopt, as a history shows only in their calls.
+    """Return a decorator for counterparts that take functions, which they adopt before calling.
 
     Arguments:
         made: where they are put, by name.

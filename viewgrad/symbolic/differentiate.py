@@ -236,7 +236,7 @@ def lift_reads(reverse: Block) -> None:
 
 
 def taken_from_outside(block: Block, reverse: Block) -> Iterator[tuple[Value, Node, int]]:
-    """The values from outside of the reverse that the nodes of a block inside take; each with its node and number."""
+    """Yield the outside values that nodes of a block inside the reverse use, with node and number."""
     for node in chain(block, (block.returns,)):
         for number, value in enumerate(node.inputs):
             if value is not None and not is_inside(value.node.block, reverse):

@@ -310,7 +310,7 @@ class Writer:
         return lines
 
     def _write(self, node: Node, inputs: list[str]) -> list[str]:
-        """A write in place, or to a copy."""
+        """Return the lines of a write, in place or to a copy."""
         output = self.name_of(node.output)
         base, value, *given = inputs
         first = base if node in self.uses.in_place else f"copied({base})"

@@ -192,7 +192,7 @@ def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
 
 
 def from_number(array: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor over `array`, which is a number, or something else of the library's own that depends on no tensor."""
+    """Return a tensor over `array`, a number or another internal value that depends on no tensor."""
     out = from_array(array)
     observer = observed()
     if observer is not None:

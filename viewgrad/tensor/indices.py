@@ -87,7 +87,7 @@ def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] 
 
 
 def _composed_plain(outer: tuple[Any, ...], inner: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """The composed index of integers and slices only, the usual case, without a slice for each dimension at the end."""
+    """Return the composed index of integers and slices, without a slice for each trailing dimension."""
     result: list[Any] = []
     items = iter(inner)
     for dimension, first in enumerate(outer):

@@ -232,7 +232,7 @@ def checked_count(probe: Callable[[Make], int]) -> int | None:
 
 
 def _suspended() -> Any:
-    """Yield a generator that keeps what it yields in a variable."""
+    """Yield a value that stays in a local variable of the generator."""
     held = _Holder()
     yield held
     yield held

@@ -119,7 +119,7 @@ def indexed_by(pattern: tuple[Any, ...], given: Sequence[Array]) -> tuple[Any, .
 
 
 def put(window: Array, index: tuple[Any, ...], value: Any) -> None:
-    """`window[index] = value`, where of several values for one place the last stays."""
+    """Assign `window[index] = value`; for repeated indices the last value wins."""
     last = last_writers(window, index)
     value = np.asarray(value)
     if last is not None:
@@ -228,7 +228,7 @@ def _add_at(attributes: Any, base: Any, value: Any, *given: Any) -> Array:
 
 
 def winners(shape: tuple[int, ...], index: tuple[Any, ...]) -> Array:
-    """For each value that would be put at an index of an array of `shape`, whether it stays."""
+    """Return for each value put at an index of an array of `shape` whether it stays."""
     probe = np.empty(shape, bool)
     last = last_writers(probe, index)
     if last is None:

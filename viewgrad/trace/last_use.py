@@ -84,7 +84,7 @@ def last_use(value: Value, times: dict[Node, int]) -> int:
 def _writes_in_place(
     nodes: list[Node], times: dict[Node, int], last: dict[Value, int]
 ) -> tuple[set[Node], dict[Value, list[int]], dict[Value, Value]]:
-    """The writes in place; for each buffer, which goes by its first value, their times; and the buffers of values."""
+    """Return the in-place writes; their times by buffer, identified by its first value; and the buffers."""
     in_place: set[Node] = set()
     writes: dict[Value, list[int]] = {}
     buffers: dict[Value, Value] = {}  # of values that are the whole of a buffer of ours
@@ -113,7 +113,7 @@ def _copied_reads(
     writes: dict[Value, list[int]],
     buffers: dict[Value, Value],
 ) -> Iterable[Node]:
-    """The nodes that give a window, or the value itself, of a buffer that is written to before they are used last."""
+    """Return the nodes that read a window of a buffer that is overwritten before the last use of the window."""
     inside: dict[Value, tuple[Value, Window | None]] = {}  # the buffer of a value, and the window where it is one
     for node in nodes:
         if node.kind not in ALIASES:

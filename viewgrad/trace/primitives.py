@@ -72,7 +72,7 @@ def attribute_names(kind: str) -> tuple[str, ...]:
 
 
 def operator_of(kind: str) -> Operator | None:
-    """The operator of a kind of nodes: of `name`, or of an in-place variant that its row states itself, `name_`."""
+    """Return the operator of a kind of nodes: `name`, or the in-place variant `name_` with its own formulas."""
     if kind in ATTRIBUTES:
         return None
     if kind.startswith(RAISES):

@@ -313,7 +313,7 @@ class Binder:
         return next((number for number, other in enumerate(inputs) if other is tensor), None)
 
     def _output(self, tensor: Tensor) -> int:
-        """The number of the output that is the value of a tensor; there is one, though a value may be read twice."""
+        """Return the number of an output that is the value of a tensor; a value may be an output twice."""
         number = self.outputs.get(id(tensor))
         if number is None:
             value, owner = self.tracer.value_of(tensor), owner_of(tensor._array)

@@ -100,7 +100,7 @@ def make_view(
     overlaps_itself: bool = False,
     timed: bool = False,
 ) -> Tensor:
-    """The tensor over `array`, which is `source._array[index]` or `view_fn(source._array)`, as a view of `source`."""
+    """Return a view of `source` over `array`, which is `source._array[index]` or `view_fn(source._array)`."""
     mode = current_mode()
     if mode & PROFILE and not timed:
         make = functools.partial(

@@ -297,7 +297,7 @@ class GeneralViewMeta(DifferentiableViewMeta):
 
 
 class DualViewMeta(GeneralViewMeta):
-    """The metadata of a dual tensor, which is a view of its primal with a tangent of its own, and of views of it.
+    """The metadata of a dual tensor, a view of its primal with its own tangent, and of views of it.
 
     Attributes:
         root: what holds that tangent.

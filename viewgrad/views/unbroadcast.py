@@ -12,7 +12,7 @@ Like = tuple[tuple[int, ...], "np.dtype[Any]"]
 
 
 def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
-    """`grad`, an array or a tensor, summed over the dimensions along which a value of `shape` was broadcast."""
+    """Return `grad` summed over the dimensions along which a value of `shape` was broadcast."""
     if grad.shape == shape:
         return grad
     if not shape:
@@ -27,7 +27,7 @@ def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
 
 
 def match_spec(grad: Any, like: Like | None) -> Any:
-    """`grad`, an array or a tensor, in the shape and dtype of `like`; its real part where only it is complex."""
+    """Return `grad` in the shape and dtype of `like`; its real part if only it is complex."""
     if grad is None or like is None:
         return grad
     shape, dtype = like

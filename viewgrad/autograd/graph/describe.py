@@ -36,7 +36,7 @@ class SavedValue:
 
 
 def nodes_from(edges: Iterable[OptionalEdge]) -> list[Node]:
-    """All nodes that `edges` lead to, directly or not, the newest first; leaves come last, in order of their use."""
+    """Return all nodes reachable from `edges`, newest first; leaves come last, in order of use."""
     seen: dict[Node, None] = {}
     stack = [node_of(edge) for edge in edges if edge is not None]
     while stack:
@@ -82,7 +82,7 @@ def shape_text(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
 
 
 def window_of(node: Node, name: str) -> str | None:
-    """The window of `name` that a view's node takes or a writing node writes to, as an expression; None for others."""
+    """Return as an expression the window of `name` that a node takes or writes to; None for other nodes."""
     if isinstance(node, ViewBackward | CopySlices):
         return window_text(name, node.index, node.view_fn)
     if isinstance(node, IndexedNode):

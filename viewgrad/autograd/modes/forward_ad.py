@@ -177,7 +177,7 @@ def unpack_dual(tensor: Tensor) -> UnpackedDualTensor:
 
 
 def _apart(tensor: Tensor, node_class: type[ViewBackward]) -> Tensor:
-    """The whole of `tensor` as a view with a tangent of its own, or none; of a scalar, another one of its value."""
+    """Return `tensor` as a view with its own tangent or none; a new scalar for a scalar."""
     if is_scalar(tensor):
         return from_array(tensor._array, current_edge(tensor) if current_mode() & GRAD else None)
     dual = make_view(tensor, tensor._array[...], ..., None, node_class)

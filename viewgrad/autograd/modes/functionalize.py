@@ -258,7 +258,7 @@ def rebase(view: Tensor, edge: OptionalEdge) -> None:
 
 
 def tensors_over(storage: Storage) -> list[Tensor]:
-    """All tensors over a storage; where they are not known they are looked for among all objects that there are."""
+    """Return all tensors over a storage; if they are not known, by searching all objects."""
     if type(storage) is KnownStorage and storage.session is SESSION.get():
         return [tensor for ref in storage.tensors if (tensor := ref()) is not None]
     holders: list[Any] = gc.get_referrers(storage)

@@ -96,7 +96,7 @@ def _deep() -> Iterator[None]:
 
 
 def _written(source: str) -> Path | None:
-    """The file that a source is kept in, beside which Numba keeps what it makes of it; None if there is no place."""
+    """Return the path of the file with a source, beside which Numba keeps its cache; None if there is none."""
     folder = _folder()
     if folder is None or not _is_own(folder):
         return None

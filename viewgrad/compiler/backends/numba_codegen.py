@@ -44,7 +44,7 @@ class NumbaWriter(CodeWriter):
         return False
 
     def _called(self, step: Call) -> list[str]:
-        """The lines of a call of what has no kernel: by the interpreter, over buffers, if nothing quicker does it."""
+        """Return the lines of a call without a kernel: through the interpreter, over buffers."""
         kinds = step.kinds
         arguments = [
             self._buffer(value) if shape else kind_of(taped(dtype)).taken.format(self._value(value, {}))

@@ -76,7 +76,7 @@ class NumpyWriter(CodeWriter):
         return super()._statement(block, step, at)
 
     def _called(self, step: Call) -> list[str]:
-        """A call of what has no kernel."""
+        """Return the lines of a call without a kernel."""
         name = self._function(step, self._callable(step))
         arguments = [
             value.step.name if isinstance(value, Operand) else super(NumpyWriter, self)._value(value, {})
@@ -206,7 +206,7 @@ class NumpyWriter(CodeWriter):
         return f"window({name}, {step.offset}, {sizes}, {_tuple(step.strides)})"
 
     def _places_at(self, step: Read | Write) -> str:
-        """The numbers of the elements of windows that computed integers move, other integers for other elements."""
+        """Return the element numbers of windows that computed integers move, differently for each element."""
         offset = str(step.offset)
         for move in step.moves:
             offset += f" + {self._aligned(move.value, len(step.sizes))}*{parenthesised(move.stride)}"

@@ -77,7 +77,7 @@ class FunctionWriter:
         return "\n".join(lines) + "\n"
 
     def inplace(self, *, augmented: bool = False) -> str:
-        """The source of the in-place variant; `augmented`, of `x += y` and its like, which bind new values to scalars.
+        """Return the source of the in-place variant; with `augmented`, of `x += y`, which rebinds scalars.
 
         What the node keeps of the inputs it saves before the write, which preserves it; what it keeps of the result it
         saves afterwards.
@@ -184,12 +184,12 @@ class FunctionWriter:
 
     @staticmethod
     def _telling_foreign(lines: list[str]) -> list[str]:
-        """Return the conversion of two operands; Python's operators return NotImplemented where it can't be made."""
+        """Return the conversion of two operands, with NotImplemented if Python's operators cannot convert them."""
         converted = [f"    {line}" for line in lines]
         return ["    try:", *converted, "    except UnsupportedTypeError:", "        return foreign_operand()"]
 
     def _taking_large_numbers(self, operands: str) -> list[str]:
-        """Return the conversion of a whole number that the dtype beside it cannot hold, for a ufunc that need not."""
+        """Return the conversion of an integer too large for the other operand's dtype, for ufuncs that allow it."""
         ufunc = self.operator.forward if self.is_ufunc else getattr(np, self.operator.name, None)
         if not operands or self.operator.user_defined or not isinstance(ufunc, np.ufunc):
             return []

@@ -303,7 +303,7 @@ def augmented(operator: Operator) -> Callable[..., Any]:
 
 
 def reflected(operator: Operator) -> Callable[..., Any]:
-    """The function of an operator on two tensors with these the other way round, for Python's `2.0 - x` and its like.
+    """Return the function of an operator with its two operands exchanged, for Python's `2.0 - x`.
 
     It is written instead of being a call of the function, which would add a tenth to the time of a scalar's operator.
     """

@@ -237,7 +237,7 @@ class NodeWriter:
         return f"e0 is e1 and node.saved_{one} is node.saved_{other} and node.hooks is None"
 
     def _in_place(self, formula: Formula) -> tuple[str, str | None] | None:
-        """The ufunc and any factor of a formula like `grad * factor`, which can be computed over the gradient."""
+        """Return the ufunc and factor of a formula like `grad * factor`, which can be computed over the gradient."""
         if not self.operator.elementwise or self.operator.user_defined or self.several or len(formula.inputs) > 1:
             return None
         tree = product_of(formula.tree)
@@ -362,7 +362,7 @@ def _is_grad(node: ast.expr) -> bool:
 
 
 def edge_slots(operator: Operator) -> list[str]:
-    """The slots for the edges of an operator's nodes; for more than two, or for those of a list, there is one."""
+    """Return the slots for the edges of an operator's nodes; a single one for more than two, or for a list."""
     arguments = operator.signature.tensors
     if any(argument.kind == "tensors" for argument in arguments):
         return ["edges"]

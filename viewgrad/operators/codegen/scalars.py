@@ -62,7 +62,7 @@ def form_of(operator: Operator) -> int | None:
 
 
 def scalar_path(operator: Operator) -> list[str]:
-    """The lines with which a generated function begins that handle scalars of type float64; none for most operators.
+    """Return the lines of a generated function that handle float64 scalars; none for most operators.
 
     Numbers of Python's own, and arrays without dimensions, are taken for scalars. One node is made, which keeps the
     numbers themselves.

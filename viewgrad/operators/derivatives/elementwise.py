@@ -295,7 +295,7 @@ predicate("invert",        np.invert,        "Bitwise NOT of integers or bools."
 
 @formula_function
 def sign_gradient(grad: Any, value: Any, sign: Any) -> Any:
-    """The gradient of z / |z|: what of `grad` is at right angles to z, divided by |z|. It is 0 for real numbers."""
+    """Return the gradient of z / |z|: the part of `grad` orthogonal to z, divided by |z|; 0 for real numbers."""
     if value.dtype.kind != "c":
         return np.zeros_like(grad)
     scaled = grad / nonzero_or_one(np.abs(value))
@@ -304,7 +304,7 @@ def sign_gradient(grad: Any, value: Any, sign: Any) -> Any:
 
 @formula_function
 def power_slope(base: Any, exponent: Any) -> Any:
-    """The derivative of `base ** exponent` with respect to the base; that of the zeroth power is 0 everywhere."""
+    """Return the derivative of `base ** exponent` with respect to the base; 0 everywhere for exponent 0."""
     if exponent.dtype.kind == "b":
         exponent = exponent.astype(base.dtype)
     if exponent.size == 1 and (exponent != 0).all():
@@ -316,7 +316,7 @@ def power_slope(base: Any, exponent: Any) -> Any:
 
 @formula_function
 def power_log(base: Any, exponent: Any) -> Any:
-    """The logarithm of the base of a power, with 0 in place of minus infinity where 0 ** exponent is finite."""
+    """Return the logarithm of the base of a power, with 0 for minus infinity where 0 ** exponent is finite."""
     if exponent.dtype.kind == "c" != base.dtype.kind:
         base = base.astype(exponent.dtype)
     return np.log(np.where((base == 0) & (exponent.real >= 0), 1, base))

@@ -68,7 +68,7 @@ def rfft_gradient(grad: Any, shape: Sequence[int], dtype: Any, n: int | None, ax
 
 @formula_function
 def irfft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm: Any) -> Any:
-    """The gradient of what `irfft` transformed: every frequency but the lowest and the highest stands for two."""
+    """Return the gradient of `irfft`: all frequencies but the lowest and highest count twice."""
     length = grad.shape[axis]
     twice = np.full(length // 2 + 1, 2, real_dtype(grad.dtype))
     twice[0] = 1

@@ -31,7 +31,7 @@ def of_its_own(result: Any, a: Any) -> Any:
 
 
 def memory_order(array: Any) -> list[int]:
-    """The dimensions of an array, those with the longest strides first; broadcast ones, without strides, stay put."""
+    """Return the dimensions of an array by decreasing stride; broadcast ones keep their positions."""
     order: list[int] = []  # the shortest strides first
     for dim in reversed(range(array.ndim)):
         place, stride = len(order), abs(array.strides[dim])
@@ -53,7 +53,7 @@ def zeros_like(value: Any) -> Any:
 
 @formula_function
 def nonzero_or_one(value: Any) -> Any:
-    """The value, with 1 in place of every 0, for a denominator under a numerator that is 0 in the same places."""
+    """Return the value with 1 in place of 0, for a denominator whose numerator is 0 there too."""
     return np.where(value == 0, 1, value)
 
 

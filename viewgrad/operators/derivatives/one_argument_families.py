@@ -166,7 +166,7 @@ def _sinhc(x: Any) -> Any:
 
 
 def _kolmogorov_slope(x: Any) -> Any:
-    """The derivative of the limit distribution of Kolmogorov's statistic: a sum that converges fast above 1/2."""
+    """Return the derivative of the Kolmogorov distribution: a sum that converges fast above 1/2."""
     orders = np.arange(1.0, 33.0)
     terms = (-1.0) ** orders * orders**2
     return (8.0 * x[..., None] * terms * np.exp(-2.0 * (orders * x[..., None]) ** 2)).sum(-1)

@@ -220,7 +220,7 @@ def var_slope(value: Any, axis: Any, ddof: float) -> Any:
 
 @formula_function
 def std_slope(value: Any, result: Any, axis: Any, ddof: float) -> Any:
-    """The derivative of the standard deviation; 0 where all values are the same, however their mean is rounded."""
+    """Return the derivative of the standard deviation; 0 if all values are equal, however the mean is rounded."""
     mean = value.mean(axis=axis, keepdims=True)
     degrees = reduced_count(value.shape, axis) - ddof
     deviation = result.reshape(mean.shape)

@@ -110,7 +110,7 @@ def log_ndtr_slope(x: Any) -> Any:
 
 @in_its_precision
 def rgamma_slope(x: Any) -> Any:
-    """The derivative of 1 / gamma(x), which has no pole where digamma has: below 1/2 by the reflection of gamma."""
+    """Return the derivative of 1 / gamma(x), which has no pole where digamma has; by reflection below 1/2."""
     low = x < 0.5
     below, above = np.where(low, x, 0.0), np.where(low, 1.0, x)
     angle = below * math.pi

@@ -318,7 +318,7 @@ def _as_precise(function: Callable[..., Any], counted: bool) -> Callable[..., An
 
 
 def _keeping_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as NumPy has it, which gives an array where it keeps the dimensions, also where there are none."""
+    """Return NumPy's function, with a 0-d array as the result if it keeps dimensions."""
 
     def call(a: Any, *args: Any, **options: Any) -> Any:
         result = function(a, *args, **options)

@@ -109,7 +109,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
 
 @composite(np.trim_zeros, method=False)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    """Return a view without leading (f) and trailing (b) zeros, along all dimensions or those in `axis`."""
+    """Return a window without zeros at the front (f) and back (b), along all dimensions or `axis`."""
     filt = as_operand(filt)
     chosen = range(filt.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim)
     places = np.argwhere(plain(filt))

@@ -86,7 +86,7 @@ def check_out(dtype: Any, out: Any, name: str, casting: Any = "same_kind") -> No
 
 
 def of_dtype(result: Any, dtype: Any) -> Any:
-    """The result in the dtype that was requested, if any: of small integers the operator may have made wider ones."""
+    """Return the result in the requested dtype; for small integers the operator may have widened it."""
     return result if dtype is None or result.dtype == np.dtype(dtype) else result.astype(dtype)
 
 
@@ -192,7 +192,7 @@ def ufunc_method(function: Callable[..., Any], ufunc: np.ufunc, kind: str) -> Ca
 
 
 def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., Any]:
-    """An operator with the parameter names of a NumPy function, and with `out=` and `dtype=` where that has them."""
+    """Return an operator with a NumPy function's parameter names, and its `out=` and `dtype=`."""
     name = f"np.{numpy.__name__}"
     try:
         theirs = list(inspect.signature(numpy).parameters.values())

@@ -94,7 +94,7 @@ def histogram(
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return the multidimensional histogram of points, as counts or sums of weights, and the edges along each axis."""
+    """Return the counts, or sums of weights, of points in the cells of a grid; and the edges along each axis."""
     if isinstance(sample, (list, tuple)):
         columns: Any = [as_operand(each).reshape(-1) for each in sample]
     else:
@@ -110,7 +110,7 @@ def histogramdd(
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the two-dimensional histogram of points, as counts or sums of weights, and the edges along both axes."""
+    """Return the counts, or sums of weights, of points in the cells of a grid; and the edges along both axes."""
     each = bins if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]
     totals, (along_x, along_y) = _in_cells([as_operand(v).reshape(-1) for v in (x, y)], each, range, density, weights)
     return totals, along_x, along_y

@@ -37,7 +37,7 @@ def _logn(n: Any, x: Any) -> Any:
 def _full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **others: Any
 ) -> Any:
-    """A tensor with the shape of another, full of a value, from which the gradient of all its elements flows back."""
+    """Return a tensor of another's shape filled with a value, which gets the gradient of all elements."""
     pattern = np.empty_like(pattern_of(a), dtype, order, subok, shape)  # type: ignore[call-overload]
     return creation.full_like(pattern, fill_value)
 

@@ -29,7 +29,7 @@ def float_power(self: Any, other: Any) -> Any:
 
 
 def as_floating(value: Any) -> Any:
-    """A tensor of floating-point or complex numbers, as NumPy makes one of whole numbers for functions of such."""
+    """Return a floating-point or complex tensor, as NumPy converts integers for floating-point functions."""
     tensor = as_operand(value)
     return tensor if tensor.dtype.kind in "fc" else tensor.astype(np.result_type(tensor.dtype, np.float16))
 

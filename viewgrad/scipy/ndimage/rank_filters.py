@@ -111,7 +111,7 @@ def _element(size: Any, footprint: Any, structure: Any, ndim: int) -> tuple[Any,
 def _above(
     input: Any, size: Any, footprint: Any, structure: Any, mode: Any, cval: Any, origin: Any, turned: bool
 ) -> Any:
-    """The elements around each, less the heights of a structure; with one that is turned, and hangs down, if asked."""
+    """Return the elements around each one less the heights of a structuring element, reflected if requested."""
     image = numbers(input)
     chosen, heights = _element(size, footprint, structure, image.ndim)
     if turned:

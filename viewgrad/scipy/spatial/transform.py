@@ -66,7 +66,7 @@ class Rotation:
 
     @classmethod
     def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:
-        """The rotation by angles about axes: those that stay (lower case), or those that turn with it (upper case)."""
+        """Return the rotation by angles about fixed (lower case) or rotating (upper case) axes."""
         angles = as_operand(as_argument(angles)) * 1.0
         if degrees:
             angles = angles * (np.pi / 180)

@@ -19,7 +19,7 @@ made: Final = maker(scipy.special, MADE)
 
 
 def _incomplete_gamma(name: str, upper: bool) -> None:
-    """An incomplete gamma function of tensors; where its order is one number without history, by the simpler row."""
+    """Define an incomplete gamma function of tensors, by the simpler row if its order has no history."""
     scipys, row = getattr(scipy.special, name), OPERATORS["_incomplete_gamma"].function
 
     def incomplete(a: Any, x: Any, **options: Any) -> Any:

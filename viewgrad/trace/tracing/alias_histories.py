@@ -158,7 +158,7 @@ def belongs(history: Chain | Memory | Ended, node: Node) -> bool:
 
 
 def history_of(memory: Memory, node: Node) -> Chain | Memory | Ended | None:
-    """The history of a buffer to which a step belongs, that of a tensor which a node has saved; None for none of them.
+    """Return the history of a buffer that a step belongs to; None if there is none.
 
     A tensor that comes out of a node is a new one. With the one that was saved it shares the step in which its history
     ends, or that of a view of it.

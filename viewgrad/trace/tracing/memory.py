@@ -251,7 +251,7 @@ class Memories:
         memory.value = self.filled(memory, [(array, value)])
 
     def filled(self, memory: Memory, parts: Sequence[tuple[Array, Any]]) -> Any:
-        """A value for a base with the given values in its parts; elsewhere nothing sees it unless it is foreign."""
+        """Return a value for a base with given values in its parts; the rest is only visible in foreign memory."""
         dtype = memory.dtype
         owner: Any = memory.reference()
         if memory.shape is None:

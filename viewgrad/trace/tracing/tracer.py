@@ -109,7 +109,7 @@ class Tracer:
         self._error_mode = mode
 
     def _failed(self, message: str, kind: type[TraceError] = TraceError) -> TraceError:
-        """An error that says why the program cannot be recorded; it is remembered, as the program may catch it."""
+        """Return the error that the program cannot be traced; it is remembered, since the program may catch it."""
         error = kind(message)
         self.failure = self.failure or error
         return error
@@ -433,7 +433,7 @@ class Tracer:
             self.add(tensor, self.value_of(before))
 
     def branch(self, memory: Memory, tensor: Tensor, given: Sequence[tuple[Any, Value]] = ()) -> Chain:
-        """A further history of a buffer, that of `tensor`; `given` are arrays of it, with the inputs that they are."""
+        """Add another history of a buffer, that of `tensor`; `given` are its arrays, with their inputs."""
         self.memories.make_base(memory)
         value = self.memories.filled(memory, given) if given else self._detached(memory.value)
         chain = Chain(tensor, value)

@@ -211,7 +211,7 @@ def refuse_dependent(r: Any) -> None:
 
 
 def skew_part(x: Any) -> Any:
-    """The skew-Hermitian matrices with the lower triangles of `x`, and the imaginary parts of their diagonals."""
+    """Return the skew-Hermitian matrices with the lower triangles of `x`, and imaginary diagonals."""
     n = x.shape[-1]
     lower = x * np.tri(n, k=-1, dtype=real_dtype(x.dtype))
     skew = lower - adjoint(lower)

@@ -34,7 +34,7 @@ row(
 
 @formula_function
 def solved(a: Any, b: Any, vector: bool) -> Any:
-    """The solutions of the systems of matrices `a`; `vector` says that `b` holds a vector for each, not a matrix."""
+    """Return the solutions of linear systems with matrices `a`; `vector` says that `b` holds vectors."""
     return np.linalg.solve(a, b[..., None])[..., 0] if vector else np.linalg.solve(a, b)
 
 

@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _block_triangular(a: Any, direction: Any) -> Any:
-    """The matrices [[a, direction], [0, a]], of which a function has its own derivative in the upper right block."""
+    """Return [[a, direction], [0, a]]; a function of it has its derivative in the upper right block."""
     zeros = np.zeros(direction.shape, direction.dtype)
     top = np.concatenate([a, direction], axis=-1)
     return np.concatenate([top, np.concatenate([zeros, a], axis=-1)], axis=-2)

@@ -161,7 +161,7 @@ unary("logsigmoid", lambda a: -np.logaddexp(0, -a), "grad * sigmoid(-self)", "lo
 
 @formula_function
 def softsign_gradient(grad: Any, x: Any) -> Any:
-    """The gradient of `softsign`, which of complex numbers changes with the magnitude, and so is not analytic."""
+    """Return the gradient of `softsign`, which is not analytic for complex numbers."""
     scale = 1 / (1 + np.abs(x))
     if x.dtype.kind != "c":
         return grad * (scale * scale)

@@ -106,7 +106,7 @@ def patches(x: Array, kernel: Sequence[int], window: Window) -> Array:
 
 
 def sum_of_patches(values: Array, extents: Sequence[int], window: Window) -> Any:
-    """The adjoint of `patches`: an array with the given last extents, to which the values of all patches were added."""
+    """Return the adjoint of `patches`: the sum of the values of all patches at each position."""
     n = len(extents)
     lead, kernel, places = values.shape[: -2 * n], values.shape[-2 * n : -n], values.shape[-n:]
     full = [extent + before + after for extent, (before, after) in zip(extents, window.padding)]

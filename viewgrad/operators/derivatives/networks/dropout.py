@@ -43,7 +43,7 @@ native_dropout = row(
 
 @composite(method=False)
 def dropout(self: Any, p: float = 0.5, training: bool = True, *, generator: Any = None) -> Any:
-    """Zero each value with probability `p` and divide it by 1 - p otherwise; if not training, return all unchanged.
+    """Return the values, zeroed with probability `p` and otherwise divided by 1 - p; unchanged if not training.
 
     Arguments:
         p: the probability.

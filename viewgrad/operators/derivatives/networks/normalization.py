@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _moments(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
-    """The deviations from the mean divided by the standard deviation, and what they were multiplied by for that."""
+    """Return the deviations from the mean divided by the standard deviation, and the divisor's inverse."""
     deviation = x - x.mean(axis=axes, keepdims=True)
     scale = 1 / np.sqrt((deviation * deviation).mean(axis=axes, keepdims=True) + eps)
     return deviation * scale, scale
