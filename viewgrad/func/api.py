@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 from ..adoption import adopted_callable
 from . import transforms
@@ -19,9 +19,10 @@ from .numpy_results import as_given, as_inputs, holds_tensors
 __all__ = ["grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vhp", "vjp"]
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
 
 
-def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Function:
+def grad(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Callable[P, Any]:
     """Return a function that computes the gradient of the scalar-valued function `f`.
 
     Arguments:
@@ -55,7 +56,9 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: boo
     return _derived(transforms.grad, f, (argnums, has_aux), adopt)
 
 
-def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Function:
+def value_and_grad(
+    f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True
+) -> Callable[P, tuple[Any, Any]]:
     """Return a function that computes both the value and the gradient of `f`; see `grad`.
 
     Arguments:
@@ -73,7 +76,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, 
     return _derived(transforms.value_and_grad, f, (argnums, has_aux), adopt)
 
 
-def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Function:
+def jacrev(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Callable[P, Any]:
     """Return a function that computes the Jacobian of `f` row by row, in reverse mode.
 
     `f` is called once, followed by one backward pass for each element of the output.
@@ -104,7 +107,7 @@ def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: b
     return _derived(transforms.jacrev, f, (argnums, has_aux), adopt)
 
 
-def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Function:
+def jacfwd(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Callable[P, Any]:
     """Return a function that computes the Jacobian of `f` column by column, in forward mode.
 
     It costs less than `jacrev` if the argument has fewer elements than the output.
@@ -127,7 +130,9 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: b
     return _derived(transforms.jacfwd, f, (argnums, has_aux), adopt)
 
 
-def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Function:
+def hessian(
+    f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True
+) -> Callable[P, Any]:
     """Return a function that computes the second derivatives of `f`: `jacfwd(jacrev(f))`.
 
     Arguments:
@@ -153,7 +158,7 @@ def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, adopt: 
     return _derived(transforms.hessian, f, (argnums, has_aux), adopt)
 
 
-def vjp(f: Function, *primals: Any, has_aux: bool = False, adopt: bool = True) -> Any:
+def vjp(f: Callable[P, Any], *primals: Any, has_aux: bool = False, adopt: bool = True) -> Any:
     """Return the value of `f` and a function that computes vector-Jacobian products.
 
     Arguments:
@@ -188,7 +193,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, adopt: bool = True) -
     return (as_given(output, primals), vjp_fn, *(as_given(each, primals) for each in aux))
 
 
-def linearize(f: Function, *primals: Any, has_aux: bool = False, adopt: bool = True) -> Any:
+def linearize(f: Callable[P, Any], *primals: Any, has_aux: bool = False, adopt: bool = True) -> Any:
     """Return the value of `f` and a function that computes Jacobian-vector products.
 
     `jvp_fn` does not call `f` again. For a single direction, `jvp` costs less.
@@ -223,7 +228,7 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False, adopt: bool = T
 
 
 def jvp(
-    f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, *, adopt: bool = True
+    f: Callable[P, Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, *, adopt: bool = True
 ) -> Any:
     """Return the value of `f` and its derivative in one direction, in forward mode.
 
@@ -251,7 +256,7 @@ def jvp(
 
 
 def hvp(
-    f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, *, adopt: bool = True
+    f: Callable[P, Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, *, adopt: bool = True
 ) -> Any:
     """Return the value of `f` and its Hessian-vector product, by forward over reverse mode.
 
@@ -281,7 +286,7 @@ def hvp(
 
 
 def vhp(
-    f: Function, primals: Sequence[Any], cotangents: Sequence[Any], has_aux: bool = False, *, adopt: bool = True
+    f: Callable[P, Any], primals: Sequence[Any], cotangents: Sequence[Any], has_aux: bool = False, *, adopt: bool = True
 ) -> Any:
     """Return the value of `f` and its vector-Hessian product, by reverse over reverse mode.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 
 import attrs
 import numpy as np
@@ -32,10 +32,12 @@ from .tree import Structure, flatten, unflatten
 __all__ = ["CheckpointBackward", "checkpoint"]
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 WHOLE: Final = FORWARD | TRACE | FUNCTIONAL | INFERENCE  # modes in which the function itself runs
 
 
-def checkpoint(f: Function, *, adopt: bool = True) -> Function:
+def checkpoint(f: Callable[P, R], *, adopt: bool = True) -> Callable[P, R]:
     """Recompute `f` in the backward pass instead of saving the values that its gradient needs.
 
     A call of `f` becomes one node of the graph, which keeps only the tensors among the arguments. The backward pass
@@ -69,18 +71,17 @@ def checkpoint(f: Function, *, adopt: bool = True) -> Function:
         32
     """
 
-    if adopt:
-        f = adopted_callable(f)
+    function: Function = adopted_callable(f) if adopt else f
 
-    @functools.wraps(f, updated=())
+    @functools.wraps(function, updated=())
     @in_own_context
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         mode = current_mode()
         if not mode & GRAD or mode & WHOLE:
-            return f(*args, **kwargs)
+            return function(*args, **kwargs)
         leaves, structure = flatten((args, kwargs))
         with ModeSwitch(off=PACK):
-            call = _Call.of(f, structure, leaves)
+            call = _Call.of(function, structure, leaves)
             run = call.first_run(leaves)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         edges = (*map(current_edge, tensors), *call.captured)

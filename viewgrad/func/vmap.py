@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 import attrs
 import numpy as np
@@ -20,11 +20,12 @@ from .tree import Branch, Fixed, Structure, children_of, flatten, unflatten
 __all__ = ["stack_results", "vmap"]
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
 Axes = Any  # an int, None, or a tree of them
 stack = OPERATORS["stack"].function
 
 
-def vmap(f: Function, in_axes: Axes = 0, out_axes: Axes = 0, *, adopt: bool = True) -> Function:
+def vmap(f: Callable[P, Any], in_axes: Axes = 0, out_axes: Axes = 0, *, adopt: bool = True) -> Function:
     """Map `f` over an axis of its arguments and stack the results.
 
     `f` is called once for each example, in order, so it may branch on values, write to its arguments and draw random
@@ -59,12 +60,11 @@ def vmap(f: Function, in_axes: Axes = 0, out_axes: Axes = 0, *, adopt: bool = Tr
                 [0., 4.]])
     """
 
-    if adopt:
-        f = adopted_callable(f)
+    function: Function = adopted_callable(f) if adopt else f
     # Compiled functions take arrays as they are.
-    prepared: Function = tuple if hasattr(f, "__viewgrad_batched__") or not adopt else arrays_as_tensors
+    prepared: Function = tuple if hasattr(function, "__viewgrad_batched__") or not adopt else arrays_as_tensors
 
-    @functools.wraps(f, updated=())
+    @functools.wraps(function, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
         return as_given(over_axes(*prepared(args), **kwargs), (args, kwargs)) if adopt else over_axes(*args, **kwargs)
 
@@ -72,9 +72,9 @@ def vmap(f: Function, in_axes: Axes = 0, out_axes: Axes = 0, *, adopt: bool = Tr
     def over_axes(*args: Any, **kwargs: Any) -> Any:
         axes = _argument_axes(in_axes, args)
         batch = _Batch.of(axes, args, kwargs)
-        results = batch.by_program(f, axes)
+        results = batch.by_program(function, axes)
         if results is None:
-            results = stack_results([f(*given, **named) for given, named in batch.examples()])
+            results = stack_results([function(*given, **named) for given, named in batch.examples()])
         return _moved_to(out_axes, results)
 
     return mapped

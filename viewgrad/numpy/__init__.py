@@ -35,8 +35,6 @@ from .passthrough import FROM_NUMPY, WAYS_OUT
 if TYPE_CHECKING:
     from .typed import *  # noqa: F403
 
-    def __getattr__(name: str) -> Any: ...
-
 
 MADE: dict[str, Any] = {
     **CREATORS,

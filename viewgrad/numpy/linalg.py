@@ -11,8 +11,6 @@ from .namespace import filled, public_names
 if TYPE_CHECKING:
     from .typed_linalg import *  # noqa: F403
 
-    def __getattr__(name: str) -> Any: ...
-
 
 MADE: dict[str, Any] = {}
 FROM_NUMPY = frozenset({"LinAlgError", "linalg", "test"})
