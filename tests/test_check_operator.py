@@ -131,7 +131,7 @@ def test_a_kink_of_a_part_is_no_fault_of_the_whole_in_drawn_calls_either():
     assert report.examples["second derivatives"] > 1
 
 
-def test_calls_that_nobody_asked_for_may_be_refused_and_not_be_wrong():
+def test_derived_calls_may_be_refused_but_not_be_wrong():
     def in_order(x):
         if x.detach().numpy()[0] <= x.detach().numpy()[1]:
             raise ValueError("in order, please")
@@ -250,7 +250,7 @@ def test_the_call_of_a_failure_is_small_and_its_message_short():
     assert len(str(failure)) < 3000
 
 
-def test_what_is_computed_for_nobody_is_noted():
+def test_unneeded_gradients_are_noted():
     class OnlyWhatIsNeeded(Product):
         @staticmethod
         def backward(ctx, grad):

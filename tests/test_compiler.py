@@ -34,7 +34,7 @@ def settled(f, executor="python", **options):
     return compiled, leaves(f, 2)
 
 
-def test_loops_are_found_and_told():
+def test_explain_lists_the_recovered_loops():
     compiled, _ = settled(holt_winters)
     told = compiled.explain()
     assert "times, compiled_programs.py:" in told

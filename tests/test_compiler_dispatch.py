@@ -139,7 +139,7 @@ def bound_again(x):
 
 @pytest.mark.parametrize("specialize", [True, False], ids=["traces", "source"])
 @pytest.mark.parametrize("scalar_first", [True, False])
-def test_scalars_and_arrays_without_dimensions_are_told_apart(scalar_first, specialize):
+def test_scalars_and_0d_arrays_are_distinguished(scalar_first, specialize):
     compiled = vg.compile(bound_again, executor="python", specialize=specialize)
     kinds = [(lambda x: (x * 1)[0], (6.0, 5.0)), (lambda x: (x * 1)[0, ...], (9.0, 6.0))]
     for take, expected in kinds if scalar_first else kinds[::-1]:

@@ -125,7 +125,7 @@ def test_a_regular_loop_stays_one_beside_what_is_irregular():
         assert told.count("places from tables") == (extra == 4), told
 
 
-def test_places_from_a_table_none_of_which_is_there_twice():
+def test_distinct_positions_from_a_table():
     order = np.random.default_rng(0).permutation(400)
 
     def f(x):

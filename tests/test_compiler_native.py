@@ -112,7 +112,7 @@ def test_kernels_from_disk_run_in_another_process(tmp_path):
     assert [line[2] for line in found] == ["0", "2"]
 
 
-def test_the_oldest_kernels_on_disk_are_let_go_of(tmp_path, monkeypatch):
+def test_the_oldest_kernels_on_disk_are_deleted(tmp_path, monkeypatch):
     native = pytest.importorskip("viewgrad.compiler.backends.numba_cache")
     monkeypatch.setenv("VIEWGRAD_CACHE", str(tmp_path))
     monkeypatch.setattr(native, "KEPT", 3)

@@ -91,7 +91,7 @@ def has_history(tensor):
         return np.nan
 
 
-def test_results_whose_history_cannot_be_told_are_given_as_they_are():
+def test_results_with_an_ambiguous_history_are_returned_unchanged():
     def function(x):
         base = x.clone()
         view = base[()]
@@ -111,7 +111,7 @@ def test_results_whose_history_cannot_be_told_are_given_as_they_are():
 
 @pytest.mark.usefixtures("verified_ir")
 @pytest.mark.parametrize(("executor", "number"), [("python", 40), NUMBA])
-def test_drawn_programs_compiled_are_what_they_are_eagerly(executor, number, request):
+def test_compiled_drawn_programs_match_eager(executor, number, request):
     def check(program: Program) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -126,7 +126,7 @@ def test_drawn_programs_compiled_are_what_they_are_eagerly(executor, number, req
 @pytest.mark.usefixtures("verified_ir")
 @pytest.mark.parametrize("executor", ["python", "interpreted"])
 @pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")
-def test_drawn_loops_compiled_are_what_they_are_eagerly_and_on_arrays(executor, request):
+def test_compiled_drawn_loops_match_eager_and_numpy(executor, request):
     start = 5 * request.config.getoption("--programs-seed")
     for number in range(start, start + 5):
         program, plain = drawn_loops.loop_program(number), drawn_loops.loop_program(number, np.zeros)

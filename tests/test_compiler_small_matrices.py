@@ -59,7 +59,7 @@ def test_small_matrices_are_those_of_eager_runs(size, executor):
     assert ("call_" in source) == (size > 3) or executor == "numba"
 
 
-def test_singular_matrices_are_refused_as_ever():
+def test_singular_matrices_raise_as_in_eager_mode():
     compiled = vg.compile(lambda a, b: np.linalg.solve(a, b).sum() + np.linalg.inv(a)[0, 0], executor="python")
     regular, b = np.array([[2.0, 1.0], [1.0, 3.0]]), np.ones(2)
     for _ in range(3):

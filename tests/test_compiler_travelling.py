@@ -45,7 +45,7 @@ def records_of(compiled, monkeypatch, *args):
 
 
 @pytest.mark.parametrize("again", [lambda c: pickle.loads(pickle.dumps(c)), copy.deepcopy])
-def test_a_record_is_not_made_anew(again, monkeypatch):
+def test_a_pickled_function_is_not_retraced(again, monkeypatch):
     other = again(recorded())
     assert records_of(other, monkeypatch, *given()) == 0
     assert other.specializations[0].program is not None and other.specializations[0].is_verified
@@ -63,7 +63,7 @@ def test_arguments_of_another_kind_are_recorded(monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "value"), [("RATE", 0.25), ("WEIGHTS", np.ones(12)), ("RATE", vg.Tensor(0.5))])
-def test_a_function_that_sees_something_else_is_recorded_anew(name, value, monkeypatch):
+def test_a_function_with_other_captured_state_is_retraced(name, value, monkeypatch):
     pickled = pickle.dumps(recorded())
     monkeypatch.setattr(travelling_programs, name, value)
     other = pickle.loads(pickled)

@@ -39,7 +39,7 @@ def through_another(x, p):
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("function", [written_by_indices, through_another])
-def test_writes_by_index_arrays_of_which_the_history_does_not_know(function, executor):
+def test_unrecorded_writes_by_index_arrays(function, executor):
     compiled = compiled_by(executor, function, check=False)
     for call in range(3):
         seen = []

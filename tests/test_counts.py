@@ -330,7 +330,7 @@ def test_windows_compared_per_write_do_not_grow_with_the_number_saved(saved, wri
     assert compared[256] <= max(2 * compared[32], 16)
 
 
-def test_a_write_to_memory_of_which_nothing_is_saved_compares_nothing():
+def test_a_write_to_memory_without_saved_windows_compares_nothing():
     x = random_leaf(64, 4)
     out = vg.zeros(64, 4)
     for i in range(64):

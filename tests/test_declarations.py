@@ -837,7 +837,7 @@ def test_softclip():
     assert not hasattr(vg.Tensor, "softclip")
 
 
-def test_an_operator_can_be_defined_anew_and_the_old_one_goes_on_working():
+def test_an_operator_can_be_redefined_while_the_old_one_still_works():
     first = define_op("changed(self)", forward=np.exp, derivatives={"self": "grad * result"}, inplace=True)
     x = spaced_leaf(2)
     y = first(x)
@@ -922,7 +922,7 @@ def test_defaults_are_data_and_not_run(default):
     assert op(vg.ones(2)).tolist() == [-1.5, -1.5]
 
 
-def test_a_formula_function_that_returns_tensors_for_arrays_is_told_so():
+def test_a_formula_function_that_returns_tensors_for_arrays_raises():
     @vg.autograd.formula_function
     def slope_as_tensor(x):
         return vg.Tensor(x) * 2.0

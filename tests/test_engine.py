@@ -212,7 +212,7 @@ def test_undefined_gradients_are_not_delivered(engine):
     assert not seen and x.grad is None
 
 
-def test_gradients_given_and_returned_are_nobody_elses(engine):
+def test_gradients_given_and_returned_share_no_memory(engine):
     x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = x * 1.0
     y[0] = 5.0

@@ -540,7 +540,7 @@ def test_a_gradient_kept_by_a_hook_after_accumulation_stays():
     assert [value[0] for *_, value in keeper.kept] == [1.0, 2.0, 3.0]
 
 
-def test_accumulation_happens_in_place_where_nobody_holds_the_gradient():
+def test_accumulation_is_in_place_if_nothing_holds_the_gradient():
     x, _ = leaves()
     backward_of_ones(x)
     address = x.grad.numpy().__array_interface__["data"][0]

@@ -27,7 +27,7 @@ def test_masked_roots(name):
     np.testing.assert_allclose(grad(MASKED[name](x).sum(), x)[0].numpy(), [0, 0.5, 0.25])
 
 
-def test_large_gradients_that_nobody_else_holds():
+def test_large_gradients_that_nothing_else_holds():
     x = leaf_of(np.linspace(0, 4, 5001))
     mask = np.arange(5001) > 0
     (g,) = grad((np.sqrt(x) * mask).sum(), x)

@@ -66,7 +66,7 @@ def test_the_other_class_compares(name, mirrored):
     assert getattr(operator, name)(vg.Tensor([1.0]), Unit()) == (mirrored, "Tensor")
 
 
-def test_what_nobody_can_combine_is_a_type_error_of_python_s():
+def test_unsupported_operands_raise_pythons_type_error():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     with pytest.raises(TypeError, match="unsupported operand"):
         x * Decimal("0.5")

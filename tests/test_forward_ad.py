@@ -1006,7 +1006,7 @@ def test_as_strided_of_a_dual_tensor_that_is_a_part_of_its_base_is_refused():
 @pytest.mark.parametrize(
     "view", [lambda x: x.as_strided((2, 2), (1, 1)), lambda x: x.unfold(0, 2, 1), lambda x: x[None].expand(2, 3)]
 )
-def test_tangents_are_told_to_windows_that_overlap_themselves(view):
+def test_tangents_of_windows_that_overlap_themselves(view):
     with forward_ad.dual_level():
         x = forward_ad.make_dual(vg.Tensor([1.0, 2.0, 3.0]), vg.Tensor([1.0, 1.0, 1.0]))
         apart = forward_ad.unpack_dual(view(x)).primal

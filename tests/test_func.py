@@ -155,7 +155,7 @@ def test_subclasses_of_containers_stay_what_they_are():
     assert ordered["b"] == 1.0
 
 
-def test_trees_that_differ_are_told_apart():
+def test_different_trees_are_distinguished():
     _, structure = flatten({"a": [1.0, 2.0], "b": Layer(1.0, 2.0)})
     assert leaves_like(structure, {"b": Layer(5, None), "a": [3, (4,)]}, "it") == [3, (4,), 5, None]
     with pytest.raises(TreeError, match=r"it\['a'\] has 1 item where 2 items is expected"):
@@ -406,7 +406,7 @@ def test_inside_inference_mode():
         close(func.jvp(lambda x: x**3, (x,), (x,))[1], [3.0, 24.0])
 
 
-def test_a_transform_lets_go_of_what_it_recorded():
+def test_a_transform_releases_its_graph():
     seen = []
 
     def f(x):

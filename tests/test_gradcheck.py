@@ -51,7 +51,7 @@ def test_in_place_program_passes_and_the_input_stays_as_it_was():
     assert x.grad is None
 
 
-def test_several_inputs_and_outputs_of_which_some_are_not_differentiable():
+def test_several_inputs_and_outputs_some_not_differentiable():
     def fn(a, n, b, scale):
         assert n.dtype == np.int64 and scale == 3.0
         return a * b, (b * b).sum() * scale, n, "text"

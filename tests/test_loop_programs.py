@@ -158,7 +158,7 @@ def test_gradients_that_are_zero_beforehand_are_neither_read_nor_written():
     assert "] = 0.0" not in backward and "dm1[i4 + 1] = " in backward, backward
 
 
-def test_memory_of_runs_is_used_again_and_reaches_nobody():
+def test_memory_of_runs_is_reused_and_not_exposed():
     def rows(x):
         y = vg.zeros(x.shape)
         for i in range(len(x)):

@@ -129,7 +129,7 @@ def test_the_peak_of_a_row_fill_is_at_most_three_tables_beyond_inputs_and_gradie
     assert peak - grad.nbytes <= 3 * x.nbytes
 
 
-def test_a_backward_pass_lets_go_of_what_was_saved_as_it_goes():
+def test_a_backward_pass_releases_saved_values_as_it_goes():
     x = random_leaf(10_000)
     y = x
     for _ in range(50):
@@ -424,7 +424,7 @@ def on_a_small_stack(run):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS)
-def test_a_long_chain_is_differentiated_and_let_go_of_without_recursion(chain):
+def test_a_long_chain_is_differentiated_and_freed_without_recursion(chain):
     def run():
         x = random_leaf(4)
         y = chain(x, LONG)
@@ -438,13 +438,13 @@ def test_a_long_chain_is_differentiated_and_let_go_of_without_recursion(chain):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS)
-def test_a_long_chain_that_was_never_differentiated_is_let_go_of_without_recursion(chain):
+def test_a_long_undifferentiated_chain_is_freed_without_recursion(chain):
     on_a_small_stack(lambda: chain(random_leaf(4), LONG))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS)
-def test_a_long_recorded_backward_pass_is_let_go_of_without_recursion(chain):
+def test_a_long_recorded_backward_pass_is_freed_without_recursion(chain):
     def run():
         x = random_leaf(4)
         y = chain(x, LONG // 10)

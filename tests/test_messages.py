@@ -172,7 +172,7 @@ def test_inference_mode_records_no_backward_pass(x):
         grad((x * x).sum(), x, create_graph=True)
 
 
-def test_other_libraries_are_told_what_they_would_lose(x):
+def test_exports_to_other_libraries_say_what_would_be_lost(x):
     torch = pytest.importorskip("torch")
     with pytest.raises(AutogradError, match="carries no history"):
         torch.as_tensor(x)
@@ -247,7 +247,7 @@ def test_data_is_assigned_to_in_place(x):
         x.sum().data += 1.0
 
 
-def test_a_retained_gradient_that_went_to_an_earlier_value_is_told_of(x):
+def test_a_retained_gradient_of_an_earlier_value_warns(x):
     def programs():
         for write in ("another part", "the tensor itself"):
             y = x * 2.0

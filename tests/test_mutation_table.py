@@ -21,6 +21,6 @@ def test_a_mutation_applies(mutation):
     assert all((mutations.ROOT / test).exists() for test in mutations.test_files(mutation))
 
 
-def test_names_are_told_apart_and_there_are_many():
+def test_names_are_distinct_and_many():
     names = Counter(mutation.name for mutation in mutations.MUTATIONS)
     assert max(names.values()) == 1 and len(names) >= 60

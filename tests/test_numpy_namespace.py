@@ -285,7 +285,7 @@ def test_derived_classes_find_what_only_arrays_have():
     assert np.ndarray.__array_wrap__ is numpy.ndarray.__array_wrap__
 
 
-def test_rows_are_told_apart_by_their_bytes():
+def test_rows_are_distinguished_by_their_bytes():
     rows = np.array([[1, 2], [1, 2], [3, 4]])
     _, places = np.unique(rows.view(np.dtype((np.void, 2 * rows.itemsize))).ravel(), return_index=True)
     assert places.tolist() == [0, 2]

@@ -246,7 +246,7 @@ def test_options_that_drawn_calls_found_refused_or_wrong(function):
 
 @pytest.mark.skipif(not hasattr(np, "cumulative_sum"), reason="NumPy 2.1")
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0), (3,)])
-def test_running_sums_begin_with_what_they_are_told_to(shape):
+def test_cumulative_sums_begin_with_initial(shape):
     axis = -1 if len(shape) > 1 else None
     for run in ("cumulative_sum", "cumulative_prod"):
         check(lambda a, run=run: getattr(np, run)(a, axis=axis, include_initial=True), np.full(shape, 0.7))
@@ -471,7 +471,7 @@ def test_dtypes_and_extreme_values_of_scalars(name, dtype):
                 np.testing.assert_allclose(one.numpy(), other, rtol=1e-2 if one.dtype == np.float16 else 1e-6)
 
 
-def test_spaced_numbers_end_where_they_are_told_to():
+def test_spaced_numbers_end_at_stop():
     for stop in np.random.default_rng(0).normal(size=50):
         x = leaf([0.1, stop])
         for points in (np.linspace(x[0], x[1], 7), np.geomspace(x[0], x[1] * x[1] + 1.0, 7)[:-1]):
@@ -557,7 +557,7 @@ def test_whole_numbers_are_compared_whatever_the_dtype_can_hold(dtype, number):
 
 
 @pytest.mark.parametrize("condition", [[True, False], [1, 0], [0.5, 0.0]])
-def test_a_condition_has_no_part_in_the_dtype_of_what_it_chooses(condition):
+def test_the_dtype_of_where_ignores_the_condition(condition):
     values = np.array([1.0, 2.0], np.float16)
     for given in (np.array(condition), vg.Tensor(condition)):
         assert np.where(given, vg.Tensor(values), 2.0).dtype == np.where(np.array(condition), values, 2.0).dtype

@@ -113,7 +113,7 @@ def test_where_leaves_the_rest_as_it_was(x):
     np.testing.assert_array_equal(of_old.numpy(), ~mask)
 
 
-def test_where_computes_only_what_it_chooses(recwarn):
+def test_where_computes_only_selected_elements(recwarn):
     """The logarithm of what is not chosen would be infinite, and its gradient, times zero, not a number."""
     x = vg.Tensor([0.0, 1.0, 2.0], requires_grad=True)
     out = np.log(x, out=vg.zeros(3), where=x > 0)

@@ -342,7 +342,7 @@ def test_a_reference_decides_on_digits():
 
 
 @pytest.mark.slow
-def test_a_budget_of_time_is_kept_and_what_is_left_out_is_told():
+def test_the_time_budget_is_kept_and_omissions_are_reported():
     def slow(x):
         began = time.process_time()
         while time.process_time() - began < 2e-4:

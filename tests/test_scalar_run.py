@@ -324,7 +324,7 @@ def cell(r, cost):
 
 
 @pytest.mark.parametrize("many", [pytest.param(-1, marks=pytest.mark.slow), 20])
-def test_nodes_that_nobody_holds_are_taken_in(many, monkeypatch):
+def test_nodes_that_nothing_holds_are_absorbed(many, monkeypatch):
     monkeypatch.setitem(_write_number.__globals__, "MANY_WRITES", many)
 
     def kept(steps):

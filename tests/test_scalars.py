@@ -505,7 +505,7 @@ def test_a_read_is_recorded_as_one_node():
     s.grad.zero_()
 
 
-def test_a_value_read_stays_what_it_was():
+def test_a_scalar_read_does_not_change():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     y = x * 1
     s = y[0]
@@ -554,7 +554,7 @@ def test_printing_and_numbers():
 
 @pytest.mark.filterwarnings("error", r"ignore:hash\(\)")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint8, np.bool_, np.complex128])
-def test_what_python_makes_of_a_scalar_is_what_it_makes_of_numpys(dtype):
+def test_python_treats_scalars_like_numpys(dtype):
     array = np.array([3, 1, 0]).astype(dtype)
     tensor = vg.Tensor(array, requires_grad=array.dtype.kind in "fc")
     uses = [

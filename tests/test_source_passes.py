@@ -334,7 +334,7 @@ def test_views_in_loops_are_replaced_by_their_arrays():
     assert "table[i, add(" in text
 
 
-def test_arrays_bound_anew_become_one_array():
+def test_rebound_arrays_become_one_array():
     def f(a, x):
         v = x * 1.0
         for _ in range(5):

@@ -133,7 +133,7 @@ def test_tensors_do_what_arrays_do(text):
         np.testing.assert_allclose(along, differences(text, direction), rtol=1e-6, atol=1e-6)
 
 
-def test_a_product_in_place_has_the_shape_of_what_it_is_written_to():
+def test_an_in_place_product_has_the_shape_of_its_target():
     a = vg.ones((2, 3))
     with pytest.raises(ValueError, match=r"@= cannot write a product of shape \(2, 2\)"):
         a @= vg.ones((3, 2))

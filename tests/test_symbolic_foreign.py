@@ -88,7 +88,7 @@ def parts_of_complex_numbers(x):
 
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda function: function.__name__)
-def test_arrays_are_what_they_were(function):
+def test_captured_arrays_are_unchanged(function):
     traced = function_of(function, np.array([1.0, 2.0, 3.0]))
     x = np.array([4.0, -2.0, 0.5])
     np.testing.assert_allclose(traced(x).numpy(), function(vg.Tensor(x)).numpy(), rtol=1e-14)

@@ -174,7 +174,7 @@ def test_a_list_of_unknown_length_is_named():
         passes.lower_all_tuples(graph)
 
 
-def test_a_number_of_which_a_view_was_taken_before_is_no_input():
+def test_a_number_with_an_earlier_view_is_not_an_input():
     x = vg.Tensor([1.5 + 1j, 2.5])
     with forward_ad.dual_level():
         forward_ad.make_dual(x * 1.0, vg.ones(2, dtype=complex)) ** 7.25  # looks at the real part of the exponent

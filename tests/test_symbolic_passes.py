@@ -365,7 +365,7 @@ def kinds_of(nodes):
     return sorted(f"{node.kind} {node.attributes}" for node in nodes)
 
 
-def test_writes_happen_in_place_where_nobody_takes_the_old_version():
+def test_writes_are_in_place_if_nothing_uses_the_old_version():
     def f(x):
         y = x * 2
         y[0] = 1.0

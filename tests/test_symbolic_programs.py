@@ -107,7 +107,7 @@ def test_drawn_programs_that_end_histories(request):
     run()
 
 
-def test_drawn_programs_use_views_whose_history_perhaps_cannot_be_told(request):
+def test_drawn_programs_use_views_with_ambiguous_histories(request):
     """Such views have a right gradient or are refused, eagerly and traced alike: never is one silently wrong."""
     ran, refused = [], []
 
@@ -137,7 +137,7 @@ def test_drawn_programs_use_views_whose_history_perhaps_cannot_be_told(request):
     assert len(ran) > 10 * len(refused)
 
 
-def test_sums_of_gradients_of_which_only_one_can_be_differentiated():
+def test_sums_of_gradients_only_one_of_which_is_differentiable():
     """Nothing flows to the gradient of one operand, which is zeros; the sum with that of the other has a derivative."""
     check(lambda x: (np.copysign(x, x) * [1.0, 3.0]).sum(), [np.array([0.5, -2.0])], "copysign(x, x)")
     check(lambda x: (np.copysign(x, x) * x + np.hypot(x, x)).sum(), [np.array([0.5, -2.0])], "copysign(x, x) * x")

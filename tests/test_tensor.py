@@ -344,7 +344,7 @@ def test_constants_in_a_base_that_is_not_laid_out_in_row_order(order):
     assert grad(part.sum(), x)[0].tolist() == chosen.tolist()
 
 
-def test_views_that_are_written_anew_in_each_segment():
+def test_views_that_are_rewritten_in_each_segment():
     x = leaf(1.0, 2.0, 3.0)
     buffer = vg.zeros(3)
     rows = [buffer[i : i + 1] for i in range(3)]
@@ -356,7 +356,7 @@ def test_views_that_are_written_anew_in_each_segment():
         buffer.detach_()
 
 
-def test_a_tensor_that_nobody_else_looks_at_keeps_nothing_of_the_history_that_ended():
+def test_a_detached_tensor_without_views_keeps_nothing_of_its_history():
     x = leaf(1.0, 2.0, 3.0)
     state = x * 1.0
     state[:1] *= x[1:2]
