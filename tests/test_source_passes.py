@@ -450,3 +450,34 @@ def test_the_adjoint_of_a_sum_goes_on_to_the_variable_before():
 
     text = backward_text(f, np.ones(3))
     assert "s_bar = 0.0" not in text[text.index("for k down") : text.index("v_bar = 0.0")]
+
+
+def test_copies_of_numbers_are_one_variable():
+    def rates(u, v):
+        return v, -u
+
+    def f(x):
+        u, v = 1.0, 0.0
+        for each in x:
+            a, b = rates(u, v)
+            u, v = u + a * each, v + b * each
+        return u * v
+
+    source = read(f, np.ones(3))
+    text = build(source, [], "python", wraps=False).text
+    assert "rates" not in text
+    assert "b = neg(u)" in text
+
+
+def test_values_of_one_iteration_are_not_carried_to_another():
+    def f(x):
+        s = 1.0
+        for i in range(len(x)):
+            e = np.exp(s * x[i])
+            s = s + e * x[i]
+        return s
+
+    source = read(f, np.ones(3))
+    program = build(source, [0], "python", wraps=False)
+    assert "push e\n" in program.text and program.text.index("push e") > program.text.index("e = exp")
+    assert not any("e" in kernel.parameters or "e" in kernel.results for kernel in program.written.kernels)

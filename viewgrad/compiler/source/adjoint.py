@@ -45,7 +45,8 @@ from .ir import (
     place_kind,
     statements,
 )
-from .kinds import BOOL, INT, Arr, Num, adjoint_kind
+from .kinds import BOOL, FLOAT, INT, Arr, Num, adjoint_kind
+from .liveness import reads_of
 from .reversing import Reverser
 from .snapshots import Changes, in_segments, reversed_segment
 
@@ -99,7 +100,7 @@ def adjoint(
     """
     roots = roots_of(block)
     active = active_names(block, roots, wanted, results)
-    analysis = Analysis(block, kinds, roots, active, fresh, definitions, wraps)
+    analysis = Analysis(block, kinds, roots, active, fresh, definitions, wraps, results)
     if is_segmented:
         analysis.repeated = {id(stmt) for stmt in block if isinstance(stmt, (For, While))}
     analysis.run()
@@ -109,7 +110,8 @@ def adjoint(
         forward, backward = analysis.forward(block), analysis.backward(block)
         if not wraps:
             backward = with_accumulators(backward, kinds, roots, fresh, definitions, add)
-    numbers = [bar(name) for name in sorted(active) if isinstance(kinds[name], Num)]
+    local = {name for names in analysis.local.values() for name in names}
+    numbers = [bar(name) for name in sorted(active - local) if isinstance(kinds[name], Num)]
     for name in active:
         kinds[bar(name)] = adjoint_kind(kinds[name])
     return Adjoint(forward, backward, active, numbers, analysis.notes)
@@ -120,14 +122,15 @@ class Analysis:
 
     Arguments:
         block: the program.
-        kinds, roots, active, fresh, definitions, wraps: as for `adjoint`.
+        kinds, roots, active, fresh, definitions, wraps, results: as for `adjoint`.
     """
 
     def __init__(
         self, block: Block, kinds: dict[str, Any], roots: dict[str, str], active: set[str],
-        fresh: Callable[[str], str], definitions: Definitions, wraps: bool,
+        fresh: Callable[[str], str], definitions: Definitions, wraps: bool, results: Collection[str],
     ) -> None:
         self.block = block
+        self.results = set(results)
         self.kinds = kinds
         self.roots = roots
         self.active = active
@@ -147,6 +150,8 @@ class Analysis:
         self.pushes: set[int] = set()
         self.recomputed: dict[int, list[Let]] = {}  # by block
         self.skipped: set[int] = set()  # statements that are recomputed
+        self.saved: dict[int, list[str]] = {}  # by block: what is kept at its end
+        self.local: dict[int, list[str]] = {}  # by block: variables whose adjoints begin and end in it
         self.asked_again: set[int] = set()  # branches whose test is evaluated again
         self.notes: list[tuple[int, str]] = []
         self.born: dict[str, tuple[Any, ...]] = {}  # the loops around the only place where an array is made
@@ -170,7 +175,9 @@ class Analysis:
                 self.firsts[id(stmt)], self.reverses[id(stmt)] = self.reverser.reverse(stmt)
         self._choose_counters()
         self._choose_tests(self.block)
+        self.readers = self._readers()
         self._choose_recomputed(self.block, is_loop=False)
+        self._choose_saved(self.block)
         self._collect_reads(self.block)
         self._decide_sets()
         self.is_decided = True
@@ -324,12 +331,57 @@ class Analysis:
             if not self._is_stable(stmt.value, self.positions[id(stmt)], self.loops[id(stmt)], changed, writes):
                 continue
             at = self.positions[id(stmt)]
-            users = [each for each in statements(self.block) if stmt.name in self._read_by_reverse(each)]
-            if all(id(each) in inside and self.positions[id(each)] > at for each in users):
+            if all(id(each) in inside and self.positions[id(each)] > at for each in self.readers.get(stmt.name, ())):
                 chosen.append(stmt)
         if chosen:
             self.recomputed[id(block)] = chosen
             self.skipped.update(id(stmt) for stmt in chosen)
+
+    def _readers(self) -> dict[str, list[Any]]:
+        """For each number, the statements whose reverses read it."""
+        found: dict[str, list[Any]] = {}
+        for stmt in statements(self.block):
+            for name in self._read_by_reverse(stmt):
+                found.setdefault(name, []).append(stmt)
+        return found
+
+    def _choose_saved(self, block: Block) -> None:
+        """Keep what is used in one iteration only at its end, so that nothing is carried from one to another."""
+        forward: dict[str, list[Any]] = {}
+        for stmt in statements(self.block):
+            for name in set(reads_of(stmt)):
+                forward.setdefault(name, []).append(stmt)
+        users = dict(self.readers)
+        for stmts in self.recomputed.values():
+            for stmt in stmts:
+                for name in self._reads_of(iter([stmt.value]))[0]:
+                    users[name] = [*users.get(name, ()), stmt]
+        self._choose_local(block, forward, users)
+
+    def _choose_local(self, block: Block, forward: dict[str, list[Any]], users: dict[str, list[Any]]) -> None:
+        inside = {id(each) for each in statements(block)}
+
+        def within(stmts: list[Any], at: float) -> bool:
+            return all(id(each) in inside and self.positions[id(each)] > at for each in stmts)
+
+        for stmt in block:
+            for inner in blocks_of(stmt):
+                self._choose_local(inner, forward, users)
+            if not isinstance(stmt, Let) or isinstance(self.kinds[stmt.name], Arr) or not self.loops[id(stmt)]:
+                continue
+            name, at = stmt.name, self.positions[id(stmt)]
+            if len(self.lets[name]) != 1 or id(stmt) in self.counted or name in self.results:
+                continue
+            is_own = name not in self._uses(stmt)[0]  # it reads what it has given at most
+            if id(stmt) not in self.skipped and users.get(name) and within(users[name], at - is_own):
+                self.saved.setdefault(id(block), []).append(name)
+                self.skipped.add(id(stmt))
+            if name in self.active and within(forward.get(name, []), at):
+                self.local.setdefault(id(block), []).append(name)
+                self.reverses[id(stmt)] = [
+                    each for each in self.reverses[id(stmt)]
+                    if not (isinstance(each, Let) and each.name == bar(name) and isinstance(each.value, Const))
+                ]
 
     def _read_by_reverse(self, stmt: Any) -> set[str]:
         """The numbers that the reverse of a statement reads, tests and bounds included."""
@@ -479,7 +531,7 @@ class Analysis:
                 found.append(attrs.evolve(stmt, then=then, other=other))
             else:
                 found.append(stmt)
-        return found
+        return found + [Push(Var(name, self.kinds[name]), 0) for name in self.saved.get(id(block), ())]
 
     def _last(self, loop: Any) -> str | None:
         """The variable that says how far a loop came; None for one that always runs to its end."""
@@ -581,14 +633,17 @@ class Analysis:
         if isinstance(stmt, Set):
             return bool(self.reverses.get(id(stmt)) or id(stmt) in self.pushes)
         if isinstance(stmt, (If, For, While)):
-            return any(self._is_reversed(each) for inner in blocks_of(stmt) for each in inner) or (
+            inside = blocks_of(stmt)
+            return any(id(inner) in self.saved or any(map(self._is_reversed, inner)) for inner in inside) or (
                 isinstance(stmt, (For, While)) and self._last(stmt) is not None and bool(self.loops[id(stmt)])
             )
         return False
 
     def backward(self, block: Block) -> Block:
         """The program that runs backwards."""
-        found: Block = [Let(stmt.name, stmt.value, stmt.line) for stmt in self.recomputed.get(id(block), ())]
+        found: Block = [Pop(Var(name, self.kinds[name]), 0) for name in reversed(self.saved.get(id(block), ()))]
+        found += [Let(stmt.name, stmt.value, stmt.line) for stmt in self.recomputed.get(id(block), ())]
+        found += [Let(bar(name), Const(0.0, FLOAT), 0) for name in self.local.get(id(block), ())]
         for stmt in reversed(block):
             found += self.firsts.get(id(stmt), ())
             if isinstance(stmt, (Let, LetMany)):

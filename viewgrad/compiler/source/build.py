@@ -25,6 +25,7 @@ from . import runtime
 from .adjoint import adjoint
 from .aliases import base_of, roots_of, written_inputs
 from .bounds import with_bounds
+from .copies import without_copies
 from .definitions import Definitions
 from .ir import Block, For, Let, Push, Var, While, program_text, statements
 from .kinds import Arr, Num
@@ -139,7 +140,7 @@ def build(
                 return found
         raise AssertionError
 
-    body = source.body
+    body = without_copies(source.body, kinds, [*names, *results])
     if executor == "numba" and lowers:
         body = verified(scalarized(body, kinds, names, fresh), kinds, names)
     definitions = Definitions(body, names)

@@ -134,7 +134,7 @@ def may_overwrite(
 
 
 def _constraints(
-    write: Access, read: Access, form: Callable[[Any, Access, str], Affine | None]
+    write: Access, read: Access, form: Callable[..., Affine | None]
 ) -> tuple[list[Affine], list[Affine], list[Affine]]:
     """What is 0, what is at least 0, and what is not 0, if a write and a read meet in a cell."""
     equalities: list[Affine] = []

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .ir import Block, For, Get, If, Pop, Set, Var, While, assigned, expressions_of, nodes
+from .ir import Block, For, Get, If, Pop, Set, Var, While, assigned, blocks_of, expressions_of, nodes, statements
 
-__all__ = ["is_read_first", "reads_of", "use_of"]
+__all__ = ["is_read_first", "read_before_bound", "reads_of", "use_of"]
 
 
 def reads_of(stmt: Any) -> Iterator[str]:
@@ -53,3 +53,30 @@ def use_of(stmts: Block, name: str) -> tuple[bool, bool]:
         elif name in assigned(stmt):
             return False, True
     return False, False
+
+
+def read_before_bound(stmts: Block, bound: set[str]) -> set[str]:
+    """The variables that some statements may read as they were before.
+
+    Arguments:
+        stmts: the statements.
+        bound: the variables that are bound already, to which those are added that the statements always bind.
+    """
+    found: set[str] = set()
+    for stmt in stmts:
+        if not isinstance(stmt, (If, For, While)) and blocks_of(stmt):
+            found.update(name for inner in statements([stmt]) for name in reads_of(inner))
+            continue
+        found |= set(reads_of(stmt)) - bound
+        if isinstance(stmt, If):
+            then, other = set(bound), set(bound)
+            found |= read_before_bound(stmt.then, then) | read_before_bound(stmt.other, other)
+            bound |= then & other
+        elif isinstance(stmt, (For, While)):
+            inside = bound | set(assigned(stmt))
+            found |= read_before_bound(stmt.body, inside)
+            if not stmt.down:
+                bound |= set(assigned(stmt)) - ({stmt.name} if isinstance(stmt, For) else set())
+        else:
+            bound.update(assigned(stmt))
+    return found

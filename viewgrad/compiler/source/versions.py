@@ -13,7 +13,7 @@ import attrs
 
 from .ir import Block, Check, For, If, Let, LetMany, Set, Var, While, assigned, get, mapped, statements
 
-__all__ = ["with_versions"]
+__all__ = ["renamed", "with_versions"]
 
 
 def with_versions(block: Block, kinds: dict[str, Any], fresh: Callable[[str], str]) -> tuple[Block, dict[str, str]]:
@@ -39,7 +39,7 @@ def with_versions(block: Block, kinds: dict[str, Any], fresh: Callable[[str], st
             found.append(Let(new[0], value, stmt.line) if isinstance(stmt, Let) else LetMany(
                 tuple(new), value, stmt.line))
         else:
-            found.append(_renamed(stmt, names) if names else stmt)
+            found.append(renamed(stmt, names) if names else stmt)
             bound.update(name for each in statements([stmt]) for name in assigned(each))
     return found, names
 
@@ -51,13 +51,13 @@ def _expr(expr: Any, names: Mapping[str, str]) -> Any:
                   if isinstance(node, Var) and node.name in names else node)
 
 
-def _renamed(stmt: Any, names: Mapping[str, str]) -> Any:
-    """A statement with other names of variables."""
+def renamed(stmt: Any, names: Mapping[str, str]) -> Any:
+    """Return a statement with other names of variables."""
     def own(name: Any) -> Any:
         return names.get(name, name)
 
     def block(stmts: Block) -> Block:
-        return [_renamed(each, names) for each in stmts]
+        return [renamed(each, names) for each in stmts]
 
     if isinstance(stmt, Let):
         return Let(own(stmt.name), _expr(stmt.value, names), stmt.line)

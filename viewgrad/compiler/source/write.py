@@ -49,7 +49,7 @@ from .ir import (
     statements,
 )
 from .kinds import DTYPES, Arr, Num, is_complex
-from .liveness import is_read_first, reads_of
+from .liveness import is_read_first, read_before_bound, reads_of
 from .segment_text import backwards_text, segments_text
 
 __all__ = ["Kernel", "Written", "Writer"]
@@ -138,6 +138,8 @@ class Writer:
         self.noted = 0
         self.outside: set[str] = set()  # variables that are read when the program has run
         self.everything: list[Block] = []
+        self.current: Block = []
+        self.read_later: set[str] = set()  # variables that later blocks read before they bind them
 
     # -- the program ---------------------------------------------------------------------------------------------------
 
@@ -223,6 +225,9 @@ class Writer:
         """The lines of a block outside of kernels."""
         self.lines = []
         self.noted = 0
+        self.current = block
+        later = self.everything[self.everything.index(block) + 1 :]
+        self.read_later = {name for each in later for name in read_before_bound(each, set())}
         for stmt in self.regions(block):
             self.statement(stmt, "    ")
         return self.lines
@@ -300,9 +305,8 @@ class Writer:
         """The call of a kernel, which is written too."""
         stmts = region.stmts
         inside = {id(stmt) for stmt in statements(stmts)}
-        elsewhere = self.outside | {
-            name for block in self.everything for stmt in statements(block) if id(stmt) not in inside
-            for name in reads_of(stmt)
+        elsewhere = self.outside | self.read_later | {
+            name for stmt in statements(self.current) if id(stmt) not in inside for name in reads_of(stmt)
         }
         counters = {stmt.name for stmt in statements(stmts) if isinstance(stmt, For)}
         line = next((stmt.line for stmt in stmts if isinstance(stmt, (For, While))), 0)
@@ -327,7 +331,6 @@ class Writer:
         results = [each for each in bound if each not in counters and (each in elsewhere or each in first)]
         first |= {each for each in results if not _is_bound_at_top(stmts, each)}
         parameters = sorted({each for each in free if each in self.kinds and each not in bound} | first)
-        locals_ = [each for each in bound if each not in parameters and each not in counters]
         pushes = any(isinstance(stmt, Push) for stmt in statements(stmts))
         pops = any(isinstance(stmt, Pop) for stmt in statements(stmts))
         dims = sorted({(node.base.name, node.axis) for stmt in statements(stmts) for expr in expressions_of(stmt)
@@ -338,9 +341,6 @@ class Writer:
         uses_tape = pushes or pops
         given = parameters + ([f"{a}_shape{axis}" for a, axis in dims] if not self.native else [])
         self.lines.append(f"def {name}({', '.join(given + (tape_names if uses_tape else []))}):")
-        for each in locals_:
-            if _needs_dummy(stmts, each) or each in results:
-                self.lines.append(f"    {each} = {DUMMIES.get(self.kinds[each].dtype, '0.0')}")
         if pushes and self.native:
             self.grow(stmts, "    ", "1")
         for stmt in stmts:
@@ -821,12 +821,6 @@ def _is_bound_at_top(stmts: Block, name: str) -> bool:
     return any(isinstance(stmt, (Let, Pop)) and name in assigned(stmt) for stmt in stmts) or any(
         (isinstance(stmt, For) and stmt.last == name) or (isinstance(stmt, While) and stmt.count == name)
         for stmt in stmts)
-
-
-def _needs_dummy(stmts: Block, name: str) -> bool:
-    """Whether a variable is bound in a loop or a branch first."""
-    return not any(isinstance(stmt, (Let, Pop)) and name in assigned(stmt) for stmt in stmts) and not any(
-        isinstance(stmt, For) and stmt.name == name for stmt in statements(stmts))
 
 
 def _pushes(stmts: Block) -> tuple[int, int]:
