@@ -81,6 +81,7 @@ docs: $(VENV)/.installed-docs
 
 bench: $(BENCH_VENV)/.installed-bench
 	$(BENCH_BIN)/python -m benchmarks
+	$(BENCH_BIN)/python -m benchmarks.sources
 
 readme: $(BENCH_VENV)/.installed-bench
 	$(BENCH_BIN)/python -m benchmarks.readme

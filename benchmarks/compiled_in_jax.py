@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["jitted"]
+__all__ = ["forms_of", "jitted"]
 
 SEASON: Final = 52
 Array = np.ndarray[Any, Any]
@@ -141,8 +141,165 @@ def recurrence_rewritten(x: Any, a: Any) -> Any:
     return (y * y).sum()
 
 
+def overwritten_textbook(a: Any, x: Any) -> Any:
+    def step(t: Any, carried: Any) -> Any:
+        state, total = carried
+        state = state.at[0].set(a[0] * state[0] * (1.0 - state[0]) + x[t])
+        return state, total + state[0]
+
+    return jax.lax.fori_loop(0, len(x), step, (jnp.zeros(1).at[0].set(a[1]), 0.0))[1]
+
+
+def overwritten_rewritten(a: Any, x: Any) -> Any:
+    def step(state: Any, each: Any) -> Any:
+        new = a[0] * state * (1.0 - state) + each
+        return new, new
+
+    return jax.lax.scan(step, a[1], x)[1].sum()
+
+
+def thomas_textbook(diagonal: Any, right: Any) -> Any:
+    n = len(right)
+
+    def ahead(i: Any, state: Any) -> Any:
+        c, d = state
+        w = diagonal[i] + c[i - 1]
+        return c.at[i].set(-1.0 / w), d.at[i].set((right[i] + d[i - 1]) / w)
+
+    start = jnp.zeros(n).at[0].set(-1.0 / diagonal[0]), jnp.zeros(n).at[0].set(right[0] / diagonal[0])
+    c, d = jax.lax.fori_loop(1, n, ahead, start)
+
+    def back(k: Any, d: Any) -> Any:
+        i = n - 2 - k
+        return d.at[i].add(-c[i] * d[i + 1])
+
+    d = jax.lax.fori_loop(0, n - 1, back, d)
+    return (d * d).sum()
+
+
+def kalman_textbook(p: Any, y: Any) -> Any:
+    def step(t: Any, state: Any) -> Any:
+        m, v, loss = state
+        v = v + p[0] * p[0]
+        is_missing = jnp.isnan(y[t])
+        s = v + p[1] * p[1]
+        gain = v / s
+        error = jnp.where(is_missing, 0.0, y[t]) - m
+        more = 0.5 * (jnp.log(s) + error * error / s)
+        return (
+            jnp.where(is_missing, m, m + gain * error), jnp.where(is_missing, v, (1 - gain) * v),
+            jnp.where(is_missing, loss, loss + more),
+        )
+
+    return jax.lax.fori_loop(0, len(y), step, (0.0, 10.0, 0.0))[2]
+
+
+def cholesky_textbook(a: Any) -> Any:
+    n = len(a)
+
+    def cell(k: Any, factor: Any) -> Any:
+        i, j = k // n, k % n
+        s = a[i, j] - jnp.where(jnp.arange(n) < j, factor[i] * factor[j], 0.0).sum()
+        pivot = jnp.where(i == j, 1.0, jnp.where(j < i, factor[j, j], 1.0))
+        root = jnp.sqrt(jnp.where(i == j, s, 1.0))
+        return factor.at[i, j].set(jnp.where(j > i, 0.0, jnp.where(i == j, root, s / pivot)))
+
+    return jax.lax.fori_loop(0, n * n, cell, jnp.zeros((n, n))).sum()
+
+
+def lu_textbook(a: Any) -> Any:
+    n = len(a)
+    places = jnp.arange(n)
+
+    def step(k: Any, a: Any) -> Any:
+        below = places > k
+        column = jnp.where(below, a[:, k] / a[k, k], a[:, k])
+        a = a.at[:, k].set(column)
+        return a - jnp.where(below[:, None] & below[None, :], jnp.outer(column, a[k]), 0.0)
+
+    a = jax.lax.fori_loop(0, n - 1, step, a)
+    return (a * a).sum()
+
+
+def jacobi_1d_textbook(a: Any) -> Any:
+    def step(_: Any, state: Any) -> Any:
+        a, b = state
+        b = b.at[1:-1].set(0.33333 * (a[:-2] + a[1:-1] + a[2:]))
+        return a.at[1:-1].set(0.33333 * (b[:-2] + b[1:-1] + b[2:])), b
+
+    a, _ = jax.lax.fori_loop(1, 100, step, (a, a))
+    return (a * a).sum()
+
+
+def jacobi_2d_textbook(a: Any) -> Any:
+    def average(a: Any) -> Any:
+        return 0.2 * (a[1:-1, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:] + a[2:, 1:-1] + a[:-2, 1:-1])
+
+    def step(_: Any, state: Any) -> Any:
+        a, b = state
+        b = b.at[1:-1, 1:-1].set(average(a))
+        return a.at[1:-1, 1:-1].set(average(b)), b
+
+    a, _ = jax.lax.fori_loop(1, 30, step, (a, a))
+    return (a * a).sum()
+
+
+def seidel_2d_textbook(a: Any) -> Any:
+    n = len(a)
+
+    def cell(k: Any, a: Any) -> Any:
+        k = k % ((n - 2) * (n - 2))
+        i, j = k // (n - 2), k % (n - 2)
+        return a.at[i + 1, j + 1].set(jax.lax.dynamic_slice(a, (i, j), (3, 3)).sum() / 9.0)
+
+    a = jax.lax.fori_loop(0, 5 * (n - 2) * (n - 2), cell, a)
+    return (a * a).sum()
+
+
+def trisolv_textbook(l: Any, b: Any) -> Any:
+    n = len(b)
+
+    def row(i: Any, x: Any) -> Any:
+        return x.at[i].set((b[i] - jnp.where(jnp.arange(n) < i, l[i] * x, 0.0).sum()) / l[i, i])
+
+    x = jax.lax.fori_loop(0, n, row, jnp.zeros(n))
+    return (x * x).sum()
+
+
+def durbin_textbook(r: Any) -> Any:
+    n = len(r)
+    places = jnp.arange(n)
+
+    def step(k: Any, state: Any) -> Any:
+        y, alpha, beta = state
+        beta = (1.0 - alpha * alpha) * beta
+        mirrored = jnp.where(places < k, y[k - places - 1], 0.0)
+        s = r[k] + jnp.where(places < k, r[k - places - 1] * y, 0.0).sum()
+        alpha = -s / beta
+        return (y + alpha * mirrored).at[k].set(alpha), alpha, beta
+
+    y, _, _ = jax.lax.fori_loop(1, n, step, (jnp.zeros(n).at[0].set(-r[0]), -r[0], 1.0))
+    return (y * y).sum()
+
+
+def forms_of(name: str) -> dict[str, Any]:
+    """The forms of a program, by the names of the engines."""
+    jax.config.update("jax_enable_x64", True)
+    return FORMS.get(name, {})
+
+
 FORMS: Final = {
     "holt-winters": {"JAX": winters_textbook, "JAX, rewritten": winters_rewritten},
+    "overwritten": {"JAX": overwritten_textbook, "JAX, rewritten": overwritten_rewritten},
+    "thomas": {"JAX": thomas_textbook},
+    "kalman": {"JAX": kalman_textbook},
+    "cholesky": {"JAX": cholesky_textbook},
+    "lu": {"JAX": lu_textbook},
+    "jacobi-1d": {"JAX": jacobi_1d_textbook},
+    "jacobi-2d": {"JAX": jacobi_2d_textbook},
+    "seidel-2d": {"JAX": seidel_2d_textbook},
+    "trisolv": {"JAX": trisolv_textbook},
+    "durbin": {"JAX": durbin_textbook},
     "soft-dtw": {"JAX": warping_textbook, "JAX, rewritten": warping_rewritten},
     "heat": {"JAX": heat_textbook, "JAX, rewritten": heat_rewritten},
     "row-fill": {"JAX": row_fill_textbook, "JAX, rewritten": row_fill_rewritten},

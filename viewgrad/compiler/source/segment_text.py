@@ -66,7 +66,7 @@ def segments_text(
     found += [f"{inner}if type(tape) is Tape:", f"{inner}    tape.shorten(mark_[0])"]
     functions = ", ".join(f"{name}_{each}" for each in ("advance", "record", "save", "restore", "shadows", "mark",
                                                           "rewind"))
-    found.append(f"{indent}{name} = Segments({name!r}, reports, tape_limit, {functions})")
+    found.append(f"{indent}{name} = Segments('line {loop.line}', reports, tape_limit, {functions})")
     count = "None"
     if low is not None:
         count = f"max(0, {high})" if low == "0" and loop.step == 1 else f"len(range({low}, {high}, {loop.step}))"

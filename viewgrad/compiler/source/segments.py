@@ -77,7 +77,7 @@ class Segments:
     """Runs a loop forwards, and its reverse, within a limit for what is kept.
 
     Arguments:
-        name: of the loop.
+        name: what `explain` calls the loop.
         reports: takes what was run, by the name of the loop.
         limit: the most bytes for the tape of a segment and for snapshots.
         advance: runs iterations from one number up to another without the tape; gives how many were run, and whether

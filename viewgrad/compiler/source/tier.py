@@ -816,7 +816,7 @@ def _program_lines(program: Program) -> list[str]:
             lines.append("  tape: nothing")
     if program.bounded is not None and program.bounded.cache_info().currsize:
         reports = program.bounded().reports
-        lines += [f"  {name}, beyond the limit of {program.limit:.0f} bytes: {text}" for name, text in reports.items()]
+        lines += [f"  {name}: beyond the limit of {program.limit:.0f} bytes: {text}" for name, text in reports.items()]
     if program.exceeds_limit:
         lines.append("  the tape needs more than its limit; there is no outermost loop to run in segments")
     return lines

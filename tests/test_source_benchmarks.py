@@ -1,0 +1,39 @@
+"""The programs of `benchmarks.sources`: compiled from their source, with the right gradients, and told in a table."""
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from benchmarks.source_programs import PROGRAMS
+from benchmarks.sources import Row, measure, table
+
+SIZES = {"cholesky": (6, 5), "lu": (6, 5), "soft-dtw": (5, 4), "heat": (6, 5), "jacobi-2d": (6, 5), "seidel-2d": (5, 6)}
+SLOW = {"heat", "jacobi-1d", "jacobi-2d", "seidel-2d"}  # run eagerly
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in PROGRAMS]
+)
+def test_programs_are_compiled_from_their_source(name):
+    function, _, draw = PROGRAMS[name]
+    numbers = tuple(range(len(draw(np.random.default_rng(0), 5))))
+    compiled = vg.compile(function, executor="python", specialize=False)
+    for n in SIZES.get(name, (12, 9)):
+        arguments = draw(np.random.default_rng(n), n)
+        for _ in range(2):
+            value, gradients = vg.func.value_and_grad(compiled, numbers)(*arguments)
+        expected, slopes = vg.func.value_and_grad(function, numbers)(*arguments)
+        np.testing.assert_allclose(value, expected, rtol=1e-9)
+        for one, other in zip(gradients, slopes, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-10)
+    assert "not compiled" not in compiled.explain() and "ran eagerly" not in compiled.explain(), compiled.explain()
+
+
+def test_tables_say_whether_gradients_are_right():
+    row = measure("overwritten", "source", True)
+    assert row.is_right and row.first >= 0 and row.run > 0
+    rows = [row, Row("p", "a", 1.0, 2.0, 0.003, False), Row("p", "b", 1.0, 2.0, 3.0), Row("p", "c", note="missing")]
+    lines = table(rows).splitlines()
+    assert lines[2].endswith("| yes |") and lines[3].endswith("| 3 | **no** |")
+    assert lines[4].endswith("| forward only |") and "missing" in lines[5]
+    assert measure("newton", "C", True) is None
