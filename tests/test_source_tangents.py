@@ -256,8 +256,22 @@ def test_zero_tangents_at_infinite_slopes():
 
     c = vg.compile(f, specialize=False, executor="python")
     x, v = onp.array([0.0, 1.0, 4.0]), onp.array([0.0, 1.0, 1.0])
-    for _ in range(2):
-        assert_same(vg.func.jvp(c, (x,), (v,)), vg.func.jvp(f, (x,), (v,)))
+    with onp.errstate(all="ignore"):
+        for _ in range(2):
+            assert_same(vg.func.jvp(c, (x,), (v,)), vg.func.jvp(f, (x,), (v,)))
+    assert_by_source(c, 1)
+
+
+def test_values_that_are_not_finite_are_those_of_the_function():
+    def f(x):
+        return np.hypot(x, 2.0 * x).sum() + np.sqrt(x * x).sum()
+
+    with onp.errstate(all="ignore"):
+        c = vg.compile(f, specialize=False, executor="python")
+        for x in (onp.array([0.0, 1.0]), onp.array([0.5, 1.0]), onp.array([0.0, 2.0])):
+            for _ in range(2):
+                assert_same(vg.func.jvp(c, (x,), (x + 1.0,)), vg.func.jvp(f, (x,), (x + 1.0,)))
+    assert "compiled from its source" in c.jvp.explain()
 
 
 def test_tangents_must_be_like_arguments():

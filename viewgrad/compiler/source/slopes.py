@@ -19,14 +19,14 @@ __all__ = ["Slope", "joint_kind", "slope"]
 
 # Where the derivative of a row uses a function that is no row itself.
 PLAIN: Final = {
-    ("pow", 0): "{grad} * ({1} * {0} ** ({1} - 1.0))",
+    ("pow", 0): "flowing({grad} * ({1} * {0} ** ({1} - 1.0)), {grad})",
     ("pow", 1): "0.0 if {0} == 0.0 else {grad} * ({result} * log({0}))",
-    ("logaddexp", 0): "{grad} * exp({0} - {result})",
-    ("logaddexp", 1): "{grad} * exp({1} - {result})",
-    ("arctan2", 0): "{grad} * ({1} / ({0} * {0} + {1} * {1}))",
-    ("arctan2", 1): "-{grad} * ({0} / ({0} * {0} + {1} * {1}))",
-    ("hypot", 0): "{grad} * ({0} / {result})",
-    ("hypot", 1): "{grad} * ({1} / {result})",
+    ("logaddexp", 0): "flowing({grad} * exp({0} - {result}), {grad})",
+    ("logaddexp", 1): "flowing({grad} * exp({1} - {result}), {grad})",
+    ("arctan2", 0): "flowing({grad} * ({1} / ({0} * {0} + {1} * {1})), {grad})",
+    ("arctan2", 1): "flowing(-{grad} * ({0} / ({0} * {0} + {1} * {1})), {grad})",
+    ("hypot", 0): "flowing({grad} * ({0} / {result}), {grad})",
+    ("hypot", 1): "flowing({grad} * ({1} / {result}), {grad})",
 }
 BINARY: Final = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.FloorDiv: "floor_divide",
