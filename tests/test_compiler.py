@@ -67,7 +67,7 @@ def test_transforms_of_compiled_functions():
     )
 
 
-def test_a_compiled_function_inside_of_another_and_of_other_steps():
+def test_nested_compiled_functions():
     inner = vg.compile(rows, executor="python")
     outer = vg.compile(lambda x, a: inner(x * 2.0, a) + x.sum(), executor="python")
     for seed in range(4):
@@ -82,7 +82,7 @@ def test_a_compiled_function_inside_of_another_and_of_other_steps():
             np.testing.assert_allclose(one, other, rtol=1e-10)
 
 
-def test_backward_twice_needs_retain_graph_and_gives_the_same():
+def test_second_backward_needs_retain_graph():
     compiled, tensors = settled(holt_winters)
     value = compiled(*tensors)
     first = gradients(value, tensors, retain_graph=True)
@@ -93,7 +93,7 @@ def test_backward_twice_needs_retain_graph_and_gives_the_same():
         gradients(value, tensors)
 
 
-def test_arguments_that_are_overwritten_before_backward_had_their_old_value():
+def test_gradients_use_the_old_values_of_overwritten_arguments():
     compiled, (x, a) = settled(rows)
     expected = gradients(rows(x, a), [x])
     y = x.clone()
@@ -190,7 +190,7 @@ def test_sums_are_as_accurate_as_those_of_numpy(executor):
     assert abs(value.item() - 12_000.0) < 1e-9
 
 
-def test_a_difference_is_an_error(monkeypatch):
+def test_a_mismatch_with_the_function_raises(monkeypatch):
     compiled = vg.compile(rows, executor="python")
     tensors = leaves(rows, 0)
     compiled(*tensors)
@@ -205,7 +205,7 @@ def test_a_difference_is_an_error(monkeypatch):
         compiled(*tensors)
 
 
-def test_no_gradient_is_computed_for_what_needs_none():
+def test_no_gradient_is_computed_for_inputs_that_need_none():
     compiled = vg.compile(rows, executor="python")
     x = vg.ones((9, 5), requires_grad=True)
     for _ in range(3):
@@ -215,7 +215,7 @@ def test_no_gradient_is_computed_for_what_needs_none():
     assert [base.name in bases for base in program.inputs] == [True, False]
 
 
-def test_calls_that_go_the_direct_way_are_guarded_as_all_are():
+def test_fast_calls_are_guarded():
     factor = [2.0]
 
     def f(x, y):
@@ -241,7 +241,7 @@ def test_calls_that_go_the_direct_way_are_guarded_as_all_are():
     assert compiled(base[:2], base[1:])[0].item() == 24
 
 
-def test_values_and_gradients_as_arrays_are_new_each_time():
+def test_value_and_grad_returns_new_arrays_each_time():
     compiled = vg.compile(lambda x, y: (x * x * y).sum(), executor="python")
     point, other = np.array([1.0, 2.0]), np.array([3.0, 4.0])
     seen = [compiled.value_and_grad(point, other) for _ in range(6)]
@@ -254,7 +254,7 @@ def test_values_and_gradients_as_arrays_are_new_each_time():
     np.testing.assert_array_equal(compiled.value_and_grad(np.ones(3), np.ones(3))[1], [2, 2, 2])
 
 
-def test_a_pass_of_one_step_to_leaves_does_what_the_engine_does():
+def test_single_node_backward_matches_the_engine():
     def f(x, y, z):
         total, path = 0.0, vg.zeros(len(x))
         for i in range(len(x)):

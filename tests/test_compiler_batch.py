@@ -50,7 +50,7 @@ def name_of(tensor):
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_results_and_gradients_are_those_of_a_loop_over_examples(executor):
+def test_batched_results_match_a_loop_over_examples(executor):
     compiled = vg.compile(smoothed, batch=("x",), executor=executor)
     for seed in range(3):
         x, alpha = random_leaf(21, 30, seed=seed), leaf(0.3, 2.0)
@@ -77,7 +77,7 @@ def squares(x, w):
 
 
 @pytest.mark.parametrize("batch", [0, "x", (0,), ["x"], ("x",)])
-def test_arguments_are_named_or_numbered(batch):
+def test_batched_arguments_by_name_or_position(batch):
     compiled = vg.compile(squares, batch=batch, executor="python")
     for _ in range(2):
         x, w = random_leaf(4, 12), random_leaf(12, seed=1)
@@ -86,7 +86,7 @@ def test_arguments_are_named_or_numbered(batch):
         agrees([compiled(w=w, x=x)], [expected], [x, w])
 
 
-def test_memory_may_lie_in_any_way():
+def test_batched_arguments_of_any_memory_layout():
     compiled = vg.compile(squares, batch=True, executor="python")
     data = random_leaf(24, 6)
     for _ in range(3):
@@ -105,7 +105,7 @@ def test_arrays_and_other_dtypes():
             agrees([compiled(x, w)], [one_by_one(squares, 3, x, w, batched=[0])], [w])
 
 
-def test_tensors_from_elsewhere_get_the_sum_of_the_gradients():
+def test_captured_tensors_get_the_sum_of_gradients():
     scale = random_leaf(12, seed=2)
 
     def f(x):
@@ -207,14 +207,14 @@ def folded(x):
     return y.sum()
 
 
-def test_examples_may_take_other_branches():
+def test_examples_may_take_different_branches():
     compiled = vg.compile(folded, batch=True, executor="python")
     for rows in ([[1.0, 2.0]] * 4, [[1.0, 2.0], [1.0, -2.0], [3.0, 2.0]], [[-1.0, 2.0], [2.0, 2.0]]):
         x = leaf(*rows)
         agrees([compiled(x)], [one_by_one(folded, len(rows), x, batched=[0])], [x])
 
 
-def test_writes_to_arguments_are_those_of_a_loop():
+def test_writes_to_arguments_match_a_loop():
     def running(x, total):
         for i in range(3):
             total[i] = total[i] + x[i]
@@ -234,7 +234,7 @@ def test_writes_to_arguments_are_those_of_a_loop():
             np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
-def test_writes_to_tensors_from_elsewhere_are_those_of_a_loop():
+def test_writes_to_captured_tensors_match_a_loop():
     calls, expected = vg.zeros(3), vg.zeros(3)
 
     def counting(x, seen):
@@ -248,7 +248,7 @@ def test_writes_to_tensors_from_elsewhere_are_those_of_a_loop():
         assert numbers(compiled(x)) == numbers(wanted) and numbers(calls) == numbers(expected)
 
 
-def test_what_does_not_compile_runs_eagerly_by_examples():
+def test_uncompilable_batches_run_eagerly_per_example():
     def f(x, rng):
         return vg.linalg.det(x) * rng.random()
 

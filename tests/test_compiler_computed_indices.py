@@ -128,7 +128,7 @@ def outcomes(f, arrays):
 
 @pytest.mark.parametrize("executor", ["python", "interpreted", pytest.param("numba", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("f", PROGRAMS)
-def test_the_program_is_the_same_whatever_the_indices_are(f, executor):
+def test_one_program_serves_all_indices(f, executor):
     if executor == "numba":
         pytest.importorskip("numba")
     compiled = compiled_by(executor, f)
@@ -178,7 +178,7 @@ def test_rows_by_scalars_are_views(specialize, check):
 
 
 @pytest.mark.parametrize("executor", ["python", "interpreted"])
-def test_an_index_that_is_out_of_range_raises_as_it_does(executor):
+def test_an_index_out_of_range_raises(executor):
 
     def f(x, places):
         y = x * 2.0
@@ -282,7 +282,7 @@ def barrier(x):
 
 @pytest.mark.parametrize("executor", ["python", "interpreted"])
 @pytest.mark.parametrize("f", [clipped, barrier])
-def test_one_value_is_written_by_masks_whatever_these_are(f, executor):
+def test_masked_scalar_assignment_for_any_mask(f, executor):
     compiled = compiled_by(executor, f)
     for seed in range(10):
         arrays = [np.random.default_rng(seed if f is clipped else seed // 4).normal(size=5)]

@@ -43,7 +43,7 @@ def forbidden(*args):
 
 
 @pytest.mark.parametrize("of", [np.array, vg.Tensor])
-def test_the_short_way_gives_what_the_transform_gives(compiled, of, monkeypatch):
+def test_the_fast_path_matches_the_transform(compiled, of, monkeypatch):
     both = vg.func.value_and_grad(compiled, (2, 0, 1))
     monkeypatch.setattr(type(compiled), "__call__", forbidden)
     wanted = [WANTED[0], *WANTED[1]]
@@ -60,7 +60,7 @@ def test_the_short_way_gives_what_the_transform_gives(compiled, of, monkeypatch)
     same(found, (wanted if of is np.array else wanted_tensors)[1:])
 
 
-def test_what_has_a_history_goes_by_the_transform(compiled):
+def test_tensors_with_history_take_the_general_path(compiled):
     leaf = vg.Tensor(RATES, requires_grad=True)
     value, (by_rates, *_) = vg.func.value_and_grad(compiled, (0, 1, 2))(leaf * 1.0, SALES, START)
     assert value.requires_grad and by_rates.requires_grad
@@ -75,7 +75,7 @@ def test_what_has_a_history_goes_by_the_transform(compiled):
     np.testing.assert_allclose(pushed.detach(), second.sum(0), rtol=1e-9)
 
 
-def test_arguments_of_another_kind_go_by_the_transform(compiled):
+def test_other_argument_types_take_the_general_path(compiled):
     found = vg.func.grad(compiled)(RATES, SALES, START)
     same([found], [WANTED[1][0]])
     turned = SALES[::-1].copy()[::-1]  # what lies otherwise in memory
@@ -93,7 +93,7 @@ def test_arguments_of_another_kind_go_by_the_transform(compiled):
 FACTOR = 2.0
 
 
-def test_the_short_way_notices_what_has_changed(monkeypatch):
+def test_the_fast_path_notices_changes(monkeypatch):
     def program(x, y):
         total = vg.zeros(1)
         for i in range(len(x)):
@@ -135,7 +135,7 @@ def native():
     return made
 
 
-def test_a_program_and_its_gradient_run_together_in_buffers_that_are_used_again(native, monkeypatch):
+def test_value_and_gradient_share_reused_buffers(native, monkeypatch):
     ((_, way),) = native.cache.fast_calls
     monkeypatch.setattr(type(way.program), "run", forbidden)
     both = vg.func.value_and_grad(native, (0, 1, 2))
@@ -152,7 +152,7 @@ def test_a_program_and_its_gradient_run_together_in_buffers_that_are_used_again(
     assert kept[0] == kept[1] == kept[2] and way.runner.zeros < len(kept[0])
 
 
-def test_what_cannot_be_handed_to_a_kernel_as_it_is_runs_one_after_the_other(native):
+def test_arguments_that_need_conversion_run_separately(native):
     ((_, way),) = native.cache.fast_calls
     fixed = SALES.copy()
     fixed.flags.writeable = False
@@ -162,7 +162,7 @@ def test_what_cannot_be_handed_to_a_kernel_as_it_is_runs_one_after_the_other(nat
         vg.func.grad(native, (0, 1, 2))(RATES, SALES, START)
 
 
-def test_programs_that_write_to_their_inputs_or_give_arrays_do_not_run_together():
+def test_programs_that_write_to_inputs_or_return_arrays_run_separately():
     pytest.importorskip("numba")
 
     def written(x):
@@ -181,7 +181,7 @@ def test_programs_that_write_to_their_inputs_or_give_arrays_do_not_run_together(
         assert all(way.runner is None for _, way in made.cache.fast_calls)
 
 
-def test_a_guard_that_fails_is_seen_where_program_and_gradient_run_together():
+def test_guard_failures_in_combined_runs():
     pytest.importorskip("numba")
 
     def bent(x):

@@ -6,7 +6,7 @@ import pytest
 import viewgrad as vg
 
 
-def test_a_program_runs_from_the_third_call_on_however_small_it_is():
+def test_even_small_programs_run_from_the_third_call():
     compiled = vg.compile(lambda x: x * 2.0, executor="python")
     names = []
     for number in range(5):
@@ -16,7 +16,7 @@ def test_a_program_runs_from_the_third_call_on_however_small_it_is():
     assert "little to gain" in compiled.explain()
 
 
-def test_no_clock_decides_what_runs(monkeypatch):
+def test_dispatch_does_not_depend_on_timing(monkeypatch):
     def forbidden(*args):
         raise AssertionError("a clock was read")
 
@@ -29,7 +29,7 @@ def test_no_clock_decides_what_runs(monkeypatch):
     np.testing.assert_allclose(x.grad.numpy(), 6 * x.detach().numpy())
 
 
-def test_calls_that_cannot_be_compiled_are_recognised_by_their_signature():
+def test_uncompilable_calls_are_recognised_by_signature():
     def draws(x, scale):
         return (x * np.random.default_rng().random()).sum() * 0 + x.sum() * scale
 
@@ -49,7 +49,7 @@ def direct(f, *args, **keywords):
     return compiled
 
 
-def test_arguments_of_any_form_go_the_direct_way_and_are_guarded():
+def test_fast_calls_with_arguments_of_any_form_are_guarded():
     def f(layers, x, *, scale, power=2, names=("a", "b")):
         for name in names:
             x = x * layers[name][0] + layers[name][1]
@@ -80,7 +80,7 @@ def test_arguments_of_any_form_go_the_direct_way_and_are_guarded():
         assert shared == np.shares_memory(theirs[0].detach().numpy(), theirs[1].detach().numpy())
 
 
-def test_writes_to_arguments_and_tensors_from_outside_go_the_direct_way():
+def test_fast_calls_with_writes_to_arguments_and_captured_tensors():
     weight = vg.Tensor(2.0, requires_grad=True)
 
     def f(x, out):
@@ -101,7 +101,7 @@ def test_writes_to_arguments_and_tensors_from_outside_go_the_direct_way():
     assert compiled(both[:3], both[1:]).item() == 1 + 5 + 5
 
 
-def test_kinds_beyond_the_bound_keep_nothing():
+def test_overflowing_specializations_keep_nothing():
     compiled = vg.compile(lambda x, n: (x * n).sum(), executor="python")
     with pytest.warns(vg.errors.NotCompiledWarning, match="shapes, dtypes or numbers") as warned:
         for n in range(40):
@@ -115,7 +115,7 @@ def test_kinds_beyond_the_bound_keep_nothing():
     lambda x: (vg.exp(x) / vg.exp(x).sum(axis=1, keepdims=True)).sum(),
     lambda x: (x - x.mean()).sum(),
 ])  # fmt: skip
-def test_sums_that_cancel_leave_noise_that_is_no_difference(function):
+def test_noise_of_cancelling_sums_is_not_a_mismatch(function):
     x = vg.Tensor(np.random.default_rng(0).standard_normal((3, 8)), requires_grad=True)
     compiled = vg.compile(function, executor="python")
     for _ in range(3):
@@ -123,7 +123,7 @@ def test_sums_that_cancel_leave_noise_that_is_no_difference(function):
     assert "compiled, python executor" in compiled.explain()
 
 
-def test_integers_after_floats_of_the_same_size_are_another_call():
+def test_equal_integers_and_floats_are_different_calls():
     compiled = vg.compile(lambda x: x * 2, executor="python")
     for dtype in (np.float64, np.float64, np.float64, np.int64, np.float64):
         result = compiled(vg.Tensor(np.array([1, 2, 3], dtype)))

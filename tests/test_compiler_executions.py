@@ -117,7 +117,7 @@ def test_a_program_of_rows_takes_little_memory_to_compile():
     assert peak < 6_000_000, peak  # twice the table, and less than 2 KB for each of 600 operations
 
 
-def test_collections_are_rare_while_somebody_records_and_as_before_afterwards():
+def test_gc_thresholds_are_raised_while_tracing_and_restored():
     before = gc.get_threshold()
     with rare_collections():
         assert gc.get_threshold()[0] > before[0]

@@ -65,7 +65,7 @@ def test_values_that_are_no_numbers():
         np.testing.assert_array_equal(compiled(x).numpy(), expected)
 
 
-def test_pythons_own_are_put_back():
+def test_min_and_max_are_restored():
     seen = []
 
     def program(x):

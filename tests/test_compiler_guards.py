@@ -43,7 +43,7 @@ def agree(compiled, f, *calls):
             np.testing.assert_allclose(one, other, rtol=1e-10)
 
 
-def test_other_shapes_dtypes_and_flags_are_other_programs():
+def test_a_program_for_each_shape_dtype_and_flag():
     compiled = vg.compile(grown, executor="python")
     calls = [
         lambda: (leaf(1.0, 2.0, 3.0, 4.0, 5.0),),
@@ -80,7 +80,7 @@ def test_values_that_leave_the_library():
     agree(compiled, f, *[lambda v=v: (leaf(v, 2.0, 3.0),) for v in (2.0, 2.0, 2.0, 3.0, 3.0, 3.0, 2.0)])
 
 
-def test_recording_again_and_again_ends_in_a_warning_that_names_the_line():
+def test_repeated_retracing_warns_with_the_line():
     def f(x):
         return x.sum() * x[0].detach().item()
 
@@ -126,7 +126,7 @@ scale = 2.0
 weights = None
 
 
-def test_variables_that_the_function_sees():
+def test_captured_variables():
     global scale, weights
     kept = {"shift": 1.0, "tensor": leaf(1.0, 2.0)}
     table = np.array([1.0, 2.0])
@@ -160,7 +160,7 @@ def test_variables_that_the_function_sees():
         scale, weights = 2.0, None
 
 
-def test_the_gradient_of_a_tensor_from_outside():
+def test_the_gradient_of_a_captured_tensor():
     w = leaf(1.0, 2.0, 3.0)
 
     def f(x):
@@ -185,7 +185,7 @@ class Model:
         return (x * self.weight * self.factor).sum()
 
 
-def test_objects_and_functions_that_are_called_or_given():
+def test_captured_and_passed_objects_and_functions():
     model, kept, factors = Model(), {3.0}, np.array([1.0, 2.0])
 
     def inner(x):
@@ -218,7 +218,7 @@ def test_an_iterator_is_not_compiled():
     assert "iterator" in compiled.explain()
 
 
-def test_attributes_are_not_taken_for_variables_of_the_module():
+def test_attributes_are_not_mistaken_for_globals():
     names = {"np": np, "log": iter(range(3)), "sum": iter(range(3)), "factor": 2.0}
     exec(
         "def f(x):\n"
@@ -281,7 +281,7 @@ def test_generators_without_a_seed_are_refused(name):
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_what_the_system_draws_is_refused_with_the_line(name):
+def test_system_random_numbers_are_refused_with_the_line(name):
     def f(x):
         return (x * (DRAWN[name]() > 0.5)).sum()
 
@@ -294,7 +294,7 @@ def test_what_the_system_draws_is_refused_with_the_line(name):
     assert isinstance(DRAWN[name](), float)
 
 
-def test_what_a_module_draws_when_it_is_imported_is_none_of_the_programs(tmp_path, monkeypatch):
+def test_random_numbers_drawn_by_imports_are_ignored(tmp_path, monkeypatch):
     tmp_path.joinpath("draws_at_import.py").write_text("import numpy as np\nDRAWN = np.random.default_rng()\n")
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -306,7 +306,7 @@ def test_what_a_module_draws_when_it_is_imported_is_none_of_the_programs(tmp_pat
     assert function_of(f, leaf(1.0))(leaf(3.0)).tolist() == [6.0]
 
 
-def test_generators_with_a_seed_are_parts_of_a_program():
+def test_seeded_generators_are_part_of_a_program():
     def f(x):
         return (x * (np.random.default_rng(3).random() + random.Random(4).random())).sum()
 
@@ -316,7 +316,7 @@ def test_generators_with_a_seed_are_parts_of_a_program():
     assert random.Random.seed.__module__ == "random" and random.Random().random() != random.Random().random()
 
 
-def test_writes_to_arguments_are_seen_with_their_history():
+def test_writes_to_arguments_are_visible_with_their_history():
     def f(x, out):
         for i in range(3):
             out[i] = x[i] * 2.0
@@ -334,7 +334,7 @@ def test_writes_to_arguments_are_seen_with_their_history():
         np.testing.assert_array_equal(vg.autograd.grad((view * view).sum() + value, x)[0].numpy(), [10, 18, 2])
 
 
-def test_writes_to_a_tensor_from_outside_are_seen():
+def test_writes_to_a_captured_tensor_are_visible():
     total = vg.zeros(2)
 
     def f(x):
@@ -368,7 +368,7 @@ def test_arguments_that_share_memory():
     agree(compiled, f, apart, apart, apart, together, together, together, twice, twice, twice, apart)
 
 
-def test_an_exception_in_the_middle_leaves_what_the_function_leaves():
+def test_an_exception_leaves_the_same_partial_writes():
     def f(x, out):
         out[0] = x[0]
         if x[1] < 0:
@@ -386,7 +386,7 @@ def test_an_exception_in_the_middle_leaves_what_the_function_leaves():
     assert compiled(leaf(3.0, 1.0), out).item() == 4.0
 
 
-def test_division_by_zero_gives_what_numpy_gives():
+def test_division_by_zero_matches_numpy():
     def f(x):
         y = vg.zeros(3)
         for i in range(3):
@@ -402,7 +402,7 @@ def test_division_by_zero_gives_what_numpy_gives():
             assert np.isnan(compiled(leaf(1.0, -1.0, 3.0)).item())
 
 
-def test_what_is_not_compiled_runs_eagerly_and_says_why():
+def test_uncompiled_functions_run_eagerly_and_explain_why():
     class Double(vg.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -430,7 +430,7 @@ def test_what_is_not_compiled_runs_eagerly_and_says_why():
         assert reason is None or reason in compiled.explain()
 
 
-def test_modes_that_look_at_each_operator_see_them():
+def test_modes_that_intercept_operators_see_them():
     compiled = vg.compile(grown, executor="python")
     x = leaf(1.0, 2.0, 3.0)
     for _ in range(3):
@@ -448,7 +448,7 @@ def test_executors_by_name():
 
 
 @pytest.mark.numba
-def test_what_compiling_fails_at_runs_eagerly_with_a_warning(monkeypatch):
+def test_compiler_failures_run_eagerly_with_a_warning(monkeypatch):
     def fail(*args):
         raise KeyError("never thought of")
 
@@ -481,7 +481,7 @@ def test_floats_that_change_become_inputs(kind):
     assert len(compiled.specializations) == 2
 
 
-def test_what_is_static_is_a_part_of_the_program():
+def test_static_arguments_are_part_of_the_program():
     def f(x, symbols, factor):
         total = 0.0
         for symbol in symbols:
@@ -515,7 +515,7 @@ def test_a_result_that_was_detached_from_its_views():
 
 
 @pytest.mark.parametrize("executor", ["python", "numba"])
-def test_what_an_array_was_before_a_write_is_used_again(executor):
+def test_values_from_before_a_write_are_used(executor):
     pytest.importorskip("numba" if executor == "numba" else "numpy")
 
     def f(x, flags):
@@ -546,7 +546,7 @@ def test_what_an_array_was_before_a_write_is_used_again(executor):
     assert compiled(x, np.array([False])).grad_fn.name() == "CompiledBackward", compiled.explain()
 
 
-def test_results_that_hold_the_same_in_memory_of_their_own_stay_apart():
+def test_equal_results_in_separate_memory_stay_separate():
 
     def f(x):
         first, second = x.clone(), x.clone()
@@ -596,7 +596,7 @@ def puts_into_a_field(given):
         (puts_into_a_field, State),
     ],
 )
-def test_what_is_put_into_containers_among_the_arguments_is_there(f, made, of):
+def test_items_put_into_argument_containers(f, made, of):
     expected = made(of())
     result = f(expected)
     given = made(of())
@@ -610,7 +610,7 @@ def test_what_is_put_into_containers_among_the_arguments_is_there(f, made, of):
             assert repr(each).replace("array", "Tensor") == repr(expected).replace("array", "Tensor")
 
 
-def test_arguments_that_lie_in_memory_otherwise_have_a_program_of_their_own():
+def test_a_program_for_each_memory_layout():
     def tripled(x):
         y = x * 2.0
         y.ravel()[...] *= 3.0  # of a copy, where `y` does not lie in row order
@@ -628,7 +628,7 @@ def test_arguments_that_lie_in_memory_otherwise_have_a_program_of_their_own():
                 assert np.asarray(one).strides == np.asarray(other).strides
 
 
-def test_tensors_from_outside_that_lie_otherwise_in_memory_are_noticed():
+def test_other_layouts_of_captured_tensors_are_noticed():
     def tripled(x):
         y = weights * x
         y.ravel()[...] *= 3.0
@@ -653,7 +653,7 @@ def test_flattened_matrices_are_concatenated():
     assert vg.autograd.grad(found, x)[0].tolist() == (np.arange(6.0) * 3 + 12).reshape(2, 3).tolist()
 
 
-def test_a_function_that_each_call_steers_another_way_is_seldom_recorded():
+def test_a_function_that_branches_differently_each_call_is_rarely_retraced():
     compiled = vg.compile(lambda x: x.sum() * x[0].detach().item(), executor="python")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -665,7 +665,7 @@ def test_a_function_that_each_call_steers_another_way_is_seldom_recorded():
     assert compiled.specializations[0].usage.traces == 2
 
 
-def test_a_function_that_goes_two_ways_by_turns_keeps_a_program():
+def test_a_function_alternating_between_branches_keeps_a_program():
     compiled = vg.compile(lambda x: x.sum() * (2.0 if x[0] > 0 else 3.0), executor="python")
     for v in range(40):
         sign = (-1.0) ** v

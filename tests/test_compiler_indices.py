@@ -76,7 +76,7 @@ def test_indices_by_arrays(f, executor):
         agrees(first)
 
 
-def test_arrays_of_places_among_the_arguments_have_a_program_each():
+def test_a_program_for_each_index_array_argument():
     def picked(x, places):
         y = x * 1.0
         for _ in range(50):
@@ -133,7 +133,7 @@ def flags_put_twice(x, v):
 
 @pytest.mark.parametrize("executor", ["python", pytest.param("numba", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("f", [put_twice, added_twice, in_two_dimensions, along_edges, flags_put_twice])
-def test_places_that_are_named_twice_in_an_index(f, executor):
+def test_repeated_indices(f, executor):
     if executor == "numba":
         pytest.importorskip("numba")
     compiled = vg.compile(f, executor=executor)
@@ -201,7 +201,7 @@ def elements_assembled(x):
     return matrix
 
 
-def test_loops_over_arrays_of_places_are_found_again():
+def test_loops_over_index_arrays_are_recovered():
     for f in (resampled, put_in_many_orders, read_and_put, rows_of_a_batch, two_by_turns, elements_assembled):
         compiled = vg.compile(f, executor="python", check=False)
         for seed in range(4):

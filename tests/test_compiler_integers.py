@@ -59,7 +59,7 @@ def test_a_table_of_backpointers_is_compiled_as_loops(executor):
     assert "3 times" in compiled.explain()
 
 
-def test_a_path_by_backpointers_is_followed_as_long_as_it_is_the_same():
+def test_a_backpointer_path_is_guarded():
     def followed(steps, seen):
         best, back = viterbi(steps, seen)
         j, total = int(np.argmax(seen[-1])), 0.0
@@ -75,7 +75,7 @@ def test_a_path_by_backpointers_is_followed_as_long_as_it_is_the_same():
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_counters_count(executor):
+def test_integer_counters(executor):
     def counts(x):
         count, seen = vg.zeros(3, dtype=int), vg.zeros((), dtype=int)
         for i in range(len(x)):
@@ -151,7 +151,7 @@ def test_integers_that_are_no_floats_are_kept_exactly(executor):
     check_compiled(exact, [(vg.Tensor(np.array([LARGE + k, LARGE - 1, -LARGE])), x) for k in range(3)], executor)
 
 
-def test_a_guard_tells_integers_apart_that_are_the_same_float():
+def test_guards_distinguish_integers_equal_as_floats():
     def guarded(n):
         return n * 2 if n[0] == LARGE else n * 3
 
@@ -173,7 +173,7 @@ def test_numbers_of_bools_have_no_sign_that_floats_lack(executor):
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_the_gradient_keeps_integers_that_calls_take(executor):
+def test_gradients_keep_integers_for_callbacks(executor):
     def taken(x):
         places, total = vg.zeros(len(x), dtype=int), 0.0
         for i in range(3):

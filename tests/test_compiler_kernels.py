@@ -128,13 +128,13 @@ def check(f, executor, size=6):
 @pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_operators_give_what_they_give_eagerly(name, executor):
+def test_operators_match_eager(name, executor):
     check(PROGRAMS[name], executor)
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("f", LOOPS, ids=lambda f: f.__name__)
-def test_loops_of_them_are_found_and_give_what_they_give_eagerly(f, executor):
+def test_loops_of_operators_are_recovered_and_match_eager(f, executor):
     compiled = check(f, executor, 12)
     assert "times" in compiled.explain()
 
@@ -160,7 +160,7 @@ AT_EDGES = {
 @pytest.mark.parametrize("executor", ["python", pytest.param("numba", marks=[NUMBA, pytest.mark.slow])])
 @pytest.mark.parametrize("name", AT_EDGES)
 @pytest.mark.filterwarnings("ignore")
-def test_derivatives_at_edges_are_those_of_eager_runs(name, executor):
+def test_derivatives_at_edges_match_eager(name, executor):
     function, points = AT_EDGES[name]
 
     def f(x, w):
@@ -182,7 +182,7 @@ def test_derivatives_at_edges_are_those_of_eager_runs(name, executor):
     assert "runs eagerly" not in compiled.explain()
 
 
-def test_a_number_that_is_none_is_a_constant_in_each_record():
+def test_nan_is_a_constant_in_each_trace():
     def f(x):
         return (x * vg.where(x > 5, np.nan, x)).sum()
 
@@ -200,7 +200,7 @@ def test_a_fresh_program_of_many_kinds_of_elements_goes_through_one_kernel():
 
 
 @pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
-def test_where_numpy_gives_inf_the_program_does_from_then_on():
+def test_infinities_match_numpy():
     def f(x):
         total = 0.0
         for i in range(len(x)):
@@ -228,7 +228,7 @@ def test_an_error_in_a_call_from_a_kernel_is_raised():
 @pytest.mark.parametrize("few", [0, 4096])
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_elements_that_are_equal_share_the_gradient_of_an_extremum(executor, few, monkeypatch):
+def test_ties_share_the_gradient_of_an_extremum(executor, few, monkeypatch):
     def f(x, w):
         total = 0.0
         for i in range(4):
@@ -282,7 +282,7 @@ def dots_of_one(x, s):
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("f", [scaled_places, scaled_parts, scaled_table, dots_of_one])
-def test_arrays_of_one_number_that_are_put_in_single_places(f, executor):
+def test_one_element_arrays_put_in_single_positions(f, executor):
     compiled = vg.compile(f, executor=executor, check=False)
     for call in range(4):
         seen = []
@@ -296,7 +296,7 @@ def test_arrays_of_one_number_that_are_put_in_single_places(f, executor):
 
 
 @pytest.mark.parametrize("executor", ["interpreted", pytest.param("numba", marks=pytest.mark.slow)])
-def test_arrays_of_one_number_that_iterations_hand_on(executor):
+def test_one_element_arrays_carried_between_iterations(executor):
 
     def f(x):
         total, count = vg.zeros(1), vg.zeros(1, dtype=int)
@@ -333,7 +333,7 @@ def test_arrays_of_one_number_that_iterations_hand_on(executor):
         (lambda x: np.fmax(x[0], x[1]) + np.fmin(x[1], x[2]) * 2, [np.nan, 1.0, np.nan]),
     ],
 )
-def test_gradients_at_infinity_and_ties_are_those_of_eager_mode(f, values, executor):
+def test_gradients_at_infinity_and_ties_match_eager(f, values, executor):
     compiled = compiled_by(executor, f, check=False, specialize=True)
     for _ in range(3):
         x, y = vg.Tensor(values, requires_grad=True), vg.Tensor(values, requires_grad=True)

@@ -87,7 +87,7 @@ def test_two_streams_that_alternate_are_a_loop_of_two_blocks():
     assert size(roller.terms) <= 4
 
 
-def test_noise_stays_as_it_is_up_to_a_limit():
+def test_irregular_code_is_kept_up_to_a_limit():
     rng = random.Random(0)
     roller = LoopReroller()
     number_of = roller.structures.number_of
@@ -102,7 +102,7 @@ def test_noise_stays_as_it_is_up_to_a_limit():
             limited.take(*instruction)
 
 
-def test_a_regular_loop_stays_one_beside_what_is_irregular():
+def test_a_regular_loop_beside_irregular_code():
     def f(x, w):
         level, slope = vg.zeros(60), vg.zeros(60)
         for t in range(1, 60):

@@ -97,7 +97,7 @@ def test_a_source_is_listed_as_long_as_the_function_lives():
     assert name not in linecache.cache
 
 
-def test_numbers_of_structures_belong_to_one_stream():
+def test_structure_numbers_belong_to_one_stream():
     first, second = reroll.LoopReroller(), reroll.LoopReroller()
     assert first.structures.number_of("a") == second.structures.number_of("b") == 0
     assert second.structures[0] == "b"

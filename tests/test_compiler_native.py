@@ -35,7 +35,7 @@ def called(compiled, count=3):
     return float(value.detach()), vg.autograd.grad(value, x)[0].numpy()
 
 
-def test_what_numba_cannot_compile_runs_by_python(monkeypatch):
+def test_programs_that_numba_cannot_compile_run_in_python(monkeypatch):
     monkeypatch.setattr("viewgrad.compiler.backends.numba_cache.LINES", 3)
     compiled = vg.compile(discounted, executor="numba")
     value, gradient = called(compiled)
@@ -132,7 +132,7 @@ def test_numbers_carried_from_one_iteration_to_the_next_are_not_read_again():
     assert not program.tapes
 
 
-def test_kernels_are_kept_in_folders_of_ones_own(tmp_path, monkeypatch):
+def test_kernels_are_only_kept_in_private_folders(tmp_path, monkeypatch):
     own, open_to_all = tmp_path / "new" / "own", tmp_path / "open"
     open_to_all.mkdir()
     open_to_all.chmod(0o777)

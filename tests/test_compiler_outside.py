@@ -108,7 +108,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_what_is_changed_is_noticed(what):
+def test_changed_state_is_noticed(what):
     reads, change = CHANGES[what]
     change(1.0)
     compiled = vg.compile(reads, executor="python")
@@ -154,7 +154,7 @@ HIDDEN = {
 
 
 @pytest.mark.parametrize("what", HIDDEN)
-def test_what_may_be_another_in_each_run_is_not_compiled(what, tmp_path):
+def test_reads_of_outside_state_are_not_compiled(what, tmp_path):
     global place
     place = tmp_path / "numbers"
     place.write_text("2")
@@ -166,7 +166,7 @@ def test_what_may_be_another_in_each_run_is_not_compiled(what, tmp_path):
     assert compiled.specializations[0].program is None and reason in compiled.explain(), compiled.explain()
 
 
-def test_what_loggers_read_is_none_of_the_programs():
+def test_reads_by_loggers_are_ignored():
     def told(x):
         logger.error("once more")
         return x * 2.0
@@ -178,7 +178,7 @@ def test_what_loggers_read_is_none_of_the_programs():
     assert compiled.specializations[0].program is not None, compiled.explain()
 
 
-def test_a_tensor_that_is_kept_in_an_object_is_that_of_the_last_call():
+def test_a_tensor_stored_in_an_object_is_from_the_last_call():
     def keeping(x):
         kept.last = x * 2.0
         return (x * 2.0).sum()
@@ -215,7 +215,7 @@ def test_arrays_of_the_standard_library_and_of_files_are_compared(tmp_path):
     assert compiled.specializations[0].program is not None, compiled.explain()
 
 
-def test_arguments_that_lie_in_another_order_are_laid_out_before_loops():
+def test_arguments_in_another_order_are_copied_before_loops():
     def products(w, v):
         found = vg.zeros(5)
         for i in range(1, 6):
@@ -232,7 +232,7 @@ def test_arguments_that_lie_in_another_order_are_laid_out_before_loops():
 
 
 @pytest.mark.parametrize("name", ["voigt_profile", "expit"])
-def test_functions_of_cython_are_functions(name):
+def test_cython_functions(name):
     function = getattr(pytest.importorskip("scipy.special.cython_special"), name)
     given = (1.0, 2.0, 3.0) if name == "voigt_profile" else (0.5,)
     compiled = vg.compile(lambda x: x * function(*given), executor="python")
@@ -241,7 +241,7 @@ def test_functions_of_cython_are_functions(name):
     assert compiled.specializations[0].program is not None, compiled.explain()
 
 
-def test_a_look_at_all_objects_does_not_disturb_other_threads(frequent_switches):
+def test_heap_scans_do_not_disturb_other_threads(frequent_switches):
     def unpack():
         while not ended:
             try:
@@ -259,7 +259,7 @@ def test_a_look_at_all_objects_does_not_disturb_other_threads(frequent_switches)
     assert not errors
 
 
-def test_threads_that_record_and_check_at_the_same_time(frequent_switches):
+def test_threads_trace_and_verify_concurrently(frequent_switches):
     def scaled(x):
         y = x * own.rate
         return (y * y).sum()

@@ -77,7 +77,7 @@ def test_products_with_derivatives_of_more_drawn_loops(number, executor):
     check(drawn_loops.loop_program(number), lambda rng: drawn_loops.inputs(number, rng.integers(100)), executor)
 
 
-def test_a_function_is_run_no_more_once_its_derivatives_are_compiled():
+def test_compiled_derivatives_do_not_run_the_function():
     compiled = vg.compile(rosenbrock, executor="python")
     x, v = vg.Tensor(np.linspace(0.0, 1.0, 6)), vg.ones(6)
     for _ in range(3):
@@ -101,7 +101,7 @@ def test_matrices_of_derivatives_of_several_arguments(derive):
             agree(derive(compiled, argnums)(x, decay), derive(running, argnums)(x, decay))
 
 
-def test_derivatives_of_derivatives_go_by_the_same_program():
+def test_second_derivatives_use_the_same_program():
     compiled = vg.compile(rosenbrock, executor="python")
     for call in range(4):
         x, v = vg.Tensor(np.linspace(0.0, 1.0 + call, 4)), vg.Tensor([1.0, -1.0, 0.5, 2.0])
@@ -119,7 +119,7 @@ def test_derivatives_of_derivatives_go_by_the_same_program():
     agree(found, wanted)
 
 
-def test_what_else_a_function_returns_and_takes():
+def test_auxiliary_results_and_other_arguments():
     def loss(parameters, scale, *, power=2):
         error = parameters["a"] - scale * parameters["b"]
         return (error**power).sum(), error * 2
@@ -154,7 +154,7 @@ def test_arguments_keep_their_values():
 
 
 @pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")
-def test_values_that_steer_and_what_a_function_sees_are_looked_at():
+def test_control_flow_and_captured_state_are_guarded():
     factor = vg.Tensor(2.0)
 
     def folded(x):
@@ -182,7 +182,7 @@ def test_forward_mode_around_a_call_runs_the_function():
     agree(found, wanted)
 
 
-def test_messages_stay_what_they_are():
+def test_messages_are_unchanged():
     compiled = vg.compile(rosenbrock, executor="python")
     x = vg.Tensor([0.5, 1.0, 2.0])
     for _ in range(4):
@@ -206,7 +206,7 @@ def masked(x):
 @pytest.mark.parametrize("executor", ["python", "interpreted"])
 @pytest.mark.parametrize("point", [[0.0, 1.0, -1.0], [0.0, 0.0, 0.0], [np.inf, 1.0, 0.0], [np.nan, 1.0, 2.0]])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_masked_singular_points_have_the_second_derivatives_that_they_have_eagerly(point, executor):
+def test_second_derivatives_at_masked_singular_points_match_eager(point, executor):
     compiled = compiled_by(executor, masked, check=False)
     v = vg.Tensor([1.0, 0.0, -1.0])
     for each in (*[[0.5, 0.6, 0.7]] * 3, point):
@@ -216,7 +216,7 @@ def test_masked_singular_points_have_the_second_derivatives_that_they_have_eager
 
 
 @pytest.mark.parametrize("executor", ["python", "interpreted"])
-def test_results_that_are_not_differentiated_give_no_nan(executor):
+def test_undifferentiated_results_give_no_nan(executor):
     def both(x):
         return (x**3).sum(), (x * 2).sum()
 

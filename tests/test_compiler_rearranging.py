@@ -78,7 +78,7 @@ def test_in_loops_and_without_a_call(operation, executor):
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_whole_parts_of_numbers_steer(executor):
+def test_integer_parts_decide_control_flow(executor):
     def f(points, places):
         total = 0.0
         for place in places:
@@ -97,7 +97,7 @@ def test_whole_parts_of_numbers_steer(executor):
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_elements_gathered_at_places_that_move_on(executor):
+def test_elements_gathered_at_moving_positions(executor):
     def f(x):
         y, table = x, np.array([[2, 0], [1, 1], [0, 2]])
         rows = [x]
@@ -116,7 +116,7 @@ def test_elements_gathered_at_places_that_move_on(executor):
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_loops_over_observations_are_found_each(executor):
+def test_each_loop_over_observations_is_recovered(executor):
     def f(start, moves, emits, seen):
         alpha, scale = start * emits[:, int(seen[0])], 0.0
         for t in range(1, len(seen)):
@@ -156,7 +156,7 @@ WITHOUT_HISTORY = [
 
 @pytest.mark.parametrize("executor", ["python", "interpreted"])
 @pytest.mark.parametrize("operation", WITHOUT_HISTORY)
-def test_nothing_flows_through_what_is_computed_under_no_grad(operation, executor):
+def test_no_gradient_flows_through_no_grad(operation, executor):
     def f(x):
         total = 0.0
         for i in range(3):

@@ -44,7 +44,7 @@ def mixed(x, y):
     return w, wide, narrow, (narrow * x).sum(), np.where(z < np.float64(2.3), z, 0.1), x @ w, np.exp(y)
 
 
-def test_precisions_mix_as_they_do_eagerly(executor):
+def test_mixed_precisions_match_eager(executor):
     compiled = vg.compile(mixed, executor=executor)
     rng = np.random.default_rng(0)
     for _ in range(4):

@@ -42,7 +42,7 @@ def in_steps(a, b):
         *(pytest.param(size, "numba", marks=pytest.mark.slow) for size in (0, 3)),
     ],
 )
-def test_small_matrices_are_those_of_eager_runs(size, executor):
+def test_small_matrices_match_eager(size, executor):
     if executor == "numba":
         pytest.importorskip("numba")
     program = in_steps if size else kalman
@@ -108,7 +108,7 @@ def filtered(p, f):
 
 @pytest.mark.parametrize("executor", ["interpreted", "python", pytest.param("numba", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("n", [1, 2, 4, 6, 33])
-def test_matrices_of_a_few_rows_are_those_of_numpy(n, executor):
+def test_small_matrices_match_numpy(n, executor):
     if executor == "numba":
         pytest.importorskip("numba")
     compiled = compiled_by(executor, filtered)
@@ -136,7 +136,7 @@ BAD = {
 
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("name", ["solve", "solve of a vector", "inv", "det", "slogdet", "cholesky"])
-def test_where_compiled_code_gives_up_numpy_says_what_there_is(name, bad):
+def test_compiled_code_that_gives_up_falls_back_to_numpy(name, bad):
     def f(a, b):
         total = 0.0
         for i in range(3):

@@ -29,7 +29,7 @@ def through(*events):
     return of, states
 
 
-def test_the_usual_course():
+def test_the_usual_sequence_of_states():
     trace, program = object(), object()
     _, states = through(Traced(trace), Built(trace, program, False), Verified(program), Running(program, None))
     assert states == [State.NEW, State.TRACED, State.TRACED, State.VERIFIED, State.RUNNING]

@@ -144,7 +144,7 @@ def set_all(number: float) -> None:
 
 
 @pytest.mark.parametrize("what", SEEING)
-def test_what_is_changed_is_noticed(what):
+def test_changed_state_is_noticed(what):
     set_all(2.0)
     compiled = vg.compile(SEEING[what], executor="python")
     x = vg.arange(3.0).requires_grad_()
@@ -190,7 +190,7 @@ def test_methods_and_attributes_that_come_later_are_noticed():
     assert agrees()
 
 
-def test_a_cache_that_the_first_call_fills_does_no_harm():
+def test_a_cache_filled_by_the_first_call():
     cache = {}
 
     def cached(x):
@@ -205,7 +205,7 @@ def test_a_cache_that_the_first_call_fills_does_no_harm():
 
 
 @pytest.mark.parametrize("generator", [np.random.default_rng(0), np.random.RandomState(0), random.Random(0)])
-def test_generators_that_are_seen_are_not_compiled(generator):
+def test_captured_generators_are_not_compiled(generator):
     def noisy(x):
         return x * (generator.random() if hasattr(generator, "random") else 1.0)
 

@@ -51,12 +51,12 @@ def test_a_pickled_function_is_not_retraced(again, monkeypatch):
     assert other.specializations[0].program is not None and other.specializations[0].is_verified
 
 
-def test_a_record_travels_on_without_having_been_used(monkeypatch):
+def test_an_unused_trace_is_pickled_again(monkeypatch):
     other = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(recorded()))))
     assert records_of(other, monkeypatch, *given()) == 0
 
 
-def test_arguments_of_another_kind_are_recorded(monkeypatch):
+def test_other_argument_types_are_traced(monkeypatch):
     x, w = given()
     shorter = vg.Tensor(x.detach().numpy()[:9], requires_grad=True)
     assert records_of(pickle.loads(pickle.dumps(recorded())), monkeypatch, shorter, w) == 1
@@ -73,7 +73,7 @@ def test_a_function_with_other_captured_state_is_retraced(name, value, monkeypat
         np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy())
 
 
-def test_a_record_arrives_in_another_process():
+def test_a_trace_is_used_in_another_process():
     compiled = recorded()
     wanted = travelling_programs.smoothed(*given()).detach().item()
     program = (

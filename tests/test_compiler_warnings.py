@@ -109,7 +109,7 @@ def test_derivatives_of_programs(f, derivative):
         np.testing.assert_allclose(is_silent(lambda: run(compiled)), wanted, rtol=1e-9, atol=1e-12)
 
 
-def test_the_gradient_of_the_logarithm_of_no_probability_at_all():
+def test_the_gradient_of_logsumexp_of_all_minus_inf():
     def f(x):
         total = 0.0
         for i in range(3):

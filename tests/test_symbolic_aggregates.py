@@ -94,12 +94,12 @@ def two_gradients(function, both=False):
     return [g.detach().tolist() for g in (*first, *second)]
 
 
-def test_an_array_inside_is_refused():
+def test_plain_arrays_inside_are_refused():
     with pytest.raises(RuntimeError, match="output 0 is of type ndarray"):
         ArrayInside.apply(*inputs())
 
 
-def test_the_wrong_one_has_first_gradients_and_no_second_ones():
+def test_a_wrong_backward_has_no_second_derivatives():
     a, b = inputs()
     first = grad(Wrong.apply(a, b).sum(), [a, b])
     assert [g.tolist() for g in first] == two_gradients(simple)[:2]
@@ -108,7 +108,7 @@ def test_the_wrong_one_has_first_gradients_and_no_second_ones():
 
 
 @pytest.mark.parametrize("both", [False, True])
-def test_the_others_have_both(both):
+def test_right_backwards_have_second_derivatives(both):
     aggregate = function_of(simple, *inputs())
     right = two_gradients(simple, both)
     for function in (
@@ -126,7 +126,7 @@ LEFT = {(True, False): ["AutogradAdd", "mul", "mul"], (False, True): [], (False,
 
 
 @pytest.mark.parametrize("arriving", LEFT)
-def test_the_reverse_is_specialised_on_what_arrives(arriving):
+def test_the_reverse_is_specialised_on_defined_gradients(arriving):
     a, b, seeds = np.array([0.5, 0.25]), np.array([2.0, 4.0]), (np.array([1.5, -1.0]), np.array([0.5, 3.0]))
     gradient = differentiate(trace(simple, *inputs()))
     assert (gradient.f_real_outputs, gradient.df_input_vjps, gradient.df_output_vjps) == (1, (0, 1), (0, 1))

@@ -190,7 +190,7 @@ def test_program(name):
 
 
 @pytest.mark.parametrize("places", [[0, 2, 0], np.array([3, 3, 1])], ids=["list", "array"])
-def test_a_value_that_another_one_overwrites_at_once_gets_no_gradient(places):
+def test_an_overwritten_value_gets_no_gradient(places):
     def assigned(a, values):
         a = a * 1
         a[places] = values
@@ -223,7 +223,7 @@ def test_a_value_that_another_one_overwrites_at_once_gets_no_gradient(places):
         (lambda x: x * x.tolist()[0], "tolist"),
     ],
 )
-def test_a_value_that_leaves_is_refused_with_file_and_line(leave, how):
+def test_a_concretized_value_is_refused_with_file_and_line(leave, how):
     with pytest.raises(ConcretizationError, match=rf"{how}\(\) at .*test_symbolic_aliasing\.py:\d+ .* escapes='guard'"):
         trace(leave, vg.ones(2))
     graph = trace(leave, vg.ones(2), escapes="guard")
@@ -237,7 +237,7 @@ def test_backward_inside_is_refused():
         trace(lambda x: (x * x).sum().backward(), x)
 
 
-def test_random_numbers_are_refused_but_for_those_that_an_operator_draws():
+def test_random_numbers_are_refused_except_those_of_operators():
     generator = np.random.default_rng(0)
     with pytest.raises(TraceError, match=r"random numbers from Generator\(PCG64\)"):
         trace(lambda x: x * generator.standard_normal(2), vg.ones(2))
@@ -263,7 +263,7 @@ OF_A_USER = vg.autograd.define_op(
 
 
 @pytest.mark.parametrize("name", SHAPED)
-def test_shapes_that_values_decide_are_guards(name):
+def test_value_dependent_shapes_are_guarded(name):
     x, n = np.array([0.5, 2.0, 2.0]), np.array([0, 1, 0])
     graph = trace(SHAPED[name], vg.Tensor(x, requires_grad=True), vg.Tensor(n))
     verify(graph)
@@ -288,7 +288,7 @@ class Chosen(vg.autograd.Function):
         return result
 
 
-def test_results_of_a_custom_function_have_the_shape_that_they_had():
+def test_custom_functions_keep_their_result_shapes():
     graph = trace(lambda x: Chosen.apply(x) * x.sum(), vg.Tensor([0.5, 2.0], requires_grad=True))
     assert run(graph, [np.array([3.0, 0.25])])[0].tolist() == [9.75]
     for run_graph in (run, lambda graph, inputs: program_of(graph)(inputs)):
@@ -301,7 +301,7 @@ def test_a_hook_inside_is_refused():
         trace(lambda x: (x * x).register_hook(print), vg.ones(2, requires_grad=True))
 
 
-def test_a_record_has_a_limit():
+def test_a_trace_has_a_length_limit():
     def f(x):
         for _ in range(100):
             x = x * x

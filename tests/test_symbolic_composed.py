@@ -61,17 +61,17 @@ FUNCTIONS = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_choices_are_made_again(name):
+def test_branches_inside_opaque_steps_are_reevaluated(name):
     function, x = FUNCTIONS[name]
     replay(function, vg.Tensor(x, requires_grad=True), name)
 
 
-def test_what_looks_at_values_is_one_step():
+def test_composed_functions_that_inspect_values_are_one_step():
     graph = trace(lambda x: special.huber(1.0, x * 2), vg.ones(2))
     assert [node.kind for node in graph.block] == ["constant", "mul", "constant", "call"]
 
 
-def test_a_function_that_is_given_a_function_is_refused():
+def test_function_arguments_are_refused():
     a = vg.Tensor(2.0)
     with pytest.raises(TraceError):
         trace(lambda a: optimize.root(lambda x: x**2 - a, np.ones(1)).x, a)
@@ -101,7 +101,7 @@ TWICE = ["fractional parts", "mantissas", "unwrapped angles", "powers of two", "
 
 
 @pytest.mark.parametrize("name", TWICE)
-def test_second_derivatives_where_numpy_looks_at_values(name):
+def test_second_derivatives_if_numpy_inspects_values(name):
     function, at = FUNCTIONS[name]
     traced = function_of(function, vg.Tensor(at, requires_grad=True))
     found = []
@@ -115,7 +115,7 @@ def test_second_derivatives_where_numpy_looks_at_values(name):
         assert np.abs(wanted).max() > 0
 
 
-def test_pieces_are_chosen_by_guards():
+def test_pieces_are_guarded():
     def function(x):
         return np.piecewise(x, [x < 1, x >= 1], [lambda v: v * v, lambda v: v**3]).sum()
 
@@ -158,7 +158,7 @@ MODULES = sorted(path.name for path in TESTS.glob("test_scipy_*.py")) + [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("module", MODULES)
-def test_all_that_is_checked_for_gradients_is_replayed(module):
+def test_all_cases_with_gradients_are_replayed(module):
     paths = os.pathsep.join([str(TESTS), str(TESTS.parent)])
     command = [sys.executable, "-m", "pytest", "-q", "-pno:cacheprovider", "-preplaying", "-mnot slow", module]
     done = subprocess.run(command, cwd=TESTS, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True)

@@ -115,7 +115,7 @@ def test_derivatives_inside_are_part_of_the_graph(name):
     check(PROGRAMS[name], [np.array([0.6, 1.2, 0.9])], name)
 
 
-def test_a_value_to_which_no_input_leads_has_no_gradient_in_the_graph():
+def test_values_independent_of_inputs_have_no_gradient():
     graph = vg.symbolic.trace(leaf_of_numbers, vg.Tensor(ONES, requires_grad=False))
     assert not any(node.requires_grad for node in graph.nodes())
 
@@ -144,7 +144,7 @@ class TwoOfWhichOneIsRefused(vg.autograd.Function):
         return 3 * x * x * grad_cube
 
 
-def test_undefined_gradients_do_not_arrive_at_steps():
+def test_undefined_gradients_do_not_reach_steps():
     """By the interpreter, by sources, by graphs that are specialised, to the second order."""
 
     def function(x):

@@ -275,7 +275,7 @@ def test_views_from_before_their_base_had_a_history(inner, used, twice):
 
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("constant", [False, True])
-def test_views_from_before_have_what_is_written_since(whole, constant):
+def test_earlier_views_see_later_writes(whole, constant):
     def function(x):
         buffer = vg.zeros(3)
         rows = [buffer[i : i + 1] for i in range(3)]
@@ -327,7 +327,7 @@ def test_a_view_of_an_argument_from_before_cannot_be_returned():
         trace(function, vg.ones(3, requires_grad=True) * 2)
 
 
-def test_writes_behind_many_ends_cost_no_more():
+def test_writes_after_many_detaches_cost_no_more():
     """Histories that have ended cost nothing where nothing asks for them."""
 
     def function(x):

@@ -42,13 +42,13 @@ def derivatives(function):
     return [each.detach().numpy() for each in found]
 
 
-def test_derivatives_to_the_third_order_are_those_of_the_function():
+def test_third_order_derivatives_match_the_function():
     traced = function_of(averages, *arguments())
     for ours, other in zip(derivatives(traced), derivatives(averages), strict=True):
         assert_close(ours, other, "derivative")
 
 
-def test_a_scalar_comes_back_as_one():
+def test_scalars_are_returned_as_scalars():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     result = function_of(lambda x: x[1:][0] * 2.0, x)(x)
     with pytest.raises(Exception, match="scalar"):
@@ -56,7 +56,7 @@ def test_a_scalar_comes_back_as_one():
     assert grad(result, x)[0].numpy().tolist() == [0.0, 2.0]
 
 
-def test_it_is_one_step():
+def test_a_traced_function_is_one_step():
     traced = function_of(averages, *arguments())
     x, w = arguments()
     first, second = traced(x, w)
@@ -112,7 +112,7 @@ def copies(a, b):
 
 
 @pytest.mark.parametrize("function", [under_no_grad, copies])
-def test_tangents_of_what_no_history_knows_are_those_of_the_function(function):
+def test_tangents_of_unrecorded_values_match_the_function(function):
     a, b = vg.Tensor([1.0, 0.2, 0.3]), vg.Tensor([0.5, 0.25, 2.0])
     traced = function_of(function, a.clone().requires_grad_() * 1, b.clone().requires_grad_() * 1)
     results = [vg.func.jvp(each, (a, b), (b, a)) for each in (traced, function)]
@@ -132,7 +132,7 @@ def test_tangents_of_memory_that_a_detached_tensor_was_written_through_are_refus
         vg.func.jvp(traced, (vg.ones(2),), (vg.ones(2),))
 
 
-def test_views_are_given_and_results_are_written_to():
+def test_views_as_arguments_and_writes_to_results():
     def f(x):
         return x * x[::-1]
 
@@ -149,7 +149,7 @@ def test_views_are_given_and_results_are_written_to():
         assert_close(other, ours, "result")
 
 
-def test_what_is_written_to_is_written_to():
+def test_arguments_are_written_to():
     def f(x, y):
         x[1:] += y
         with vg.no_grad():
@@ -167,7 +167,7 @@ def test_what_is_written_to_is_written_to():
         assert_close(other, ours, "result")
 
 
-def test_results_share_memory_as_those_of_the_function_do():
+def test_results_share_memory_as_in_the_function():
     def f(x):
         y = x * 2
         return y, y[1:], x[0:1]
@@ -180,7 +180,7 @@ def test_results_share_memory_as_those_of_the_function_do():
     assert given.numpy().tolist() == [5.0]
 
 
-def test_results_share_memory_that_is_laid_out_in_another_way():
+def test_results_share_memory_in_another_layout():
     def f(x):
         y = x[:, 1:] * 2  # NumPy lays it out as x is
         y[...] = y[::-1]
@@ -195,7 +195,7 @@ def test_results_share_memory_that_is_laid_out_in_another_way():
         assert 9.0 in each.detach().numpy()
 
 
-def test_what_cannot_be_written_to_comes_back_as_such():
+def test_overlapping_results_refuse_writes():
     def f(x):
         windows = np.lib.stride_tricks.sliding_window_view(x * 3, 2)
         return np.broadcast_to(x * 2, (3, 3)), np.broadcast_to(x.sum(), (2,)), windows
@@ -221,7 +221,7 @@ def test_writes_to_results_that_are_constant_do_not_reach_the_graph(requires_gra
                 each.mul_(0.5)
 
 
-def test_gradients_that_are_undefined_cost_nothing():
+def test_undefined_gradients_cost_nothing():
     def f(x):
         return vg.exp(x), vg.sin(x)
 
@@ -245,7 +245,7 @@ def test_closures_are_read_at_each_call():
     assert grad(y.sum(), scale)[0].numpy().tolist() == [1.0, 1.0]
 
 
-def test_arguments_of_another_kind_are_refused():
+def test_other_argument_types_are_refused():
     traced = function_of(lambda x, y: x[:2] * y, vg.ones(3), vg.ones(2))
     with pytest.raises(GraphError, match="float64\\[4\\]"):
         traced(vg.ones(4), vg.ones(2))
@@ -303,7 +303,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_results_lie_in_memory_as_they_do_without_a_graph(name):
+def test_results_keep_their_memory_layout(name):
     function = LAYOUTS[name]
     x = vg.Tensor(np.arange(12.0), requires_grad=True)
     results = [each(x) for each in (function, function_of(function, x))]

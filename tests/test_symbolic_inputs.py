@@ -166,7 +166,7 @@ def test_other_inputs(function):
 
 
 @pytest.mark.parametrize("spread", [lambda x: np.broadcast_to(x[:1], (3,)), lambda x: sliding_window_view(x, 2)])
-def test_parts_of_a_tensor_that_has_one_place_for_several_elements(spread):
+def test_parts_of_a_broadcast_tensor(spread):
     """Which of them a part is cannot be determined by its memory: each would have the gradient of all."""
 
     def make():

@@ -32,7 +32,7 @@ def scalar(value):
     return given, given[0]
 
 
-def test_numbers_are_inputs_where_that_is_asked_for():
+def test_numbers_are_inputs_on_request():
     graph = trace(smoothed, leaf(), PARAMETERS, numbers="inputs")
     assert [str(value.type) for value in graph.inputs] == ["float64[3] grad", *["float64[] grad"] * 3]
     traced = function_of(smoothed, leaf(), PARAMETERS, numbers="inputs")
@@ -45,7 +45,7 @@ def test_numbers_are_inputs_where_that_is_asked_for():
     assert traced(leaf(), dict(reversed(other.items())))["y"].tolist() == ours["y"].tolist()
 
 
-def test_gradients_flow_to_a_tensor_in_the_place_of_a_number():
+def test_gradients_flow_to_a_tensor_passed_for_a_number():
     traced = function_of(smoothed, leaf(), PARAMETERS, numbers="inputs")
     found = []
     for function in (smoothed, traced):
@@ -67,13 +67,13 @@ def test_the_gradient_of_a_graph_has_those_of_numbers():
     assert run(gradient.df, gradient.df_inputs(inputs, outputs, [np.array(1.0)])) == (3.0,)
 
 
-def test_what_steers_by_a_number_is_a_guard():
+def test_control_flow_on_a_number_is_guarded():
     traced = function_of(smoothed, leaf(), PARAMETERS, numbers="inputs")
     with pytest.raises(GuardError, match=r"bool\(\) at .*test_symbolic_numbers\.py:\d+ gave True"):
         traced(leaf(), PARAMETERS | {"rate": -1.0})
 
 
-def test_one_scalar_in_two_places_and_two_in_none():
+def test_a_scalar_passed_twice():
     traced = function_of(lambda x, a, b: x * a + b, leaf(), 0.5, 0.25, numbers="inputs")
     _, both = scalar(3.0)
     assert traced(leaf(), both, both).tolist() == [6.0, 9.0, 4.5]
@@ -83,7 +83,7 @@ def test_one_scalar_in_two_places_and_two_in_none():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_other_numbers_are_refused_where_they_are_fixed():
+def test_other_numbers_are_refused_if_they_are_constants():
     traced = function_of(lambda x, a, n: x * a * n, vg.ones(2), 0.5, 1)
     assert traced(vg.ones(2), 0.5, 1).tolist() == [0.5, 0.5]
     for arguments, message in (
@@ -111,7 +111,7 @@ def test_attrs_classes_of_tensors_are_arguments():
         traced(Layer(vg.ones(2), 3))
 
 
-def test_a_number_is_no_input_where_it_would_take_another_dtype():
+def test_a_number_is_not_an_input_if_it_would_change_dtype():
     single = vg.ones(2, dtype=np.float32)
     for function in (lambda x, a: x * a, lambda x, a: (a * 2.0 - 1.0) * x, lambda x, a: np.where(x > 0, x, a)):
         with pytest.raises(TraceError, match=r"the number a meets float32\[2\] at .*test_symbolic_numbers\.py:\d+"):

@@ -48,7 +48,7 @@ def outcome(function):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.filterwarnings("ignore")
-def test_a_traced_program_is_the_program(name):
+def test_traced_programs_match_the_program(name):
     traced = function_of(PROGRAMS[name], *[each * 1 for each in leaves()])
     told, numbers = outcome(PROGRAMS[name])
     told_of_traced, numbers_of_traced = outcome(traced)
@@ -65,7 +65,7 @@ BACKWARD = {"customs", "inner_grad", "no_grads"}
 
 @pytest.mark.parametrize("name", sorted({*PROGRAMS} - BACKWARD))
 @pytest.mark.filterwarnings("ignore")
-def test_a_traced_program_has_the_tangents_of_the_program(name):
+def test_tangents_of_traced_programs_match_the_program(name):
     traced = function_of(PROGRAMS[name], *[each * 1 for each in leaves()])
 
     def total(function):

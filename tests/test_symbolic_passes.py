@@ -45,7 +45,7 @@ def test_common_subexpressions():
     )
 
 
-def test_common_subexpressions_tell_apart_what_only_compares_equal():
+def test_common_subexpressions_distinguish_equal_but_different_constants():
     graph = parse("""
         graph(%x : float64[2]):
           %a : float64[2] = call(%x; 1)
@@ -89,7 +89,7 @@ def test_dead_code():
     )
 
 
-def test_dead_code_drops_outputs_of_linear_blocks_and_tells_what_lives():
+def test_dead_code_drops_outputs_of_linear_blocks():
     graph = parse("""
         graph(%g : float64[2], %x : float64[2], %y : float64[2]):
           %a : float64[2], %b : float64[2] = GradOf(%g; 'mul')
