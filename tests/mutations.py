@@ -325,7 +325,8 @@ def killer(mutation: Mutation, package: Path) -> str | None:
     path = package / mutation.file
     source = path.read_text()
     path.write_text(source.replace(mutation.old, mutation.new))
-    environment = os.environ | {"PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+    bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(package.parent / "bytecode")}
+    environment = os.environ | bytecode | {"PYTHONPATH": str(package.parent)}
     try:
         for test in test_files(mutation):  # -P: not the package beside the tests
             command = [sys.executable, "-P", "-m", "pytest", *OPTIONS, *DEFAULT, test]
