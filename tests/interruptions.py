@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import linecache
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,6 +19,16 @@ from viewgrad.tensor.saved_windows import pruning
 
 LOCKS: tuple[Any, ...] = (accumulating, pruning, _making)
 PACKAGE = os.path.dirname(viewgrad.__file__) + os.sep
+
+
+@functools.cache
+def at_a_lock(file: str, line: int | None) -> bool:
+    """Return whether a line takes a lock for a block, and releases it behind the block.
+
+    Python looks for signals behind calls, never between the body of a `with` and the release of its lock. A tracing
+    function could raise there, from Python 3.12 on as a line of its own, and the lock would be held for good.
+    """
+    return re.search(r"^with .*lock[:,]", linecache.getline(file, line or 0).strip(), re.IGNORECASE) is not None
 
 
 class Interrupter:
@@ -38,7 +51,8 @@ class Interrupter:
         if event == "call":
             frame.f_trace_opcodes = self.bytecodes
             return self
-        if event == ("opcode" if self.bytecodes else "line"):
+        is_place = event == ("opcode" if self.bytecodes else "line")
+        if is_place and not at_a_lock(frame.f_code.co_filename, frame.f_lineno):
             if self.passed == self.place:
                 self.place = None
                 self.where = f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_name})"
@@ -55,8 +69,7 @@ class Interrupter:
             return True
         finally:
             sys.settrace(None)
-            # Python looks for signals behind calls, never between the body of a `with` and the release of its lock. A
-            # tracing function raises there too, and what it leaves held stops other threads for good.
+            # Locks with names of their own, as in `at_a_lock`.
             for lock in LOCKS:
                 while lock._is_owned():
                     lock.release()
