@@ -11,10 +11,12 @@ Everything is drawn the same way in every run, so that a failure on one machine 
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,6 +28,13 @@ from viewgrad.compiler.backends.backends import NumbaExecutor
 from viewgrad.testing.kit.budget import PROFILES
 
 pytest_plugins = ["cpu_times", "shards"]
+
+# Files that are about SciPy's functions need it, as those say by an import at the top.
+NEEDS_SCIPY = re.compile(r"^(import|from) (viewgrad\.)?scipy\b", re.MULTILINE)
+if not importlib.util.find_spec("scipy"):
+    collect_ignore = [
+        path.name for path in Path(__file__).parent.glob("test_*.py") if NEEDS_SCIPY.search(path.read_text())
+    ]
 
 # Whoever shares a machine with other work cannot promise how long an example takes.
 UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}

@@ -4,6 +4,7 @@ The programs are interrupted at lines all over what the library does for them; t
 """
 
 import contextlib
+import importlib.util
 import signal
 import sys
 import threading
@@ -17,7 +18,6 @@ import viewgrad as vg
 import viewgrad.tensor.node
 from viewgrad.autograd import Function, forward_ad, grad, gradcheck
 from viewgrad.errors import AutogradError, InterruptedWriteError
-from viewgrad.scipy import integrate, optimize
 from viewgrad.symbolic import function_of, trace
 from viewgrad.views.basic_indexing import _write_number
 
@@ -484,17 +484,20 @@ BLOCKS = {
     "isclose": lambda x: np.isclose(x, x * 2.0),
     "array_equal": lambda x: np.array_equal(x, x * 2.0),
     "batch_norm": lambda x: vg.batch_norm(x.reshape(3, 1), vg.zeros(1), vg.ones(1), training=True),
-    "quad": lambda x: integrate.quad(lambda t: np.sin(t * x[0]), 0.0, 1.0),
-    "solve_ivp": lambda x: integrate.solve_ivp(lambda t, y: -y * x[0], (0.0, 0.3), [1.0]),
-    "root": lambda x: optimize.root(lambda p: p * p - x, np.ones(3)),
-    "minimize": lambda x: optimize.minimize(lambda p: ((p - x) ** 2).sum(), np.ones(3)),
-    "fmin_bfgs": lambda x: optimize.fmin_bfgs(lambda p: ((p - x) ** 2).sum(), np.ones(3), disp=False),
     "trace": lambda x: trace(squares, x),
     "graph": lambda x: function_of(squares, x)(x),
     "compiled": lambda x: vg.compile(squares, executor="python")(x),
     "hessian": lambda x: vg.func.hessian(squares)(x),
     "gradcheck": lambda x: gradcheck(squares, x),
 }
+if importlib.util.find_spec("scipy"):
+    BLOCKS |= {
+        "quad": lambda x: vg.scipy.integrate.quad(lambda t: np.sin(t * x[0]), 0.0, 1.0),
+        "solve_ivp": lambda x: vg.scipy.integrate.solve_ivp(lambda t, y: -y * x[0], (0.0, 0.3), [1.0]),
+        "root": lambda x: vg.scipy.optimize.root(lambda p: p * p - x, np.ones(3)),
+        "minimize": lambda x: vg.scipy.optimize.minimize(lambda p: ((p - x) ** 2).sum(), np.ones(3)),
+        "fmin_bfgs": lambda x: vg.scipy.optimize.fmin_bfgs(lambda p: ((p - x) ** 2).sum(), np.ones(3), disp=False),
+    }
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of generators that were interrupted
