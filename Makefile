@@ -25,8 +25,9 @@ INTEROP_VENV := .venv-interop
 SMOKE_VENV := .venv-interop-smoke
 BIN := $(VENV)/bin
 BENCH_BIN := $(BENCH_VENV)/bin
-# Two workers are what the smallest machines have.
+# Two workers are what the smallest machines have. The tests of a file share what they build, so one worker runs them.
 WORKERS ?= 2
+PARALLEL := -n $(WORKERS) --dist loadfile
 PYTEST_FLAGS ?=
 # tests/selection.py states what is left to the nightly run.
 DEFAULT_SUITE := -q -m "not nightly" --programs 40 --interpreted-kernels
@@ -51,10 +52,10 @@ panel: $(VENV)/.installed-examples $(VENV)/.installed-distributed
 	$(BIN)/python examples/panel_fit.py
 
 test: $(VENV)/.installed-$(EXTRAS)
-	$(BIN)/python -m pytest -n $(WORKERS) $(DEFAULT_SUITE) $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(DEFAULT_SUITE) $(PYTEST_FLAGS)
 
 test-all: $(VENV)/.installed-$(EXTRAS)
-	$(BIN)/python -m pytest -n $(WORKERS) -q --shard $(SHARD) --resume --programs-seed $(SEED) $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest $(PARALLEL) -q --shard $(SHARD) --resume --programs-seed $(SEED) $(PYTEST_FLAGS)
 
 # Tests that compare values, under the interpreter without assertions; pytest's own still run, since it rewrites them.
 test-optimized: $(VENV)/.installed-dev
