@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
 import sys
+import threading
+import types
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from .convert import carries_history
 from .namespace import public_names
 from .rebound_modules import borrowed_modules
 
@@ -27,12 +33,96 @@ def fill(namespace: Any) -> None:
         for name in ("polyutils", "_polybase", *FAMILIES)
     }
     copies = borrowed_modules(originals, {np: namespace, np.linalg: namespace.linalg})
+    _keep_zeros_with_a_history(list(copies.values()))
     for original, copy in copies.items():
         name = original.__name__.rpartition(".")[2]
         sys.modules[copy.__name__] = globals()[name] = copy
         for public in getattr(original, "__all__", ()):
             if isinstance(getattr(original, public), type):
                 globals()[public] = getattr(copy, public)
+
+
+# Functions that divide by the last coefficient, by the ends of their names.
+DIVIDING: Final = ("roots", "companion", "trimcoef")
+
+
+class _Trimming(threading.local):
+    """Whether all trailing zeros are removed."""
+
+    complete = False
+
+
+_trimming: Final = _Trimming()
+
+
+def _keep_zeros_with_a_history(modules: list[types.ModuleType]) -> None:
+    """Let coefficients that are zero and have a history stay: series without them have no derivative with respect to
+    them.
+
+    NumPy removes trailing zeros from the operands and results of sums and products. Functions that divide by the last
+    coefficient still remove all of them, and quotients those of the divisor.
+    """
+    replaced: dict[Any, Any] = {}
+    series, trimseq = (vars(modules[0])[name] for name in ("as_series", "trimseq"))
+    for module in modules:
+        for name, value in vars(module).items():
+            if isinstance(value, types.FunctionType) and value not in replaced:
+                if name == "trimseq":
+                    replaced[value] = _keeping(value)
+                elif name.endswith("div") and not name.startswith("_"):
+                    replaced[value] = _with_trimmed_divisor(value, series, trimseq)
+                elif name.endswith(DIVIDING) and not name.endswith("fromroots"):
+                    replaced[value] = _trimmed_completely(value)
+    for module in modules:
+        for name, value in list(vars(module).items()):
+            if isinstance(value, types.FunctionType):
+                setattr(module, name, replaced.get(value, value))
+            elif isinstance(value, type) and value.__module__.startswith(("numpy.polynomial", __name__)):
+                for own, member in list(vars(value).items()):
+                    if isinstance(member, staticmethod) and member.__func__ in replaced:
+                        setattr(value, own, staticmethod(replaced[member.__func__]))
+
+
+def _keeping(trimseq: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    @functools.wraps(trimseq)
+    def trimmed(seq: Any) -> Any:
+        found = trimseq(seq)
+        if len(found) == len(seq) or _trimming.complete or not carries_history(seq):
+            return found
+        return seq
+
+    return trimmed
+
+
+def _with_trimmed_divisor(
+    divide: Callable[..., Any], series: Callable[..., Any], trimseq: Callable[[Any], Any]
+) -> Callable[..., Any]:
+    @functools.wraps(divide)
+    def quotient(c1: Any, c2: Any) -> Any:
+        if carries_history(c2):
+            [c2] = series([c2], trim=False)
+            c2 = trimseq(c2)
+        return divide(c1, c2)
+
+    return quotient
+
+
+def _trimmed_completely(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with _completely():
+            return function(*args, **kwargs)
+
+    return call
+
+
+@contextlib.contextmanager
+def _completely() -> Iterator[None]:
+    before, _trimming.complete = _trimming.complete, True
+    try:
+        yield
+    finally:
+        _trimming.complete = before
 
 
 set_default_printstyle = np.polynomial.set_default_printstyle

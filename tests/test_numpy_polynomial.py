@@ -1,0 +1,56 @@
+"""`numpy.polynomial` on tensors: derivatives with respect to coefficients that are zero, which NumPy trims."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.polynomial import Chebyshev, Hermite, HermiteE, Laguerre, Legendre, Polynomial
+
+import viewgrad as vg
+
+X = np.array([0.3, -0.7, 1.2])
+KINDS = [Polynomial, Chebyshev, Legendre, Hermite, HermiteE, Laguerre]
+PROGRAMS = {
+    "product": lambda kind, c, d: (kind(c) * kind(d))(X),
+    "sums": lambda kind, c, d: (kind(c) + kind(d) * kind(c) - kind(d) ** 2)(X),
+    "composition": lambda kind, c, d: kind(c)(kind(d))(X),
+    "roots": lambda kind, c, d: kind.fromroots(c)(X) * d[0],
+    "difference with itself": lambda kind, c, d: (kind(c) - kind(c))(X) + kind(d)(X),
+    "conversion": lambda kind, c, d: kind(c).convert(kind=Polynomial)(X) * d[0],
+    "derivative of a product": lambda kind, c, d: (kind(c) * kind(d)).deriv()(X),
+    "quotient": lambda kind, c, d: (kind(c) // kind(d + np.array([0.0, 3.0])))(X),
+    "remainder": lambda kind, c, d: (kind(c) % kind(d + np.array([0.0, 3.0])))(X),
+}
+COEFFICIENTS = [np.zeros(3), np.array([1.0, 0.0, 0.0]), np.array([0.0, 2.0, 0.0]), np.array([1.0, 2.0, 3.0])]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_derivatives_with_respect_to_zeros(name, kind):
+    for c in COEFFICIENTS:
+        for d in (np.zeros(2), np.array([1.0, 0.0]), np.array([0.5, 2.0])):
+            for number, at in enumerate((c, d)):
+
+                def along(step, number=number, c=c, d=d):
+                    moved = (c + step, d) if number == 0 else (c, d + step)
+                    return PROGRAMS[name](kind, *moved)
+
+                h = 1e-4
+                columns = [
+                    (8 * (along(h * e) - along(-h * e)) - (along(2 * h * e) - along(-2 * h * e))) / (12 * h)
+                    for e in np.eye(at.size)
+                ]
+                for transform in (vg.func.jacrev, vg.func.jacfwd):
+                    found = transform(lambda c, d: PROGRAMS[name](kind, c, d), argnums=number)(c, d)
+                    np.testing.assert_allclose(found, np.stack(columns, -1), rtol=1e-5, atol=1e-6)
+
+
+def test_zeros_without_a_history_are_trimmed_as_in_numpy():
+    import viewgrad.numpy as vnp
+
+    product = vnp.polynomial.polynomial.polymul(vg.Tensor([1.0, 0.0]), vg.Tensor([1.0, 1.0, 0.0]))
+    assert product.shape == (2,)
+    roots = vnp.polynomial.polynomial.polyroots(vg.Tensor([2.0, 1.0, 0.0], requires_grad=True))
+    assert roots.tolist() == [-2.0]
+    with pytest.raises(ZeroDivisionError):
+        vnp.polynomial.polynomial.polydiv([1.0, 2.0], vg.zeros(2, requires_grad=True))
