@@ -103,7 +103,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_functions_handed_to_others_are_adopted(name):
+def test_functions_passed_to_others_are_adopted(name):
     call, slope = CALLS[name]
     c = leaf(2.0)
     found = call(c)
@@ -111,7 +111,7 @@ def test_functions_handed_to_others_are_adopted(name):
 
 
 @pytest.mark.parametrize("name", ["checkpoint", "brentq", "quad", "solve_ivp", "minimize", "vectorize"])
-def test_functions_handed_to_others_are_adopted_inside_of_transforms(name):
+def test_functions_passed_to_others_are_adopted_inside_transforms(name):
     call, slope = CALLS[name]
     assert vg.grad(call)(2.0) == pytest.approx(slope, rel=1e-5)
 

@@ -847,7 +847,7 @@ def test_adopted_functions_are_freed():
     assert reference() is None
 
 
-def test_what_cannot_be_adopted():
+def test_objects_that_cannot_be_adopted():
     with pytest.raises(TypeError, match="adopt takes a function, a class, a module"):
         vg.adopt(3.0)
     with pytest.raises(ValueError, match="was not imported from a file"):
@@ -1004,7 +1004,7 @@ def test_results_of_cached_functions_that_depend_on_nothing_are_kept():
     assert adopted() is adopted()
 
 
-def test_what_a_program_adds_to_numpy_is_found(monkeypatch):
+def test_names_added_to_numpy_are_found(monkeypatch):
     monkeypatch.setattr(np, "doubled", lambda x: np.zeros(1)[0] + np.sin(x) * 2, raising=False)
     monkeypatch.setattr(math, "constant", 7.0, raising=False)
     monkeypatch.setattr(np.linalg, "rows", 3, raising=False)

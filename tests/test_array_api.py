@@ -204,7 +204,7 @@ def test_sorting_downwards_keeps_equal_elements_in_order():
     assert vg.sort(x, descending=True).tolist() == [2.0, 2.0, 1.0, 1.0, 0.0]
 
 
-def test_what_dlpack_shares_keeps_gradients_right():
+def test_gradients_with_memory_shared_by_dlpack():
     """Memory that was given out may be written to unseen: what was saved before, and after, keeps its value."""
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     held = vg.Tensor([3.0, 4.0])

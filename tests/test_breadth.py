@@ -314,7 +314,7 @@ def test_running_statistics_are_updated_in_place():
         vg.batch_norm(vg.ones(2, 3))
 
 
-def test_what_was_computed_with_running_statistics_keeps_its_gradient():
+def test_gradients_survive_updates_of_running_statistics():
     x = leaf_of(np.random.default_rng(0).standard_normal((4, 2)))
     mean, var = vg.zeros(2), vg.Tensor([4.0, 9.0])
     calm = vg.batch_norm(x, mean, var, eps=0.0)
@@ -527,7 +527,7 @@ def test_xlogy_where_the_first_value_is_zero():
         (lambda: vg.matrix_exp(vg.ones(2, 3)), ValueError, "square"),
     ],
 )
-def test_what_is_refused(program, error, message):
+def test_refusals(program, error, message):
     with pytest.raises(error, match=message):
         program()
 

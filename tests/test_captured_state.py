@@ -118,7 +118,7 @@ def test_programs_from_source_are_guarded(kind):
 NUMBERS = iter([1.0, 2.0])
 
 
-def test_what_cannot_be_guarded_is_not_compiled_from_source():
+def test_unguardable_state_is_not_compiled_from_source():
     compiled = vg.compile(lambda x: x * 2.0 if NUMBERS is not None else x, executor="python", specialize=False)
     assert compiled(np.ones(1)).tolist() == [2.0]
     assert "not compiled from its source: it captures an iterator" in compiled.explain(), compiled.explain()

@@ -117,7 +117,7 @@ def test_a_correct_operator_passes(entry):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, 21))
-def test_correct_operators_pass_whatever_is_drawn(seeded, number):
+def test_correct_operators_pass_for_all_draws(seeded, number):
     seeded(number)
     for entry in [*RIGHT.values()][:: len(RIGHT) // 64]:
         arguments, keywords = copy.deepcopy((entry.args, entry.kwargs))

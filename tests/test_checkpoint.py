@@ -47,7 +47,7 @@ def both(f, *inputs):
     return zip(*found)
 
 
-def test_derivatives_are_those_of_the_function():
+def test_derivatives_match_the_function():
     for a, b in both(recurrence, leaf(6), leaf()):
         close(b, a)
 

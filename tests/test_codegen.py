@@ -140,7 +140,7 @@ def test_pythons_own_functions_mean_in_a_generated_frame_what_they_always_mean()
         assert not names.keys() & vars(builtins).keys() - own, operator
 
 
-def test_an_operator_goes_on_calling_itself_when_another_takes_its_name():
+def test_an_operator_still_calls_itself_after_its_name_is_reused():
     first = define_op("turned(self)", forward=np.exp, derivatives={"self": "grad * turned(self)"})
     define_op("turned(self)", forward=np.sin, derivatives={"self": "grad * cos(self)"})
     x = leaf(0.5)

@@ -190,7 +190,7 @@ def test_a_tensor_stored_in_an_object_is_from_the_last_call():
         assert kept.last.tolist() == [2.0 * number, 2.0]
 
 
-def test_each_thread_has_the_program_of_its_own_variables():
+def test_threads_have_programs_of_their_own_variables():
     def scaled(x):
         return (x * own.rate).sum()
 

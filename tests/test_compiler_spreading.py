@@ -53,7 +53,7 @@ def test_a_step_of_the_heat_equation_takes_seven_runs_forward_and_eight_back():
     assert [kernel.scratch for kernel in kernels] == [2 * 4 * 8 + 6 * 8] * 2  # two runs, and one whole array
 
 
-def test_what_lies_between_rows_keeps_its_values_to_the_sign_of_zeros():
+def test_gaps_between_rows_keep_their_values_including_signs_of_zeros():
     def moved(u, v):
         u, v = u.clone(), v.clone()
         for _ in range(4):

@@ -12,7 +12,7 @@ BATCHES = 2
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_derivatives_are_those_of_complex_steps(request, batch):
+def test_derivatives_match_complex_steps(request, batch):
     number = request.config.getoption("--programs")
     first = request.config.getoption("--programs-seed") * 1_000_000 + batch * number
     compared = collections.Counter()

@@ -593,7 +593,7 @@ def test_neg_in_place_of_a_strided_view(dtype, step):
         lambda t: t.__setitem__([0], 1e300),
     ],
 )
-def test_what_an_interrupted_write_has_left_is_not_differentiated(write, as_view):
+def test_the_result_of_an_interrupted_write_is_not_differentiated(write, as_view):
     x = vg.Tensor(np.float32([0.0, 40.0]), requires_grad=True)
     t = x * 1.0
     y = t * t

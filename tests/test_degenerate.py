@@ -100,7 +100,7 @@ def test_rows_that_are_no_numbers_leave_the_others_alone(extremum):
     assert grad(extremum(x, axis=1)[1], x)[0].tolist() == [[0, 0, 0], expected]
 
 
-def test_the_gradient_of_what_is_no_number_goes_to_what_is_none():
+def test_the_gradient_of_nan_goes_to_nan():
     x = leaf([[np.nan, 1.0, np.nan], [2.0, 3.0, 0.0]])
     assert grad(vg.max(x, axis=1).sum(), x)[0].tolist() == [[0.5, 0, 0.5], [0, 1, 0]]
 

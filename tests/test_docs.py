@@ -288,7 +288,7 @@ def test_help_of_an_error_holds_its_section():
                 assert line in told, (name, line)
 
 
-def test_what_is_derived_from_an_error_names_the_section_of_that_error():
+def test_derived_errors_refer_to_the_section_of_their_base():
     for module in MODULES:
         if ".backends." not in module and ".interop." not in module:  # which import other libraries
             importlib.import_module(module)

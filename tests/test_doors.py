@@ -236,7 +236,7 @@ COMPARED = [case for case in TRACED if DOORS[case[0]].traced == doors.GUARDED or
 @pytest.mark.parametrize("escapes", ["error", "guard"])
 @pytest.mark.parametrize(("name", "n"), COMPARED)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_traces_notice_what_leaves(name, n, escapes):
+def test_traces_notice_escaping_values(name, n, escapes):
     program = detached(name, n)
     try:
         function = vg.symbolic.function_of(program, vg.Tensor(LOW), escapes=escapes)
@@ -248,7 +248,7 @@ def test_traces_notice_what_leaves(name, n, escapes):
 
 @pytest.mark.parametrize(("name", "n"), TRACED)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::viewgrad.errors.NotCompiledWarning")
-def test_compiled_functions_notice_what_leaves(name, n):
+def test_compiled_functions_notice_escaping_values(name, n):
     program = detached(name, n)
     compiled = vg.compile(program, executor="python", adopt=False)
     for point in (LOW, LOW, LOW, HIGH, HIGH, LOW):

@@ -48,7 +48,7 @@ def test_a_strip_before_and_after_a_write():
     assert str(memory_strip(b, row=row)).endswith("|~~~~~~~|          AsStridedBackward")
 
 
-def test_what_other_tensors_saved_of_other_memory_is_not_shown():
+def test_values_saved_of_other_memory_are_not_shown():
     x = matrix()
     y = x * x  # which saves x, of the same shape as y
     z = y * y
@@ -95,7 +95,7 @@ def test_memory_in_another_order_and_parts_of_numbers():
     assert memory_strip(c, c.imag).windows[0].cells == (0, 1)
 
 
-def test_what_cannot_be_drawn():
+def test_undrawable_graphs():
     with pytest.raises(ValueError, match="24"):
         memory_strip(vg.zeros(25))
     with pytest.raises(ValueError, match="views of it"):

@@ -9,7 +9,7 @@ BATCHES = 4
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_calls_give_what_numpy_gives(request, batch):
+def test_calls_match_numpy(request, batch):
     number = request.config.getoption("--programs")
     first = request.config.getoption("--programs-seed") * 1_000_000 + batch * number
     compared = collections.Counter(check(DrawnCall(seed)) for seed in range(first, first + number))

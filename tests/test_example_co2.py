@@ -132,7 +132,7 @@ def test_the_gradient_agrees_with_finite_differences_of_the_numpy_program() -> N
     np.testing.assert_allclose(gradient, differences, rtol=1e-4, atol=1e-8 * np.abs(differences).max())
 
 
-def test_what_is_left_in_the_season_is_differentiated_too() -> None:
+def test_the_seasonal_remainder_is_differentiated() -> None:
     co2 = RECORD.co2[: 2 * example.SEASON + 10]
     point = example.first_guess(co2)
     weights = np.linspace(1.0, 2.0, example.SEASON)

@@ -231,7 +231,7 @@ def test_gradients_that_were_seen_are_never_written_to(program, recorded):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_what_a_user_does_to_gradients_that_were_kept_spoils_no_later_pass(program):
+def test_modifying_kept_gradients_does_not_affect_later_passes(program):
     expected = plain_gradients(program)
     x, y = leaves()
     value, between = program(x, y)
@@ -275,7 +275,7 @@ def test_returned_gradients_share_no_memory_and_can_be_written_to(program, recor
 
 @pytest.mark.parametrize("recorded", [False, True], ids=["first order", "recorded"])
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_gradients_asked_for_together_are_those_asked_for_one_by_one(program, recorded):
+def test_joint_gradients_match_separate_ones(program, recorded):
     x, y = leaves()
     value, between = program(x, y)
     inputs = [x, y, *between]
@@ -297,7 +297,7 @@ def test_a_hook_that_writes_to_the_gradient_that_it_is_shown_changes_its_own_pat
     assert np.allclose(y.grad.numpy(), expected)
 
 
-def test_what_a_hook_has_returned_may_be_written_to_afterwards():
+def test_the_result_of_a_hook_may_be_written_to_afterwards():
     x, y = leaves()
     mine = vg.full((4,), 5.0)
     a = x.clone()

@@ -66,7 +66,7 @@ def test_guarded_quotients_and_logarithms():
     np.testing.assert_allclose(second.numpy(), [0, -2 / 16 + 1 / 4])
 
 
-def test_what_flows_is_as_steep_as_the_function_is():
+def test_gradients_match_the_slope_of_the_function():
     x = leaf_of([0.0, 4.0])
     with np.errstate(divide="ignore"):
         assert grad(np.sqrt(x).sum(), x)[0].tolist() == [np.inf, 0.25]

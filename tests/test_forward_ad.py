@@ -94,7 +94,7 @@ def test_tangents_are_gone_with_their_level():
         assert unpack_dual(dual * y).tangent is None
 
 
-def test_what_make_dual_refuses():
+def test_make_dual_refusals():
     x = vg.ones(2)
     with pytest.raises(ForwardModeError, match="make_dual needs an open level"):
         make_dual(x, x)
@@ -698,7 +698,7 @@ def test_tangents_with_a_history_of_their_own():
     assert grad.tolist() == [4.0, 4.0]
 
 
-def test_forward_mode_goes_on_without_grad_mode():
+def test_forward_mode_works_without_grad_mode():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     with dual_level(), vg.no_grad():
         y = make_dual(x, vg.ones(2)) ** 2
@@ -806,7 +806,7 @@ def test_a_list_of_tensors():
     check(lambda x, y: op([x, vg.Tensor(A), y, x], weight=2.0), (A, V), (A, V * 2))
 
 
-def test_an_in_place_declaration_of_its_own():
+def test_separate_in_place_declarations():
     op = define_op(
         "own_sigmoid(self)",
         forward=lambda x: 1 / (1 + np.exp(-x)),
@@ -1019,7 +1019,7 @@ def test_tangents_of_windows_that_overlap_themselves(view):
         assert np.array_equal(forward_ad.unpack_dual(apart).tangent.numpy(), np.array([6.0, 0.0, 2.0])[places])
 
 
-def test_a_window_with_a_tangent_of_its_own_keeps_it_where_nothing_is_written():
+def test_a_window_keeps_its_own_tangent_outside_the_write():
     with forward_ad.dual_level():
         base = vg.Tensor([1.0, 2.0, 3.0])
         window = forward_ad.make_dual(base.unfold(0, 2, 1), vg.Tensor([[1.0, 2.0], [3.0, 4.0]]))

@@ -146,7 +146,7 @@ def test_a_class_that_holds_no_leaf_is_left_alone():
     assert result == {"a": 3.0, "b": inside} and result["b"] is inside and Counted.made == 1
 
 
-def test_subclasses_of_containers_stay_what_they_are():
+def test_subclasses_of_containers_keep_their_class():
     ordered = collections.OrderedDict(b=1.0, a=2.0)
     default = collections.defaultdict(list, a=3.0)
     result = map_leaves(lambda leaf: leaf + 1, (ordered, default))
@@ -285,7 +285,7 @@ def test_other_arguments_may_be_written_to_as_well():
     np.testing.assert_array_equal(buffer._array, held)
 
 
-def test_what_cannot_be_differentiated_is_refused_by_name():
+def test_undifferentiable_arguments_are_refused_by_name():
     with pytest.raises(DifferentiabilityError, match=r"grad: argument 0\['n'\] has dtype int64"):
         func.grad(lambda p: p["w"])({"w": 1.0, "n": vg.arange(3)})
     with pytest.raises(DifferentiabilityError, match="argument 0 is the int 3"):
@@ -348,7 +348,7 @@ def test_results_can_be_differentiated_where_the_argument_can():
     assert x.grad is None and x._version == 0
 
 
-def test_results_can_be_differentiated_with_respect_to_what_the_function_used():
+def test_results_are_differentiable_with_respect_to_captured_tensors():
     x, w = tensor(3), tensor(3, requires_grad=True)
     gradient = func.grad(lambda x: (x * x * w).sum())(x)
     close(vg.autograd.grad(gradient.sum(), w)[0], 2 * x)
@@ -760,7 +760,7 @@ def test_create_graph(run, strict):
     assert not run(x.detach(), v, create_graph=True, strict=strict).requires_grad
 
 
-def test_strict_refuses_what_is_independent():
+def test_strict_refuses_independent_outputs():
     x, y = vg.ones(2), vg.ones(2)
     v = vg.ones(2)
     second = lambda x, y: y * 2

@@ -39,7 +39,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("write", [lambda y: y.zero_(), lambda y: y.__setitem__(0, 7.0), lambda y: y[:1].mul_(3.0)])
-def test_what_is_left_on_ctx_keeps_its_value(way, write):
+def test_values_left_on_ctx_are_preserved(way, write):
     function = squares(*WAYS[way])
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     y = x * 3.0
@@ -49,7 +49,7 @@ def test_what_is_left_on_ctx_keeps_its_value(way, write):
         assert grad(z, x, retain_graph=True)[0].tolist() == [18.0, 36.0]
 
 
-def test_second_derivatives_of_what_is_left_on_ctx():
+def test_second_derivatives_of_values_left_on_ctx():
     function = squares(*WAYS["tensor"])
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     y = x * 3.0
@@ -60,7 +60,7 @@ def test_second_derivatives_of_what_is_left_on_ctx():
     assert grad(first.sum(), x)[0].tolist() == [18.0, 18.0]
 
 
-def test_what_backward_itself_writes_on_ctx_stays():
+def test_attributes_that_backward_sets_on_ctx_stay():
     class Counting(Function):
         @staticmethod
         def forward(ctx, x):
@@ -110,7 +110,7 @@ def cube(put, get):
 
 
 @pytest.mark.parametrize("way", CLASSES)
-def test_second_derivatives_through_what_forward_made_are_refused(way):
+def test_second_derivatives_through_values_made_in_forward_are_refused(way):
     function = cube(*CLASSES[way])
     x = vg.Tensor([1.2, 2.0], requires_grad=True)
     for _ in range(2):

@@ -401,7 +401,7 @@ def test_writes_that_are_refused():
     assert leaf.tolist() == [1.0] * 3 and history.tolist() == [1.0] * 3
 
 
-def test_what_goes_on_after_it_has_returned_is_refused():
+def test_generators_and_coroutines_are_refused():
     def numbers(x):
         yield x.mul_(2.0)
 
@@ -521,7 +521,7 @@ def test_a_graph_with_writes_can_be_differentiated_inside():
     np.testing.assert_allclose(second[0]._array, second[1]._array)
 
 
-def test_derivatives_taken_inside_are_those_with_writes():
+def test_inner_derivatives_match_those_with_writes():
     program, start = PROGRAMS["aliases"]
     loss = lambda x: weighted(program(x))
     x, v = vg.Tensor(start), vg.Tensor(RNG.normal(size=start.shape))
@@ -658,7 +658,7 @@ ENDED = {
 
 
 @pytest.mark.parametrize("write", ENDED.values(), ids=ENDED)
-def test_views_from_before_the_end_of_a_history_have_what_is_written_since(write):
+def test_views_from_before_a_detach_see_later_writes(write):
     def gradients(x, y):
         base = x * 2
         views = base[1:], base[:2]

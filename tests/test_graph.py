@@ -80,7 +80,7 @@ def test_saved_tensors_hooks_change_nothing(x, pair):
     np.testing.assert_allclose(numbers(grad((g * g).sum(), x)[0]), numbers(expected(x, order=2)))
 
 
-def test_what_is_packed():
+def test_packed_values():
     packed, unpacked = [], []
 
     def pack(t):
@@ -111,7 +111,7 @@ def test_what_is_packed():
         z.sum().backward()
 
 
-def test_what_pack_keeps_keeps_its_value():
+def test_packed_values_are_preserved():
     kept = []
 
     def pack(t):
@@ -556,7 +556,7 @@ def test_mermaid():
     assert len(re.findall(r"^  \w+ -->", text, re.MULTILINE)) == len([a for a in arrows if "style" not in a])
 
 
-def test_drawing_of_what_has_no_history():
+def test_drawing_tensors_without_history():
     assert "t1" in to_dot(vg.ones(2)) and "->" not in to_dot(vg.ones(2))
     assert "version 0" in to_mermaid(vg.ones(2))
 

@@ -140,7 +140,7 @@ def test_the_table_has_these_pieces_of_code():
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_each_row_gives_what_it_says(name):
+def test_each_row_matches_its_entry(name):
     names, pieces = ROWS[name]
     names = NAMES | names | {"X": X, "V": V, "A": A, "B": B}
     if "pull" in str(pieces):

@@ -678,7 +678,7 @@ def test_a_hook_on_a_product_of_a_value_with_itself_sees_both_gradients(retain, 
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_what_a_hook_returned_may_be_written_to_before_the_run_ends(run):
+def test_the_result_of_a_hook_may_be_written_to_during_the_run(run):
     x, w, kept = leaf(1.0, 2.0), leaf(3.0, 4.0), vg.Tensor([5.0, 6.0])
     older = w * 2.0
     older.register_hook(lambda grad: (kept.zero_(), None)[1])

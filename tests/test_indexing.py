@@ -44,7 +44,7 @@ def test_assignment_by_a_mask_of_a_tensor_to_itself_reads_before_it_writes():
 
 
 @pytest.mark.parametrize("index", [slice(0, 3), [2, 1, 0], [1, 1, 0]])
-def test_what_is_assigned_may_have_more_dimensions_of_length_1_in_front(index):
+def test_assigned_values_may_have_leading_dimensions_of_length_1(index):
     values = vg.Tensor([[4.0, 5.0, 6.0]], requires_grad=True)
     expected = np.zeros(3)
     expected[index] = values.detach().numpy()
@@ -131,7 +131,7 @@ def test_an_assignment_reads_all_before_it_writes(copy):
         np.testing.assert_allclose(grad((y * weights).sum(), x)[0], gradient, err_msg=str((to, of)))
 
 
-def test_an_assignment_of_imaginary_parts_of_what_is_written():
+def test_assigning_imaginary_parts_of_the_target():
     x = vg.Tensor([1 + 2j, 3 - 1j, 0.5 + 0.7j], requires_grad=True)
     y = x * 1.0
     y[...] = y[1:].imag[:1]
@@ -187,7 +187,7 @@ def test_lists_with_tensors_in_them_are_assigned_with_their_history(write, has_h
 
 @pytest.mark.parametrize("index", [slice(None), [0, 1, 2], (slice(0, 3),)])
 @pytest.mark.parametrize("dtype", [float, int])
-def test_what_numpy_makes_a_number_can_be_assigned(index, dtype):
+def test_values_that_numpy_converts_to_numbers_can_be_assigned(index, dtype):
     """None becomes NaN in an array of floats, and a string its number; NumPy's errors stay NumPy's."""
     for value in (None, "nan", "3.5", "7", [None, 1, 2], np.array([1, None, 2], object), "abc"):
         found = []

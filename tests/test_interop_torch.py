@@ -37,7 +37,7 @@ def leaves(dtype=torch.float64):
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_first_and_second_derivatives_are_those_of_pytorch(dtype, compiled):
+def test_first_and_second_derivatives_match_pytorch(dtype, compiled):
     f = torch_function(vg.compile(recurrence, executor="python") if compiled else recurrence)
     for _ in range(3):
         found, expected = [], []

@@ -173,7 +173,7 @@ def test_values_saved_earlier_survive_a_write_after_an_interruption(act):
         assert [gradient for _, gradient in outcomes[2:]] == [gradient for _, gradient in before[2:]], where
 
 
-def test_scalars_that_take_in_what_they_were_made_of(monkeypatch):
+def test_scalars_that_absorb_their_sources(monkeypatch):
     """Whether that is done, or half done, the gradient is the same."""
 
     monkeypatch.setitem(_write_number.__globals__, "MANY_WRITES", -1)

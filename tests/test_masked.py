@@ -79,7 +79,7 @@ def test_writes():
     assert vg.autograd.grad(masked.sum(), x)[0].tolist() == [0.0, 11.0, 0.0]
 
 
-def test_what_masked_tensors_lack_is_refused():
+def test_unsupported_functions_of_masked_tensors_are_refused():
     with pytest.raises(UnsupportedFunctionError, match="masked"):
         vnp.ma.polyfit(vg.Tensor([1.0, 2.0], requires_grad=True), [1.0, 2.0], 1)
     assert isinstance(vnp.ma.masked_invalid([1.0, np.nan]), np.ma.MaskedArray)

@@ -107,7 +107,7 @@ LEAVES = {
 
 
 @pytest.mark.parametrize("name", LEAVES)
-def test_each_way_out_of_the_library_says_what_is_lost(name, x):
+def test_each_conversion_says_what_is_lost(name, x):
     function, kind, message = LEAVES[name]
     with pytest.warns(kind, match=message) if issubclass(kind, Warning) else pytest.raises(kind, match=message):
         function(x)
@@ -117,7 +117,7 @@ QUIET = [int, bool, str, "{:.2f}".format, lambda s: "%f" % s, lambda s: s < 2, r
 
 
 @pytest.mark.parametrize("use", [*QUIET, copy.deepcopy])
-def test_what_loses_nothing_does_not_warn(use, x):
+def test_lossless_conversions_do_not_warn(use, x):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         use(x[0])
@@ -127,7 +127,7 @@ def test_what_loses_nothing_does_not_warn(use, x):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_would_lose_the_history_names_what_keeps_it(name, x):
+def test_errors_for_lost_history_suggest_alternatives(name, x):
     function, message = REFUSED[name]
     with pytest.raises(AutogradError, match=message):
         function(x)
@@ -149,7 +149,7 @@ def test_tensors_without_history_are_saved_by_numpy(save, x):
         save(io.BytesIO(), x * 1.0)
 
 
-def test_reading_the_grad_of_what_was_computed_warns(x, recwarn):
+def test_reading_the_grad_of_a_non_leaf_warns(x, recwarn):
     y = x * 2.0
     with pytest.warns(NonLeafGradWarning, match=r"retain_grad\(\)"):
         assert y.grad is None
@@ -179,7 +179,7 @@ def test_exports_to_other_libraries_say_what_would_be_lost(x):
     assert torch.as_tensor(x.detach()).tolist() == [1.0, 4.0]
 
 
-def test_what_is_kept_under_a_value_may_be_of_another_tensor(x):
+def test_cached_values_of_another_tensor(x):
     kept = functools.cache(lambda s: s * 2.0)
     with pytest.warns(DetachedConversionWarning, match=r"hash\(\) .* another tensor of equal value .* id\(x\)"):
         kept(x[0])
@@ -192,7 +192,7 @@ def test_what_is_kept_under_a_value_may_be_of_another_tensor(x):
         assert x.detach().tobytes("F") == np.array([1.0, 4.0]).tobytes()
 
 
-def test_messages_name_what_was_asked_for(x):
+def test_messages_name_the_requested_function(x):
     special = pytest.importorskip("scipy.special")
     with pytest.raises(UnsupportedFunctionError, match=r"scipy\.special\.airy"):
         special.airy(x)

@@ -495,7 +495,7 @@ def test_threads_that_run_one_graph(frequent_switches):
     np.testing.assert_allclose(numbers(x.grad), expected * 20)
 
 
-def test_what_threads_save_of_a_shared_tensor_is_kept_when_it_is_written_to(frequent_switches):
+def test_values_saved_by_threads_are_preserved_on_writes(frequent_switches):
     """None of them may lose what another has saved, while each is the first to look at the tensor, or to prune."""
     for _ in range(30):
         w = vg.Tensor(np.arange(1.0, 9.0), requires_grad=True)
@@ -669,7 +669,7 @@ def test_an_error_in_a_write_leaves_the_history_as_it_was():
     assert numbers(x.grad) == [3.0, 3.0]
 
 
-def test_what_an_operator_makes_in_inference_mode_can_never_be_recorded():
+def test_results_made_in_inference_mode_can_never_be_recorded():
     # The file that makes it so was imported by no one.
     x = vg.ones(2, requires_grad=True)
     with vg.inference_mode():

@@ -52,7 +52,7 @@ def test_dir_lists_numpys_names_and_no_private_ones():
 
 
 @pytest.mark.parametrize("name", TENSOR_HINTS)
-def test_a_tensor_names_what_to_use_instead(name):
+def test_missing_tensor_attributes_suggest_alternatives(name):
     x = vg.ones(2)
     assert not hasattr(x, name)
     with pytest.raises(AttributeError, match=f"no attribute '{name}': ") as caught:
@@ -61,7 +61,7 @@ def test_a_tensor_names_what_to_use_instead(name):
 
 
 @pytest.mark.parametrize("name", MODULE_HINTS)
-def test_the_module_names_what_to_use_instead(name):
+def test_missing_module_attributes_suggest_alternatives(name):
     with pytest.raises(AttributeError, match=f"no attribute '{name}': ") as caught:
         getattr(vg, name)
     assert MODULE_HINTS[name] in str(caught.value)

@@ -52,7 +52,7 @@ PROGRAMS = [two_ways, difference, same_gradient_to_two, through_views, mixed_dty
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_pass_that_reuses_gives_what_one_that_may_not_gives(program):
+def test_backward_passes_with_and_without_reuse_agree(program):
     x, c = large_leaf(1), large_leaf(2)
     loss = program(x, c)
     kept = vg.autograd.grad(loss, [x, c], retain_graph=True)  # saved values stay, and so do gradients
@@ -64,7 +64,7 @@ def test_a_pass_that_reuses_gives_what_one_that_may_not_gives(program):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_what_hooks_and_retained_gradients_hold_is_not_written_over(program):
+def test_gradients_held_by_hooks_are_not_overwritten(program):
     x, c = large_leaf(3), large_leaf(4)
     seen = []
     y, z = x * 1.0, c * 1.0

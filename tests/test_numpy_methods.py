@@ -189,7 +189,7 @@ def test_every_name_of_an_array_is_here():
 
 @pytest.mark.parametrize("name", COMPUTES)
 @pytest.mark.filterwarnings("ignore::viewgrad.errors.DetachedConversionWarning")
-def test_a_method_computes_what_numpys_does_and_has_its_gradient(name):
+def test_methods_match_numpy_and_have_gradients(name):
     x = leaf(*VALUES)
     function = COMPUTES[name]
     if not hasattr(numpy.ndarray, name):
@@ -209,7 +209,7 @@ def test_a_method_computes_what_numpys_does_and_has_its_gradient(name):
         assert name in PLAIN_NUMBERS or slope == 0
 
 
-def test_attributes_tell_what_numpys_tell():
+def test_attributes_match_numpy():
     x = leaf(*VALUES)
     assert {name: getattr(x, name) for name in TELLS} == TELLS
     assert x.flags.c_contiguous
@@ -217,7 +217,7 @@ def test_attributes_tell_what_numpys_tell():
 
 
 @pytest.mark.parametrize("name", HANDS_OUT)
-def test_values_are_handed_out_of_tensors_without_history_alone(name):
+def test_values_are_only_exported_from_tensors_without_history(name):
     args = HANDS_OUT[name]
     plain, expected = getattr(vg.Tensor(VALUES), name)(*args), getattr(VALUES, name)(*args)
     if isinstance(expected, numpy.ndarray):
@@ -229,7 +229,7 @@ def test_values_are_handed_out_of_tensors_without_history_alone(name):
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
-def test_memory_is_not_handed_to_others(name):
+def test_memory_is_not_exposed_to_others(name):
     with pytest.raises((AutogradError, TypeError), match=r"detach|memory"):
         found = getattr(leaf(*VALUES), name)
         if callable(found):

@@ -196,7 +196,7 @@ class Attributes:
     sine, product, line, join = math.sin, np.multiply, np.zeros, np.array
 
 
-def test_counterparts_of_what_is_built_in_do_not_bind_to_objects():
+def test_counterparts_of_builtins_do_not_bind_to_objects():
     x = vg.Tensor(0.3, requires_grad=True)
     assert grad(Attributes().sine(x), x)[0].item() == pytest.approx(numpy.cos(0.3))
     assert Attributes().product(2.0, 3.0) == 6.0
@@ -280,7 +280,7 @@ class Derived(numpy.ndarray):
         return np.ndarray.__array_wrap__(self, made, context, return_scalar)
 
 
-def test_derived_classes_find_what_only_arrays_have():
+def test_subclasses_find_array_attributes():
     assert type(numpy.ones(2).view(Derived) + 1) is Derived
     assert np.ndarray.__array_wrap__ is numpy.ndarray.__array_wrap__
 

@@ -71,7 +71,7 @@ def test_reductions_of_nothing_have_the_dtype_asked_for():
     assert np.arctan2.accumulate(leaf(np.zeros(0)), dtype=np.float32).dtype == np.float32
 
 
-def test_what_reductions_have_is_cast_to_any_out():
+def test_reductions_are_cast_to_any_out():
     z = leaf([1 + 2j, 3 - 1j])
     out = vg.zeros(())
     with pytest.warns(np.exceptions.ComplexWarning):
@@ -317,7 +317,7 @@ def test_functions_of_other_dtypes():
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_what_numpy_refuses_is_refused(function):
+def test_calls_that_numpy_refuses_are_refused(function):
     for array in (MATRIX, leaf(MATRIX)):
         with pytest.raises((ValueError, TypeError, IndexError)):
             function(array)
@@ -418,7 +418,7 @@ def test_a_diagonal_has_one_length():
             np.einsum("ii->i", array)
 
 
-def test_counts_of_nothing_are_integers_whatever_the_weights():
+def test_counts_of_empty_input_are_integers():
     weights = leaf(np.zeros(0))
     for places in ([], np.zeros(0, int), vg.Tensor(np.zeros(0, int))):
         found = np.bincount(places, weights=weights, minlength=2)
@@ -539,7 +539,7 @@ def test_joined_and_multiplied_into_something_else():
 @pytest.mark.parametrize("number", [300, -300, 2**40, 2**63, -(2**63) - 1, 2**70, 5])
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_whole_numbers_are_compared_whatever_the_dtype_can_hold(dtype, number):
+def test_integers_beyond_the_dtype_are_compared(dtype, number):
     array = np.array([1, 5, 100], dtype)
     for values in (array, array[:1].reshape(()), array[1]):
         tensor = vg.Tensor(values) if isinstance(values, np.ndarray) else vg.Tensor(array)[1]

@@ -160,7 +160,7 @@ def test_out_is_refused_where_it_does_not_fit(x):
 # -- other options -----------------------------------------------------------------------------------------------------
 
 
-def test_dtype_is_that_of_the_computation():
+def test_dtypes_match_the_computation():
     x = vg.Tensor([1.0, 2.0], dtype=np.float32, requires_grad=True)
     total = np.sum(x, dtype=np.float64)
     assert total.dtype == np.float64

@@ -159,7 +159,7 @@ def test_a_build_without_the_global_lock_is_refused_at_import():
     assert "PYTHON_GIL=1" in run.stderr
 
 
-def test_counts_are_those_of_the_run_that_was_checked(monkeypatch):
+def test_counts_come_from_the_checked_run(monkeypatch):
     """A debugger that holds on to objects after the check must not change what counts as alone."""
     assert refcounts.COUNTS.keys() == refcounts.PROBES.keys()
     before = {name: refcounts._count(name) for name in refcounts.PROBES}

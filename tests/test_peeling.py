@@ -36,7 +36,7 @@ def both(rest, i):
 @pytest.mark.parametrize("watched", ["nothing", "hook", "retained", "captured"])
 @pytest.mark.parametrize("layout", ["C", "F"])
 @pytest.mark.filterwarnings("ignore::viewgrad.errors.NonLeafGradWarning")  # of views written to after retain_grad()
-def test_gradients_of_what_is_peeled_are_those_of_the_plain_engine(peel, act, watched, layout):
+def test_gradients_of_peeled_loops_match_the_plain_engine(peel, act, watched, layout):
     def gradients():
         x = vg.Tensor(np.cos(np.arange(3.0 * 2 * DEPTH)).reshape(-1, 3), requires_grad=True)
         base = x * 1.0 if layout == "C" else (x.T * 1.0).T

@@ -53,7 +53,7 @@ SPACES = {"viewgrad": vg, "Tensor": vg.Tensor, "linalg": vg.linalg, "fft": vg.ff
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_every_public_function_goes_by_its_name(space):
+def test_every_public_function_has_its_name(space):
     names = vars(SPACES[space])
     functions = {name: each for name, each in names.items() if type(each) is FunctionType and name[0] != "_"}
     assert len(functions) > 15
@@ -61,7 +61,7 @@ def test_every_public_function_goes_by_its_name(space):
         assert again(function) is function, name
 
 
-def test_operators_of_the_library_go_by_their_names():
+def test_operators_of_the_library_by_name():
     for operator in OPERATORS.values():
         if not operator.user_defined:
             assert again(operator) is operator
@@ -78,7 +78,7 @@ print(y.detach().tolist(), x.grad.tolist(), operator.inplace_function is not Non
 """
 
 
-def test_an_operator_of_ones_own_is_defined_again_in_another_process():
+def test_user_operators_are_redefined_in_another_process():
     scaled = vg.autograd.define_op(
         "scaled_in_pickles(self, *, by)",
         forward=_scaled,

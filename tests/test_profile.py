@@ -70,7 +70,7 @@ def test_copies_before_a_write_count_for_the_writer_and_its_line():
     np.testing.assert_allclose(gradient.numpy(), 2 * x.detach().numpy())
 
 
-def test_what_runs_inside_of_a_call_counts_for_itself():
+def test_nested_calls_count_separately():
     class Slow(Function):
         @staticmethod
         def forward(ctx, x):
@@ -291,7 +291,7 @@ def test_memory_of_a_write_through_a_view():
     assert found["CopySlices"].values == 2 and found["CopySlices"].saved == 1600
 
 
-def test_memory_of_what_has_no_history():
+def test_memory_of_tensors_without_history():
     assert memory(vg.ones(3)).total.nodes == 0
     assert memory().total.nodes == 0
 

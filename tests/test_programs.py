@@ -328,7 +328,7 @@ def test_drawn_programs_find_a_fault_in_the_library(drawn, monkeypatch, fault):
 
 @settings(max_examples=25)
 @given(programs(functions=[EXPONENTIALS]))
-def test_a_function_of_ones_own_occurs_in_every_program_and_reaches_its_result(program):
+def test_a_user_function_occurs_in_every_program_and_its_result(program):
     assert any(function.name == EXPONENTIALS.name for function in program.functions)
     names = program.execute()
     results = [out for step in program.steps if getattr(step, "function", None) is not None

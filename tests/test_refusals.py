@@ -183,7 +183,7 @@ MODES = {
 }
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_mode_refuses_what_plain_mode_refuses(name):
+def test_every_mode_refuses_the_same_writes_as_plain_mode(name):
     program = PROGRAMS[name]
     expected = outcome(program, leaf())
     assert expected[0] is not None

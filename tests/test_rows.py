@@ -341,7 +341,7 @@ def test_saved_bytes():
     assert saved_bytes(x @ vg.ones(7)) == 56
 
 
-def test_saved_values_are_those_that_the_formula_reads():
+def test_only_values_read_by_formulas_are_saved():
     node = (vg.Tensor([1.0, 2.0], requires_grad=True) * vg.Tensor([3.0, 4.0])).grad_fn
     assert not hasattr(node, "saved_self")
     np.testing.assert_array_equal(node.saved_other.array, [3.0, 4.0])

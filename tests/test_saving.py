@@ -152,7 +152,7 @@ def test_what_cannot_come_back_is_refused_and_nothing_is_written(name, tmp_path)
     assert vg.load(path) == [[1.0], [1.0]]
 
 
-def test_an_old_file_survives_whatever_happens_to_the_new_one(tmp_path, monkeypatch):
+def test_the_old_file_survives_a_failed_save(tmp_path, monkeypatch):
     path, link = tmp_path / "tree", tmp_path / "link"
     vg.save(path, 1)
     path.chmod(0o640)

@@ -52,7 +52,7 @@ def gradients(function, numbers, incoming, plain):
 
 
 @pytest.mark.parametrize("name", [*OF_TWO, *OF_ONE])
-def test_each_form_gives_what_the_formulas_give(name):
+def test_each_scalar_form_matches_its_formulas(name):
     """Also where a gradient is zero and the derivative is not finite."""
     function, count = (OF_TWO[name], 2) if name in OF_TWO else (OF_ONE[name], 1)
     with np.errstate(all="ignore"):
@@ -86,7 +86,7 @@ def test_numbers_beside_a_scalar(name, beside):
         assert found[0] == found[1] == recorded.detach().item()
 
 
-def test_nodes_are_those_of_the_operators_to_whoever_looks():
+def test_scalar_nodes_appear_as_operator_nodes():
     x = vg.Tensor([4.0, 2.0], requires_grad=True)
     y = x[0] * 2.5
     assert type(y.grad_fn) is ScalarOfTwo and y.grad_fn.name() == "MulBackward" and repr(y.grad_fn) == "<MulBackward>"
@@ -97,7 +97,7 @@ def test_nodes_are_those_of_the_operators_to_whoever_looks():
 
 
 @pytest.mark.parametrize("name", [*OF_TWO, *OF_ONE])
-def test_what_was_saved_is_released(name):
+def test_saved_values_are_released(name):
     x = vg.Tensor([4.0, 2.0], requires_grad=True)
     result = OF_TWO[name](x[0], x[1]) if name in OF_TWO else OF_ONE[name](x[0])
     result.backward(retain_graph=True)
@@ -284,7 +284,7 @@ def test_making_lists_of_gradients_stays_linear(monkeypatch):
     [lambda n, b: n * b, lambda n, b: b * n, lambda n, b: b * -n, lambda n, b: -n * b, lambda n, b: n * 0.5 + b],
     ids=["left", "right", "right, turned", "left, turned", "beside a constant"],
 )
-def test_a_value_used_after_later_writes_costs_no_gradient_of_its_own(used):
+def test_a_value_used_after_later_writes_costs_no_extra_gradient(used):
     """A read that waits for nothing must not make gradients for versions of its base that have none yet."""
 
     def allocated(n):
@@ -380,7 +380,7 @@ def test_notes_on_a_node_stay():
 
 
 @pytest.mark.parametrize("saved", ["exp", "log"])
-def test_what_was_taken_in_is_released(saved):
+def test_absorbed_nodes_are_released(saved):
     function = getattr(vg, saved)
     for made in (lambda x, y: function(x[0]) + y[0], lambda x, y: y[0] + function(x[0])):
         x, y = (vg.Tensor([0.5], requires_grad=True) for _ in range(2))
@@ -405,7 +405,7 @@ def test_a_long_formula_is_gone_through_in_bounded_time():
 
 
 @given(st.sampled_from(sorted(NESTED)), st.permutations(range(4)))
-def test_second_derivatives_of_what_was_taken_in(name, places):
+def test_second_derivatives_of_absorbed_nodes(name, places):
     def function(values):
         a = values * 1.0
         a[places[3]] = NESTED[name](a, *places[:3]) * 0.5

@@ -773,7 +773,7 @@ def total(result):
 
 @pytest.mark.filterwarnings("ignore:you are shuffling")
 @pytest.mark.parametrize("program", scalar_programs.PROGRAMS, ids=lambda program: program.__name__)
-def test_programs_on_elements_do_what_they_do_in_numpy(program):
+def test_scalar_programs_match_numpy(program):
     values = np.array([1.21, 0.74, 1.43, 0.93, 1.05, 0.66, 1.32, 0.88])
     x = vg.Tensor(values, requires_grad=True)
     expected, result = program(values.copy()), program(x)

@@ -175,7 +175,7 @@ def test_odeint(fast):
 
 
 @pytest.mark.parametrize("name", ["vode", "lsoda", "dopri5", "dop853"])
-def test_ode_goes_on_from_call_to_call(name):
+def test_ode_continues_from_call_to_call(name):
     def solved(module, start, k):
         solver = module.ode(
             lambda t, y, k: np.array([y[1], -k * y[0]]) if module is theirs else vg.stack([y[1], -k * y[0]])

@@ -76,7 +76,7 @@ def test_values_are_scipys_and_slopes_those_of_differences(name, arguments):
         ("stats.circmean", (np.eye(2), np.array([1.0, 2.0]))),
     ],
 )
-def test_what_formulas_do_not_reach_is_refused(name, arguments):
+def test_arguments_beyond_the_formulas_are_refused(name, arguments):
     ours, _ = functions(name)
     given = [leaf_of(each) if isinstance(each, np.ndarray) and each.dtype.kind == "f" else each for each in arguments]
     with pytest.raises(UnsupportedFunctionError, match=r"history|samples of tensors"):

@@ -91,7 +91,7 @@ def test_smoothing_splines_have_gradients_to_places_alone():
         ours.UnivariateSpline(X, vg.Tensor(Y, requires_grad=True))
 
 
-def test_what_lies_beyond_the_ends():
+def test_values_beyond_the_ends():
     tck = theirs.splrep(X, Y)
     places = vg.Tensor(BEYOND, requires_grad=True)
     for ext in (0, 1, 3):

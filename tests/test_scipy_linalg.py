@@ -83,7 +83,7 @@ def test_costs_of_control_have_gradients(name):
     assert gradcheck(solved, [vg.Tensor(M, requires_grad=True), vg.Tensor(1.5, requires_grad=True)])
 
 
-def test_what_has_no_derivative_says_so():
+def test_functions_without_derivative_raise():
     x = vg.Tensor(M, requires_grad=True)
     for name, others in {"matrix_balance": (), "expm_cond": (), "qz": (x,)}.items():
         with pytest.raises(UnsupportedFunctionError, match=name):
@@ -91,7 +91,7 @@ def test_what_has_no_derivative_says_so():
 
 
 @pytest.mark.parametrize("lower", [False, True])
-def test_the_corner_of_a_banded_matrix_is_handed_through(lower):
+def test_the_unused_corner_of_a_band_is_unchanged(lower):
     bands = np.array([[7.0, 8.0, 1.0, 0.5], [9.0, 1.0, 1.5, 0.7], [4.0, 5.0, 6.0, 7.0]])
     bands = bands[::-1, ::-1].copy() if lower else bands
     found = linalg.cholesky_banded(vg.Tensor(bands), lower=lower)

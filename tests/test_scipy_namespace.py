@@ -328,7 +328,7 @@ def test_searches_find_their_own_gradients():
     assert optimize.brentq(lambda x, k: x * x - k, 0, 2, (2,)) == pytest.approx(np.sqrt(2))
 
 
-def test_what_has_no_derivative_is_scipys_own_or_an_error():
+def test_functions_without_derivative_are_scipys_own_or_raise():
     from viewgrad.scipy import special, stats
 
     plain = stats.epps_singleton_2samp(vg.Tensor(X), vg.Tensor(X + 1.0))

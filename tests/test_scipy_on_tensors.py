@@ -51,7 +51,7 @@ def test_at_least_sixty_functions_of_scipy_give_the_gradients_of_finite_differen
     assert len(good) >= 60, outcomes
 
 
-def test_what_is_made_a_plain_array_inside_of_scipy_says_what_to_use(outcomes):
+def test_conversions_inside_scipy_suggest_alternatives(outcomes):
     for name, outcome in outcomes.items():
         if name.startswith("scipy.") and outcome != "gradients":
             refused = outcome.startswith(("AutogradError", "DetachedConversionError"))

@@ -89,7 +89,7 @@ def test_places_depend_on_what_the_function_refers_to(name):
         assert gradgradcheck(function, a, atol=1e-3)
 
 
-def test_what_is_held_by_a_bound_does_not_move():
+def test_solutions_at_a_bound_do_not_move():
     a = leaf(0.5, -0.4)
     found = optimize.minimize(lambda x: vnp.sum((x - a) ** 2), [0.3, 0.3], bounds=[(None, 1.0), (0.0, None)])
     np.testing.assert_allclose(found.x.detach().numpy(), [0.5, 0.0], atol=1e-6)
@@ -118,7 +118,7 @@ def test_constraints_are_refused_where_something_would_be_lost():
         (lambda a: vg.scipy.linalg.sqrtm(a * vg.eye(2))[1, 1], 1 / 2),
     ],
 )
-def test_seven_derivatives_of_what_a_search_finds(function, power):
+def test_seven_derivatives_of_a_search_result(function, power):
     """The first power of `a` that is found is that of a formula, and so are its derivatives."""
     a = vg.Tensor(2.0, requires_grad=True)
     found, exact = function(a), 2.0**power
@@ -128,7 +128,7 @@ def test_seven_derivatives_of_what_a_search_finds(function, power):
         np.testing.assert_allclose(found.item(), exact, rtol=1e-9)
 
 
-def test_what_is_found_in_a_valley_has_no_derivative():
+def test_minima_in_a_valley_have_no_derivative():
     a = leaf(2.0)
     with pytest.raises(DifferentiabilityError, match=r"others beside it .* detach\(\)"):
         optimize.minimize(lambda x: (x[0] + x[1] - a) ** 2, [0.0, 0.0])

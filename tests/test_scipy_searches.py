@@ -44,7 +44,7 @@ def pair(x, a, b):
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_what_a_search_finds_has_a_history(name):
+def test_search_results_have_a_history(name):
     search = SEARCHES[name]
     leaves = vg.Tensor(1.2, requires_grad=True), vg.Tensor(0.7, requires_grad=True)
     found = search(ours, leaves)

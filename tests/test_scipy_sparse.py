@@ -76,7 +76,7 @@ def test_derivatives(name):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_values_are_those_of_dense_arrays(name):
+def test_values_match_dense_arrays(name):
     """The same program, with dense arrays for sparse ones where both mean the same."""
     d, x = (each.detach() for each in inputs(False))
     found = PROGRAMS[name](d, x)

@@ -89,7 +89,7 @@ def test_values_and_gradients(case):
     check("special", case)
 
 
-def test_what_no_gradient_flows_to_says_so():
+def test_arguments_without_gradient_raise():
     x = vg.Tensor(X, requires_grad=True)
     with pytest.raises(UnsupportedFunctionError, match="orders and parameters"):
         special.kv(x, 1.0)

@@ -87,7 +87,7 @@ def suite(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["one process", "a worker"])
-def test_a_run_is_resumed_with_what_has_not_passed(suite, workers):
+def test_a_run_resumes_with_tests_that_have_not_passed(suite, workers):
     first = suite("--resume", *workers)
     assert "1 failed, 39 passed" in first.stdout
     assert "shard 1/1: 40 of 40 tests, 1 failed" in first.stdout
@@ -97,7 +97,7 @@ def test_a_run_is_resumed_with_what_has_not_passed(suite, workers):
     assert sum(int(line.partition(" passed")[0].split()[-1]) for line in shards) == 39
 
 
-def test_what_has_passed_is_not_run_again(suite):
+def test_passed_tests_are_not_rerun(suite):
     suite("--resume", "--deselect", "tests/test_small.py::test_number[3]")
     again = suite("--resume", "--deselect", "tests/test_small.py::test_number[3]")
     assert again.returncode == 0 and "passed" not in again.stdout, again.stdout

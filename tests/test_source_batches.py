@@ -100,7 +100,7 @@ def test_gradients_survive_writes_and_second_passes():
         assert_agree(found, expected, [x0, alpha])
 
 
-def test_second_derivatives_are_those_of_the_function():
+def test_second_derivatives_match_the_function():
     c = vg.compile(smoothed, batch="x", executor="python", specialize=False)
     x, alpha = leaves((4, 6), 2)
 

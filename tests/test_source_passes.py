@@ -26,7 +26,7 @@ def structured(text):
     return "\n".join(ast.unparse(stmt) for stmt in without_jumps(function.body))
 
 
-def test_what_follows_a_jump_goes_into_the_other_side():
+def test_code_after_a_jump_moves_into_the_other_branch():
     text = structured("""
         def f(x):
             for a in x:
@@ -270,7 +270,7 @@ def test_indices_are_shown_to_be_in_range_or_checked_once():
     assert "y.shape[0]" in program_text(checks)
 
 
-def test_verifier_finds_what_does_not_hold():
+def test_the_verifier_finds_violations():
     x = Var("x", Arr("d", 1))
     kinds = {"x": x.kind, "y": FLOAT}
     verified([Let("y", Get(x, (number(0),), FLOAT))], kinds, ["x"])
@@ -365,7 +365,7 @@ def backward_text(f, *args):
     return build(source, wanted, "python", wraps=False).text.partition("-- backwards")[2]
 
 
-def test_a_parameter_that_is_copied_has_a_name_of_its_own():
+def test_copied_parameters_have_separate_names():
     def lu(a):
         a = a.copy()
         n = len(a)

@@ -7,7 +7,7 @@ BATCHES = 4
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_tensors_do_what_arrays_do(request, batch):
+def test_tensors_behave_like_arrays(request, batch):
     number = request.config.getoption("--programs")
     first = request.config.getoption("--programs-seed") * 1_000_000 + batch * number
     compared = 0

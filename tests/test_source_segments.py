@@ -209,7 +209,7 @@ CASES = [
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
-def test_gradients_are_those_without_a_limit(case, executor):
+def test_gradients_match_those_without_a_limit(case, executor):
     f, arguments = case
     free = vg.compile(f, specialize=False, executor=executor)
     gradients(free, arguments)

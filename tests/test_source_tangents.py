@@ -131,7 +131,7 @@ def assert_by_source(c, programs):
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("case", CASES, ids=name_of)
-def test_jvp_is_that_of_the_function(case, executor):
+def test_jvp_matches_the_function(case, executor):
     f, make = case
     c = vg.compile(f, specialize=False, executor=executor)
     for n in (5, 3, 6, 4):
@@ -151,7 +151,7 @@ def test_jvp_is_that_of_the_function(case, executor):
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("case", CASES, ids=name_of)
-def test_hvp_is_that_of_the_function(case, executor):
+def test_hvp_matches_the_function(case, executor):
     f, make = case
 
     if f is of_records:
@@ -262,7 +262,7 @@ def test_zero_tangents_at_infinite_slopes():
     assert_by_source(c, 1)
 
 
-def test_values_that_are_not_finite_are_those_of_the_function():
+def test_nonfinite_values_match_the_function():
     def f(x):
         return np.hypot(x, 2.0 * x).sum() + np.sqrt(x * x).sum()
 
@@ -284,7 +284,7 @@ def test_tangents_must_be_like_arguments():
     assert_same(vg.func.jvp(c, (x,), (x,)), vg.func.jvp(of_functions, (x,), (x,)))
 
 
-def test_errors_are_those_of_the_function():
+def test_errors_match_the_function():
     def f(x):
         y = x * 2.0
         for i in range(len(x) + (1 if x[0] > 1.0 else 0)):

@@ -111,7 +111,7 @@ def steps(array):
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_tensors_do_what_arrays_do(text):
+def test_tensors_behave_like_arrays(text):
     expected = run(text, {name: leaf.copy(order="K") for name, leaf in LEAVES.items()})
     leaves = {name: vg.Tensor(leaf.copy(order="K"), requires_grad=True) for name, leaf in LEAVES.items()}
     found = run(text, leaves)

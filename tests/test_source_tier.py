@@ -363,7 +363,7 @@ def test_writes_that_may_meet_an_argument_raise_only_if_they_do():
             onp.testing.assert_array_equal(gradient.numpy(), wanted)
 
 
-def test_error_half_way_leaves_what_the_function_leaves():
+def test_an_error_half_way_leaves_the_same_partial_writes():
     def f(x, k):
         x[0] = 7.0
         x[k] = 8.0
@@ -403,7 +403,7 @@ def test_undefined_variable_raises_as_eagerly():
     assert is_taken(c)
 
 
-def test_what_is_not_taken_goes_to_the_trace():
+def test_unsupported_source_is_traced():
     def f(x):
         total = x.sum()
         try:

@@ -16,7 +16,7 @@ def gradients_of(function, *arrays):
     return [g.tolist() for g in grad(function(*tensors).sum(), tensors, materialize_grads=True)]
 
 
-def test_bounds_of_clip_get_the_gradient_of_what_they_replace():
+def test_bounds_of_clip_get_the_gradient_of_clipped_values():
     x, low, high = [0.0, 1.0, -1.0, 2.0, 0.5], [0.0, 0.0, 0.0, 0.0, 2.0], [1.0, 1.0, 1.0, 1.0, 1.0]
     of_x, of_low, of_high = gradients_of(vg.clip, x, low, high)
     assert (of_x, of_low, of_high) == ([1, 1, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 1, 1])
@@ -81,7 +81,7 @@ def test_second_derivatives_of_a_power_of_0_by_the_exponent():
     assert [each.item() for each in pull(vg.Tensor(1.0))] == [0.0, 0.0]
 
 
-def test_bent_lines_at_what_is_no_number_have_the_gradient_of_pytorch():
+def test_piecewise_linear_functions_at_nan_match_pytorch():
     expected = dict.fromkeys(["hardtanh", "relu6", "hardsigmoid", "softshrink", "hardshrink"], 0.0)
     expected |= dict.fromkeys(["relu", "leaky_relu", "hardswish", "elu", "celu"], 1.0) | {"leaky_relu": 0.01}
     with np.errstate(invalid="ignore"):

@@ -445,7 +445,7 @@ def test_insert_points_and_uses():
     assert z.inputs == (x, x) and not doubled.output.is_used
 
 
-def test_the_verifier_finds_what_is_wrong():
+def test_the_verifier_finds_faults():
     graph = trace(lambda x: vg.exp(x) * x, vg.ones(2))
     first, second = graph.block
     first.unlink().insert_after(second)

@@ -219,7 +219,7 @@ def test_a_drawing_has_a_box_for_each_node_and_no_arrow_from_nowhere():
         assert text.count("{") == text.count("}")
 
 
-def test_equal_code_of_two_files_has_locations_of_its_own():
+def test_equal_code_in_two_files_has_separate_locations():
     source = "def doubled(x):\n    return x * 2.0\n"
     functions = []
     for file in ("first.py", "second.py"):

@@ -39,7 +39,7 @@ def test_bytes_in_another_order_are_brought_into_this_machines():
         vg.from_numpy(np.ones(2, np.dtype(float).newbyteorder()))
 
 
-def test_what_is_no_tensor_is_refused_by_name():
+def test_non_tensors_are_refused_by_name():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     for operate in [lambda: x + None, lambda: vg.lerp(x, x, None), lambda: x.mul_(None)]:
         with pytest.raises(TypeError, match="NoneType"):
@@ -214,7 +214,7 @@ WRITES = {
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 @pytest.mark.parametrize("replay", [False, True])
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_elements_of_old_views_have_the_history_of_what_is_written_since(write, replay, dtype):
+def test_elements_of_old_views_have_the_history_of_later_writes(write, replay, dtype):
     """Views that are overwritten whole, in part or not at all, at first and second order."""
 
     def end(kept):
@@ -284,7 +284,7 @@ def test_writes_that_depend_on_the_own_history_of_an_old_view(write, transform):
         np.testing.assert_allclose(ours, expected)
 
 
-def test_what_a_base_has_once_an_old_view_of_it_was_multiplied():
+def test_the_history_of_a_base_after_an_in_place_product_on_an_old_view():
     x, y = leaf(1.0, 2.0, 3.0), leaf(0.5, 0.7)
     base = x * 2
     view, first = base[1:], base[:1]
@@ -379,7 +379,7 @@ def test_views_of_a_tensor_that_became_a_leaf_and_was_frozen():
     assert base[:1].tolist() == [7.0]
 
 
-def test_what_shares_memory_with_a_base_that_is_detached_in_place_keeps_its_history():
+def test_aliases_of_a_base_detached_in_place_keep_their_history():
     x = leaf(1.0, 2.0, 3.0)
     base = x.clone()
     other = base.detach()
@@ -402,7 +402,7 @@ def test_a_leaf_that_is_frozen_and_thawed():
     assert not (x * 1).requires_grad
 
 
-def test_detaching_in_place_what_has_a_tangent():
+def test_detaching_dual_tensors_in_place():
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(vg.Tensor([1.0, 2.0]), vg.Tensor([1.0, 0.0])) * 2.0
         view = dual[:1]

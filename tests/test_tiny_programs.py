@@ -17,7 +17,7 @@ def seeds(request):
     return lambda times: range(first, first + int(number * times))
 
 
-def test_gradients_are_those_of_the_product_rules(seeds):
+def test_gradients_match_the_product_rules(seeds):
     for seed in seeds(2):
         check(TinyProgram(seed))
 
@@ -44,7 +44,7 @@ def what_was_overwritten_keeps_its_gradient(monkeypatch):
 
 
 @pytest.mark.parametrize("broken", [nothing_is_preserved, what_was_overwritten_keeps_its_gradient])
-def test_tiny_programs_find_what_is_broken(broken, monkeypatch):
+def test_tiny_programs_find_faults(broken, monkeypatch):
     broken(monkeypatch)
     with pytest.raises(Wrong):
         for seed in range(1000):

@@ -74,7 +74,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_makes_a_plain_array_is_refused(name):
+def test_conversions_to_plain_arrays_are_refused(name):
     a = array_of(leaf(2, 3))
     with pytest.raises(AutogradError, match="plain array"):
         REFUSED[name](a)
