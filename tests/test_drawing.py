@@ -98,7 +98,7 @@ def test_memory_in_another_order_and_parts_of_numbers():
 def test_undrawable_graphs():
     with pytest.raises(ValueError, match="24"):
         memory_strip(vg.zeros(25))
-    with pytest.raises(ValueError, match="views of it"):
+    with pytest.raises(ValueError, match="its views"):
         memory_strip(vg.zeros(3), vg.zeros(3))
     y = matrix()
     for _ in range(90):

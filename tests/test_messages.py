@@ -106,6 +106,7 @@ LEAVES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.parametrize("name", LEAVES)
 def test_each_conversion_says_what_is_lost(name, x):
     function, kind, message = LEAVES[name]
