@@ -24,6 +24,22 @@ def program(x, y, m, index, n0):
     n = len(x)
     p = np.arange(n)
 """
+OBJECTS = """\
+    items, rows, table, o, total = [0.1], [x * 0.5], {"u": 0.2, "v": 1.0, "k": 0}, State(0.3), 0.0
+    def note(v):
+        nonlocal total
+        total = total + 0.1 * v"""
+
+
+class State:
+    def __init__(self, v):
+        self.v = v
+        self.n = 0
+
+    def step(self, u):
+        self.n += 1
+        self.v = 0.5 * self.v + u
+        return self.v
 
 
 class Writer:
@@ -32,9 +48,11 @@ class Writer:
     Arguments:
         seed: of the draws.
         whole: whether it has operations on whole arrays, besides those on elements.
+        objects: whether it has lists, dicts, objects, comprehensions and nested functions.
     """
 
-    def __init__(self, seed: int, whole: bool) -> None:
+    def __init__(self, seed: int, whole: bool, objects: bool = False) -> None:
+        self.objects = objects
         self.draw = random.Random(seed)
         self.whole = whole
         self.lines: list[str] = []
@@ -46,8 +64,13 @@ class Writer:
     def text(self) -> str:
         start = ("a = np.zeros(n)", "b = x.copy()", "g = np.full((n, n), 0.5)", "s = 0.3", "t = 1.0", "k = 0")
         self.lines = [f"    {line}" for line in start]
+        if self.objects:
+            self.lines += OBJECTS.splitlines()
         self.block(1, self.draw.randint(4, 8))
         self.lines.append("    return s + t * 0.5 + a.sum() + (b * y).sum() + g.sum() * 0.1")
+        if self.objects:
+            rest = " + total + table['u'] + o.v * o.n + 0.1 * sum(items) + 0.1 * len(rows)"
+            self.lines.append(self.lines.pop() + rest)
         return HEADER + "\n".join(self.lines) + "\n"
 
     def add(self, indent: int, line: str) -> None:
@@ -109,6 +132,8 @@ class Writer:
             kinds += [self.branch, self.loop]
         if self.whole:
             kinds += [self.slices, self.part, self.function, self.shape]
+        if self.objects:
+            kinds += [self.list, self.list, self.object]
         self.draw.choice(kinds)(indent)
 
     def assignment(self, indent: int) -> None:
@@ -133,6 +158,37 @@ class Writer:
             f"s = max(s, {self.number(2)}) - min(t, 0.5)",
             f"a[{self.index(True)}], b[{self.index(True)}] = b[{self.index(True)}], a[{self.index(True)}]",
         ]))
+
+    def list(self, indent: int) -> None:
+        """Lists whose length is not known."""
+        lines = self.draw.choice([
+            [f"items.append({self.squashed()})"], [f"items.append({self.squashed()})"],
+            ["if len(items) > 1:", "    s = items.pop() * 0.5"],
+            [f"s = items[{self.draw.choice(['-1', '0', 'k % len(items)', '-1 - k % len(items)'])}]"],
+            [f"items[k % len(items)] {self.draw.choice(['=', '+=', '*='])} {self.squashed()}"],
+            ["s = 0.2 * sum(items)"], ["t = 0.5 * max(items)"], ["s = 0.1 * sum(v * t for v in items)"],
+            [f"q = [v * s for v in {self.draw.choice('abxy')} if v > 0.1]", "t = 0.1 * sum(q)"],
+            [f"rows.append({self.draw.choice(['a * s', 'b.copy()', 'np.tanh(a)'])})"],
+            ["b += 0.1 * np.array(rows).sum(axis=0)"], ["s = 0.1 * np.array(items).sum() + rows[-1][0]"],
+            ["for u, v in zip(items, a):", "    s += 0.1 * u * v"],
+        ])
+        for line in lines:
+            self.add(indent, line)
+
+    def object(self, indent: int) -> None:
+        """Dicts, objects, nested functions, and loops with an else."""
+        lines = self.draw.choice([
+            [f"table['u'] {self.draw.choice(['=', '+=', '-='])} {self.squashed()}"],
+            ["table['k'] += 1", "s = table['v'] * table['k']"],
+            [f"table['v'] = {self.squashed()}"], [f"note({self.squashed()})"], [f"t = o.step({self.squashed()})"],
+            [f"o.v = {self.squashed()}"], [f"s = o.v * {self.number(2)}"],
+            ["for q in range(n):", f"    if x[q] > {self.number(2)}:", "        s = 0.5 * x[q]", "        break",
+             "else:", f"    t = {self.squashed()}"],
+            [f"s, t = (t, s) if {self.condition()} else (s, 0.5 * t)"], ["s = a[0] + 0.5 * o.step(s)"],
+            ["match k % 3:", "    case 0:", f"        s = {self.squashed()}", "    case 1 | 2:", "        t = 0.9 * t"],
+        ])
+        for line in lines:
+            self.add(indent, line)
 
     def shape(self, indent: int) -> None:
         """Views of other shapes, products, and choices by value."""
@@ -216,12 +272,12 @@ class Writer:
             self.statement(indent)
 
 
-def drawn(seed: int, whole: bool):
+def drawn(seed: int, whole: bool, objects: bool = False):
     """A drawn program, and its text."""
-    text = Writer(seed, whole).text()
+    text = Writer(seed, whole, objects).text()
     name = f"<drawn source {next(_numbers)}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    space = {"np": np, "__name__": "drawn"}
+    space = {"np": np, "State": State, "__name__": "drawn"}
     exec(compile(text, name, "exec"), space)
     return space["program"], text
 

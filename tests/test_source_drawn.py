@@ -19,9 +19,9 @@ def gradients_by_programs(monkeypatch):
     monkeypatch.setattr("viewgrad.compiler.source.node.SourceBackward._by_replay", fail)
 
 
-def check(seed, whole, executor):
+def check(seed, whole, executor, objects=False):
     """Compare a drawn program with its compiled form, which must be made once, and from the source."""
-    program, text = drawn(seed, whole)
+    program, text = drawn(seed, whole, objects)
     compiled = vg.compile(program, executor=executor, check=False, specialize=False)
     wrong = differences(program, compiled, seed, LENGTHS)
     assert not wrong, f"{wrong}\n{text}"
@@ -38,11 +38,19 @@ def test_drawn_programs_by_python(batch, whole):
     assert taken > 0.9 * BATCH
 
 
+@pytest.mark.parametrize("batch", range(4))
+def test_drawn_programs_with_lists_and_objects(batch):
+    seeds = range(batch * BATCH, (batch + 1) * BATCH)
+    taken = sum(check(40_000 + seed, bool(seed % 2), "python", objects=True) for seed in seeds)
+    assert taken > 0.7 * BATCH
+
+
 @pytest.mark.parametrize("whole", [False, True])
 def test_drawn_programs_by_numba(whole):
     pytest.importorskip("numba")
     for seed in range(4):
         check(20_000 + seed, whole, "numba")
+    check(50_000, whole, "numba", objects=True)
 
 
 @pytest.mark.slow
@@ -51,4 +59,4 @@ def test_drawn_programs_by_numba(whole):
 def test_many_drawn_programs_by_numba(batch, whole):
     pytest.importorskip("numba")
     for seed in range(batch * 20, batch * 20 + 20):
-        check(30_000 + seed, whole, "numba")
+        check(30_000 + seed, whole, "numba", objects=batch % 2 == 1)

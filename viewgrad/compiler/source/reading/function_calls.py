@@ -319,6 +319,9 @@ class CallReader(ComprehensionReader):
         self.depth += 1
         self.out.file = scope.file
         given = self.parameters(node, args, keywords, defaults, kw_defaults)
+        if not isinstance(node, ast.Lambda):
+            for name in nonlocals_of(node.body, nested=True):
+                scope.stores[name] = scope.stores.get(name, 0) + 2
         for name, value in given.items():
             if name in scope.stores:
                 scope.stores[name] += 1
@@ -328,7 +331,7 @@ class CallReader(ComprehensionReader):
                     value = unboxed(value)
                 self.bind(scope, name, value)
             else:
-                scope.env[name] = self.held(value)
+                scope.env[name] = self.given(value)
         result = self.value(scope, node.body) if isinstance(node, ast.Lambda) else self.returned(node, scope, given)
         self.depth -= 1
         self.out.line, self.out.file = before
@@ -383,6 +386,7 @@ class CallReader(ComprehensionReader):
                 scope.stores[name] += 1
         for name in nonlocals_of(node.body, nested=True):
             scope.stores[name] = scope.stores.get(name, 0) + 2
+            self.shared.add(scope.prefix + name)
         scope.nonlocals = nonlocals_of(node.body, nested=False)
         for name in scope.nonlocals:
             scope.stores.pop(name, None)

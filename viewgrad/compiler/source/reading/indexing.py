@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..emitting import Emitter
-from ..ir import FULL, NEW, Const, Dim, Get, Op, Slice, Var, get, is_number
-from ..kinds import INT, Arr
+from ..ir import FULL, NEW, Const, Dim, Get, Lazy, Op, Slice, Var, get, is_number
+from ..kinds import BOOL, INT, Arr
 from ..values import Lst, Rec, Static, Tup, as_expr, is_plain, kind_name
 from .arrays import assembled
 from .lists import item_of_list
@@ -91,11 +91,22 @@ def _counted(base: Var, items: Sequence[Any]) -> tuple[Any, ...]:
     for each in items:
         if isinstance(each, Const) and each.value < 0:
             each = Op("add", (Dim(base, axis), each), INT)
+        elif isinstance(each, Op) and _counts_from_end(each):
+            inside = Op("less_equal", (Const(0, INT), each), BOOL)
+            each = Lazy("if", (inside, each, Op("add", (Dim(base, axis), each), INT)), INT)
         found.append(each)
         if each is not NEW:
             kind = getattr(each, "kind", None)
             axis += kind.ndim if isinstance(kind, Arr) and kind.dtype == "?" else 1
     return tuple(found)
+
+
+def _counts_from_end(expr: Any) -> bool:
+    """Whether an index is written like a negative number: `-k`, `-1 - k`."""
+    if isinstance(expr, Op) and expr.name in ("add", "sub") and is_number(expr):
+        return _counts_from_end(expr.args[0])
+    is_negative = isinstance(expr, Const) and type(expr.value) is int and expr.value < 0
+    return is_negative or (isinstance(expr, Op) and expr.name == "neg" and is_number(expr))
 
 
 def _composed(view: Get, items: Sequence[Any]) -> list[Any] | None:

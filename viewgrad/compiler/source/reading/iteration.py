@@ -11,6 +11,7 @@ from ..emitting import Emitter
 from ..ir import Check, Const, Dim, Lazy, Op, Var, is_number
 from ..kinds import BOOL, INT
 from ..values import Lst, Rec, Static, Tup, as_expr, kind_name
+from .arrays import assembled
 from .attributes import as_variable
 from .indexing import indexed
 from .lists import item_at
@@ -113,8 +114,8 @@ def zipped(out: Emitter, parts: Sequence[Any], is_strict: bool = False) -> Any:
         if is_strict and len({len(part.items) for part in parts}) > 1:
             raise out.refused("zip of several lengths")
         return Tup(tuple([Tup(items) for items in zip(*[part.items for part in parts])]))
-    if any(isinstance(part, Tup) for part in parts):
-        raise out.refused("zip of a known and an unknown length")
+    parts = [sequence_of(out, assembled(out, Tup(part.items), None)) if isinstance(part, Tup) else part
+             for part in parts]
     count = parts[0].count
     for part in parts[1:]:
         if part.count != count:

@@ -23,6 +23,7 @@ class NameReader(ObjectReader):
         super().__init__(static)
         self.known_sites = known or {}  # what is known of the lists that are made at places of the source
         self.maybe: set[str] = set()
+        self.shared: set[str] = set()  # variables that functions which are called may bind
         self.unsure = 0  # how many blocks around need not be run
 
     def lookup(self, scope: Scope, node: ast.Name) -> Any:
@@ -130,6 +131,7 @@ class NameReader(ObjectReader):
             if kind is not None and kind.dtype == "d" and expr is not None and expr.kind.dtype == "l":
                 value = Op("as_float", (expr,), kind)
             owner.fields[key] = self.bound(self.out.fresh(name), value, False)
+            self.shared.update(leaf.name for leaf in variables_in(owner.fields[key]))
             return
         before, expr = owner.fields[key], as_expr(value)
         if expr is None or not isinstance(before, Var):
@@ -185,6 +187,14 @@ class NameReader(ObjectReader):
         if isinstance(value, (Static, Fn, Var, Const, Lst)):
             return value
         return self.out.temporary(value)
+
+    def given(self, value: Any) -> Any:
+        """An argument, with what the function that gets it may bind in variables of its own."""
+        if isinstance(value, Tup):
+            return Tup(tuple([self.given(item) for item in value.items]), value.cls, value.site)
+        if isinstance(value, Var) and self.shared & {value.name, value.name.rpartition("_")[0]}:  # maybe with a number
+            return self.out.temporary(value)
+        return self.held(value)
 
     def copied(self, value: Any) -> Any:
         """The value in variables of its own."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..ir import Check, Const, Dim, Get, Op, Set, Var, get
+from ..ir import Check, Const, Dim, Get, Op, Set, Var, get, nodes
 from ..kinds import BOOL, INT, Arr, Num
-from ..values import Lst, Rec, Reread, Static, Tup, as_expr, is_plain, kind_name
+from ..values import Lst, Maybe, Rec, Reread, Static, Tup, as_expr, is_plain, kind_name, leaves_of
 from .expressions import ExpressionReader
 from .indexing import indexed
 from .lists import item_kind, set_item
 from .operators import arithmetic
-from .scopes import Scope, has_calls
+from .scopes import Scope, has_calls, variables_in
 
 __all__ = ["TargetReader"]
 
@@ -52,6 +53,8 @@ class TargetReader(ExpressionReader):
             items = self.unpacked(value, len(target.elts), target)
             if not isinstance(value, (Tup, Static)):
                 items = [self.out.temporary(item) if not isinstance(item, (Static, Var)) else item for item in items]
+            elif self.read_each_other(scope, target.elts, items):
+                items = [self.copied(item) for item in items]
             for each, item in zip(target.elts, items):
                 self.assign(scope, each, item)
         elif isinstance(target, ast.Attribute):
@@ -61,6 +64,17 @@ class TargetReader(ExpressionReader):
             self.set_field(owner, target.attr, value)
         else:
             raise self.out.refused("a target that is not taken", target)
+
+    def read_each_other(self, scope: Scope, targets: Sequence[ast.expr], items: Sequence[Any]) -> bool:
+        """Whether values that are assigned together may read what is assigned, as in `a, b = b, a`."""
+        if not all(isinstance(each, ast.Name) for each in targets):
+            return True
+        known = [scope.env.get(each.id) for each in targets if isinstance(each, ast.Name)]
+        values = [value.value if isinstance(value, Maybe) else value for value in known]
+        names = {leaf.name for value in values for leaf in variables_in(value)}
+        return any(isinstance(node, Var) and node.name in names
+                   for item in items for leaf in leaves_of(item) if as_expr(leaf) is not None
+                   for node in nodes(as_expr(leaf)))
 
     def assign_starred(self, scope: Scope, target: ast.Tuple | ast.List, value: Any) -> None:
         """Assign to targets of which one takes what the others leave."""
