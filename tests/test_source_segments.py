@@ -368,3 +368,31 @@ def math_free(x):
     y[1:] = np.sin(y[1:])
     y[:3] = y[1:4] * y[:3]
     return y * math.pi
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_loops_may_have_no_iterations_or_end_in_errors(executor):
+    def f(x, n, bad):
+        y, kept = x * 1.0, np.zeros(3)
+        for t in range(n):
+            if t == bad:
+                raise ValueError("at t")
+            y = np.sin(y) * x + 0.1
+            kept[bad if t == 7 and bad > 350 else t % 3] = y * kept[(t + 1) % 3] + 1.0
+        t = 0
+        while t < n - 400:
+            y = y * np.cos(y)
+            t += 1
+        return y * kept[0] + kept[1]
+
+    c = vg.compile(f, specialize=False, executor=executor, tape_limit=900.0)
+    for n in (300, 0, 1, 2, 5, 300, 700, 0):
+        found, expected = [gradients(function, [onp.array(0.8), n, -1]) for function in (c, f)]
+        onp.testing.assert_allclose(found[0], expected[0], rtol=1e-10)
+        onp.testing.assert_allclose(found[1][0], expected[1][0], rtol=1e-8, atol=1e-12)
+    with pytest.raises(ValueError, match="at t"):
+        gradients(c, [onp.array(0.8), 300, 250])
+    leaf = vg.Tensor(0.8, requires_grad=True)
+    with pytest.raises(IndexError):
+        c(leaf, 300, 400)
+    assert "beyond the limit of 900 bytes" in c.explain()
