@@ -355,6 +355,9 @@ def test_memory_of_a_long_recurrence_is_bounded():
 
 
 def test_limit_travels_with_pickles_and_lifts_without_a_loop():
+    for wrong in (0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match="positive number of bytes"):
+            vg.compile(math_free, tape_limit=wrong)
     c = vg.compile(math_free, specialize=False, executor="python", tape_limit=8.0)
     assert pickle.loads(pickle.dumps(c)).tape_limit == 8.0
     x = onp.arange(1.0, 50.0)

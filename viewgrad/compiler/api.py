@@ -465,7 +465,7 @@ def compile(
         tensors if an argument is a tensor, and NumPy arrays and floats otherwise.
 
     Raises:
-        ValueError: if `executor` is unknown, or `batch` names no argument.
+        ValueError: if `executor` is unknown, `batch` names no argument, or `tape_limit` is not positive.
         CompiledMismatchError: when called, if the comparison fails.
 
     Example:
@@ -485,6 +485,8 @@ def compile(
             compile, executor=executor, static=static, check=check, batch=batch, specialize=specialize, adopt=adopt,
             tape_limit=tape_limit,
         )
+    if tape_limit is not None and not tape_limit > 0:
+        raise ValueError(f"tape_limit={tape_limit} is not a positive number of bytes")
     f = over_arrays(adopted_callable(f) if adopt else f)
     compiled = Compiled(f, executor, static, check, specialize, returns_arrays=True, tape_limit=tape_limit)
     return compiled if batch is None else Batched(compiled, batch)
