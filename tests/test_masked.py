@@ -33,6 +33,15 @@ PROGRAMS = {
     "where": lambda np, x: np.ma.where(x > 0, np.ma.masked_greater(x, 2.0), x * 2),
     "concatenate": lambda np, x: np.ma.concatenate([np.ma.masked_less(x, 0.0), x * 3]).sum(axis=0),
     "selection": lambda np, x: np.ma.masked_less(x, 0.0)[:, 1:].sum(),
+    "running sums": lambda np, x: np.ma.masked_less(x, 0.0).cumsum(axis=1),
+    "running products": lambda np, x: np.ma.cumprod(np.ma.masked_less(x, 0.0), axis=0),
+    "anomalies": lambda np, x: np.ma.masked_less(x, 0.0).anom(axis=1) * np.ma.anomalies(np.ma.masked_less(x, 0.0)),
+    "clip": lambda np, x: np.ma.masked_less(x, -1.0).clip(0.0, 1.0),
+    "dot": lambda np, x: np.ma.dot(np.ma.masked_less(x, 0.0), np.ma.masked_less(x, 0.0).T),
+    "median": lambda np, x: np.ma.median(np.ma.masked_less(x, 0.0)) * np.ma.median(np.ma.masked_less(x, 0.0), axis=0),
+    "range": lambda np, x: np.ma.ptp(np.ma.masked_less(x, 0.0), axis=1),
+    "fix_invalid": lambda np, x: np.ma.fix_invalid(x, fill_value=2.0),
+    "transposed": lambda np, x: np.ma.transpose(np.ma.masked_less(x, 0.0)).flatten(),
     "functions of NumPy": lambda np, x: np.exp(np.ma.masked_greater(x, 2.0)).sum(),
 }
 

@@ -106,7 +106,7 @@ def test_noncentral_distributions(name, nc, place):
 
 def test_distributions_without_formulas_refuse_histories():
     """Others are SciPy's own, and no distribution of it lacks its functions."""
-    for name in ("kappa3", "levy_stable", "hypergeom"):
+    for name in ("kappa3", "hypergeom"):
         ours = getattr(stats, name)
         if name == "kappa3":
             assert ours.pdf(vg.Tensor(0.7), 1.5).item() == scipy.stats.kappa3.pdf(0.7, 1.5)
@@ -168,3 +168,25 @@ def test_intervals_and_medians():
     assert gradcheck(lambda s: stats.gamma.median(2.0, scale=s), scale)
     assert gradcheck(lambda s: stats.gamma.stats(2.0, scale=s), scale)
     assert stats.gamma(2.0, scale=scale).median().requires_grad
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("alpha", "beta"), [(1.5, 0.3), (1.9, -0.7), (0.8, 0.2)])
+def test_stable_distributions(alpha, beta):
+    x = np.array([-3.0, 0.0, 0.4, 5.0])
+    leaves = [vg.Tensor(each, requires_grad=True) for each in (x, alpha, beta, 0.2, 1.3)]
+    plain = [leaf.detach().numpy() for leaf in leaves]
+    for method in ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"):
+        function = getattr(stats.levy_stable, method)
+        np.testing.assert_allclose(
+            function(*leaves).detach(), getattr(scipy.stats.levy_stable, method)(*plain), rtol=1e-11, atol=1e-13
+        )
+        assert gradcheck(function, leaves)
+
+
+def test_stable_distributions_refuse_what_their_integrals_do_not_reach():
+    for x, alpha, beta in (
+        (500.0, 1.5, 0.0), (1.0, 1.0, 0.5), (1.0, 1.001, 0.5), (1.0, 0.3, 0.0), (1.0, 1.5, 2.0), (30.0, 2.0, 0.0),
+    ):  # fmt: skip
+        with pytest.raises(UnsupportedFunctionError, match="levy_stable"):
+            stats.levy_stable.logpdf(leaf_of(x), alpha, beta)

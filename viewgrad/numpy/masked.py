@@ -158,6 +158,51 @@ class MaskedTensor:
         """Return the greatest of the values that are not masked."""
         return self._masked_where_empty(self.filled(-np.inf).max(axis=axis, keepdims=keepdims), axis, keepdims)
 
+    def ptp(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Return the difference of the greatest and the least of the values that are not masked."""
+        return self.max(axis, keepdims) - self.min(axis, keepdims)
+
+    def cumsum(self, axis: Any = None) -> MaskedTensor:
+        """Return sums of the values so far; masked ones count as 0."""
+        return self._running(np.cumsum, 0, axis)
+
+    def cumprod(self, axis: Any = None) -> MaskedTensor:
+        """Return products of the values so far; masked ones count as 1."""
+        return self._running(np.cumprod, 1, axis)
+
+    def _running(self, function: Callable[..., Any], neutral: int, axis: Any) -> MaskedTensor:
+        mask = self.mask.reshape(-1) if axis is None else self.mask
+        return MaskedTensor(function(self.filled(neutral), axis=axis), mask, self.fill_value)
+
+    def anom(self, axis: Any = None) -> Any:
+        """Return the differences from the mean of the values that are not masked."""
+        return self - self.mean(axis, keepdims=axis is not None)
+
+    def clip(self, min: Any = None, max: Any = None) -> MaskedTensor:
+        """Return the values limited to an interval."""
+        safe = np.where(self.mask, 0.5, self.data)
+        return MaskedTensor(np.clip(safe, min, max), self.mask, self.fill_value)
+
+    def dot(self, other: Any) -> Any:
+        """Return the matrix product, in which masked values count as 0; an element of nothing else is masked."""
+        other = _of(other)
+        found, known = np.dot(self.filled(0), other.filled(0)), np.dot(~self.mask, ~other.mask)
+        if np.ndim(known):
+            return MaskedTensor(found, ~known, self.fill_value)
+        return found if known else np.ma.masked
+
+    def transpose(self, *axes: Any) -> MaskedTensor:
+        """Return the same elements with other orders of dimensions."""
+        return MaskedTensor(self.data.transpose(*axes), self.mask.transpose(*axes), self.fill_value)
+
+    def squeeze(self, axis: Any = None) -> MaskedTensor:
+        """Return the same elements without dimensions of length 1."""
+        return MaskedTensor(self.data.squeeze(axis), self.mask.squeeze(axis), self.fill_value)
+
+    def flatten(self) -> MaskedTensor:
+        """Return a copy of the elements in one dimension."""
+        return self.copy().ravel()
+
     def _masked_where_empty(self, found: Any, axis: Any, keepdims: bool, fewest: int = 0) -> Any:
         empty = self.count(axis, keepdims) <= fewest
         if np.ndim(empty):
@@ -264,7 +309,10 @@ def _method(name: str) -> None:
     FUNCTIONS[name] = lambda a, *args, **kwargs: getattr(_of(a), name)(*args, **kwargs)
 
 
-for _name in ("sum", "prod", "mean", "var", "std", "min", "max", "count", "filled", "compressed", "ravel", "reshape"):
+for _name in (
+    "sum", "prod", "mean", "var", "std", "min", "max", "ptp", "count", "filled", "compressed", "ravel", "reshape",
+    "cumsum", "cumprod", "anom", "clip", "dot", "transpose", "squeeze",
+):  # fmt: skip
     _method(_name)
 for _name in (
     "sqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan", "arctan", "arcsin", "arccos", "sinh", "cosh", "tanh",
@@ -292,6 +340,28 @@ def _where(condition: Any, x: Any, y: Any) -> MaskedTensor:
     return MaskedTensor(np.where(chosen, a, b), np.where(chosen, hidden, covered))
 
 
+def _median(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    a = _of(a)
+    if axis is None:
+        found = np.median(a.compressed()) if a.count() else np.ma.masked
+        return found if not keepdims or found is np.ma.masked else found.reshape((1,) * a.ndim)
+    data, mask = np.moveaxis(a.data, axis, -1), np.moveaxis(a.mask, axis, -1)
+    shape = mask.shape[:-1]
+    lanes = zip(data.reshape(-1, mask.shape[-1]), mask.reshape(-1, mask.shape[-1]))
+    medians = [np.median(lane[~hidden]) if not hidden.all() else as_operand(np.nan) for lane, hidden in lanes]
+    found, empty = np.stack(medians).reshape(shape), mask.all(axis=-1)
+    if keepdims:
+        found, empty = np.expand_dims(found, axis), np.expand_dims(empty, axis)
+    return MaskedTensor(found, empty, a.fill_value)
+
+
+def _fix_invalid(a: Any, mask: Any = False, copy: bool = True, fill_value: Any = None) -> MaskedTensor:
+    a = _masked_array(a, mask)
+    invalid = ~np.isfinite(plain_values(a.data.detach()))
+    fill = a.fill_value if fill_value is None else fill_value
+    return MaskedTensor(np.where(invalid, fill, a.data), a.mask | invalid, a.fill_value)
+
+
 def _concatenate(arrays: Any, axis: int = 0) -> MaskedTensor:
     parts = [_parts(each) for each in arrays]
     return MaskedTensor(np.concatenate([data for data, _ in parts], axis), np.concatenate([m for _, m in parts], axis))
@@ -312,6 +382,7 @@ def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
 FUNCTIONS.update({
     "asarray": _masked_array, "asanyarray": _masked_array, "broadcast_arrays": _broadcast_arrays,
     "array": _masked_array, "masked_array": _masked_array, "MaskedArray": _masked_array, "masked_where": _masked_where,
+    "median": _median, "fix_invalid": _fix_invalid, "anomalies": lambda a, axis=None: _of(a).anom(axis),
     "average": _average, "where": _where, "concatenate": _concatenate, "getmask": lambda a: _of(a).mask,
     "getmaskarray": lambda a: _of(a).mask, "getdata": lambda a, subok=True: _of(a).data,
     "is_masked": lambda x: bool(_of(x).mask.any()), "isMaskedArray": lambda x: isinstance(x, MaskedTensor),

@@ -43,13 +43,16 @@ def borrowed_modules(
 def _copied(value: Any, module: str, names: dict[str, Any], objects: dict[int, Any]) -> Any:
     if id(value) in objects:
         return objects[id(value)]
-    made = value
+    made = given = value
+    inner = getattr(value, "_implementation", None)  # of a function that NumPy dispatches
+    if isinstance(inner, types.FunctionType) and not isinstance(value, types.FunctionType):
+        value = inner if inner.__module__ == module else value
     if isinstance(value, types.FunctionType) and value.__module__ == module:
         made = _function(value, names)
     elif isinstance(value, type) and value.__module__ == module:
         made = _class(value, names, objects)
-    if made is not value:
-        objects[id(value)] = made
+    if made is not given:
+        objects[id(given)] = made
     return made
 
 

@@ -17,6 +17,7 @@ from .intervals import INTERVALS
 from .lifetimes import EXTREMES, LIFETIMES, SYMMETRIC
 from .multivariate import Dirichlet, Multinomial, MultivariateNormal, MultivariateT, Wishart
 from .noncentral import NONCENTRAL
+from .stable import STABLE
 from .unsupported import unsupported
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 
-DISTRIBUTIONS = (*CONTINUOUS, *LIFETIMES, *EXTREMES, *SYMMETRIC, *INTERVALS, *NONCENTRAL, *DISCRETE)
+DISTRIBUTIONS = (*CONTINUOUS, *LIFETIMES, *EXTREMES, *SYMMETRIC, *INTERVALS, *NONCENTRAL, *STABLE, *DISCRETE)
 MADE: dict[str, Any] = {
     **{distribution.name: distribution for distribution in DISTRIBUTIONS},
     **samples.MADE,

@@ -1,0 +1,81 @@
+"""Lévy's stable distributions: Fourier integrals of their characteristic function, by Gauss-Legendre quadrature.
+
+Source: J. P. Nolan, "Univariate Stable Distributions" (2020), chapters 1 and 3; for the distribution function
+J. Gil-Pelaez, "Note on the inversion theorem", Biometrika 38 (1951).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, Final
+
+import numpy as np
+import scipy.stats  # type: ignore[import-untyped]
+
+from ...numpy.convert import plain_values
+from ...numpy.functions import lost
+from .distribution import Distribution, everywhere
+
+__all__ = ["STABLE"]
+
+NODES: Final = 1200
+DECAYED: Final = 40.0  # the exponent at which the characteristic function is no more than its rounding
+TURNS: Final = 1200.0  # the angle that the quadrature resolves
+SMALLEST: Final = 0.5  # index, below which the integrals reach too far
+CANCELLED: Final = 1e-9  # a density of which fewer than half of the digits are right
+POWER: Final = 4  # of the substitution, after which the integrand is smooth at 0
+
+
+@functools.cache
+def _rule() -> tuple[Any, Any]:
+    """Return the nodes and weights of an integral from 0 to 1, after the substitution."""
+    x, w = np.polynomial.legendre.leggauss(NODES)
+    u, w = (x + 1) / 2, w / 2
+    return u**POWER, w * POWER * u ** (POWER - 1)
+
+
+def _integrand(z: Any, alpha: Any, beta: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the places of the quadrature, its weights, and size and angle of the integrand.
+
+    Raises:
+        UnsupportedFunctionError: where the integrand turns too often, as far out, or for an index near 1 of a
+            distribution that is skewed.
+    """
+    if scipy.stats.levy_stable.parameterization != "S1":
+        raise lost("scipy.stats.levy_stable", "only SciPy's default parameterization, S1, has a derivative here")
+    values = [np.asarray(plain_values(each), float) for each in (z, alpha, beta)]
+    _, index, skew = values
+    if not ((index >= SMALLEST) & (index <= 2) & (np.abs(skew) <= 1)).all():
+        raise lost("scipy.stats.levy_stable", f"alpha is between {SMALLEST} and 2 here, and beta between -1 and 1")
+    with np.errstate(all="ignore"):
+        reach = DECAYED ** (1 / index)
+        turns = np.abs(values[0]) * reach + np.abs(skew * np.tan(np.pi * index / 2)) * DECAYED
+    if not (turns <= TURNS).all() or (index == 1).any():
+        raise lost("scipy.stats.levy_stable", "the value is too far out, or alpha too near to 1, for its integral here")
+    nodes, weights = _rule()
+    t = reach[..., None] * nodes
+    power = np.exp(alpha[..., None] * np.log(t))
+    angle = z[..., None] * t - beta[..., None] * np.tan(math.pi / 2 * alpha[..., None]) * power
+    return t, reach[..., None] * weights, np.exp(-power), angle
+
+
+def _log_density(z: Any, alpha: Any, beta: Any) -> Any:
+    _, weights, size, angle = _integrand(z, alpha, beta)
+    density = (weights * size * np.cos(angle)).sum(-1) / math.pi
+    if not (np.asarray(plain_values(density)) > CANCELLED).all():
+        raise lost("scipy.stats.levy_stable", "the density is so small that the terms of its integral cancel")
+    return np.log(density)
+
+
+def _half(z: Any, alpha: Any, beta: Any) -> Any:
+    t, weights, size, angle = _integrand(z, alpha, beta)
+    return (weights / t * size * np.sin(angle)).sum(-1) / math.pi
+
+
+STABLE: Final = (
+    Distribution(
+        "levy_stable", ("alpha", "beta"), _log_density, everywhere,
+        cdf=lambda z, alpha, beta: 0.5 + _half(z, alpha, beta), sf=lambda z, alpha, beta: 0.5 - _half(z, alpha, beta),
+    ),
+)  # fmt: skip
