@@ -270,3 +270,89 @@ def test_an_array_that_is_written_to_after_it_was_appended_is_refused():
         compiled = vg.compile(function, executor="python", specialize=False)
         np.testing.assert_allclose(number_of(compiled(vg.Tensor(x, requires_grad=True))), function(x))
         assert compiled.tier.takes is taken
+
+
+# -- lengths and bounds ------------------------------------------------------------------------------------------------
+
+
+def past_the_end(x, index):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] * x[i + 1 - index[0]]
+    return s
+
+
+def by_an_index_array(x, index):
+    s = 0.0
+    for k in index:
+        s += x[k] ** 2
+    return s
+
+
+def written_by_an_index(x, index):
+    y = np.zeros(len(x))
+    for k in range(len(index)):
+        y[index[k]] += x[k]
+    return (y * y).sum()
+
+
+def of_rows(x, index):
+    table = np.outer(x, x)
+    s = 0.0
+    for k in range(len(index)):
+        row = table[index[k]]
+        s += row[0] * row[len(x) - 1]
+    return s
+
+
+def of_views(x, index):
+    y = x[1:]
+    s = 0.0
+    for k in range(len(index)):
+        s += y[index[k]] * x[k]
+    return s
+
+
+@pytest.mark.parametrize("executor", ["python", pytest.param("numba", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("f", [past_the_end, by_an_index_array, written_by_an_index, of_rows, of_views])
+def test_an_index_out_of_range_raises(f, executor):
+    if executor == "numba":
+        pytest.importorskip("numba")
+    compiled = vg.compile(f, executor=executor, specialize=False)
+    for n, index in ((4, [1, 0, 2]), (6, [1, 4, 1]), (4, [-1, 0, 1])):
+        if f is past_the_end and index[0] < 0:
+            continue
+        index = np.array(index)
+        leaf = vg.Tensor(np.arange(1.0, n + 1), requires_grad=True)
+        expected = f(np.arange(1.0, n + 1), index)
+        np.testing.assert_allclose(number_of(compiled(leaf, index)), expected)
+    for bad in ([0, 1, 9], [-9, 1, 0], [4_000_000_000, 0, 0]):
+        index = np.array(bad)
+        with pytest.raises(IndexError):
+            f(np.arange(1.0, 5.0), index)
+        with pytest.raises(IndexError):
+            compiled(vg.Tensor(np.arange(1.0, 5.0), requires_grad=True), index)
+    assert compiled.tier.takes
+
+
+def test_a_thousand_lengths_by_one_program():
+    def f(p, y):
+        level, total = y[0], 0.0
+        for t in range(1, len(y)):
+            error = y[t] - level
+            total += error * error
+            level += p[0] * error
+        return total
+
+    compiled = vg.compile(f, executor="python", specialize=False)
+    for n in range(3, 1003):
+        y = np.cos(np.arange(min(n, 40)) * 0.1 + n) if n % 100 else np.cos(np.arange(n) * 0.1)
+        value, gradient = compiled.value_and_grad(np.array([0.3]), y)
+        if n % 250 == 0:
+            ends = [f(np.array([0.3 + step]), y) for step in (STEP, -STEP)]
+            np.testing.assert_allclose(gradient[0], (ends[0] - ends[1]) / (2 * STEP), rtol=1e-6)
+            np.testing.assert_allclose(value, f(np.array([0.3]), y))
+    is_built_once(compiled)
+    assert not compiled.specializations
+    (entry,) = [entry for entries in compiled.tier.entries.values() for entry in entries]
+    assert entry.runs == 999 and not entry.failures

@@ -199,6 +199,9 @@ class Writer:
             {"nf", "ni"} if tape else set()))
         counters = {stmt.name for block in self.everything for stmt in statements(block) if isinstance(stmt, For)}
         outer = [name for name in outer if name not in inputs and name not in counters]
+        known = {*scalars, *arrays, "nf", "ni"}
+        head += [f"    {name} = {DUMMIES.get(self.kinds[name].dtype, '0.0')}" for name in outer if name not in known
+                 and isinstance(self.kinds[name], Num)]  # kernels may be all that binds them
         if outer:
             inner.append(f"        nonlocal {', '.join(outer)}")
         inner += [f"        {name} = 0.0" for name in numbers]
