@@ -55,6 +55,8 @@ def row(
     doc: str = "",
     dtype_kinds: str | Mapping[str, str] = "f",
     mask_zero_grad: bool = False,
+    masks_gradient: bool = False,
+    zero_in_masked_runs: bool = False,
     returns_0d_arrays: bool = False,
 ) -> Operator:
     """Define an operator: one row of the table. Its test samples are in `operators/samples/`.
@@ -77,6 +79,9 @@ def row(
             differ.
         mask_zero_grad: for an elementwise operator whose slope is infinite or NaN somewhere: the gradient is 0 wherever
             the incoming gradient is 0. See Note [Infinite slopes] in docs/notes/declarations.md.
+        masks_gradient: whether a mask sets a part of the gradient to zero; see tensor/masked_runs.py.
+        zero_in_masked_runs: for an elementwise operator: whether the gradient is 0 in such passes wherever the incoming
+            gradient is 0, though a factor is infinite or NaN.
         returns_0d_arrays: whether 0-d outputs are arrays instead of scalars.
 
     Returns:
@@ -105,6 +110,8 @@ def row(
         find_trial=find_trial,
         places=_places(),
         returns_0d_arrays=returns_0d_arrays,
+        masks_gradient=masks_gradient,
+        zero_in_masked_runs=zero_in_masked_runs,
     )
     operator.recipe = _of_the_library, (operator.name,)
     arguments = operator.signature.arguments

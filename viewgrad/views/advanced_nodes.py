@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from ..tensor.masked_runs import gradient_masked
 from ..tensor.node import GATHER, ONE_EDGE, OVERWRITE, PAIR, TWO_EDGES, Node, OptionalEdge
 from ..tensor.saved import RELEASED
 from ..tensor.tensor import Tensor
@@ -62,6 +63,7 @@ class IndexBackward(IndexedNode):
 
     def add_to(self, accumulator: Array, grad: Any) -> None:
         """Add `grad` to the places of `accumulator` that were read."""
+        gradient_masked()
         if self.once:
             accumulator[self.index] += grad
         else:
@@ -69,6 +71,7 @@ class IndexBackward(IndexedNode):
 
     def add_to_recorded(self, accumulator: Tensor, grad: Tensor) -> None:
         """`add_to` with tensors, recorded."""
+        gradient_masked()
         accumulator.index_accumulate_(self.index, grad)
 
 
@@ -87,6 +90,7 @@ class IndexPutBackward(IndexedNode):
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return the gradients along `edges`; the first is `grad` itself, rewritten in place."""
+        gradient_masked()
         values = None
         if edges[1] is not None:
             values = grad[self.index]

@@ -110,6 +110,7 @@ row(
     lambda self, values, place: place.replaced(self, values),
     {"self": "place.of_rest(grad)", "values": "place.of_values(grad)"},
     forward_derivative="auto_linear",
+    masks_gradient=True,
     method=False,
     dtype_kinds="fc",
     returns_0d_arrays=True,

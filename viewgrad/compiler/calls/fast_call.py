@@ -14,6 +14,7 @@ import numpy as np
 
 from ...func.tree import Branch, Leaf
 from ...tensor.creation import from_numpy
+from ...tensor.masked_runs import holds_nan
 from ...tensor.tangents import has_tangent
 from ...tensor.tensor import Tensor, as_scalar
 from ...trace.signature import ResultSpec
@@ -143,6 +144,8 @@ class FastCall:
         if found is None:
             return None
         value, gradients = found
+        if holds_nan(gradients):  # zeros may have met infinite factors
+            return None
         return plain.scalars[0][0], value, [
             np.zeros(shape, dtype) if place is None or gradients[place] is None else gradients[place]
             for place, shape, dtype in order

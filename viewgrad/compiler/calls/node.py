@@ -9,6 +9,7 @@ import numpy as np
 
 from ...autograd.api import grad as eager_grad
 from ...errors import FreedGraphError
+from ...tensor.masked_runs import holds_nan
 from ...tensor.modes import enable_grad
 from ...tensor.node import MANY, Node, OptionalEdge, numbered
 from ...tensor.storage import save
@@ -53,8 +54,7 @@ class CompiledBackward(Node):
         arrays = [each.array for each in saved]
         found = self._by_program(self.run, seeds, arrays)
         numbers = [base.initial for base in self.program.wanted]
-        lacking = any(seed is None for seed in seeds)
-        if lacking and any(array is not None and np.isnan(array).any() for array in found):
+        if holds_nan(found):  # zeros may have met infinite factors
             with np.errstate(all="ignore"):  # as the program itself
                 found = self._by_replay(seeds, arrays, numbers)
         gradients: list[Any] = [None] * len(edges)
@@ -80,9 +80,10 @@ class CompiledBackward(Node):
         return tuple([None if edge is None else next(found) for edge in edges])
 
     def _by_replay(self, seeds: Sequence[Any], arrays: list[Any], numbers: list[int]) -> list[Any]:
-        """Return the gradients by a replay in which outputs without a gradient contribute nothing.
+        """Return the gradients by a replay, in which outputs without a gradient contribute nothing.
 
-        The program would take zeros for them, which give NaN beside infinite factors.
+        The program would take zeros for them, which give NaN beside infinite factors. So do zeros that a mask has set,
+        which the replay leaves out.
         """
         tensors = [from_array(array).requires_grad_(number in numbers) for number, array in enumerate(arrays)]
         with enable_grad():

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...autograd.api import grad as eager_grad
 from ...errors import FreedGraphError
+from ...tensor.masked_runs import holds_nan
 from ...tensor.modes import enable_grad
 from ...tensor.node import MANY, Node, OptionalEdge, numbered
 from ...tensor.storage import save
@@ -72,6 +73,8 @@ class SourceBackward(Node):
             found = self._pulled(pullback if unchanged else None, arrays, seeds)
         except Exception:  # by the function itself
             return self._by_replay(seeds, edges)
+        if holds_nan(found):  # zeros may have met infinite factors
+            return self._by_replay(seeds, edges)
         by_number = dict(zip(self.program.wanted, found))
         return tuple([
             None if edge is None or number not in by_number else np.asarray(by_number[number])
@@ -90,7 +93,7 @@ class SourceBackward(Node):
     def _by_replay(self, seeds: Sequence[Any], edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients by the function itself, run eagerly."""
         given = tuple([None if seed is None else from_array(np.asarray(seed)) for seed in seeds])
-        found = self.apply_recorded(given[0] if self.outputs == 1 else given, edges)
+        found = self.by_function(given, edges)
         return tuple([None if each is None else each.detach()._array for each in found])
 
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:

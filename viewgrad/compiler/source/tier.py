@@ -15,6 +15,7 @@ import attrs
 import numpy as np
 
 from ...autograd.api import grad as eager_grad
+from ...tensor.masked_runs import holds_nan
 from ...tensor.modes import GRAD, no_grad
 from ...tensor.tensor import Tensor, as_scalar, from_array, root_of
 from ...trace.tracing.error_modes import raises_errors
@@ -212,6 +213,8 @@ class SourceTier:
             return None
         entry.runs += 1
         entry.in_vain = 0
+        if holds_nan(found_gradients):  # zeros may have met infinite factors
+            return None
         by_number = dict(zip(program.wanted, found_gradients))
         gradients = [
             np.asarray(by_number[n]) if n in by_number else np.zeros(np.shape(arrays[n])) for n in wanted

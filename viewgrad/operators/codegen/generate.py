@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import UnsupportedTypeError
+from ...tensor.masked_runs import MASKED_RUNS, gradient_masked, is_masked_run
 from ...tensor.modes import GRAD, TRACE, current_mode
 from ...tensor.node import ONE_EDGE, TWO_EDGES, Edge, Node, new
 from ...tensor.refcounts import ALONE_IN_NODE, getrefcount
@@ -121,6 +122,8 @@ INTERNAL: Final[dict[str, Any]] = ENVIRONMENT | {
     "foreign_operand": foreign_operand,
     "owned_array": owned_array,
     "geometry_of": geometry_of,
+    "gradient_masked": gradient_masked,
+    "is_masked_run": is_masked_run,
     "getrefcount": getrefcount,
     "save_scalar": save_scalar,
     "new": new,
@@ -252,6 +255,8 @@ def generate(operator: Operator, environment: dict[str, Any]) -> Code:
     source = f"# {operator.signature}, generated from its row: {operator.row}\n\n\n" + "\n\n".join(sources)
     scope = compile_source(source, label_of(environment), environment)
     environment |= {key: value for key, value in scope.items() if isinstance(value, type)}
+    if operator.zero_in_masked_runs:
+        MASKED_RUNS.prepare(scope[node_name])
     form = form_of(operator) if operator.elementwise else None
     if form is not None:
         environment[f"{name}_scalar_rule"] = ScalarRule(form, scope[node_name])

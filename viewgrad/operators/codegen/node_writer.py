@@ -45,6 +45,7 @@ class NodeWriter:
         self.kept = tuple(dict.fromkeys(entry for formula in operator.formulas for entry in formula.kept))
         self.one = len(self.arguments) == 1 and self.listed is None
         self.symmetric = self._is_symmetric()
+        self.asks = False  # whether the methods ask if the run is a masked one
 
     def source(self) -> str:
         """Return the source of the class."""
@@ -73,6 +74,12 @@ class NodeWriter:
         if self.saved:
             lines += ["    def release(node):", *self.releases(), ""]
         lines += self.apply("apply_recorded", recorded=True, release=False)
+        if operator.zero_in_masked_runs:  # what takes the place of these from the first masked run on
+            self.asks = True
+            lines += self.apply("masked_apply", recorded=False, release=False)
+            lines += self.apply("masked_consume", recorded=False, release=True)
+            lines += self.apply("masked_apply_recorded", recorded=True, release=False)
+            self.asks = False
         return "\n".join(lines) + "\n"
 
     def _docstring(self) -> list[str]:
@@ -120,6 +127,8 @@ class NodeWriter:
         operator = self.operator
         grad = "grads" if self.several else "grad"
         lines = [f"    def {name}(node, {grad}, edges):"]
+        if operator.masks_gradient:
+            lines.append("        gradient_masked()")
         if self.several:
             lines.append(f"        grads = ops.materialized(grads, node.output_specs, {recorded})")
         if self.listed is not None:
@@ -202,7 +211,7 @@ class NodeWriter:
 
         Whether all of the gradient flows is cheap to see where that is small, and then nothing else is to be done.
         """
-        if formula.tree is product_of(formula.tree):
+        if formula.tree is product_of(formula.tree) and not self.asks:
             return [f"{indent}{targets} = {product}  # {self.operator.row}"]
         grad = "grad._array" if recorded else "grad"
         flowing = f"arrays.flowing({product}, grad)"
@@ -211,8 +220,11 @@ class NodeWriter:
             traced = " and not current_mode() & TRACE"
             read = ", ".join(["grad", *(name for name in (*formula.reads, *formula.results))])
             flowing = f"flowing_elements(lambda {read}: {product}, {read})"
+        test = f"{grad}.size < MANY_ELEMENTS and nonzeros({grad}) == {grad}.size{traced}"
+        if self.asks:
+            test = f"not is_masked_run(){' or current_mode() & TRACE' if recorded else ''}"
         return [
-            f"{indent}if {grad}.size < MANY_ELEMENTS and nonzeros({grad}) == {grad}.size{traced}:",
+            f"{indent}if {test}:",
             f"{indent}    {targets} = {product}  # {self.operator.row}",
             f"{indent}else:",
             f"{indent}    with errstate(divide='ignore', invalid='ignore'):",
@@ -292,12 +304,14 @@ class NodeWriter:
             lines.append(f"{indent}factor = {factor}")
             test += " and factor.dtype is grad.dtype"
             product = f"grad {operator} factor"
+        if self.asks:
+            test += " and not is_masked_run()"
         return [
             *lines,
             f"{indent}if {test}:",
             *(f"{indent}    {line}" for line in in_place),
             f"{indent}else:",
-            f"{indent}    {target} = {product}  # {self.operator.row}",
+            *self._assigned(formula, target, product, False, f"{indent}    "),
         ]
 
     def _formula(self, tree: ast.expr, recorded: bool) -> str:

@@ -88,7 +88,7 @@ set_meaning("conj", None, conjugated)  # what it means in a formula: a real valu
 binary("add", np.add,      ("grad", "grad"),  LINEAR, "The sum.", dtype_kinds="fc")
 binary("sub", np.subtract, ("grad", "-grad"), LINEAR, "The difference.", dtype_kinds="fc")
 binary("mul", np.multiply, ("grad * conj(other)", "grad * conj(self)"),
-       "self_t * other_p + self_p * other_t", "The product.", dtype_kinds="fc")
+       "self_t * other_p + self_p * other_t", "The product.", dtype_kinds="fc", zero_in_masked_runs=True)
 binary("div", np.true_divide, ("grad / conj(other)", "-grad * conj(result / other)"),
        "flowing(self_t / other_p, self_t) - flowing(other_t * (result / other_p), other_t)", "The quotient.",
        dtype_kinds="fc", mask_zero_grad=True)
@@ -232,12 +232,12 @@ row(
     "where(condition, self, other)", np.where,
     {"condition": NOT, "self": "where(condition, grad, 0)", "other": "where(condition, 0, grad)"},
     forward_derivative=LINEAR, elementwise=True, method=False, dtype_kinds="fc", returns_0d_arrays=True,
-    doc="The first value if the condition is true, otherwise the second.",
+    masks_gradient=True, doc="The first value if the condition is true, otherwise the second.",
 )
 row(
     "masked_fill(self, mask, value)", filled,
     {"self": "masked_fill(grad, mask, 0)", "mask": NOT, "value": "where(mask, grad, 0)"},
-    forward_derivative=LINEAR, elementwise=True, inplace=True, dtype_kinds="fc",
+    forward_derivative=LINEAR, elementwise=True, inplace=True, dtype_kinds="fc", masks_gradient=True,
     doc="The tensor with `value` where the mask is true.",
 )
 row(

@@ -43,6 +43,7 @@ row(
     {"self": "masked_fill(expand_reduced(grad, self.shape, axis, keepdims), isnan(self), 0)"},
     forward_derivative="masked_fill(self_t, isnan(self_p), 0).sum(axis=axis, keepdims=keepdims)",
     numpy=[np.nansum],
+    masks_gradient=True,
     dtype_kinds="fc",
     doc="The sum, ignoring NaN.",
 )
@@ -57,6 +58,7 @@ row(
     ".sum(axis=axis, keepdims=keepdims)",
     numpy=[np.nanmean],
     dtype_kinds="fc",
+    masks_gradient=True,
     doc="The mean, ignoring NaN.",
 )
 

@@ -288,6 +288,8 @@ class Operator:
         find_trial: finds what the operator is tested on.
         places: the lines of the files that declare it, the innermost call first.
         returns_0d_arrays: whether the outputs are arrays, and no scalars, if they have no dimensions.
+        masks_gradient: whether a mask sets a part of the gradient to zero; see tensor/masked_runs.py.
+        zero_in_masked_runs: whether the gradient is 0 in such passes wherever the incoming one is.
         recipe: a function, and its arguments, that give the operator again in another process.
     """
 
@@ -304,6 +306,8 @@ class Operator:
     dtype_kinds: str | Mapping[str, str] = "f"
     find_trial: Callable[[], Trial] = Trial
     returns_0d_arrays: bool = False
+    masks_gradient: bool = False
+    zero_in_masked_runs: bool = False
     places: tuple[tuple[str, int], ...] = ()
     recipe: tuple[Callable[..., Operator], tuple[Any, ...]] | None = None
     function: Callable[..., Any] = attrs.field(default=None)

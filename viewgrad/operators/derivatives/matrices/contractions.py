@@ -8,15 +8,45 @@ from typing import Any
 
 import numpy as np
 
+from ....tensor.masked_runs import MASKED_RUNS, is_masked_run, unmasked
+from ....tensor.tensor import Tensor
+from ....tensor.trace_hooks import observed
 from ...codegen.generate import formula_function
-from ..helpers import conjugated
+from ..helpers import conjugated, flowing
 
 __all__ = ["parsed_subscripts"]
+
+Array = np.ndarray[Any, Any]
+
+
+
+def over_flowing(contract: Any, grad: Any, other: Any, *options: Any) -> Any:
+    """Contract a gradient with a factor, leaving out products of 0 and what is not finite; see tensor/masked_runs.py.
+
+    Arguments:
+        contract: the contraction, which is linear in both.
+        grad: the gradient.
+        other: the factor; None if there is none.
+        options: further arguments of the contraction.
+    """
+    with unmasked(), np.errstate(invalid="ignore"):
+        found = contract(grad, other, *options)
+        if other is None or observed() is not None or not np.isnan(_values(found)).any():
+            return found
+        lost = ~np.isfinite(_values(other))
+        reached = contract((_values(grad) != 0).astype(float), lost.astype(float), *options) != 0
+        return np.where(reached, found, contract(grad, np.where(lost, 0, other), *options))
+
+
+def _values(value: Any) -> Array:
+    return value._array if isinstance(value, Tensor) else value
 
 
 @formula_function
 def matmul_left(grad: Any, other: Any, ndim: int) -> Any:
     """Return the gradient of the left factor of a matrix product, before the sum over broadcast dimensions."""
+    if MASKED_RUNS.any and is_masked_run():
+        return over_flowing(matmul_left, grad, other, ndim)
     other = conjugated(other)
     if ndim == other.ndim == 2:
         return grad @ other.T
@@ -30,6 +60,8 @@ def matmul_left(grad: Any, other: Any, ndim: int) -> Any:
 @formula_function
 def matmul_right(grad: Any, other: Any, ndim: int) -> Any:
     """Return the gradient of the right factor of a matrix product, before the sum over broadcast dimensions."""
+    if MASKED_RUNS.any and is_masked_run():
+        return over_flowing(matmul_right, grad, other, ndim)
     other = conjugated(other)
     if ndim == other.ndim == 2:
         return other.T @ grad
@@ -47,6 +79,8 @@ def matmul_right(grad: Any, other: Any, ndim: int) -> Any:
 def dot_left(grad: Any, other: Any, ndim: int) -> Any:
     """Return the gradient of the first factor of `dot`."""
     if not ndim or not other.ndim:
+        if MASKED_RUNS.any and is_masked_run():
+            return flowing(grad * conjugated(other), grad)
         return grad * conjugated(other)
     return tensordot_left(grad, other, ndim, (-1, max(-2, -other.ndim)))
 
@@ -55,6 +89,8 @@ def dot_left(grad: Any, other: Any, ndim: int) -> Any:
 def dot_right(grad: Any, other: Any, ndim: int) -> Any:
     """Return the gradient of the second factor of `dot`."""
     if not ndim or not other.ndim:
+        if MASKED_RUNS.any and is_masked_run():
+            return flowing(grad * conjugated(other), grad)
         return grad * conjugated(other)
     return tensordot_right(grad, other, ndim, (-1, max(-2, -ndim)))
 
@@ -62,6 +98,8 @@ def dot_right(grad: Any, other: Any, ndim: int) -> Any:
 @formula_function
 def tensordot_left(grad: Any, other: Any, ndim: int, axes: Any) -> Any:
     """Return the gradient of the first factor of `tensordot`, which has `ndim` dimensions."""
+    if MASKED_RUNS.any and is_masked_run():
+        return over_flowing(tensordot_left, grad, other, ndim, axes)
     own, others = contracted_axes(axes, ndim, other.ndim)
     free = [dim for dim in range(ndim) if dim not in own]
     others_free = [dim for dim in range(other.ndim) if dim not in others]
@@ -72,6 +110,8 @@ def tensordot_left(grad: Any, other: Any, ndim: int, axes: Any) -> Any:
 @formula_function
 def tensordot_right(grad: Any, other: Any, ndim: int, axes: Any) -> Any:
     """Return the gradient of the second factor of `tensordot`, which has `ndim` dimensions."""
+    if MASKED_RUNS.any and is_masked_run():
+        return over_flowing(tensordot_right, grad, other, ndim, axes)
     others, own = contracted_axes(axes, other.ndim, ndim)
     free = [dim for dim in range(ndim) if dim not in own]
     others_free = [dim for dim in range(other.ndim) if dim not in others]
@@ -117,6 +157,8 @@ def parsed_subscripts(subscripts: str, ndims: list[int]) -> tuple[list[str], str
 @formula_function
 def einsum_gradient(grad: Any, other: Any, subscripts: str, place: int, shape: tuple[int, ...]) -> Any:
     """Return the gradient of one operand of `einsum`, of this shape, if there are at most two."""
+    if MASKED_RUNS.any and is_masked_run():
+        return over_flowing(einsum_gradient, grad, other, subscripts, place, shape)
     left, _, output = subscripts.partition("->")
     terms = left.split(",")
     own = terms[place]

@@ -1,0 +1,80 @@
+"""Backward passes in which a mask has set a part of a gradient to zero.
+
+What a mask leaves out has no influence on the result, though it may be infinite or NaN: `np.where(ok, z * a, z)`. In
+such a pass, products of a gradient that is 0 and a factor that is not finite are 0, as the derivative is. Others are
+NaN, as in NumPy: looking for zeros in every product would cost more than a few per cent of a backward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextvars import ContextVar
+from typing import Any, Final
+
+import numpy as np
+
+__all__ = ["MASKED_RUNS", "gradient_masked", "holds_nan", "is_masked_run", "unmasked"]
+
+# The engine runs in a copy of the context, so that this is of one pass, and of those that it begins.
+_masked: Final[ContextVar[bool]] = ContextVar("viewgrad_masked_run", default=False)
+is_masked_run: Final = _masked.get
+
+
+class MaskedRuns:
+    """Whether there has been such a pass in this process; only then need products ask whether their own pass is one.
+
+    Attributes:
+        any: whether there has.
+        classes: of nodes whose methods do not ask before. Those whose names begin with `masked_` do.
+    """
+
+    __slots__ = ("any", "classes")
+
+    def __init__(self) -> None:
+        self.any = False
+        self.classes: list[type] = []
+
+    def prepare(self, kind: type) -> None:
+        """Let a class of nodes have the methods that ask, now or from the first such pass on."""
+        if self.any:
+            _ask(kind)
+        else:
+            self.classes.append(kind)
+
+    def begin(self) -> None:
+        """Note the first such pass."""
+        self.any = True
+        while self.classes:
+            _ask(self.classes.pop())
+
+
+def _ask(kind: type) -> None:
+    for name in ("apply", "consume", "apply_recorded"):
+        setattr(kind, name, getattr(kind, f"masked_{name}"))
+
+
+MASKED_RUNS: Final = MaskedRuns()
+
+
+def gradient_masked() -> None:
+    """Note that a mask is about to set a part of a gradient to zero."""
+    if not MASKED_RUNS.any:
+        MASKED_RUNS.begin()
+    _masked.set(True)
+
+
+def holds_nan(gradients: Iterable[Any]) -> bool:
+    """Return whether one of the arrays holds a NaN; programs that are compiled without masked products run again."""
+    return any(each is not None and np.count_nonzero(np.isnan(each)) for each in gradients)
+
+
+class unmasked:
+    """A block whose products are NumPy's own."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = _masked.set(False)
+
+    def __exit__(self, *error: object) -> None:
+        _masked.reset(self._token)
