@@ -1,6 +1,6 @@
 """All drawn programs, by turns, for as long as is asked for; counts and failures are printed at the end.
 
-    python tests/soak.py --minutes 60
+    python -m tests.soak --minutes 60
     python tests/soak.py --minutes 5 --only tiny,edges --first 7
 
 What needs the least time so far goes next. Tiny programs have more than half of the time, since they are what there are
@@ -13,6 +13,9 @@ import argparse
 import collections
 import os
 import sys
+
+sys.path.insert(0, os.path.dirname(__file__))  # `python -m tests.soak` finds the other files by their own names
+
 import time
 import traceback
 import warnings

@@ -299,3 +299,17 @@ def test_a_shape_is_set_that_is_the_same_or_has_no_elements():
     assert x.shape == (2,) and empty.shape == (0, 0)
     with pytest.raises(AutogradError, match="reshape"):
         x.shape = (1, 2)
+
+
+def test_broadcast_of_tensors():
+    def f(x, np=numpy):
+        both = np.broadcast(x[:, None], x * 2)
+        out = np.empty(both.shape)
+        out.flat = [u * v for u, v in both]
+        return (out * np.arange(both.size).reshape(out.shape)).sum() * both.nd * both.numiter
+
+    x = numpy.array([1.0, 2.0, 3.0])
+    step = 1e-6 * numpy.eye(3)
+    expected = [(f(x + e) - f(x - e)) / 2e-6 for e in step]
+    numpy.testing.assert_allclose(vg.grad(f, adopt=False)(x, np), expected, rtol=1e-7)
+    assert [len(list(each)) for each in np.broadcast(x, 1.0).iters] == [3, 3]

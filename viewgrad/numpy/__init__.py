@@ -23,6 +23,7 @@ from .array_types import SCALAR_TYPES
 from .array_types import ndarray as ndarray  # `x as x` tells a type checker that x is public
 from .creation import CREATORS
 from .functions import adapted
+from .grids import broadcast as broadcast
 from .grids import c_ as c_
 from .grids import mgrid as mgrid
 from .grids import ndenumerate as ndenumerate
@@ -40,6 +41,7 @@ MADE: dict[str, Any] = {
     **CREATORS,
     **SCALAR_TYPES,
     **IO_FUNCTIONS,
+    "broadcast": broadcast,
     "c_": c_,
     "mgrid": mgrid,
     "ndarray": ndarray,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..tensor.tensor import Tensor
 from .convert import as_tensors
 from .creation import arange, array, linspace
 
-__all__ = ["c_", "mgrid", "ndenumerate", "nditer", "ogrid", "r_"]
+__all__ = ["broadcast", "c_", "mgrid", "ndenumerate", "nditer", "ogrid", "r_"]
 
 
 class Grid:
@@ -111,6 +112,42 @@ class ndenumerate:
 
     def __iter__(self) -> Iterator[Any]:
         return self
+
+
+class broadcast:
+    """The shape that tensors are broadcast to, and an iterator over tuples of their elements; see `numpy.broadcast`.
+
+    Arguments:
+        args: tensors, arrays and numbers.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        given = [array(each, copy=None) for each in args]
+        self.shape = np.broadcast_shapes(*(each.shape for each in given))
+        self.nd = self.ndim = len(self.shape)
+        self.size = math.prod(self.shape)
+        self.numiter = len(given)
+        self._operands = [each if each.shape == self.shape else each.broadcast_to(self.shape) for each in given]
+        self.index = 0
+
+    @property
+    def iters(self) -> tuple[Iterator[Any], ...]:
+        """An iterator over the elements of each operand."""
+        return tuple(iter(each.reshape(-1)) for each in self._operands)
+
+    def reset(self) -> None:
+        """Go back to the first elements."""
+        self.index = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> tuple[Any, ...]:
+        if self.index >= self.size:
+            raise StopIteration
+        place = np.unravel_index(self.index, self.shape)
+        self.index += 1
+        return tuple(each[place] for each in self._operands)
 
 
 class nditer:

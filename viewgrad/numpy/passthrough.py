@@ -11,7 +11,7 @@ FROM_NUMPY: Final = frozenset(
     """
     False_ True_ ScalarType e euler_gamma inf nan newaxis pi little_endian index_exp s_ typecodes
     bool bool_ bytes_ str_ object_ void datetime64 timedelta64 character flexible generic dtype
-    broadcast flatiter ndindex matrix memmap recarray record ufunc errstate busdaycalendar
+    flatiter ndindex matrix memmap recarray record ufunc errstate busdaycalendar
     iinfo promote_types mintypecode typename issubdtype isdtype
     broadcast_shapes diag_indices mask_indices nested_iters tril_indices triu_indices
     busday_count busday_offset is_busday datetime_as_string datetime_data isnat

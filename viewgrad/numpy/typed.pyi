@@ -4,7 +4,6 @@ from typing import Any
 
 from numpy import bool as bool
 from numpy import bool_ as bool_
-from numpy import broadcast as broadcast
 from numpy import busdaycalendar as busdaycalendar
 from numpy import bytes_ as bytes_
 from numpy import character as character
