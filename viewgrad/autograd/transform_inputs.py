@@ -32,6 +32,7 @@ from ..tensor.node import (
 from ..tensor.tangents import at_level, open_levels, set_tangent, tangent_of
 from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, from_new_array, is_scalar
 from ..views.scalar_nodes import ScalarOfTwo
+from .batched_engine import batched_gradients, is_promising
 from .execute import run_backward
 
 __all__ = [
@@ -45,6 +46,8 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
+FEWEST_ROWS: Final = 4  # of a Jacobian, that are computed at once
+ROWS_AT_ONCE: Final = 32  # gradients along the way take so many times their memory
 ROUNDING: Final = 0.5  # the power of the machine's precision below which a part is taken for zero
 
 
@@ -243,11 +246,36 @@ class Transform:
         if output._array.dtype.kind not in "fc":
             raise DifferentiabilityError(f"an output of dtype {output.dtype} has no derivative")
         rows: list[list[Tensor]] = [[] for _ in self.primals]
+        if not record and self._rows_at_once(output, rows):
+            return [_from_rows(row, output, array) for row, array in zip(rows, self.arrays, strict=True)]
         for direction in one_hot(output._array):
             found = self.gradients([output], [direction], retain=True, record=record)
             for row, grad in zip(rows, self.materialized(found), strict=True):
                 row.append(grad)
         return [_from_rows(row, output, array) for row, array in zip(rows, self.arrays, strict=True)]
+
+
+    def _rows_at_once(self, output: Tensor, rows: list[list[Tensor]]) -> bool:
+        """Append the rows for each primal, by passes for some rows at once; return whether that can be done."""
+        edge, size = current_edge(output), output.size
+        if edge is None or size < FEWEST_ROWS or output.dtype.kind != "f" or not is_promising(edge):
+            return False
+        if self._recorded([edge]):
+            return False
+        nodes, outside = self.graph([edge])
+        if outside:
+            return False
+        for start in range(0, size, ROWS_AT_ONCE):
+            count = min(ROWS_AT_ONCE, size - start)
+            seeds = np.zeros((count, size), output.dtype)
+            seeds[np.arange(count), np.arange(start, start + count)] = 1
+            found = batched_gradients(edge, seeds.reshape(count, *output.shape), self.primals, nodes)
+            if found is None:
+                return False
+            for row, grad, array in zip(rows, found, self.arrays, strict=True):
+                whole = np.zeros((count, *array.shape), array.dtype) if grad is None else grad._array
+                row.extend(map(from_array, whole))
+        return True
 
 
 def _from_rows(rows: Sequence[Tensor], output: Tensor, array: Array) -> Tensor:

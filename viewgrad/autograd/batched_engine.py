@@ -1,0 +1,227 @@
+"""Backward passes for many gradients at once, with a leading axis: the rows of a Jacobian.
+
+A node of an elementwise operator, a sum, a matrix product or a view by an index runs once for all rows; any other node
+runs once for each, by the code that a pass for a single gradient runs. So both kinds of passes give the same gradients.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..operators.define import OPERATORS
+from ..tensor.async_safety import isolated
+from ..tensor.modes import FORWARD, GRAD, INFERENCE, MODE, OTHER_ENGINE, TRACE, current_mode
+from ..tensor.node import GATHER, ONE, OVERWRITE, SCATTER, Edge, Node, OptionalEdge, node_of
+from ..tensor.tensor import Tensor
+from ..views.scalar_nodes import ScalarNode
+from .engine import Gradient, GraphTask
+
+__all__ = ["batched_gradients", "is_promising"]
+
+Array = np.ndarray[Any, Any]
+Rule = Callable[[Any, Array, tuple[OptionalEdge, ...]], tuple[Any, ...] | None]
+
+KNOWN: Final[weakref.WeakKeyDictionary[Any, Rule | None]] = weakref.WeakKeyDictionary()  # by class of nodes
+FIRST: Final = 12  # nodes that are looked at before all of them are
+LOOPED: Final = 0.3  # the share of nodes that run row by row, above which the engine for single gradients is faster
+OTHER_MODES: Final = OTHER_ENGINE | FORWARD | TRACE | INFERENCE
+WORDS_OF_SHAPES: Final = ("shape", "ndim", "axis", "size", "[")
+
+
+def batched_gradients(
+    edge: Node | Edge, gradients: Array, inputs: Sequence[Node], nodes: Iterable[Node]
+) -> list[Tensor | None] | None:
+    """Return the gradients of some inputs for many gradients of one output; None if that is not faster.
+
+    Arguments:
+        edge: of the output.
+        gradients: for the output, with a leading axis.
+        inputs: the nodes whose gradients are returned, with a leading axis each.
+        nodes: those on the way, of which some may not be needed.
+    """
+    mode = current_mode()
+    on_the_way = list(nodes)
+    if mode & OTHER_MODES or any(node.hooks is not None for node in (*on_the_way, *inputs)):
+        return None
+    looped = sum(not _runs_once(node) for node in on_the_way)
+    if looped > LOOPED * len(on_the_way):
+        return None
+    task = BatchedTask(len(gradients))
+    task.restrict([edge], inputs, capture=True)
+    return isolated(_run, task, mode & ~GRAD, edge, gradients, inputs)
+
+
+def is_promising(edge: Node | Edge) -> bool:
+    """Return whether the nodes nearest to an output run for many gradients at once."""
+    first, stack = dict[Node, None](), [edge]
+    while stack and len(first) < FIRST:
+        node = node_of(stack.pop())
+        if node not in first and not node.is_transform_input:
+            first[node] = None
+            stack[:0] = [each for each in node.edges if each is not None]
+    return sum(not _runs_once(node) for node in first) <= LOOPED * len(first)
+
+
+def _run(
+    task: BatchedTask, mode: int, edge: Node | Edge, gradients: Array, inputs: Sequence[Node]
+) -> list[Tensor | None]:
+    MODE.set(mode)
+    if task.must_run(node_of(edge)):
+        task.deliver(edge, gradients)
+    task.run()
+    task.finish()
+    return [task.captured_gradient(each) for each in inputs]
+
+
+def _runs_once(node: Any) -> bool:
+    if node.kind == SCATTER:
+        return node.view_fn is None
+    return _rule_of(type(node)) is not None
+
+
+class BatchedTask(GraphTask):
+    """One run of the engine, in which each gradient has a leading axis.
+
+    Attributes:
+        count: its length.
+    """
+
+    __slots__ = ("count",)
+
+    def __init__(self, count: int) -> None:
+        super().__init__(retain=True, recorded=False)
+        self.count = count
+
+    def gradients(self, node: Any, grad: Gradient, edges: tuple[OptionalEdge, ...]) -> tuple[Gradient, ...]:
+        """Return the gradients of a node's inputs."""
+        if node.kind in (SCATTER, GATHER):
+            shape, dtype, _ = node.layout
+            zeros = np.zeros((self.count, *shape), dtype)
+            if node.kind == SCATTER and node.view_fn is None:
+                index = node.index if type(node.index) is tuple else (node.index,)
+                zeros[(slice(None), *index)] += grad
+            else:
+                for at in range(self.count):
+                    node.add_to(zeros[at, ...], _row(node, grad, at))
+            return (zeros,)
+        rule = _rule_of(type(node))
+        made = None if rule is None else rule(node, grad, edges)
+        return self._by_rows(node, grad, edges) if made is None else made
+
+    def _by_rows(self, node: Any, grad: Gradient, edges: tuple[OptionalEdge, ...]) -> tuple[Gradient, ...]:
+        rows = []
+        for at in range(self.count):
+            given: Any
+            if node.outputs > 1:
+                given = [None if each is None else each[at, ...] for each in grad]
+            elif node.kind == OVERWRITE:  # which rewrites the gradient that it is given
+                given = np.array(grad[at, ...], order=node.layout[2])
+            else:
+                given = _row(node, grad, at)
+            made = node.apply(given, edges)
+            rows.append((made,) if node.kind == ONE else tuple(made))
+        return tuple([_stacked(column) for column in zip(*rows, strict=True)])
+
+
+def _row(node: Any, grad: Array, at: int) -> Any:
+    """The gradient of one row: a number for a scalar, as a single pass has it."""
+    return grad[at] if isinstance(node, ScalarNode) else grad[at, ...]
+
+
+def _stacked(column: Sequence[Any]) -> Any:
+    if all(each is None for each in column):
+        return None
+    like = next(each for each in column if each is not None)
+    return np.stack([np.zeros_like(like) if each is None else each for each in column])
+
+
+# -- nodes that run once for all rows ----------------------------------------------------------------------------------
+
+
+def _rule_of(kind: Any) -> Rule | None:
+    """Return how the nodes of a class run for all rows; None if they run row by row."""
+    if kind not in KNOWN:
+        KNOWN[kind] = _find_rule(kind)
+    return KNOWN[kind]
+
+
+def _find_rule(kind: type[Node]) -> Rule | None:
+    operator = OPERATORS.get(kind.__module__.rpartition(".")[2])
+    if operator is None or operator.user_defined or not kind.__module__.startswith("viewgrad.operators.generated."):
+        return None
+    if operator.name in RULES:
+        return RULES[operator.name]
+    texts = [formula.text for formula in operator.formulas]
+    if not operator.elementwise or len(operator.signature.outputs) != 1:
+        return None
+    return None if any(word in text for text in texts for word in WORDS_OF_SHAPES) else _elementwise
+
+
+def _elementwise(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...] | None:
+    """The formulas broadcast over the leading axis; sums over axes that operands were broadcast along come after."""
+    kind = type(node)
+    same = object.__new__(kind)
+    slots = kind.__slots__
+    for name in (slots,) if isinstance(slots, str) else slots:
+        if hasattr(node, name):
+            setattr(same, name, getattr(node, name))
+    specs = getattr(node, "input_specs", None)
+    if specs is not None:
+        same.input_specs = None
+    made = same.apply(grad, edges)
+    made = (made,) if node.kind == ONE else tuple(made)
+    if any(each is not None and np.shape(each) != grad.shape for each in made):
+        return None  # a formula that does not depend on the gradient
+    return made if specs is None else tuple(map(_reduced, made, specs))
+
+
+def _reduced(grad: Any, spec: Any) -> Any:
+    """Return a gradient in the shape and dtype of an operand, after the leading axis."""
+    if grad is None or spec is None:
+        return grad
+    shape, dtype = spec
+    extra = grad.ndim - 1 - len(shape)
+    if extra:
+        grad = grad.sum(axis=tuple(range(1, 1 + extra)))
+    axes = tuple([at + 1 for at, length in enumerate(shape) if length == 1 and grad.shape[at + 1] != 1])
+    if axes:
+        grad = grad.sum(axis=axes, keepdims=True)
+    if grad.dtype.kind == "c" and dtype.kind != "c":
+        grad = grad.real
+    return grad if grad.dtype == dtype else grad.astype(dtype)
+
+
+def _sum(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+    shape, axis = node.saved_self_shape, node.saved_axis
+    if axis is None:
+        grad = grad.reshape(len(grad), *[1] * len(shape))
+    elif not node.saved_keepdims:
+        axes = axis if isinstance(axis, tuple) else (axis,)
+        grad = np.expand_dims(grad, tuple([int(each) % len(shape) + 1 for each in axes]))
+    return (np.broadcast_to(grad, (len(grad), *shape)),)
+
+
+def _matmul(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...] | None:
+    left = right = None
+    if edges[0] is not None:
+        other = node.saved_other.array.conj()
+        if node.saved_self_ndim > 2 or other.ndim > 2:
+            return None
+        left = grad[..., None] * other if other.ndim == 1 else grad @ other.T
+    if edges[1] is not None:
+        mine = node.saved_self.array.conj()
+        if node.saved_other_ndim > 2 or mine.ndim > 2:
+            return None
+        if mine.ndim == 1:
+            right = mine[:, None] * grad[:, None, :] if node.saved_other_ndim == 2 else grad[:, None] * mine
+        else:
+            right = mine.T @ grad if node.saved_other_ndim == 2 else grad @ mine
+    specs = node.input_specs
+    return (left, right) if specs is None else (_reduced(left, specs[0]), _reduced(right, specs[1]))
+
+
+RULES: Final[dict[str, Rule]] = {"sum": _sum, "matmul": _matmul}
