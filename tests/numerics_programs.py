@@ -7,6 +7,7 @@ differences along a direction, so that nothing here depends on how the library w
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import NamedTuple
 
@@ -1619,3 +1620,452 @@ def single_and_double(x, y):
         z[i] = x[i] * y[i] + 0.1
         total += z[i] * y[i] + math.sqrt(abs(x[i]))
     return total + (z + y).sum() + (x * 2).sum()
+
+
+# -- functions of NumPy and of Python ----------------------------------------------------------------------------------
+
+
+def longer(rng, n):
+    return (rng.normal(size=n + 3),)
+
+
+TABLE = np.array([0.5, 1.5, 2.5])
+CONST = 3
+NAMES = {"a": 1.0, "b": 2.0}
+
+
+@drawn(longer)
+def meshgrid(x):
+    a, b = np.meshgrid(x, x[:3])
+    return (a * b**2).sum()
+
+
+@drawn(longer)
+def percentile(x):
+    return np.percentile(x, 30) + np.quantile(x, 0.7) + np.median(x)
+
+
+@drawn(longer)
+def where_one(x):
+    i = np.where(x > 0)[0]
+    j = np.flatnonzero(x < 0)
+    return x[i].sum() + (x[j] ** 2).sum()
+
+
+@drawn(longer)
+def nonzero_(x):
+    (i,) = np.nonzero(x > 0.1)
+    return (x[i] ** 2).sum()
+
+
+@drawn(longer)
+def padded(x):
+    p = np.pad(x, 1)
+    q = np.pad(x, (2, 1), mode="edge")
+    return (p[1:] * p[:-1]).sum() + q.sum()
+
+
+@drawn(longer)
+def gradient_trap(x):
+    return (np.gradient(x) ** 2).sum() + np.trapezoid(x) + np.trapezoid(x, dx=0.1)
+
+
+@drawn(longer)
+def convolved(x):
+    return (np.convolve(x, x[:3], mode="same") ** 2).sum() + np.correlate(x, x[:2])[0]
+
+
+@drawn(longer)
+def take_repeat(x):
+    return (np.repeat(x, 2) * np.tile(x, 2)).sum() + np.take(x, [0, 1, 1]).sum() + x.repeat(2)[3]
+
+
+@drawn(longer)
+def digitize(x):
+    b = np.digitize(x, [-1.0, 0.0, 1.0])
+    s = 0.0
+    for i in range(len(x)):
+        s += b[i] * x[i]
+    return s
+
+
+@drawn(longer)
+def searchsorted(x):
+    s = np.sort(x)
+    k = np.searchsorted(s, 0.2)
+    return s[k - 1] * 2 + k
+
+
+@drawn(longer)
+def close(x):
+    if np.allclose(x, x) and not np.isclose(x[0], x[1]):
+        return x.sum()
+    return x[0]
+
+
+@drawn(longer)
+def float_mod(x):
+    s = 0.0
+    for v in x:
+        s += (v % 0.7) + (v // 0.3) * 0.1 + math.fmod(v, 0.5) + abs(v) ** 0.5 + 2.0**v
+    return s
+
+
+@drawn(longer)
+def bits(x):
+    s = 0.0
+    for i in range(len(x)):
+        if (i & 1 and not i & 2) or i ^ 3 == 1:
+            s += x[i] * (i << 1)
+        if i in (2, 5, 7):
+            s -= x[i]
+        if 1 <= i < 4:
+            s += x[i] ** 2
+    return s
+
+
+@drawn(longer)
+def mapped(x):
+    y = list(map(lambda v: v * v, x))  # noqa: C417
+    return sum(y) + sum(map(abs, x))
+
+
+@drawn(longer)
+def filtered(x):
+    return sum(filter(lambda v: v > 0, x))
+
+
+@drawn(longer)
+def sorted_(x):
+    y = sorted(x)
+    return y[0] * 2 + y[-1]
+
+
+@drawn(longer)
+def sorted_desc(x):
+    y = sorted(x, reverse=True)
+    s = 0.0
+    for i, v in enumerate(y):
+        s += v * i
+    return s
+
+
+@drawn(longer)
+def captured(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += TABLE[i % CONST] * x[i] * NAMES["b"]
+    return s
+
+
+@drawn(longer)
+def string_mode(x, mode="fast"):
+    return x.sum() if mode == "fast" else (x**2).sum()
+
+
+@drawn(longer)
+def dict_items(x):
+    d = {"a": x[0], "b": x[1] * 2}
+    s = 0.0
+    for k, v in d.items():
+        s += v * NAMES[k]
+    return s + len(d) + d.get("a") + sum(d.values())
+
+
+@drawn(longer)
+def zip_star(x):
+    pts = [(x[0], x[1]), (x[1], x[2])]
+    a, b = zip(*pts)
+    return a[0] * b[1] + a[1]
+
+
+@drawn(longer)
+def eigen(x):
+    m = np.outer(x, x) + np.diag(np.arange(len(x)) + 1.0)
+    w, v = np.linalg.eigh(m)
+    return w[-1] + (v[:, 0] ** 2)[0]
+
+
+@drawn(longer)
+def mat_power(x):
+    m = x[: 9 // 3][:, None] * x[:3] / 3
+    return np.linalg.matrix_power(m, 3).sum() + (m @ m).trace()
+
+
+@drawn(longer)
+def einsums(x):
+    m = x[:, None] * x
+    return np.einsum("ij,j->i", m, x).sum() + np.einsum("ii", m) + np.einsum("ij,kj->ik", m, m).sum() * 1e-3
+
+
+@drawn(longer)
+def ellipsis(x):
+    m = np.zeros((2, len(x)))
+    m[..., 1:] = x[:-1]
+    m[0, ...] += 1
+    m[None][0, 1] *= 2
+    return (m**2).sum()
+
+
+@drawn(longer)
+def while_true(x):
+    i = 0
+    s = 0.0
+    while True:
+        s += x[i]
+        i += 1
+        if i >= len(x) or s > 2:
+            return s * i
+
+
+@drawn(longer)
+def multi_return(x):
+    def stats(v):
+        return v.mean(), v.std(), {"n": len(v)}
+
+    m, s, d = stats(x)
+    return m / s * d["n"]
+
+
+@drawn(longer)
+def outs(x):
+    y = np.empty_like(x)
+    np.multiply(x, 2.0, out=y)
+    np.add(y, x, out=y)
+    np.exp(y * 0.1, out=y)
+    return y.sum()
+
+
+class Operators:
+    k = 2.0
+
+    @staticmethod
+    def sq(v):
+        return v * v
+
+    @classmethod
+    def scaled(cls, v):
+        return cls.k * v
+
+    def __call__(self, v):
+        return v + self.k
+
+
+OPS = Operators()
+
+
+@drawn(longer)
+def class_things(x):
+    return (Operators.sq(x) + Operators.scaled(x) + OPS.sq(x)).sum() + Operators.k
+
+
+@drawn(longer)
+def call_object(x):
+    return OPS(x).sum()
+
+
+@drawn(longer)
+def partials(x):
+    def f(a, b, c):
+        return a * b + c
+
+    g = functools.partial(f, 2.0, c=1.0)
+    return g(x).sum()
+
+
+@drawn(longer)
+def recursion(x):
+    def fib(n):
+        return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+    return fib(6) * x.sum()
+
+
+@drawn(longer)
+def matrix_inplace(x):
+    m = np.outer(x, x) + np.eye(len(x))
+    m @= m
+    m /= np.linalg.norm(m)
+    m **= 2
+    return m.sum()
+
+
+@drawn(longer)
+def deque_like(x):
+    q = [0]
+    s = 0.0
+    while q:
+        i = q.pop()
+        s += x[i]
+        if 2 * i + 1 < len(x):
+            q.append(2 * i + 1)
+        if 2 * i + 2 < len(x):
+            q.append(2 * i + 2)
+    return s * s
+
+
+@drawn(longer)
+def pop0(x):
+    q = [x[0], x[1]]
+    s = 0.0
+    for v in x[2:]:
+        q.append(v)
+        s += q.pop(0) * v
+    return s
+
+
+@drawn(longer)
+def list_slice(x):
+    out = []
+    for v in x:
+        out.append(v)
+        s = sum(out[-3:])
+    return s + np.mean(out[1:])
+
+
+@drawn(longer)
+def insert_list(x):
+    a = []
+    for v in x:
+        a.insert(0, v)
+    return a[0] * 2 + a[-1]
+
+
+@drawn(longer)
+def array_method_chain(x):
+    return x.clip(-1, 1).mean() + x.argmax()
+
+
+@drawn(longer)
+def any_mask(x):
+    if np.any(x > 1) or (x < -1).all():
+        return x[x > -9].sum()
+    return np.count_nonzero(x > 0) * x.mean()
+
+
+@drawn(longer)
+def step_range(x):
+    s = 0.0
+    for h in (1, 2, 3):
+        for i in range(0, len(x) - h, h):
+            s += x[i] * x[i + h]
+    for i in range(len(x) - 1, -1, -2):
+        s -= x[i]
+    return s
+
+
+@drawn(longer)
+def enumerate_rows(x):
+    m = np.outer(x, x)
+    s = 0.0
+    for i, row in enumerate(m):
+        for j, v in enumerate(row[:i]):
+            s += v * (i - j)
+    return s
+
+
+@drawn(longer)
+def newaxis(x):
+    d = x[:, np.newaxis] - x[np.newaxis, :]
+    k = np.exp(-(d**2))
+    np.fill_diagonal(k, 0.0)
+    return k.sum()
+
+
+@drawn(longer)
+def lu_solve(x):
+    a = np.outer(x, x) + 5 * np.eye(len(x))
+    return np.linalg.solve(a, x) @ x + np.linalg.inv(a)[0, 0] + np.linalg.cholesky(a)[-1, -1]
+
+
+@drawn(longer)
+def global_loop_var(x):
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            break
+    return x[i] * i
+
+
+@drawn(longer)
+def ternary_chain(x):
+    s = 0.0
+    for v in x:
+        s += 1.0 if v > 1 else v if v > 0 else -v if v > -1 else 2 * v
+    return s
+
+
+@drawn(longer)
+def complex_use(x):
+    z = np.exp(1j * x)
+    return np.abs(z.sum()) ** 2
+
+
+@drawn(longer)
+def np_sum_gen(x):
+    return np.sum([v * v for v in x]) + np.max([abs(v) for v in x]) + np.array([x[0], x[1], 2.0]).prod()
+
+
+@drawn(longer)
+def selects(x):
+    return np.select([x > 1, x > 0], [x, x**2], default=-x).sum()
+
+
+@drawn(longer)
+def global_math(x):
+    s = 0.0
+    for v in x:
+        s += (
+            math.log1p(v * v)
+            + math.hypot(v, 1)
+            + math.atan2(v, 2)
+            + math.floor(v)
+            + math.copysign(1, v) * v
+            + math.pi
+            + math.sinh(v)
+            + math.erf(v)
+            + math.pow(v * v + 1, 1.5)
+            + math.degrees(v) * 1e-3
+        )
+    return s
+
+
+@drawn(longer)
+def unpack_shape(x):
+    m = np.outer(x, x)
+    ((r, c),) = [m.shape]
+    return m[r - 1, c - 1] + m.size * x[0] + m.ndim
+
+
+@drawn(longer)
+def nanfuncs(x):
+    y = x.copy()
+    y[0] = np.nan
+    return np.nansum(y) + np.nanmean(y) + np.isnan(y).sum()
+
+
+@drawn(longer)
+def logsumexp_(x):
+    m = x.max()
+    return m + np.log(np.exp(x - m).sum())
+
+
+@drawn(longer)
+def copyto(x):
+    y = np.zeros_like(x)
+    np.copyto(y, x)
+    y[1:] = x[:-1]
+    y.fill(2.0)
+    return (y * x).sum()
+
+
+@drawn(longer)
+def astype_(x):
+    k = (x > 0).astype(float)
+    j = np.arange(len(x)).astype(np.float64)
+    return (k * j * x).sum()
+
+
+@drawn(longer)
+def prod_axis(x):
+    m = np.outer(x, x) + 2
+    return m.prod(axis=0).sum() * 1e-6 + m.min(axis=1).sum() + m.any() * 1.0 + np.linalg.norm(m, axis=0).sum()

@@ -112,7 +112,7 @@ def test_views_of_views_are_one_index():
     ("print(x)", "print() of these arguments"),
     ("x.append(1)", "method append of an array"),
     ("y = [[a] for a in x]", "a tuple in a list whose length is not known"),
-    ("y = [x[0]]; y.insert(0, x[1])", "list.insert"),
+    ("y = [x[0]]; y.remove(x[1])", "list.remove"),
     ("y = float(x[0])", "float() ends the history of a value"),
 ])
 def test_refusals_name_the_line(construct, reason, tmp_path):

@@ -90,6 +90,9 @@ class _Writer:
             if isinstance(stmt, (ast.For, ast.While)):
                 new_loop, leaves, flag = self.loop(stmt, loop)
                 found += new_loop
+                if _is_endless(stmt):
+                    tail, more, _ = self.block([_return_set(stmt)], loop)
+                    return found + tail, jumps | more, True
                 if stmt.orelse:
                     rest = [*([_if(stmt, _is_not(flag), stmt.orelse, [])] if flag else stmt.orelse), *rest]
                 if leaves:  # it may have returned
@@ -182,6 +185,22 @@ _SET: Final = ast.Constant("set")  # what is returned was assigned before
 
 def _return_set(at: ast.stmt) -> ast.stmt:
     return ast.copy_location(ast.Return(_SET), at)
+
+
+def _is_endless(loop: ast.For | ast.While) -> bool:
+    """Whether a loop ends by `return` only."""
+    if not isinstance(loop, ast.While) or not isinstance(loop.test, ast.Constant) or not loop.test.value:
+        return False
+    waiting: list[ast.AST] = list(loop.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Break):
+            return False
+        if not isinstance(node, (ast.For, ast.While, ast.FunctionDef)):
+            waiting += ast.iter_child_nodes(node)
+        elif not isinstance(node, ast.FunctionDef):
+            waiting += node.orelse
+    return True
 
 
 def _is_not(flag: str) -> ast.expr:

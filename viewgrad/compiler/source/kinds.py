@@ -80,10 +80,10 @@ def dtype_of(kind: Kind) -> np.dtype[Any]:
     return np.dtype(kind.dtype)
 
 
-def sample(kind: Kind) -> Any:
-    """A value of a kind: all ones, of length one."""
+def sample(kind: Kind, length: int = 1) -> Any:
+    """A value of a kind: all ones."""
     if isinstance(kind, Arr):
-        return np.ones((1,) * kind.ndim, kind.dtype)
+        return np.ones((length,) * kind.ndim, kind.dtype)
     return PYTHON[kind.dtype] if kind.weak and kind.dtype in PYTHON else np.dtype(kind.dtype).type(1)
 
 

@@ -25,8 +25,9 @@ PURE: Final = frozenset(
     """
     sum mean prod max min amax amin dot matmul outer inner vdot tensordot kron trace cumsum cumprod diff var std ptp
     median concatenate stack vstack hstack column_stack dstack tile repeat roll flip fliplr flipud rot90 tril triu diag
-    interp cross einsum sort argsort argmax argmin any all count_nonzero searchsorted take average
-    nansum nanmean nanmax nanmin convolve correlate trapezoid logsumexp softmax log_softmax
+    interp einsum sort argsort argmax argmin any all count_nonzero searchsorted take average
+    nansum nanmean nanmax nanmin convolve correlate trapezoid logsumexp softmax log_softmax gradient
+    percentile quantile pad meshgrid nonzero flatnonzero digitize isclose allclose array_equal vander
     linalg.solve linalg.inv linalg.det linalg.slogdet linalg.cholesky linalg.norm linalg.eigvalsh linalg.eigh
     linalg.matrix_power linalg.lstsq linalg.pinv linalg.qr linalg.svd
     """.split()

@@ -220,6 +220,11 @@ class ObjectReader:
         kind = type(value)
         own = getattr(value, "__dict__", {})
         member = next((vars(each)[name] for each in kind.__mro__ if name in vars(each)), None)
+        classes = value.__mro__ if isinstance(value, type) else kind.__mro__
+        made = next(((each, vars(each)[name]) for each in classes if name in vars(each)), None)
+        if made is not None and isinstance(made[1], classmethod) and name not in (own if kind is not type else ()):
+            self.guard(made[1], Path(made[0], False).to("attr", "__dict__").to("key", name))
+            return Static(getattr(value, name))  # another object each time
         if runs_code(value, name):
             raise self.out.refused(f"{name} of a {kind.__name__} is computed when it is looked up")
         if isinstance(member, property):

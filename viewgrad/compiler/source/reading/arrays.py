@@ -264,8 +264,8 @@ def view(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
     return Call(name, (base, *rest), options, Arr(base.kind.dtype, result.ndim), is_view=True)
 
 
-def _sample(expr: Any, otherwise: Any) -> Any:
-    return expr.value if isinstance(expr, Const) else sample(expr.kind)
+def _sample(expr: Any, length: int) -> Any:
+    return expr.value if isinstance(expr, Const) else sample(expr.kind, length)
 
 
 def _options(out: Emitter, name: str, keywords: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
@@ -318,16 +318,7 @@ def pure(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
     if any(key in options for key in ("out", "where", "initial", "dtype")):
         raise out.refused(f"{name} with out=, where=, initial= or dtype=")
     found = _options(out, name, options)
-    samples = [
-        tuple([_sample(each, 1) for each in arg]) if isinstance(arg, tuple)
-        else arg.value if isinstance(arg, Static) else _sample(arg, 1)
-        for arg in taken
-    ]
-    try:
-        with np.errstate(all="ignore"):
-            result = function(*samples, **dict(found))
-    except Exception as error:
-        raise out.refused(f"{name}: {type(error).__name__}: {error}") from None
+    samples, result = _sampled(out, name, function, taken, found)
     values = [arg if not isinstance(arg, Static) else Const(arg.value, INT) for arg in taken]
     if isinstance(result, tuple):
         kinds = tuple([_result_kind(out, name, each, samples) for each in result])
@@ -335,6 +326,25 @@ def pure(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
         return _many(out, from_call, type(result))
     kind = _result_kind(out, name, result, samples)
     return Call(name, tuple(values), found, kind)
+
+
+def _sampled(
+    out: Emitter, name: str, function: Callable[..., Any], taken: Sequence[Any], options: Sequence[tuple[str, Any]]
+) -> tuple[list[Any], Any]:
+    """Samples of arguments, and what a function gives for them: arrays of one element, or of more if it needs them."""
+    reason = ""
+    for length in (1, 2, 3, 5):
+        samples = [
+            tuple([_sample(each, length) for each in arg]) if isinstance(arg, tuple)
+            else arg.value if isinstance(arg, Static) else _sample(arg, length)
+            for arg in taken
+        ]
+        try:
+            with np.errstate(all="ignore"):
+                return samples, function(*samples, **dict(options))
+        except Exception as error:
+            reason = reason or f"{name}: {type(error).__name__}: {error}"
+    raise out.refused(reason.partition("\n")[0])
 
 
 def _taken(

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ..functions import stores_of
-from ..ir import Call, Check, Const, For, Op, Set, Var, is_number
+from ..ir import Call, Check, Const, For, Op, Set, Slice, Var, get, is_number
 from ..kinds import BOOL, INT, Arr
 from ..library import library_name
 from ..values import Lst, Rec, Refused, Static, Tup, as_expr
+from .indexing import indexed, item
 from .iteration import enumerated, range_of, reversed_sequence, sequence_of, zipped
 from .operators import arithmetic
 from .scopes import Deferred, Scope
@@ -21,6 +22,7 @@ __all__ = ["ComprehensionReader", "UNROLLED"]
 UNROLLED: Final = 16
 ITEMS: Final = " items"  # variables that no function has
 GIVEN: Final = " given"
+FUNCTION: Final = " function"
 
 
 class ComprehensionReader(TargetReader):
@@ -160,6 +162,30 @@ class ComprehensionReader(TargetReader):
         made = ast.fix_missing_locations(ast.copy_location(ast.ListComp(each, [generator]), node))
         return self.by_loop(scope, made, {GIVEN: value})
 
+    def of_function(self, scope: Scope, function: Any, value: Any, node: Any, is_filter: bool) -> Lst:
+        """`map` or `filter`, as a list."""
+        call = ast.Call(ast.Name(FUNCTION, ast.Load()), [ast.Name("each", ast.Load())], [])
+        each = ast.Name("each", ast.Load()) if is_filter else call
+        generator = ast.comprehension(
+            ast.Name("each", ast.Store()), ast.Name(GIVEN, ast.Load()), [call] if is_filter else [], 0)
+        made = ast.fix_missing_locations(ast.copy_location(ast.ListComp(each, [generator]), node))
+        return self.by_loop(scope, made, {GIVEN: value, FUNCTION: function})
+
+    def of_Subscript(self, scope: Scope, node: ast.Subscript) -> Any:
+        """An item, or some; those of a list are another list."""
+        if isinstance(node.slice, ast.Slice):
+            base = self.value(scope, node.value)
+            if isinstance(base, Lst):
+                if len(base.stores) != 1 or base.widths[0] is not None:
+                    raise self.out.refused("a slice of a list of tuples or rows", node)
+                whole = self.out.temporary(get(base.stores[0], (Slice(None, base.count),)), "items")
+                part = indexed(self.out, whole, self.index_items(scope, node.slice))
+                return self.list_of(scope, self.out.temporary(part, "items"), node)
+            mark = len(self.out.buffer)
+            items = self.index_items(scope, node.slice)
+            return item(self.out, self.settled([base], [mark])[0], items, node)
+        return super().of_Subscript(scope, node)
+
     def of_DictComp(self, scope: Scope, node: ast.DictComp) -> Any:
         """A dict over known values."""
         pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
@@ -184,9 +210,9 @@ class ComprehensionReader(TargetReader):
         if not isinstance(sequence, Tup) or len(sequence.items) > UNROLLED:
             raise self.out.refused("a comprehension whose length is not known", node)
         found: list[Any] = []
-        for item in sequence.items:
+        for each in sequence.items:
             inner.stores = dict.fromkeys(names, 1)
-            self.assign(inner, generator.target, item)
+            self.assign(inner, generator.target, each)
             tests = [self.truth(self.value(inner, test), test) for test in generator.ifs]
             if not all(isinstance(test, bool) for test in tests):
                 raise self.out.refused("a comprehension with a condition that is not known", node)

@@ -10,18 +10,18 @@ from typing import Any, Final
 
 from ..exits import without_jumps
 from ..functions import nonlocals_of, stores_of, tree_of, users_function
-from ..ir import Var
-from ..kinds import Arr, Num
+from ..ir import Const, Slice, Var, get
+from ..kinds import INT, Arr, Num
 from ..library import library_name
 from ..objects import Getter, Guard, record_fields
-from ..values import CONFLICT, Fn, Lst, Maybe, Path, Rec, Refused, Static, Tup, as_expr, kind_name
+from ..values import CONFLICT, Fn, Lst, Maybe, Path, Rec, Refused, Static, Tup, as_expr, is_plain, kind_name
 from . import python_code
 from .attributes import attribute
 from .comprehensions import ComprehensionReader
 from .library_calls import library
 from .lists import array_of_list
 from .methods import method
-from .scopes import Bound, Deferred, Given, Scope, identifier, is_updated, unboxed
+from .scopes import Bound, Deferred, DictGet, Given, Partial, Scope, identifier, is_updated, unboxed
 
 __all__ = ["ARRAYS_OF_LISTS", "CallReader", "DEEP"]
 
@@ -31,9 +31,13 @@ LOOPS: Final = {
     "builtins.sum": python_code.sum_of, "builtins.max": python_code.max_of, "builtins.min": python_code.min_of,
     "builtins.any": python_code.any_of, "builtins.all": python_code.all_of, "math.fsum": python_code.fsum,
 }  # fmt: skip
+OF_LISTS: Final = {
+    "extend": python_code.extend, "pop": python_code.pop_first, "insert": python_code.insert,
+}  # fmt: skip
 UPDATES: Final = {
     "numpy.add.at": python_code.add_at, "numpy.subtract.at": python_code.subtract_at,
-    "numpy.multiply.at": python_code.multiply_at,
+    "numpy.multiply.at": python_code.multiply_at, "numpy.copyto": python_code.copyto,
+    "numpy.fill_diagonal": python_code.fill_diagonal,
 }  # fmt: skip
 DEEP: Final = 24  # calls within calls
 
@@ -89,8 +93,9 @@ class CallReader(ComprehensionReader):
         if function is None:
             assert isinstance(node.func, ast.Attribute)
             args = [self.of_deferred(arg) for arg in args]
-            if node.func.attr == "extend" and isinstance(base, Lst):
-                return self.call_own(python_code.extend, [base, *args])
+            own = OF_LISTS.get(node.func.attr) if isinstance(base, Lst) else None
+            if own is not None and (own is not python_code.pop_first or [getattr(a, "value", 1) for a in args] == [0]):
+                return self.call_own(own, [base] if own is python_code.pop_first else [base, *args])
             return method(self.out, base, node.func.attr, args, keywords)
         return self.called(scope, function, args, keywords, node)
 
@@ -114,6 +119,13 @@ class CallReader(ComprehensionReader):
         """The result of a call."""
         if isinstance(function, Given):
             return function.value
+        if isinstance(function, DictGet):
+            key, otherwise = [*args, Static(None)][:2]
+            if not isinstance(key, Static) or not is_plain(key.value):
+                raise self.out.refused("a key that is not known", node)
+            return function.owner.fields.get(key.value, otherwise)
+        if isinstance(function, Partial):
+            return self.called(scope, function.function, [*function.args, *args], function.keywords | keywords, node)
         if isinstance(function, Bound):
             path = Path(function.function, False)
             return self.call_python(function.function, path, [function.owner, *args], keywords)
@@ -141,6 +153,19 @@ class CallReader(ComprehensionReader):
             if name == "numpy.stack" and len(args) == 1 and not keywords:
                 return args[0]
         args = [self.of_deferred(arg) for arg in args]
+        if name in ("builtins.map", "builtins.filter") and len(args) == 2 and not keywords:
+            return self.of_function(scope, args[0], args[1], node, name.endswith("filter"))
+        if name == "builtins.sorted" and args and set(keywords) <= {"reverse"}:
+            given = args[0] if isinstance(args[0], Lst) or as_expr(args[0]) is not None else self.list_of(
+                scope, args[0], node)
+            array = array_of_list(self.out, given) if isinstance(given, Lst) else given
+            array = self.out.temporary(library(self.out, "numpy.sort", [array], {}), "ordered")
+            turned = keywords.get("reverse", Static(False))
+            if not isinstance(turned, Static) or array.kind.ndim != 1:
+                raise self.out.refused("sorted of these arguments", node)
+            step = Const(-1, INT)
+            part = self.out.temporary(get(array, (Slice(None, None, step),)), "ordered") if turned.value else array
+            return self.list_of(scope, part, node)
         own = self.in_python(name, args)
         if own is not None:
             return self.call_own(own, args)
@@ -154,6 +179,8 @@ class CallReader(ComprehensionReader):
 
     def made(self, scope: Scope, value: type, args: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         """An instance of a class."""
+        if value is functools.partial:
+            return Partial(args[0], [self.given(arg) for arg in args[1:]], keywords)
         fields = record_fields(value)
         site = (scope.file, node.lineno, node.col_offset)
         if fields is not None and not hasattr(value, "__post_init__") and not hasattr(value, "__attrs_post_init__"):
@@ -217,6 +244,8 @@ class CallReader(ComprehensionReader):
         if base.cls is dict:
             method = {"keys": [Static(key) for key in base.fields], "values": list(base.fields.values()),
                       "items": [Tup((Static(key), value)) for key, value in base.fields.items()]}.get(name)
+            if name == "get":
+                return DictGet(base)
             if method is None:
                 raise self.out.refused(f"dict.{name} is not taken", node)
             return Given(Tup(tuple(method)))
@@ -272,6 +301,9 @@ class CallReader(ComprehensionReader):
                 function = function.func
             elif type(function).__name__ == "Compiled" and hasattr(function, "function"):
                 function = function.function
+            elif (call := _call_of(function)) is not None:
+                self.guard(call, Path(type(function), False).to("attr", "__call__"))
+                function = types.MethodType(call, function)
             elif users_function(function) is not function:
                 function = users_function(function)
             else:
@@ -422,6 +454,15 @@ class CallReader(ComprehensionReader):
         if type(found) is Getter:
             return self.call_python(found.function, Path(found.function, False), [base], {})
         return found
+
+
+def _call_of(value: Any) -> types.FunctionType | None:
+    """The function that runs when an object of a user's class is called."""
+    kind = type(value)
+    if isinstance(value, type) or kind.__module__.partition(".")[0] in ("builtins", "viewgrad", "numpy", "scipy"):
+        return None
+    found = next((vars(each)["__call__"] for each in kind.__mro__ if "__call__" in vars(each)), None)
+    return found if isinstance(found, types.FunctionType) else None
 
 
 def is_plain_class(cls: type) -> bool:

@@ -11,7 +11,7 @@ from ..emitting import Emitter
 from ..ir import Op, is_number
 from ..kinds import Num, is_complex
 from ..library import ALIASES, CREATORS, MATH, PURE, ROWS, VIEWS, row_of
-from ..values import Static, as_expr, is_plain
+from ..values import Static, Tup, as_expr, is_plain
 from .arrays import array_of, created, elementwise, pure, view
 from .attributes import attribute
 from .python_functions import math_function, python_function
@@ -56,8 +56,8 @@ def _folded(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any])
 
 def _row(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     row = row_of(short)
-    if row == "where" and len(args) != 3:
-        raise out.refused("where with one argument")
+    if row == "where" and len(args) == 1:
+        return pure(out, "nonzero", args, keywords)
     return elementwise(out, row, args, keywords)
 
 
@@ -78,6 +78,23 @@ def _diag(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -
     if expr is not None and expr.kind.ndim == 2:
         return view(out, "diagonal", args, {"offset" if key == "k" else key: each for key, each in keywords.items()})
     return pure(out, short, args, keywords)
+
+
+def _select(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    conditions, choices, *rest = args
+    found = rest[0] if rest else keywords.get("default", Static(0))
+    if not isinstance(conditions, Tup) or not isinstance(choices, Tup) or len(conditions.items) != len(choices.items):
+        raise out.refused("select of lists that are not known")
+    for condition, choice in reversed(list(zip(conditions.items, choices.items))):
+        found = elementwise(out, "where", [condition, choice, found], {})
+    return found
+
+
+def _append(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    exprs = [as_expr(arg) for arg in args]
+    if keywords or len(args) != 2 or any(expr is None or expr.kind.ndim != 1 for expr in exprs):
+        raise out.refused("append of these arguments")
+    return pure(out, "concatenate", [Tup(tuple(args))], {})
 
 
 def _attribute(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -118,7 +135,7 @@ RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys(("float64", "float_", "double"), _float), **dict.fromkeys(("int64", "int_", "intp"), _int),
     **dict.fromkeys(("float32", "single"), _single), **dict.fromkeys(("real", "imag"), _part),
     **dict.fromkeys(("shape", "size", "ndim"), _attribute), **dict.fromkeys(("max", "min"), _extremum),
-    "round": _round, "diag": _diag, "rint": _row,
+    "round": _round, "diag": _diag, "select": _select, "append": _append, "rint": _row,
 }  # fmt: skip
 MODULES: Final[dict[str, Rule]] = {
     "builtins": python_function, "math": math_function,

@@ -25,8 +25,8 @@ def method(out: Emitter, base: Any, name: str, args: list[Any], keywords: dict[s
     if isinstance(base, Lst):
         return _list_method(out, base, name, args)
     if isinstance(base, Tup):
-        if base.site is not None and name in ("append", "pop", "extend"):
-            raise Reread(base.site, item_kind(out, args[0]) if name == "append" else None)
+        if base.site is not None and name in ("append", "pop", "extend", "insert"):
+            raise Reread(base.site, item_kind(out, args[-1]) if name in ("append", "insert") else None)
         if name == "_replace" and hasattr(base.cls, "_fields"):
             return Tup(tuple([keywords.get(key, item) for key, item in zip(base.cls._fields, base.items)]), base.cls)
         raise out.refused(f"list.{name}" if base.cls is list else f"tuple.{name}")

@@ -11,7 +11,7 @@ from ..ir import Check, Const, Op, Var, is_number, nodes
 from ..kinds import BOOL, INT, Num, joined
 from ..objects import Guard, ObjectReader
 from ..values import CONFLICT, Fn, Lst, Maybe, Path, Rec, Reread, Static, Tup, as_expr, kind_name
-from .scopes import Scope, grows, identifier, is_updated, unboxed, variables_in
+from .scopes import Partial, Scope, grows, identifier, is_updated, unboxed, variables_in
 
 __all__ = ["NameReader"]
 
@@ -158,7 +158,7 @@ class NameReader(ObjectReader):
             if expr is None or once:
                 return value
             value = expr
-        if isinstance(value, (Fn, Lst)):
+        if isinstance(value, (Fn, Lst, Partial)):
             return value
         if isinstance(value, Var) and once and self._is_fixed(value):
             return value
@@ -184,7 +184,7 @@ class NameReader(ObjectReader):
         if isinstance(value, Rec):
             held = {key: self.held(item) for key, item in value.fields.items()}
             return value if value.prefix else Rec(held, value.cls, value.site)
-        if isinstance(value, (Static, Fn, Var, Const, Lst)):
+        if isinstance(value, (Static, Fn, Var, Const, Lst, Partial)):
             return value
         return self.out.temporary(value)
 
@@ -200,6 +200,6 @@ class NameReader(ObjectReader):
         """The value in variables of its own."""
         if isinstance(value, Tup):
             return Tup(tuple([self.copied(item) for item in value.items]), value.cls, value.site)
-        if isinstance(value, (Static, Fn, Const, Rec, Lst)):
+        if isinstance(value, (Static, Fn, Const, Rec, Lst, Partial)):
             return value
         return self.out.temporary(value)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from ..emitting import Emitter
-from ..ir import Check, Const, Lazy, Op, is_number
+from ..ir import Check, Const, Lazy, Op, Var, is_number
 from ..kinds import BOOL, DTYPES, INT, Num, kind_of_operator
 from ..values import Rec, Static, Tup, as_expr, is_identity, is_plain, kind_name
 
@@ -109,7 +110,10 @@ def comparison(out: Emitter, node: ast.cmpop, left: Any, right: Any, names: dict
             raise out.refused("`is` of values")
         return Static(same is isinstance(node, ast.Is))
     if isinstance(node, (ast.In, ast.NotIn)):
-        return Static(_contains(out, left, right) is isinstance(node, ast.In))
+        found = _contains(out, left, right)
+        if isinstance(found, bool):
+            return Static(found is isinstance(node, ast.In))
+        return found if isinstance(node, ast.In) else Lazy("not", (found,), BOOL)
     name = names[type(node)]
     if isinstance(left, Tup) and isinstance(right, Tup) and name in ("equal", "not_equal"):
         return _equal_items(out, name, left, right)
@@ -121,8 +125,17 @@ def comparison(out: Emitter, node: ast.cmpop, left: Any, right: Any, names: dict
     return arithmetic(out, name, left, right)
 
 
-def _contains(out: Emitter, item: Any, container: Any) -> bool:
-    """Whether a known object is in a known container."""
+def _contains(out: Emitter, item: Any, container: Any) -> Any:
+    """Whether an object is in a known container."""
+    number = as_expr(item)
+    if isinstance(container, Static) and type(container.value) in (tuple, list) and is_plain(container.value):
+        container = Tup(tuple(map(Static, container.value)))
+    if number is not None and isinstance(container, Tup) and not isinstance(item, Static):
+        numbers = [as_expr(each) for each in container.items]
+        if is_number(number) and numbers and all(each is not None and is_number(each) for each in numbers):
+            number = number if isinstance(number, Var) else out.temporary(number)
+            tests = [operation(out, "equal", [number, each]) for each in numbers]
+            return functools.reduce(lambda one, two: Lazy("or", (one, two), BOOL), tests)
     if isinstance(item, Static) and is_plain(item.value):
         if isinstance(container, Tup) and all(isinstance(each, Static) for each in container.items):
             if all(is_plain(each.value) for each in container.items):

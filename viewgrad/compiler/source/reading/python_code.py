@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["add_at", "all_of", "any_of", "extend", "fsum", "max_of", "min_of", "multiply_at", "subtract_at", "sum_of"]
+__all__ = [
+    "add_at", "all_of", "any_of", "copyto", "extend", "fill_diagonal", "fsum", "insert", "max_of", "min_of",
+    "multiply_at", "pop_first", "subtract_at", "sum_of",
+]  # fmt: skip
 
 
 def sum_of(items: Any, start: Any = 0) -> Any:
@@ -47,6 +50,36 @@ def extend(items: Any, more: Any) -> None:
     """`extend` of a list."""
     for each in more:
         items.append(each)
+
+
+def pop_first(items: Any) -> Any:
+    """`pop(0)`."""
+    first = items[0]
+    for number in range(len(items) - 1):
+        items[number] = items[number + 1]
+    items.pop()
+    return first
+
+
+def insert(items: Any, place: Any, value: Any) -> None:
+    """`insert` of a list."""
+    items.append(value)
+    count = len(items)
+    where = min(max(place if place >= 0 else place + count - 1, 0), count - 1)
+    for number in range(count - 1, where, -1):
+        items[number] = items[number - 1]
+    items[where] = value
+
+
+def fill_diagonal(target: Any, value: Any) -> None:
+    """`np.fill_diagonal` of a matrix and a number."""
+    for number in range(min(target.shape[0], target.shape[1])):
+        target[number, number] = value
+
+
+def copyto(target: Any, source: Any) -> None:
+    """`np.copyto`."""
+    target[...] = source
 
 
 def any_of(items: Any) -> Any:

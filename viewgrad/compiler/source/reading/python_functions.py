@@ -90,6 +90,12 @@ def _complex(out: Emitter, args: list[Any]) -> Any:
     return arithmetic(out, "add", real, arithmetic(out, "mul", imag, Static(1j)))
 
 
+def _zip(out: Emitter, args: list[Any]) -> Any:
+    if not args or not all(isinstance(arg, Tup) for arg in args):
+        return None
+    return Tup(tuple([Tup(items) for items in zip(*[arg.items for arg in args])]), list)
+
+
 def _container(kind: type) -> Callable[[Emitter, list[Any]], Any]:
     def rule(out: Emitter, args: list[Any]) -> Any:
         if not args:
@@ -128,7 +134,8 @@ BUILTINS: Final[dict[str, Callable[[Emitter, list[Any]], Any]]] = {
     "len": _len, "abs": _abs, "min": _extreme("min"), "max": _extreme("max"), "sum": _sum, "int": _cast("int"),
     "float": _cast("float"), "complex": _complex, "bool": _cast("bool"),
     "pow": lambda out, args: arithmetic(out, "pow", *args),
-    "divmod": _divmod, "tuple": _container(tuple), "list": _container(list), "round": _round, "all": _every("and"),
+    "zip": _zip, "divmod": _divmod,
+    "tuple": _container(tuple), "list": _container(list), "round": _round, "all": _every("and"),
     "any": _every("or"),
 }  # fmt: skip
 

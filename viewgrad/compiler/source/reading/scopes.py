@@ -14,8 +14,8 @@ from ..kinds import BOOL, Num
 from ..values import CONFLICT, Fn, Maybe, Path, Rec, Static, Tup, joined_values
 
 __all__ = [
-    "Bound", "Deferred", "Given", "Scope", "always_raises", "grows", "has_calls", "identifier", "is_updated",
-    "is_used_outside", "joined_scopes", "keyword_of", "means_the_same", "unboxed", "variables_in",
+    "Bound", "Deferred", "DictGet", "Given", "Partial", "Scope", "always_raises", "grows", "has_calls", "identifier",
+    "is_updated", "is_used_outside", "joined_scopes", "keyword_of", "means_the_same", "unboxed", "variables_in",
 ]  # fmt: skip
 
 
@@ -58,6 +58,22 @@ class Deferred:
 
     node: ast.ListComp | ast.GeneratorExp
     scope: Scope
+
+
+@attrs.frozen(eq=False)
+class Partial:
+    """A function of which some arguments are given."""
+
+    function: Any
+    args: list[Any]
+    keywords: dict[str, Any]
+
+
+@attrs.frozen(eq=False)
+class DictGet:
+    """`get` of a dict."""
+
+    owner: Rec
 
 
 @attrs.frozen(eq=False)

@@ -146,6 +146,9 @@ class TargetReader(ExpressionReader):
     def update(self, base: Any, index: tuple[Any, ...], name: str | None, value: Any, stmt: Any) -> None:
         """Write `place op value` to a place."""
         expr = as_expr(value)
+        if expr is not None and name is None:
+            self.store(base, index, self.matmul(get(base, index), expr), stmt)
+            return
         if expr is None or name is None:
             raise self.out.refused(f"{kind_name(value)} in place", stmt)
         old = get(base, index)
