@@ -474,7 +474,7 @@ class Check:
         if not any(output.requires_grad for _, output in outputs):
             script.lines.append(f"assert {' or '.join(f'y{path}.requires_grad' for path, _ in outputs)}")
             script.fail(
-                "nothing was checked: no result requires grad, though arguments do: no gradient comes back from it"
+                "nothing was checked: no result requires grad, although arguments do"
             )
         subject.outputs = len(outputs), tuple(i for i, (_, output) in enumerate(outputs) if output.requires_grad)
         self.report.add(title, 1)
@@ -652,8 +652,8 @@ class Check:
         if found and not self.subject.complex:
             self.collected, self.keep_going = before
             self.subject.note(
-                "it takes complex numbers, for which its gradients are wrong; nothing in it says that it is meant for "
-                f"them. Refuse them, or check with dtype_kinds='fc' ({found[0].reason.split(':')[0]})"
+                "it accepts complex numbers, but its gradients are wrong for them. If it is not meant for them, raise "
+                f"in forward; otherwise check with dtype_kinds='fc' ({found[0].reason.split(':')[0]})"
             )
         self.keep_going = before[1]
 

@@ -95,7 +95,7 @@ class Script:
         if left != recording:
             self.title = "state between calls"
             self.lines.append(f"assert {'' if recording else 'not '}vg.is_grad_enabled()")
-            self.fail(f"after the call recording is {'on' if left else 'off'}, and was not before")
+            self.fail(f"the call leaves grad mode {'on' if left else 'off'}; it was {'off' if left else 'on'} before")
 
     def __getitem__(self, expression: str) -> Any:
         return eval(_compiled(expression, "eval"), self.names)
@@ -170,10 +170,10 @@ class Script:
         expected = np.zeros_like(found) if expected is None else np.asarray(expected)
         if found.shape != expected.shape:
             self.lines.append(f"assert np.shape({expression}) == {expected.shape}, np.shape({expression})")
-            self.fail(f"{what} has shape {found.shape}, and not {expected.shape} as {oracle} says")
+            self.fail(f"{what} has shape {found.shape}, but {oracle} says {expected.shape}")
         if found.dtype != expected.dtype:
             self.lines.append(f"assert {expression}.dtype == {expected.dtype.name!r}, {expression}.dtype")
-            self.fail(f"{what} has dtype {found.dtype}, and not {expected.dtype} as {oracle} says")
+            self.fail(f"{what} has dtype {found.dtype}, but {oracle} says {expected.dtype}")
         with np.errstate(all="ignore"):
             difference = np.abs(found.astype(complex) - expected.astype(complex))
             allowed = rtol * np.abs(expected).astype(float) + atol

@@ -131,7 +131,7 @@ def _inplace(baseline: Baseline, name: str, target: int, where: str, line: str, 
         and out.size
     ):
         script.lines.append("assert out is window")
-        script.fail("the in-place form returns another tensor than the one that it was given")
+        script.fail("the in-place form returns a different tensor from the one it was given")
     for mine, reference, told in (
         ("base", "b", "the base"),
         ("window", "v", "the window written to"),

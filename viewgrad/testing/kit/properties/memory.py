@@ -161,7 +161,7 @@ def _calls_apart(baseline: Baseline, title: str, views: Sequence[tuple[int, int]
         if np.shares_memory(script[f"y{path}"]._array, script[f"other{path}"]._array):
             script.lines.append(f"assert not np.shares_memory(y{path}._array, other{path}._array)")
             script.fail(
-                f"result {i} of one call shares memory with that of the next: a second call overwrites the first result"
+                f"result {i} of one call shares memory with the next one: the second call overwrites the first result"
             )
     for i, path in enumerate(baseline.paths):
         if script[f"y{path}"]._array.flags.writeable and not any(v[0] == i for v in views):

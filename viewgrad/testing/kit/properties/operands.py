@@ -33,7 +33,7 @@ def subsets(baseline: Baseline) -> int:
                 if all(not baseline.gradients[wanted.index(k)].any() for k in chosen):
                     continue
                 script.lines.append(f"assert y{baseline.paths[baseline.outputs[0]]}.requires_grad")
-                script.fail(f"where only {told} requires grad, no result does")
+                script.fail(f"if only {told} requires grad, no result does")
             script.do(baseline.gradient_line("g", outputs=numbers, slots=chosen))
             if len(numbers) == len(baseline.outputs):
                 baseline.expect_gradients(

@@ -164,7 +164,7 @@ def _random_numbers_of_others(baseline: Baseline, title: str) -> None:
             script.do(f"drawn{seed} = np.random.random(), random.random()")
         script.require(
             "drawn1[0] != drawn2[0] and drawn1[1] != drawn2[1]",
-            "the call sets the seed of the random numbers that everybody draws: all draw the same after it",
+            "the call seeds the global random number generators, so all later draws repeat",
         )
     finally:
         np.random.set_state(states[0])  # noqa: NPY002

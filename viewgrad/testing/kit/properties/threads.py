@@ -74,6 +74,6 @@ def in_threads(baseline: Baseline) -> int:
                     "equal_nan=True) for k, found in enumerate(together)]"
                 )
                 script.lines.append("assert all(same), same")
-                script.fail(f"where four threads call it at the same time, {names[i]} is not what a thread alone gets")
+                script.fail(f"if four threads call it at the same time, {names[i]} differs from that of one thread")
         return 1
     return 0

@@ -38,8 +38,8 @@ def computed_in_vain(baseline: Baseline, report: Report) -> None:
         report.add(NEEDLESS, 1)
     if places:
         report.notices.append(
-            f"its backward computes the gradient with respect to argument {', '.join(map(str, sorted(places)))} also "
-            "where nobody needs it: ctx.needs_input_grad says which gradients are asked for"
+            f"its backward computes the gradient with respect to argument {', '.join(map(str, sorted(places)))} "
+            "even if it is not needed; ctx.needs_input_grad says which gradients are"
         )
 
 
