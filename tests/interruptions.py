@@ -23,12 +23,13 @@ PACKAGE = os.path.dirname(viewgrad.__file__) + os.sep
 
 @functools.cache
 def at_a_lock(file: str, line: int | None) -> bool:
-    """Return whether a line takes a lock for a block, and releases it behind the block.
+    """Return whether a line takes a lock for a block, and releases it behind the block, or begins a `try` in it.
 
-    Python looks for signals behind calls, never between the body of a `with` and the release of its lock. A tracing
-    function could raise there, from Python 3.12 on as a line of its own, and the lock would be held for good.
+    Python looks for signals behind calls, never between the body of a `with` and the release of its lock, nor at a
+    `try`. A tracing function could raise there, where the block does not catch it, and the lock would be held for good.
     """
-    return re.search(r"^with .*lock[:,]", linecache.getline(file, line or 0).strip(), re.IGNORECASE) is not None
+    text = linecache.getline(file, line or 0).strip()
+    return text == "try:" or re.search(r"^with .*lock[:,]", text, re.IGNORECASE) is not None
 
 
 class Interrupter:
@@ -62,6 +63,7 @@ class Interrupter:
 
     def run(self, function: Callable[[], Any]) -> bool:
         """Call `function`, and say whether it was interrupted."""
+        sys._getframe().f_trace_opcodes = self.bytecodes  # some versions of Python 3.12 look at it in `settrace` only
         sys.settrace(self)
         try:
             function()

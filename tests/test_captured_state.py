@@ -12,7 +12,8 @@ import viewgrad as vg
 
 # What adopted functions take from NumPy's counterparts, or copy: an error says so for attributes put into NumPy.
 NOT_ADOPTED = ("attribute of Polynomial", "attribute of a function of numpy")
-pytestmark = pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")
+# Some change the filter of warnings, which has none that makes errors beforehand.
+pytestmark = pytest.mark.filterwarnings("default", "ignore::viewgrad.errors.NotCompiledWarning")
 
 
 @pytest.fixture(autouse=True)

@@ -225,7 +225,13 @@ def test_solutions_whose_bound_leaves_nothing_out_have_a_gradient():
 
 def test_pseudo_inverses_of_single_rows_and_solutions_for_infinite_sides_are_those_of_numpy():
     row, matrix, side = np.array([[math.inf, 1.0]]), np.array([[2.0, 1.0], [0.5, 3.0]]), np.array([1.0, math.inf])
-    np.testing.assert_array_equal(np.linalg.pinv(vg.Tensor(row)), np.linalg.pinv(row))
+    try:
+        expected = np.linalg.pinv(row)
+    except np.linalg.LinAlgError:  # from NumPy 2.5 on
+        with pytest.raises(np.linalg.LinAlgError):
+            np.linalg.pinv(vg.Tensor(row))
+    else:
+        np.testing.assert_array_equal(np.linalg.pinv(vg.Tensor(row)), expected)
     found, expected = (np.linalg.lstsq(matrix, each, None)[0] for each in (vg.Tensor(side), side))
     np.testing.assert_array_equal(found, expected)
     with pytest.raises(np.linalg.LinAlgError):
@@ -253,7 +259,7 @@ def test_interpolation_far_out_at_infinity_and_where_two_knots_are_one():
     left = leaf([-math.inf, 0.0])
     heights = leaf([0.0, 1.0])
     assert grad(np.interp(leaf([-2.0]), left, heights).sum(), heights)[0].tolist() == [0, 1]
-    with pytest.raises(ValueError, match="rising order"):
+    with pytest.raises(ValueError, match="increasing points"):
         np.interp(x, leaf([1.0, 0.0]), heights)
 
 

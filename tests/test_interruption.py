@@ -21,6 +21,8 @@ from viewgrad.errors import AutogradError, InterruptedWriteError
 from viewgrad.symbolic import function_of, trace
 from viewgrad.views.basic_indexing import _write_number
 
+# Generators that were interrupted.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 WEIGHTS = np.array([1.0, -2.0, 3.0, 0.5])
 MASK = np.array([True, False, True, False])
 
@@ -500,7 +502,6 @@ if importlib.util.find_spec("scipy"):
     }
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of generators that were interrupted
 @pytest.mark.parametrize("act", BLOCKS.values(), ids=BLOCKS)
 def test_blocks_of_our_own(act):
     """What the library does in a mode of its own leaves none behind, not even from the very start of `__exit__`."""

@@ -495,7 +495,10 @@ CATCHING: Final = (BaseException, Exception, ArithmeticError, FloatingPointError
 
 def raising_settings(_: Any) -> str:
     """Return the settings by which warnings, and what NumPy notices about numbers, become exceptions."""
-    return f"{[each for each in warnings.filters if each[0] == 'error']} {np.geterr()}"
+    filters: list[Any] = list(warnings.filters)
+    while filters and filters[-1][0] != "error":  # those behind the last one make no error
+        filters.pop()
+    return f"{[(each[0] == 'error', *each[1:]) for each in filters]} {np.geterr()}"
 
 
 def _is_opaque(value: Any, kind: type) -> bool:
