@@ -67,6 +67,26 @@ def test_minimize_with_products_and_apart():
     np.testing.assert_allclose(found.x, 1.0, atol=1e-4)
 
 
+def test_minimize_by_methods_for_convex_functions():
+    """dogleg needs a positive definite Hessian."""
+    near = np.full(START.shape, 1.1)
+    both, hessian = vg.value_and_grad(rosenbrock), vg.hessian(rosenbrock)
+    found = optimize.minimize(both, near, jac=True, method="dogleg", hess=hessian)
+    np.testing.assert_allclose(found.x, 1.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", FIRST)
+def test_minimize_of_viewgrad_runs_a_compiled_function_once_for_each_evaluation(method, monkeypatch):
+    compiled = vg.compile(rosenbrock, executor="python")
+    compiled.value_and_grad(START)
+    points = []
+    run = type(compiled).value_and_grad
+    monkeypatch.setattr(type(compiled), "value_and_grad", lambda self, x, *rest: points.append(x) or run(self, x))
+    found = vg.scipy.optimize.minimize(compiled, START, method=method)
+    np.testing.assert_allclose(np.asarray(found.x), 1.0, atol=2e-3)
+    assert len(points) <= found.nfev + 3 and all(type(x) is np.ndarray for x in points)
+
+
 @pytest.mark.parametrize("method", ["trf", "dogbox", "lm"])
 @pytest.mark.parametrize("jacobian", [vg.jacrev, vg.jacfwd])
 def test_least_squares(method, jacobian):
