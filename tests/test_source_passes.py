@@ -481,3 +481,27 @@ def test_values_of_one_iteration_are_not_carried_to_another():
     program = build(source, [0], "python", wraps=False)
     assert "push e\n" in program.text and program.text.index("push e") > program.text.index("e = exp")
     assert not any("e" in kernel.parameters or "e" in kernel.results for kernel in program.written.kernels)
+
+
+def test_loops_that_only_add_run_forwards():
+    def f(a, x):
+        s = 0.0
+        for i in range(len(x)):
+            total = 0.0
+            for j in range(len(x)):
+                total += a[i, j] * x[j]
+            s += total * total
+        return s
+
+    def running(x):
+        y = np.zeros(len(x) + 1)
+        for i in range(len(x)):
+            y[i + 1] = y[i] * x[i]
+        return y[-1]
+
+    source = read(f, np.ones((3, 3)), np.ones(3))
+    (_, back) = build(source, [0, 1], "numba", wraps=False).written.kernels
+    assert "for j in range(" in back.source and "for j in range(x.shape[0] - 1" not in back.source
+    assert "for i in range(x.shape[0] - 1, -1, -1)" in back.source
+    (_, back) = build(read(running, np.ones(3)), [0], "numba", wraps=False).written.kernels
+    assert "for i in range(x.shape[0] - 1, -1, -1)" in back.source

@@ -376,15 +376,42 @@ class Writer:
         found += [f"    take_list({each}, {each}_list)" for each in used if each in arrays]
         return found
 
+    def root(self, name: str) -> str:
+        """What stands for all variables that share memory with one."""
+        own, mark = (name[:-4], "_bar") if name.endswith("_bar") else (name, "")
+        return self.roots.get(own, own) + mark
+
+    def is_unordered(self, loop: For) -> bool:
+        """Whether a loop that runs backwards may run forwards, which is faster: it only adds to cells and to sums."""
+        sums: set[str] = set()
+        others: set[str] = set()
+        written: set[str] = set()
+        for stmt in loop.body:
+            if isinstance(stmt, Set) and stmt.op:
+                written.add(self.root(stmt.base.name))
+            elif isinstance(stmt, Let):
+                value = stmt.value
+                is_sum = isinstance(value, Op) and value.name in ("plus", "add") and value.args[0] == Var(
+                    stmt.name, value.kind)
+                (sums if is_sum else others).add(stmt.name)
+            else:
+                return False
+        if loop.last is not None or sums & others or read_before_bound(loop.body, {loop.name}) & others:
+            return False
+        for stmt in loop.body:
+            reads = Counter(reads_of(stmt))
+            if any(reads[name] > (isinstance(stmt, Let) and stmt.name == name) for name in sums):
+                return False
+            if any(isinstance(node, Get) and self.root(node.base.name) in written
+                   for expr in expressions_of(stmt) for node in nodes(expr)):
+                return False
+        return True
+
     def listed(self, names: Sequence[str], written: Collection[str]) -> list[str]:
         """The arrays that a kernel for Python gets as lists: those whose memory is not that of one that is written."""
-        def root(name: str) -> str:
-            own, mark = (name[:-4], "_bar") if name.endswith("_bar") else (name, "")
-            return self.roots.get(own, own) + mark
-
-        counts = Counter(map(root, names))
-        shared = {root(name) for name in names if name in written and counts[root(name)] > 1}
-        return [name for name in names if root(name) not in shared]
+        counts = Counter(map(self.root, names))
+        shared = {self.root(name) for name in names if name in written and counts[self.root(name)] > 1}
+        return [name for name in names if self.root(name) not in shared]
 
     def grow(self, stmts: Block, indent: str, count: str) -> None:
         """Make room on the tape for what some statements push themselves, `count` times."""
@@ -479,6 +506,11 @@ class Writer:
             self.block(self.inner(stmt.body), inner)
             if stmt.stop is not None:
                 self.lines += [f"{inner}if {stmt.stop}:", f"{inner}    break"]
+            return
+        if self.in_kernel and self.native and self.is_unordered(stmt):
+            span = high if stmt.low == Const(0, stmt.low.kind) and step == 1 else f"{low}, {high}"
+            self.lines.append(f"{indent}for {stmt.name} in range({span}{'' if step == 1 else f', {step}'}):")
+            self.block(self.inner(stmt.body), inner)
             return
         if stmt.last is not None:
             first = stmt.last
@@ -860,5 +892,3 @@ def _first_in_loops(block: Block, kinds: dict[str, Any]) -> set[str]:
         name for stmt in statements(block) for name in assigned(stmt)
         if name not in top and isinstance(kinds.get(name), Num) and not (isinstance(stmt, For) and stmt.name == name)
     }
-
-
