@@ -84,10 +84,20 @@ class AdoptedType(type):
     """The type of adopted classes: the original's objects are theirs, and so are the attributes of the class."""
 
     def mro(cls) -> list[type]:
-        """Return the method resolution order, with `Unannounced` after the first adopted class."""
-        order = [each for each in super().mro() if each is not Unannounced]
-        first = next((place for place, each in enumerate(order) if ORIGINAL in vars(each)), None)
-        return order if first is None else [*order[: first + 1], Unannounced, *order[first + 1 :]]
+        """Return the method resolution order: that of the original classes, each replaced by the adopted one.
+
+            the user's         class C(Mixin, B)   C, Mixin, B, object
+            the adopted one    of C                adopted C, Mixin, adopted B, object, C, B
+
+        So `super()` in a method of the adopted C finds Mixin, and not C. The originals come last, for what only they
+        have, such as slots. `Unannounced` follows the class itself.
+        """
+        original = vars(cls).get(ORIGINAL)
+        if original is None:  # a view, or a class that adopted code defines
+            return super().mro()
+        adopted = {vars(base)[ORIGINAL]: base for base in cls.__bases__ if ORIGINAL in vars(base)}
+        order = [adopted.get(each, each) for each in original.__mro__[1:]]
+        return [cls, Unannounced, *order, *(each for each in original.__mro__ if each is original or each in adopted)]
 
     def __instancecheck__(cls, value: Any) -> bool:
         original = vars(cls).get(ORIGINAL)
@@ -178,10 +188,8 @@ def refresh_class(made: type) -> None:
             continue
         seen[name] = value
         new = adopted(value)
-        if new is not value:
+        if new is not value or name != "__hash__":
             type.__setattr__(made, name, new)
-        elif name in vars(made) and name != "__hash__":
-            type.__delattr__(made, name)
     for name in [name for name in seen if name not in vars(cls)]:
         del seen[name]
         if name in vars(made):

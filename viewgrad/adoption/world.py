@@ -327,9 +327,11 @@ class World:
             for state in vars(made)[STATES]:
                 self._touch(state)
             return made
-        if ORIGINAL in vars(cls) or not can_be_adopted(cls) or not self._defines_functions(cls):
+        if not can_be_adopted(cls) or not self._is_users(cls):
             return cls
         bases = tuple(made for base in cls.__mro__[1:] if (made := self._class(base)) is not base)
+        if not bases and not any(isinstance(value, FUNCTIONS) for value in vars(cls).values()):
+            return cls
         try:
             made = adopted_class(cls, bases, self.adopted, original_of)
         except TypeError:  # its layout, or `__set_name__` of what it holds, allows no subclass
@@ -341,13 +343,14 @@ class World:
         vars(made)[STATES].update(found)
         return made
 
-    def _defines_functions(self, cls: type) -> bool:
-        """Return whether a class has methods in adopted modules."""
+    def _is_users(self, cls: type) -> bool:
+        """Return whether a class is of an adopted module, and not one that adopted code has made."""
         module = sys.modules.get(cls.__module__)
         if module is not None and not self._is_own(vars(module)):
             return False
-        functions = [value for value in vars(cls).values() if isinstance(value, FUNCTIONS)]
-        return bool(functions) and not any(map(is_adopted, functions))
+        if any(ORIGINAL in vars(base) for base in cls.__mro__):
+            return False
+        return not any(is_adopted(value) for value in vars(cls).values() if isinstance(value, FUNCTIONS))
 
     def _view(self, value: Any) -> Any:
         found = self._views.get(id(value))

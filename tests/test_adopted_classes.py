@@ -1,0 +1,132 @@
+"""Drawn hierarchies of classes: methods of adopted code call those of the classes that Python would call."""
+
+from __future__ import annotations
+
+import random
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+
+ROOT = """\
+import numpy as np
+
+class K0:
+    w = 1.5
+    def __init__(self, n):
+        super().__init__()
+        self.n = n
+    def f(self, x):
+        y = np.zeros(2)
+        y[0] = x * self.n
+        return y.sum() * self.w
+    def g(self, x):
+        return np.sin(x) + self.n
+    @property
+    def p(self):
+        return np.ones(1)[0] * self.n
+    @classmethod
+    def made(cls, n):
+        return cls(n)
+    @staticmethod
+    def s(x):
+        return np.array([x])[0] * 2
+"""
+BODIES = {
+    "def __init__(self, n):": ["super().__init__(n + {c})", "super({k}, self).__init__(n); self.n = self.n * {c}"],
+    "def f(self, x):": [
+        "return super().f(x) * {c}", "return super({k}, self).f(x) + self.g(x) * {c}",
+        "y = np.full(2, x); y[1] = self.p * {c}; return y.sum() + K0.f(self, x)",
+        "return super().f(x) + self.s(x) + __class__.w * {c}",
+    ],
+    "def g(self, x):": ["return super().g(x) * x + {c}", "return self.made({c}).p * x", "return np.cos(x) * self.w"],
+    "@property\n    def p(self):": ["return super().p * {c}", "return np.zeros(1)[0] + self.n * self.w * {c}"],
+    "@classmethod\n    def made(cls, n):": ["return super().made(n + {c})", "return cls(n * {c})"],
+}  # fmt: skip
+
+
+def drawn_source(rng: random.Random) -> tuple[str, int]:
+    """The source of some classes, each derived from earlier ones, and how many there are."""
+    lines, count = [ROOT], rng.randint(2, 6)
+    ancestors: list[set[int]] = [{0}]
+    for number in range(1, count):
+        bases = [rng.randrange(number)]
+        other = rng.randrange(number)
+        if other not in ancestors[bases[0]] and bases[0] not in ancestors[other]:
+            bases.append(other)
+        ancestors.append({number}.union(*(ancestors[base] for base in bases)))
+        lines.append(f"class K{number}({', '.join(f'K{base}' for base in bases)}):")
+        if rng.random() < 0.4:
+            lines.append(f"    w = {rng.randint(2, 9) / 4}")
+        for head, bodies in BODIES.items():
+            if rng.random() < 0.5:
+                body = rng.choice(bodies).format(c=rng.randint(1, 9) / 4, k=f"K{number}")
+                lines += [f"    {head}", f"        {body}"]
+        lines.append("    pass")
+    return "\n".join(lines), count
+
+
+def check(seed: int, name: str) -> None:
+    """Compare values and slopes of objects of drawn classes, made inside and outside of the adopted function."""
+    source, count = drawn_source(random.Random(seed))
+    module = types.ModuleType(name)
+    module.__file__ = f"/home/user/{name}.py"
+    sys.modules[name] = module
+    try:
+        exec(compile(source, module.__file__, "exec"), vars(module))
+        for number in range(count):
+            kind = getattr(module, f"K{number}")
+            outside = kind(1.25)
+
+            def inside(x, kind=kind):
+                made = kind(x)
+                return made.f(x) + made.g(x) * made.p + kind.made(2.0).f(x)
+
+            def methods(x, outside=outside):
+                return outside.f(x) + outside.g(x) * outside.p + outside.made(x).p
+
+            for f in (inside, methods):
+                value, slope = vg.value_and_grad(f)(0.7)
+                expected = (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6
+                assert value == pytest.approx(float(f(0.7)), rel=1e-12), source
+                assert slope == pytest.approx(float(expected), rel=1e-6, abs=1e-7), source
+    finally:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_drawn_hierarchies(seed):
+    check(seed, f"drawn_classes_{seed}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12, 300))
+def test_more_drawn_hierarchies(seed):
+    check(seed, f"drawn_classes_{seed}")
+
+
+class First:
+    def __init__(self, n):
+        super().__init__()
+        self.n = n
+
+    def f(self, x):
+        return x * self.n
+
+
+class Second(First):
+    def __init__(self):
+        super().__init__(2.0)
+
+    def f(self, x):
+        return super().f(x) * np.ones(1)[0] * 3
+
+
+def test_super_does_not_find_the_class_itself():
+    assert vg.grad(lambda x: First(2.0).f(x))(1.0) == 2.0
+    assert vg.grad(lambda x: Second().f(x))(1.0) == 6.0
+    second = Second()
+    assert vg.grad(lambda x: second.f(x))(1.0) == 6.0
