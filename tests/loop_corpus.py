@@ -19,6 +19,8 @@ STEERED = {
     *("hard_viterbi", "smith_waterman", "masked_filter", "neighbours", "picked", "stopped_early", "counted"),
     "lu_pivoting",
 }
+# Programs whose arguments are laid out in row order: they take windows by strides, or compile for no other order.
+ROW_ORDER = {"attention_causal", "game_of_views"}
 # Few programs, one of each kind, for what takes seconds with each.
 SHORT = {"rows", "shifted_in_place", "forward_algorithm", "listed", "soft_dtw"}
 
@@ -30,7 +32,7 @@ class LoopProgram(NamedTuple):
         function: takes tensors or arrays, and gives a scalar.
         draw: gives the arguments for a generator of random numbers and a size, which some programs ignore.
         tags: "textbook", "users" or "compiler", after the module that it stands in; "sized" if its arguments have the
-            size that is asked for, and "steered" or "short".
+            size that is asked for, and "steered", "row order" or "short".
     """
 
     function: Callable[..., Any]
@@ -39,8 +41,8 @@ class LoopProgram(NamedTuple):
 
 
 def _tagged(function: Callable[..., Any], *tags: str) -> frozenset[str]:
-    steered = ["steered"] * (function.__name__ in STEERED)
-    return frozenset([*tags, *steered, *["short"] * (function.__name__ in SHORT)])
+    lists = {"steered": STEERED, "row order": ROW_ORDER, "short": SHORT}
+    return frozenset([*tags, *[tag for tag, names in lists.items() if function.__name__ in names]])
 
 
 def _of_any_size(draw: Callable[[np.random.Generator], Sequence[Any]]) -> Callable[..., Sequence[Any]]:

@@ -107,6 +107,8 @@ def poly(seq_of_zeros: Any) -> Any:
     zeros = _vector(seq_of_zeros)
     if zeros.ndim == 2:
         zeros = np.linalg.eigvals(zeros)
+    if not zeros.size:
+        return 1.0
     zeros = zeros.astype(np.result_type(zeros.dtype, np.mintypecode(zeros.dtype.char)), copy=False)
     coefficients = as_operand(np.ones(1, zeros.dtype))
     for zero in zeros:
