@@ -266,7 +266,7 @@ def kind_name(value: Any) -> str:
     """What a value is, for messages."""
     if isinstance(value, Static):
         return f"{type(value.value).__name__} {value.value!r}"[:60]
-    kind: Kind | None = getattr(value, "kind", None)
+    kind: Kind | None = None if isinstance(value, Lst) else getattr(value, "kind", None)
     if kind is not None:
         return f"{'a number' if is_number(value) else 'an array'} ({kind})"
     return {Tup: "a tuple", Rec: "a record", Fn: "a function", Lst: "a list"}.get(type(value), "a value")

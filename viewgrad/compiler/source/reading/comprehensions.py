@@ -207,6 +207,10 @@ class ComprehensionReader(TargetReader):
         generator, *rest = generators
         names = [each.id for each in ast.walk(generator.target) if isinstance(each, ast.Name)]
         sequence = self.sequence(scope, generator.iter)
+        if not isinstance(sequence, Tup) and sequence.is_range and isinstance(sequence.low, Const) \
+                and isinstance(sequence.high, Const):
+            numbers = range(sequence.low.value, sequence.high.value, sequence.step)
+            sequence = Tup(tuple(map(Static, numbers[: UNROLLED + 1])))
         if not isinstance(sequence, Tup) or len(sequence.items) > UNROLLED:
             raise self.out.refused("a comprehension whose length is not known", node)
         found: list[Any] = []
