@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import types
+import typing
 
 import numpy as np
 import pytest
@@ -130,3 +131,40 @@ def test_super_does_not_find_the_class_itself():
     assert vg.grad(lambda x: Second().f(x))(1.0) == 6.0
     second = Second()
     assert vg.grad(lambda x: second.f(x))(1.0) == 6.0
+
+
+class HasValue(typing.Protocol):
+    def f(self, x): ...
+
+
+class Fulfils(HasValue):
+    count = 0
+
+    def f(self, x):
+        type(self).count += 1
+        return np.zeros(1)[0] + x * 5
+
+
+class OneObject:
+    found = None
+
+    def __new__(cls, *given):
+        if cls.found is None:
+            cls.found = super().__new__(cls)
+        return cls.found
+
+    def __init__(self, n):
+        self.n = n
+
+    def f(self, x):
+        y = np.zeros(1)
+        y[0] = x * self.n
+        return y[0]
+
+
+def test_attributes_that_adopted_code_sets_on_classes():
+    assert vg.grad(lambda x: Fulfils().f(x) + Fulfils().f(x))(1.0) == 10.0
+    assert Fulfils.count == 2
+    assert vg.grad(lambda x: OneObject(x).f(x) if OneObject(1.0) is OneObject(2.0) else x)(3.0) == 6.0
+    Fulfils.count = 7
+    assert vg.grad(lambda x: x * Fulfils.count)(1.0) == 7.0

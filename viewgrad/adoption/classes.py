@@ -120,8 +120,8 @@ class AdoptedType(type):
         original = vars(cls).get(ORIGINAL)
         if original is not None:
             setattr(original, name, vars(cls)["__viewgrad_unadopted__"](value))
-        if original is None or name in vars(cls):
-            super().__setattr__(name, value)
+            vars(cls)["__viewgrad_seen__"][name] = vars(original).get(name)
+        super().__setattr__(name, value)
 
     def __delattr__(cls, name: str) -> None:
         original = vars(cls).get(ORIGINAL)
