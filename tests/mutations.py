@@ -201,7 +201,7 @@ MUTATIONS = [
     ),
     # -- formulas ------------------------------------------------------------------------------------------------------
     *faults(
-        "operators/derivatives/elementwise.py", "rows subgradients special_points composites",
+        "operators/derivatives/elementwise.py", "rows singular_points subgradients special_points composites",
         ("the derivative of cos has the wrong sign", '"-grad * conj(sin(self))"', '"grad * conj(sin(self))"'),
         ("the derivative of tanh is that of tan", '"grad * conj(1 - square(result))",      "The hyperbolic tangent."',
          '"grad * conj(1 + square(result))",      "The hyperbolic tangent."'),
@@ -222,7 +222,7 @@ MUTATIONS = [
          "binary(\"hypot\", np.hypot, (\"grad * (self / nonzero_or_one(result))\"", "binary(\"hypot\", np.hypot, (\"grad * (self / result)\""),
     ),
     *faults(
-        "operators/derivatives/reductions.py", "rows subgradients composites",
+        "operators/derivatives/reductions.py", "rows singular_points subgradients composites",
         ("the gradient of a mean is that of a sum", '"expand_reduced(grad / reduced_count(self.shape, axis), self',
          '"expand_reduced(grad, self'),
         ("the variance ignores ddof", "(reduced_count(value.shape, axis) - ddof)\n\n\n@formula_function\ndef std_slope",

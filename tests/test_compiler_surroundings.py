@@ -212,3 +212,18 @@ def test_captured_generators_are_not_compiled(generator):
     compiled = vg.compile(noisy, executor="python")
     compiled(vg.ones(3))
     assert "random numbers" in compiled.explain()
+
+
+zero = 0.0
+
+
+def test_the_sign_of_a_captured_zero_is_a_part_of_the_program(monkeypatch):
+    @vg.compile(executor="python")
+    def f(x):
+        return x * np.copysign(1.0, zero)
+
+    for _ in range(3):
+        assert f(vg.ones(3)).tolist() == [1.0] * 3
+    monkeypatch.setattr(f"{__name__}.zero", -0.0)
+    for _ in range(3):
+        assert f(vg.ones(3)).tolist() == [-1.0] * 3
