@@ -53,7 +53,7 @@ def test_the_fast_path_matches_the_transform(compiled, of, monkeypatch):
     if of is vg.Tensor:
         assert not value.requires_grad and value.grad_fn is None and not by_rates.requires_grad
     by_rates[0] = 99.0  # nothing else holds it
-    value, (_, again, _) = both(of(RATES), of(SALES), vg.Tensor(START))
+    value, (_, again, _) = both(of(RATES), vg.Tensor(SALES), START)
     same([value, again], wanted_tensors[:2])
     with vg.no_grad():
         found = vg.func.grad(compiled, (0, 1, 2))(of(RATES), of(SALES), START)

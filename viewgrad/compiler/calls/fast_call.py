@@ -160,8 +160,11 @@ class FastCall:
 
     def _at_once(self, arrays: list[Array]) -> tuple[Any, list[Any]] | None:
         """Return the value and the gradients from a single run, if all arrays are plain."""
-        flat = []
+        flat: list[Array] = []
+        array: Any
         for array in arrays:
+            if type(array) is np.float64:
+                array = np.array([array])
             if type(array) is not np.ndarray or array.flags.num & PLAIN != PLAIN:
                 return self._in_turn(arrays, self.plain)
             flat.append(array if array.ndim == 1 else array.reshape(-1))
