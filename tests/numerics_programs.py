@@ -2069,3 +2069,165 @@ def astype_(x):
 def prod_axis(x):
     m = np.outer(x, x) + 2
     return m.prod(axis=0).sum() * 1e-6 + m.min(axis=1).sum() + m.any() * 1.0 + np.linalg.norm(m, axis=0).sum()
+
+
+# -- shared lists and objects, views that overlap, values that are overwritten ----------------------------------------
+
+
+@drawn(longer)
+def list_by_two_names(x):
+    a = []
+    b = a
+    for v in x:
+        b.append(v * v)
+    return sum(a) * len(b)
+
+
+@drawn(longer)
+def list_in_a_tuple(x):
+    a = [x[0]]
+    t = (a, 2.0)
+    for v in x:
+        t[0].append(v)
+    return a[-1] * t[1] + len(a)
+
+
+@drawn(longer)
+def list_of_a_closure(x):
+    out = []
+
+    def push(v):
+        out.append(v * 2)
+
+    for v in x:
+        push(v)
+    return sum(out)
+
+
+@drawn(longer)
+def list_of_one_iteration(x):
+    a = []
+    for v in x:
+        b = []
+        for w in x:
+            b.append(v * w)
+        a.append(sum(b))
+    return sum(a)
+
+
+@drawn(longer)
+def list_of_integers(x):
+    a = [1]
+    s = 0.0
+    for v in x:
+        a.append(a[-1] + 1)
+        s += v * a[-1]
+    return s / a[-1]
+
+
+@drawn(longer)
+def list_written_from_both_ends(x):
+    a = [0.0] * len(x)
+    for i in range(len(x)):
+        a[i] = x[i]
+        a[-1 - i] += 0.5 * x[i]
+    return sum(v * w for v, w in zip(a, x))
+
+
+@drawn(longer)
+def dict_by_two_names(x):
+    d = {"p": x[0]}
+    e = d
+    for v in x:
+        e["p"] = e["p"] * 0.5 + v
+    return d["p"]
+
+
+class Recorder:
+    def __init__(self, value):
+        self.value = value
+        self.history = []
+
+    def add(self, u):
+        self.history.append(u * self.value)
+        self.value = self.value + u
+
+
+@drawn(longer)
+def object_with_a_list(x):
+    o = Recorder(x[0])
+    for v in x:
+        o.add(v)
+    return sum(o.history) + o.value
+
+
+@drawn(longer)
+def continue_break_and_else(x):
+    s = 0.0
+    for i in range(len(x)):
+        if x[i] < 0:
+            continue
+        for j in range(i, len(x)):
+            if x[j] > 1.0:
+                break
+            s += x[i] * x[j]
+        else:
+            s *= 1.1
+    return s
+
+
+@drawn(longer)
+def view_of_a_view_in_a_loop(x):
+    y = x.copy()
+    v = y[1:]
+    w = v[::-1]
+    for i in range(len(w)):
+        w[i] = w[i] * y[i]
+        v[i] += 0.1 * w[i]
+    return (y * x).sum()
+
+
+@drawn(longer)
+def overwritten_quotients(x):
+    y = x.copy()
+    for i in range(1, len(y)):
+        y[i] = np.exp(0.1 * y[i]) / y[i - 1]
+        y[i - 1] = y[i] ** 2 / (1 + y[i])
+    return y.sum()
+
+
+@drawn(longer)
+def computed_places(x):
+    n = len(x)
+    c = np.zeros(n, int)
+    y = np.zeros(n)
+    for i in range(n):
+        c[i] = (i * i) % n
+        y[c[i]] = y[c[i]] / (1 + x[i] ** 2) + x[i]
+    return (y**2).sum()
+
+
+@drawn(longer)
+def place_of_the_best(x):
+    best = 0
+    s = x[0]
+    for i in range(1, len(x)):
+        if x[i] > s:
+            best, s = i, x[i]
+    return x[best] * 2 + best
+
+
+@drawn(longer)
+def overlapping_assignments(x):
+    y = x.copy()
+    y[1:] = y[:-1]
+    y[:-1] += y[1:] ** 2
+    y[::2], y[1::2] = y[1::2][: len(y[::2])].sum(), y[::2].sum()
+    return (y * x).sum()
+
+
+@drawn(longer)
+def signs_by_position(x):
+    return (
+        sum(x[i] * (1 if i % 2 else -1) for i in range(len(x)) if i != 2) + max(x) - min(x) * 2 + (max(x[0], x[1], 0.5))
+    )
