@@ -846,3 +846,15 @@ def test_gradients_of_inner_leaves_leave_the_outer_graph(program):
     for name in ("jacrev", "vjp", "vmap"):
         assert found[name] == pytest.approx(found["grad"]), name
     func.hessian(lambda c: inner_of_leaf(c))(0.7)
+
+
+@pytest.mark.parametrize("value", [0, 0.0, 3, np.inf, np.int64(4)])
+def test_a_result_that_does_not_depend_on_the_arguments_has_zero_gradients(value):
+    def left_early(x):
+        return value if x[0] > 0.0 else x.sum()
+
+    for f in (left_early, vg.compile(left_early, executor="python")):
+        found, gradient = vg.value_and_grad(f)(np.ones(2))
+        assert found == value and isinstance(found, float)
+        assert gradient.tolist() == [0.0, 0.0]
+        assert vg.hessian(f)(np.ones(2)).tolist() == [[0.0, 0.0], [0.0, 0.0]]

@@ -179,7 +179,7 @@ def short(found: str) -> str:
         ("computes another value", "another value"),
         ("computes", "another value"),
         ("wrong", "**wrong gradient**"),
-        ("has nothing", "-"),
+        ("no such feature", "-"),
         ("has no", "-"),
         ("not tried", ""),
     ):

@@ -120,6 +120,8 @@ def split_output(returned: Any, has_aux: bool, name: str) -> Output:
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise TypeError(f"{name} with has_aux=True needs a function that returns (output, aux)")
         returned, aux = returned
+    if type(returned) is int or isinstance(returned, np.integer):  # `return 0` of a function that leaves early
+        returned = float(returned)
     leaves, structure = flatten(returned)
     return Output([leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in leaves], structure, aux)
 
