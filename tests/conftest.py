@@ -98,6 +98,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("nightly")
 
 
+OPTIONAL = ("scipy", "numba", "matplotlib")
+MISSING = [name for name in OPTIONAL if not importlib.util.find_spec(name)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Skip tests that need an optional library that is not installed."""
+    try:
+        return (yield)
+    except ModuleNotFoundError as error:
+        if any(name in str(error) for name in MISSING):
+            pytest.skip(str(error))
+        raise
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Keep the collector from going through items and modules of tests, which are most of the objects there are.
