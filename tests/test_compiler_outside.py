@@ -153,6 +153,7 @@ HIDDEN = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 @pytest.mark.parametrize("what", HIDDEN)
 def test_reads_of_outside_state_are_not_compiled(what, tmp_path):
     global place

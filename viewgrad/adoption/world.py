@@ -60,6 +60,18 @@ _ORIGINALS: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictiona
 _DEFAULTS: Final[weakref.WeakKeyDictionary[Any, tuple[Any, Any]]] = weakref.WeakKeyDictionary()
 
 
+class Links(set[AdoptedGlobals]):
+    """The globals that what is adopted meanwhile uses, hashed by identity: they are held weakly.
+
+    A collection that an interruption has left behind does not go on.
+    """
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return id(self)
+
+
 class World:
     """The adopted versions of what belongs to one package, and of what is not installed.
 
@@ -79,22 +91,22 @@ class World:
         self._containers: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
         self._cells: Final[weakref.WeakKeyDictionary[Any, list[list[Any]]]] = weakref.WeakKeyDictionary()
         self._remembering: Final[weakref.WeakSet[Any]] = weakref.WeakSet()  # cached functions
-        self._collecting: list[set[AdoptedGlobals]] = []
+        self._collecting: Final[weakref.WeakSet[Links]] = weakref.WeakSet()
         self._importlib: Final = OtherModule(importlib, {"import_module": self._import_module})
         self._under_way: Final[set[int]] = set()  # containers and functions that are being looked into
 
     # -- for a call from outside ---------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def links(self) -> Iterator[set[AdoptedGlobals]]:
+    def links(self) -> Iterator[Links]:
         """Collect the globals that what is adopted meanwhile uses."""
-        found: set[AdoptedGlobals] = set()
+        found = Links()
         with self._lock:
-            self._collecting.append(found)
+            self._collecting.add(found)
             try:
                 yield found
             finally:
-                self._collecting.pop()
+                self._collecting.discard(found)
 
     def reachable(self, states: set[AdoptedGlobals]) -> list[AdoptedGlobals]:
         """Globals, with all that they lead to."""
@@ -224,7 +236,7 @@ class World:
         return adopted
 
     def _touch(self, state: AdoptedGlobals) -> None:
-        for found in self._collecting:
+        for found in list(self._collecting):
             found.add(state)
 
     def _module(self, module: types.ModuleType) -> Any:
