@@ -4,7 +4,7 @@ As `test_drawn_programs_find_a_fault_in_the_library` in `test_programs.py`, for 
 """
 
 import sys
-import time
+import types
 from contextvars import copy_context
 from importlib import import_module
 
@@ -16,7 +16,6 @@ from drawn_calls import DrawnCall
 from interruptions import PACKAGE, interruptions
 from source_programs import Refused, SourceProgram, Wrong, check
 from test_interruption import WRITES, Square, State, assert_right_or_refused, no_patience, references
-from test_interruption import test_threads_that_write_to_one_tensor as threads_that_write
 from test_without_scipy import PROGRAM
 from test_without_scipy import run as without_scipy
 
@@ -26,7 +25,6 @@ from viewgrad.operators import OPERATORS
 from viewgrad.operators.composites import COMPOSITES
 from viewgrad.operators.derivatives import helpers
 from viewgrad.operators.numpy_api import dispatch, reductions
-from viewgrad.tensor.adapters import AdapterTable
 from viewgrad.tensor.modes import MODE
 from viewgrad.tensor.tensor import FUNCTIONS, as_scalar, is_scalar
 from viewgrad.views import advanced_indexing
@@ -46,9 +44,26 @@ def method(patch, name, function):
     patch.setattr(vg.Tensor, name, function)
 
 
+class Entry:
+    """An adapter in the table, which itself refuses to replace one; None for no adapter."""
+
+    def __init__(self, numpy):
+        self.numpy = numpy
+
+    @property
+    def adapter(self):
+        return dict.get(FUNCTIONS, self.numpy)
+
+    @adapter.setter
+    def adapter(self, adapter):
+        if adapter is None:
+            dict.pop(FUNCTIONS, self.numpy, None)
+        else:
+            dict.__setitem__(FUNCTIONS, self.numpy, adapter)
+
+
 def meaning(patch, numpy, function):
-    patch.setattr(AdapterTable, "__setitem__", dict.__setitem__)  # which refuses to replace an adapter
-    patch.setitem(FUNCTIONS, numpy, function)
+    patch.setattr(Entry(numpy), "adapter", function)
 
 
 def scalar_of(result):
@@ -238,8 +253,7 @@ def products_cannot_be_written_to_something(patch):
 
 @fault
 def windows_that_slide_are_not_known(patch):
-    patch.setattr(AdapterTable, "__setitem__", dict.__setitem__)
-    patch.delitem(FUNCTIONS, np.lib.stride_tricks.sliding_window_view)
+    meaning(patch, np.lib.stride_tricks.sliding_window_view, None)
 
 
 @fault
@@ -311,10 +325,14 @@ def test_drawn_calls_find_each_mend_that_is_taken_out(fault, name, monkeypatch):
 
 
 def in_all_modules(patch, name, function):
-    """Replace a function under its name wherever it is imported."""
-    for key, module in list(sys.modules.items()):
-        if key.startswith("viewgrad") and callable(vars(module).get(name)):
-            patch.setattr(module, name, function)
+    """Replace a function under its name wherever it is imported, and in the names of generated functions."""
+    spaces = [vars(module) for key, module in list(sys.modules.items()) if key.startswith("viewgrad")]
+    members = [member for space in [*spaces, vars(vg.Tensor)] for member in list(space.values())]
+    spaces += [member.__globals__ for member in members if isinstance(member, types.FunctionType)]
+    for space in {id(space): space for space in spaces}.values():
+        for key in (name, name.removeprefix("_")):
+            if callable(space.get(key)):
+                patch.setitem(space, key, function)
 
 
 def gradients_are_checked_along_ones_only(patch):
@@ -392,24 +410,6 @@ def test_programs_at_the_edges_find_each_mend_that_is_taken_out(fault, kind, mon
     with pytest.raises((drawn_edges.Wrong, NotImplementedError)):
         for seed in range(300):
             drawn_edges.check(kind, seed)
-
-
-@pytest.mark.slow
-def test_threads_find_that_writes_to_one_tensor_are_not_kept_apart(monkeypatch):
-    def copy_without_a_look(base, index, edge, like):
-        node = rebase_history.CopySlicesOfCopy()
-        node.edge1, node.index, node.like, node.hooks = edge, index, like, None
-        node.layout = rebase_history.layout_for(base)
-        node.edge0 = base._edge
-        time.sleep(1e-3)  # in which another thread gets its turn
-        node.sequence_nr = rebase_history.next_sequence_nr()
-        base._edge = node
-        return node
-
-    in_all_modules(monkeypatch, "begin_copy", copy_without_a_look)
-    with pytest.raises(AssertionError):
-        for _ in range(20):
-            threads_that_write("elements", monkeypatch)
 
 
 UNDONE_BY_CODE = """

@@ -2,6 +2,7 @@
 
 A node of an elementwise operator, a sum, a matrix product or a view by an index runs once for all rows; any other node
 runs once for each, by the code that a pass for a single gradient runs. So both kinds of passes give the same gradients.
+See Note [Rows at once] in docs/notes/engine.md.
 """
 
 from __future__ import annotations
