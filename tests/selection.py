@@ -25,6 +25,10 @@ CASES = {
     "test_symbolic_*": 2,
     "test_compiler*": 2,
     "test_interruption.py::*": 12,
+    # half a second or more for each case
+    "test_check_operator.py::*": 8,
+    "test_operator_applications.py::*": 4,
+    "test_source_drawn.py::*": 8,
     "test_memory.py::*": 6,
     "test_rows.py::*": 20,
     "test_scipy_*": 6,

@@ -101,6 +101,7 @@ def test_fast_calls_with_writes_to_arguments_and_captured_tensors():
     assert compiled(both[:3], both[1:]).item() == 1 + 5 + 5
 
 
+@pytest.mark.slow
 def test_overflowing_specializations_keep_nothing():
     compiled = vg.compile(lambda x, n: (x * n).sum(), executor="python")
     with pytest.warns(vg.errors.NotCompiledWarning, match="shapes, dtypes or numbers") as warned:

@@ -386,6 +386,7 @@ def test_hypothesis_does_not_shrink_what_the_kit_shrinks():
     assert len(calls) < 20_000
 
 
+@pytest.mark.slow
 def test_the_time_of_a_check_is_not_held_against_the_deadline_of_a_drawn_test():
     @settings(max_examples=3, deadline=1, database=None, phases=[Phase.generate])
     @given(tensors(shape=(2,), elements=st.floats(-1.0, 1.0)))
