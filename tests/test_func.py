@@ -858,3 +858,14 @@ def test_a_result_that_does_not_depend_on_the_arguments_has_zero_gradients(value
         assert found == value and isinstance(found, float)
         assert gradient.tolist() == [0.0, 0.0]
         assert vg.hessian(f)(np.ones(2)).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_jacobians_of_jacobians_of_vectors():
+    """Gradients that are added in place have nodes of classes without slots of their own."""
+
+    def f(x):
+        u = np.abs(0.5 * x).copy()
+        return np.concatenate([np.atleast_1d(np.tanh(x).sum() + (u * u).sum()), u])
+
+    x = np.array([0.3, -0.7, 1.1])
+    np.testing.assert_allclose(vg.jacrev(vg.jacrev(f))(x), vg.jacfwd(vg.jacrev(f))(x), atol=1e-12)

@@ -7,6 +7,7 @@ See Note [Rows at once] in docs/notes/engine.md.
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
@@ -166,8 +167,7 @@ def _elementwise(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tup
     """The formulas broadcast over the leading axis; sums over axes that operands were broadcast along come after."""
     kind = type(node)
     same = object.__new__(kind)
-    slots = kind.__slots__
-    for name in (slots,) if isinstance(slots, str) else slots:
+    for name in _slots(kind):
         if hasattr(node, name):
             setattr(same, name, getattr(node, name))
     specs = getattr(node, "input_specs", None)
@@ -178,6 +178,14 @@ def _elementwise(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tup
     if any(each is not None and np.shape(each) != grad.shape for each in made):
         return None  # a formula that does not depend on the gradient
     return made if specs is None else tuple(map(_reduced, made, specs))
+
+
+@functools.cache
+def _slots(kind: type[Node]) -> tuple[str, ...]:
+    """Return the names of what a node of a generated class saves; that of a write in place inherits them."""
+    generated = [base for base in kind.__mro__ if base.__module__ == kind.__module__]
+    slots = [vars(base).get("__slots__", ()) for base in generated]
+    return tuple([name for each in slots for name in ((each,) if isinstance(each, str) else each)])
 
 
 def _reduced(grad: Any, spec: Any) -> Any:
