@@ -15,7 +15,7 @@ pytest.importorskip("scipy")
 import gallery.applied
 from gallery.applied_faults import EDITS
 from gallery.two_versions import VERSIONS, source
-from test_operator_gallery import in_fresh_interpreter, operators_as_before, some
+from test_operator_gallery import in_fresh_interpreter, mend, operators_as_before, some
 
 from viewgrad.testing import Failure, check_operator
 
@@ -57,7 +57,7 @@ def require_programs(failure, path, mended):
     expected = type(failure.__cause__ or AssertionError()).__name__
     programs = {"program": failure.program, "standalone": failure.standalone()}
     assert in_fresh_interpreter(programs) == dict.fromkeys(programs, expected)
-    path.write_text(mended.replace('"arrhenius', f'"arrhenius_{path.stem}'))
+    mend(path, mended.replace('"arrhenius', f'"arrhenius_{path.stem}'))
     if failure.__cause__ is None:
         assert in_fresh_interpreter({"program": failure.program}) == {"program": "passed"}, failure.program
 
