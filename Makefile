@@ -59,8 +59,9 @@ test-all: $(VENV)/.installed-$(EXTRAS)
 
 # Tests that compare values, under the interpreter without assertions; pytest's own still run, since it rewrites them.
 test-optimized: $(VENV)/.installed-dev
-	$(BIN)/python -OO -m pytest -q -p no:doctest tests/test_optimized.py tests/test_engine.py tests/test_copy_slices.py \
-	    tests/test_func.py tests/test_programs.py tests/test_compiler_programs.py --programs 40 $(PYTEST_FLAGS)
+	$(BIN)/python -OO -m pytest -q -p no:doctest -W ignore::pytest.PytestConfigWarning tests/test_optimized.py \
+	    tests/test_engine.py tests/test_copy_slices.py tests/test_func.py tests/test_programs.py \
+	    tests/test_compiler_programs.py --programs 40 $(PYTEST_FLAGS)
 
 test-interop: $(INTEROP_VENV)/.installed-interop
 	$(INTEROP_VENV)/bin/python -m pytest -q $(INTEROP_TESTS) $(PYTEST_FLAGS)

@@ -32,6 +32,7 @@ TITLES = {
     "torch_smoothing": "A loop in a PyTorch network",
     "xarray_seasons": "Seasons in labelled arrays",
 }
+OPTIONAL = {"jax", "pandas", "pvlib", "pymc", "pytensor", "torch", "xarray"}  # of some examples
 PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 
 
@@ -90,7 +91,7 @@ def _figure(name: str) -> Any:
             warnings.simplefilter("ignore")
             return importlib.import_module(name).figure()
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("jax", "pvlib", "pymc", "pytensor", "torch"):
+        if (error.name or "").partition(".")[0] not in OPTIONAL:
             raise
         return f"*The picture needs {error.name}, which was not installed when this page was built.*"
     finally:
