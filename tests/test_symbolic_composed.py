@@ -160,6 +160,7 @@ MODULES = sorted(path.name for path in TESTS.glob("test_scipy_*.py")) + [
 @pytest.mark.parametrize("module", MODULES)
 def test_all_cases_with_gradients_are_replayed(module):
     paths = os.pathsep.join([str(TESTS), str(TESTS.parent)])
-    command = [sys.executable, "-m", "pytest", "-q", "-pno:cacheprovider", "-preplaying", "-mnot slow", module]
+    options = ["-q", "-pno:cacheprovider", "-preplaying", "-mnot slow", "-Wignore"]
+    command = [sys.executable, "-m", "pytest", *options, module]
     done = subprocess.run(command, cwd=TESTS, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True)
     assert done.returncode in (0, 5), done.stdout[-5000:]

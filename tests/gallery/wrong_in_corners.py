@@ -811,7 +811,7 @@ def make_phase_of_half_the_size():
         "w_phase(self)",
         forward=lambda z: np.angle(z),
         derivatives={"self": "0.5j * grad * self / square(abs(self))"},
-        kinds=None,
+        dtype_kinds=None,
     )
 
 

@@ -167,7 +167,7 @@ def _elementwise(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tup
     """The formulas broadcast over the leading axis; sums over axes that operands were broadcast along come after."""
     kind = type(node)
     same = object.__new__(kind)
-    for name in _slots(kind):
+    for name in _slots(kind):  # type: ignore[arg-type]  # a class is hashable
         if hasattr(node, name):
             setattr(same, name, getattr(node, name))
     specs = getattr(node, "input_specs", None)
@@ -181,7 +181,7 @@ def _elementwise(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tup
 
 
 @functools.cache
-def _slots(kind: type[Node]) -> tuple[str, ...]:
+def _slots(kind: Any) -> tuple[str, ...]:
     """Return the names of what a node of a generated class saves; that of a write in place inherits them."""
     generated = [base for base in kind.__mro__ if base.__module__ == kind.__module__]
     slots = [vars(base).get("__slots__", ()) for base in generated]
