@@ -57,8 +57,8 @@ def pages() -> dict[str, str]:
 
 def _card(name: str) -> str:
     first = _doc(name).partition("\n")[0]
-    figure = _figure(name)
-    thumbnail = "" if figure is None or isinstance(figure, str) else f"[{blocks.thumbnail(figure)}]({name}.md)\n\n    "
+    figure, _ = _figure(name)
+    thumbnail = "" if figure is None else f"[{blocks.thumbnail(figure)}]({name}.md)\n\n    "
     return f"-   {thumbnail}**[{_title(name)}]({name}.md)**\n\n    {first}\n"
 
 
@@ -74,25 +74,25 @@ def _page(name: str) -> str:
 
 
 def _picture(name: str) -> str:
-    figure = _figure(name)
-    if figure is None or isinstance(figure, str):
-        return figure or ""
+    figure, note = _figure(name)
+    if figure is None:
+        return note
     return f'<figure class="picture">{blocks.drawn(figure)}</figure>'
 
 
 @functools.cache
-def _figure(name: str) -> Any:
-    """Return the figure that a program draws, None without one, or a sentence that names the package it needs."""
+def _figure(name: str) -> tuple[Any, str]:
+    """Return the figure that a program draws, None without one, and a note that names a package that is missing."""
     if "\ndef figure(" not in (EXAMPLES / f"{name}.py").read_text():
-        return None
+        return None, ""
     sys.path.insert(0, str(EXAMPLES))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return importlib.import_module(name).figure()
+            return importlib.import_module(name).figure(), ""
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in OPTIONAL:
             raise
-        return f"*The picture needs {error.name}, which was not installed when this page was built.*"
+        return None, f"*The picture needs {error.name}, which was not installed when this page was built.*"
     finally:
         sys.path.remove(str(EXAMPLES))

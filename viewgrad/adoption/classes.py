@@ -402,14 +402,13 @@ def _slots(value: Any) -> dict[str, Any]:
 
 def _layout(kind: type) -> tuple[Any, dict[str, Any]]:
     """Return the descriptor of the dict of objects of a class, None if they have none, and those of their slots."""
-    mro, *found = _LAYOUTS.get(kind, (None, None, {}))
-    if mro is not kind.__mro__:  # a class may be given other bases
+    found = _LAYOUTS.get(kind)
+    if found is None or found[0] is not kind.__mro__:  # a class may be given other bases
         content = [item for base in kind.__mro__ for item in vars(base).items()]
         dicts = [each for name, each in content if name == "__dict__" and isinstance(each, types.GetSetDescriptorType)]
         slots = {name: each for name, each in content if isinstance(each, types.MemberDescriptorType) and name != STATE}
-        found = [dicts[0] if dicts else None, slots]
-        _LAYOUTS[kind] = (kind.__mro__, *found)
-    return found[0], found[1]
+        found = _LAYOUTS[kind] = (kind.__mro__, dicts[0] if dicts else None, slots)
+    return found[1], found[2]
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:

@@ -30,7 +30,7 @@ from ..tensor.node import (
     numbered,
 )
 from ..tensor.tangents import at_level, open_levels, set_tangent, tangent_of
-from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, from_new_array, is_scalar
+from ..tensor.tensor import Tensor, copy_of, current_edge, from_array, from_new_array
 from ..views.scalar_nodes import ScalarOfTwo
 from .batched_engine import batched_gradients, is_promising
 from .execute import run_backward
@@ -123,8 +123,7 @@ class Transform:
     def copy(self, tensor: Tensor) -> Tensor:
         """Return a copy of an input that is not differentiated: an array that may be written to, or a scalar."""
         with ModeSwitch(off=INFERENCE):
-            copied: Tensor = tensor.clone()
-        return as_scalar(copied) if is_scalar(tensor) else copied
+            return copy_of(tensor)
 
     def gradients(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], *, retain: bool = False, record: bool = False

@@ -13,7 +13,7 @@ from ..adoption import adopted_callable
 from ..errors import ForwardModeError
 from ..tensor.async_safety import in_own_context
 from ..tensor.modes import FUNCTIONAL, ModeSwitch
-from ..tensor.tensor import Tensor, as_scalar, is_scalar
+from ..tensor.tensor import Tensor, copy_of, is_scalar
 from ..tensor.tracked_storage import SESSION, KnownStorage, Session, copy_of_layout, move
 from ..views.meta import DualViewMeta
 from .tree import map_leaves
@@ -100,7 +100,7 @@ class Copies:
 
     def _copy(self, tensor: Tensor) -> Tensor:
         if is_scalar(tensor):  # which nothing writes to
-            return as_scalar(tensor.clone())
+            return copy_of(tensor)
         copied = self._copies.get(id(tensor))
         if copied is None:
             view = tensor._view

@@ -12,7 +12,7 @@ import numpy as np
 from ..adoption import adopted_callable
 from ..operators.define import OPERATORS
 from ..tensor.async_safety import in_own_context
-from ..tensor.tensor import Tensor, as_scalar, is_scalar
+from ..tensor.tensor import Tensor, copy_of
 from ..views.view_ops import moveaxis, unbind
 from .numpy_results import arrays_as_tensors, as_given
 from .tree import Branch, Fixed, Structure, children_of, flatten, unflatten
@@ -185,8 +185,9 @@ class _Batch:
 def _copies(leaf: Any, mapped: bool, count: int) -> list[Any]:
     """One leaf for each example; the function may write to arrays. As in a loop, an element of an array is a scalar."""
     if isinstance(leaf, Tensor):
-        copies = [each.clone() for each in (unbind(leaf) if mapped else [leaf] * count)]
-        return [as_scalar(each) for each in copies] if (leaf.ndim == 1 if mapped else is_scalar(leaf)) else copies
+        if mapped and leaf.ndim == 1:
+            return [leaf[at] for at in range(count)]
+        return [copy_of(each) for each in (unbind(leaf) if mapped else [leaf] * count)]
     if isinstance(leaf, np.ndarray):
         return [leaf[at].copy() if mapped else leaf.copy() for at in range(count)]
     return [leaf] * count

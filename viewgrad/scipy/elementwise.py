@@ -19,7 +19,7 @@ from ..numpy.namespace import filled, public_names
 from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor
 from .implicit_diff import root_by_elements, samples
-from .wrap import registrar
+from .wrap import args_tuple, registrar
 
 if TYPE_CHECKING:
 
@@ -40,7 +40,7 @@ def _value(value: Any) -> Any:
 
 def _found(name: str, f: Callable[..., Any], start: Any, args: Any, options: dict[str, Any]) -> tuple[Any, Any, bool]:
     """Return SciPy's result, the function of one argument with all of `args`, and whether it has a history."""
-    given = args if isinstance(args, tuple) else (args,)
+    given = args_tuple(args)
     arrays = (Tensor, tuple, list)
     settings = {key: _value(value) if isinstance(value, arrays) else value for key, value in options.items()}
 

@@ -23,7 +23,7 @@ from ..tensor.modes import enable_grad, no_grad
 from ..tensor.tensor import Tensor, as_scalar
 from .implicit_diff import samples
 from .ode_steps import EXPLICIT, IMPLICIT, Trajectory, pinned, plain_number, plain_slope, solved
-from .wrap import copied
+from .wrap import args_tuple, copied
 
 __all__ = ["ode", "odeint", "solve_ivp"]
 
@@ -230,7 +230,7 @@ def odeint(
     Gradients flow to the start, the times and what the right-hand side refers to. They are those of steps of DOP853,
     or of Radau's method where SciPy found the equation stiff.
     """
-    args = args if isinstance(args, tuple) else (args,)
+    args = args_tuple(args)
     start: Any = np.atleast_1d(samples(y0))
     times = samples(t)
 

@@ -22,7 +22,7 @@ from ..tensor.modes import no_grad
 from .boundary_values import solve_bvp
 from .initial_values import ode, odeint, solve_ivp
 from .ode_steps import pinned, plain_number
-from .wrap import copied, maker, numbers, registrar
+from .wrap import args_tuple, copied, maker, numbers, registrar
 
 if TYPE_CHECKING:
     from .typed.integrate import *  # noqa: F403
@@ -159,7 +159,7 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: 
     SciPy computes the value and chooses the intervals. The gradient is that of Gaussian quadrature on them. They
     are divided further where the two disagree, as they do at a singularity.
     """
-    args = args if isinstance(args, tuple) else (args,)
+    args = args_tuple(args)
     if options.pop("complex_func", False):
         real = quad(lambda *x: as_operand(func(*x)).real, a, b, args, **options)
         imaginary = quad(lambda *x: as_operand(func(*x)).imag, a, b, args, **options)
@@ -280,7 +280,7 @@ def quad_vec(
 @in_own_context
 def nquad(func: Callable[..., Any], ranges: Any, args: Any = None, opts: Any = None, full_output: bool = False) -> Any:
     """Return the integral of a function of several variables; gradients flow as for `quad`."""
-    given = () if args is None else args if isinstance(args, tuple) else (args,)
+    given = () if args is None else args_tuple(args)
 
     def plain_range(bounds: Any) -> Any:
         if not callable(bounds):

@@ -19,7 +19,7 @@ from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor
 from .implicit_diff import least_place
-from .wrap import copied, make_constant
+from .wrap import args_tuple, captures_history, copied, make_constant
 
 __all__ = ["OLDER"]
 
@@ -52,20 +52,12 @@ def _number(function: Any, given: tuple[Any, ...]) -> Any:
     return lambda x: float(np.asarray(plain(x)).reshape(()))
 
 
-def _given(args: Any) -> tuple[Any, ...]:
-    return args if isinstance(args, tuple) else (args,)
-
-
-def _depends(function: Callable[..., Any], x: Any, given: tuple[Any, ...]) -> bool:
-    return carries_history(given) or carries_history(function(copied(np.asarray(x, float)), *given))
-
-
 def _with_place(function: Callable[..., Any], found: Any, given: tuple[Any, ...], free: Any = None) -> Any:
     """Return SciPy's result with the history of the place: an array, a tuple that begins with it, or a result object.
 
     """
     place = found.x if hasattr(found, "x") else found[0] if isinstance(found, tuple) else found
-    if not _depends(function, place, given):
+    if not captures_history(function, np.asarray(place, float), given):
         return _as_tensors(found)
     place = least_place(lambda x: as_operand(as_argument(function(x, *given))).reshape(()), place, free)
     if hasattr(found, "x"):
@@ -110,7 +102,7 @@ def _search(name: str) -> None:
     def search(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
         values = bound.arguments
-        function, given = values[first], _given(values.pop("args", ()))
+        function, given = values[first], args_tuple(values.pop("args", ()))
         value = function
         pairs = name in WITH_SLOPES and values.get("fprime") is None and not values.get("approx_grad")
         if pairs:
@@ -127,11 +119,11 @@ def _search(name: str) -> None:
                 values[key] = _plain(values[key])
         found = scipys(*bound.args, **bound.kwargs)
         place = found.x if hasattr(found, "x") else found[0] if isinstance(found, tuple) else found
-        if _depends(value, place, given) and any(values.get(key) for key in ("constraints", "eqcons", "ieqcons")):
+        constrained = any(values.get(key) for key in ("constraints", "eqcons", "ieqcons"))
+        if constrained and captures_history(value, np.asarray(place, float), given):
             raise lost(
                 f"scipy.optimize.{name}",
-                "with constraints no gradient flows to captured tensors; pass detach() of "
-                "them",
+                "with constraints no gradient flows to captured tensors; pass detach() of them",
             )
         return _with_place(value, found, given, _free(place, values.get("bounds")))
 
@@ -163,9 +155,9 @@ def leastsq(
     func: Callable[..., Any], x0: Any, args: Any = (), Dfun: Any = None, full_output: bool = False, **options: Any
 ) -> Any:
     """Return the least-squares solution for a function of a tensor, differentiable."""
-    given = _given(args)
+    given = args_tuple(args)
     found = theirs.leastsq(_of_arrays(func, given), _plain(x0), (), _of_arrays(Dfun, given), full_output, **options)
-    if not _depends(func, found[0], given):
+    if not captures_history(func, found[0], given):
         return as_tensors(found)
     return _with_place(lambda x: (as_operand(as_argument(func(x, *given))) ** 2).sum(), found, ())
 

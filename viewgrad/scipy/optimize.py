@@ -26,7 +26,7 @@ from .implicit_diff import least_place, root_by_elements, root_place
 from .legacy_optimize import OLDER
 from .linear_programs import linprog
 from .losses import scaled_slopes, squares
-from .wrap import copied, registrar
+from .wrap import args_tuple, captures_history, copied, registrar
 
 if TYPE_CHECKING:
     from .typed.optimize import *  # noqa: F403
@@ -87,15 +87,6 @@ def _plain(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]
     return lambda x: np.asarray(_value(fun(copied(x), *args)))
 
 
-def _given(args: Any) -> tuple[Any, ...]:
-    return args if isinstance(args, tuple) else (args,)
-
-
-def _depends(fun: Callable[..., Any], x: Any, given: tuple[Any, ...]) -> bool:
-    """Return whether what a function gives has a history although its argument has none."""
-    return carries_history(given) or carries_history(fun(copied(x), *given))
-
-
 def _without_history(result: Any) -> Any:
     for key in ("x", "jac", "fun", "hess_inv"):
         if key in result and isinstance(result[key], np.ndarray):
@@ -131,9 +122,9 @@ def minimize(
         >>> found.x.round(5)
         Tensor([1., 2.])
     """
-    start, given = _place(x0), _given(args)
+    start, given = _place(x0), args_tuple(args)
     value: Callable[..., Any] = (lambda x, *rest: fun(x, *rest)[0]) if jac is True else fun
-    depends = _depends(value, start, given)
+    depends = captures_history(value, start, given)
     if depends and constraints:
         raise lost(
             "scipy.optimize.minimize",
@@ -198,13 +189,13 @@ def minimize_scalar(
     fun: Callable[..., Any], bracket: Any = None, bounds: Any = None, args: Any = (), method: Any = None, **options: Any
 ) -> Any:
     """Minimize a function of one variable."""
-    given, limits = _given(args), plain_values(as_argument(bounds))
+    given, limits = args_tuple(args), plain_values(as_argument(bounds))
 
     def function(x: Any) -> float:
         return float(_value(fun(copied(x), *given)))
 
     found = scipy.optimize.minimize_scalar(function, plain_values(bracket), limits, method=method, **options)
-    if _depends(fun, found.x, given):
+    if captures_history(fun, found.x, given):
         inside = (
             None if limits is None else min(found.x - limits[0], limits[1] - found.x) > 1e-5 * (limits[1] - limits[0])
         )
@@ -234,7 +225,7 @@ def root(
         >>> vg.autograd.grad(found.sum(), a)[0]
         Tensor([0.25      , 0.16666667])
     """
-    start, given = _place(x0), _given(args)
+    start, given = _place(x0), args_tuple(args)
     if jac is True:
         both, fun = fun, lambda *x: both(*x)[0]
         jac = _plain(lambda *x: both(*x)[1], given)
@@ -243,7 +234,7 @@ def root(
     elif callable(jac):
         jac = _plain(jac, given)
     found = _without_history(scipy.optimize.root(_plain(fun, given), start, (), method, jac, tol, **options))
-    if _depends(fun, found.x._array, given):
+    if captures_history(fun, found.x._array, given):
         found.x = root_place(lambda x: fun(x, *given), found.x)
     return found
 
@@ -254,11 +245,11 @@ def fsolve(
     func: Callable[..., Any], x0: Any, args: Any = (), fprime: Any = None, full_output: Any = 0, **options: Any
 ) -> Any:
     """Return a root of a function of a tensor, differentiable; the Jacobian is computed automatically."""
-    start, given = _place(x0), _given(args)
+    start, given = _place(x0), args_tuple(args)
     slope = _with_jacobian(func, given) if fprime is None else _plain(fprime, given)
     found = scipy.optimize.fsolve(_plain(func, given), start, (), slope, full_output, **options)
     place = found[0] if full_output else found
-    if _depends(func, place, given):
+    if captures_history(func, place, given):
         place = root_place(lambda x: func(x, *given), place)
     return (place, *as_tensors(found[1:])) if full_output else as_tensors(place)
 
@@ -269,7 +260,7 @@ def fixed_point(func: Callable[..., Any], x0: Any, args: Any = (), *others: Any,
     """Return a fixed point of a function of a tensor, differentiable."""
     given = tuple(args)
     place = scipy.optimize.fixed_point(_plain(func, given), _place(x0), (), *others, **options)
-    if _depends(func, place, given):
+    if captures_history(func, place, given):
         return root_place(lambda x: _tensor(func(x, *given)) - x, place)
     return as_tensors(place)
 
@@ -292,7 +283,7 @@ def least_squares(
     def with_names(x: Any, *rest: Any) -> Any:
         return fun(x, *rest, **named)
 
-    depends = carries_history((options.get("f_scale"),)) or _depends(with_names, start, given)
+    depends = carries_history((options.get("f_scale"),)) or captures_history(with_names, start, given)
     slope = _with_jacobian(with_names, given) if jac is None else _plain(jac, given) if callable(jac) else jac
     limits = plain_values(as_argument(bounds))
     found = _without_history(
@@ -377,7 +368,7 @@ def _number(fun: Callable[..., Any], given: tuple[Any, ...]) -> Callable[[Any], 
 def _with_root(fun: Callable[..., Any], given: tuple[Any, ...], found: Any) -> Any:
     """Return SciPy's result with the history of the place, also inside a report."""
     place = found[0] if isinstance(found, tuple) else found
-    if not _depends(fun, place, given):
+    if not captures_history(fun, place, given):
         return as_tensors(found)
     place = root_by_elements(lambda x: fun(x, *given), place)
     return (place, *found[1:]) if isinstance(found, tuple) else place
@@ -387,7 +378,7 @@ def _between(name: str) -> None:
     scipys = getattr(scipy.optimize, name)
 
     def find(f: Callable[..., Any], a: Any, b: Any, args: Any = (), *others: Any, **options: Any) -> Any:
-        given = _given(args)
+        given = args_tuple(args)
         found = scipys(_number(f, given), float(_place(a)), float(_place(b)), (), *others, **options)
         return _with_root(f, given, found)
 
@@ -404,7 +395,7 @@ for _name in ("brentq", "brenth", "ridder", "bisect"):
 @in_own_context
 def toms748(f: Callable[..., Any], a: Any, b: Any, args: Any = (), *others: Any, **options: Any) -> Any:
     """`scipy.optimize.toms748` of a function of a tensor, with a differentiable result."""
-    given = _given(args)
+    given = args_tuple(args)
     found = scipy.optimize.toms748(_number(f, given), float(_place(a)), float(_place(b)), (), *others, **options)
     return _with_root(f, given, found)
 
@@ -425,7 +416,7 @@ def newton(
     """Return a root of a function of one variable, or roots of several functions; differentiable."""
     start, given = np.array(_value(x0)), tuple(args)
     start = start if start.dtype.kind == "c" else start.astype(float)
-    if start.dtype.kind == "c" and _depends(func, start, given):
+    if start.dtype.kind == "c" and captures_history(func, start, given):
         raise lost("scipy.optimize.newton", "take the parts of a complex number as two unknowns, by root()")
     plain = _plain if start.ndim or start.dtype.kind == "c" else _number
     slopes = [None if slope is None else plain(slope, given) for slope in (fprime, fprime2)]
@@ -440,7 +431,7 @@ def newton(
 @in_own_context
 def root_scalar(f: Callable[..., Any], args: Any = (), *others: Any, **options: Any) -> Any:
     """Return a root of a function of one variable, differentiable."""
-    given = _given(args)
+    given = args_tuple(args)
     if options.get("fprime2") is True:
         all_three, f = f, lambda *x: all_three(*x)[0]
         options |= {"fprime": lambda *x: all_three(*x)[1], "fprime2": lambda *x: all_three(*x)[2]}

@@ -16,7 +16,18 @@ from ..tensor.creation import as_operand
 from ..tensor.tensor import from_array
 from ..tensor.trace_hooks import composed
 
-__all__ = ["copied", "floating", "maker", "make_constant", "numbers", "of_plain", "registrar", "vector"]
+__all__ = [
+    "args_tuple",
+    "captures_history",
+    "copied",
+    "floating",
+    "maker",
+    "make_constant",
+    "numbers",
+    "of_plain",
+    "registrar",
+    "vector",
+]
 
 # What changes nothing but how fast SciPy is, and what it writes over.
 IDLE: Final = frozenset({"check_finite", "overwrite_a", "overwrite_b", "overwrite_ab", "overwrite_ab_b"})
@@ -37,6 +48,16 @@ def copied(value: Any) -> Any:
     """Return a tensor of its own for a plain array, and a scalar for a number: `s = x; s += 1` leaves that alone."""
     array = np.array(value)
     return from_array(array if array.ndim else array[()])
+
+
+def args_tuple(args: Any) -> tuple[Any, ...]:
+    """Return the extra arguments that SciPy hands to a function: `args` itself, or its only element."""
+    return args if isinstance(args, tuple) else (args,)
+
+
+def captures_history(function: Callable[..., Any], x: Any, args: tuple[Any, ...]) -> bool:
+    """Return whether the result of a function has a history although its first argument has none."""
+    return carries_history(args) or carries_history(function(copied(x), *args))
 
 
 def vector(value: Any, function: str) -> Any:

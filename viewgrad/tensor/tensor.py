@@ -39,6 +39,7 @@ from .tracked_storage import share
 __all__ = [
     "Tensor",
     "as_scalar",
+    "copy_of",
     "from_array",
     "from_new_array",
     "has_tangent",
@@ -561,7 +562,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf or (current_mode() & FORWARD and has_tangent(self)):  # it keeps its history
-            memo[id(self)] = clone = as_scalar(self.clone()) if is_scalar(self) else self.clone()
+            memo[id(self)] = clone = copy_of(self)
             return clone
         if is_scalar(self):
             return self._without_history()
@@ -678,6 +679,12 @@ def as_scalar(tensor: Tensor) -> Tensor:
     if current_mode() & TRACE:
         OBSERVER.get().moved(tensor, from_array(array, tensor._edge))
     return tensor
+
+
+def copy_of(tensor: Tensor) -> Tensor:
+    """Return a clone that is a scalar if the tensor is one."""
+    clone: Tensor = tensor.clone()
+    return as_scalar(clone) if is_scalar(tensor) else clone
 
 
 def as_buffered(tensor: Tensor) -> Tensor:
