@@ -44,9 +44,9 @@ def test_functions_along_an_axis_take_dim(name):
 
 
 def test_dir_lists_numpys_names_and_no_private_ones():
-    listed = [name for name in dir(vg) if not name.startswith("__")]
+    listed = dir(vg)
     assert len(listed) <= 330
-    assert not [name for name in listed if name.startswith("_")]
+    assert not [name for name in listed if name.startswith("_") and not name.startswith("__array_")]
     assert {"relu", "erf", "svd", "unsqueeze"}.isdisjoint(listed)
     assert vg.relu and vg.erf  # which are there, and listed by torch_names and scipy.special
 

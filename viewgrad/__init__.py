@@ -1,4 +1,4 @@
-"""viewgrad: automatic differentiation of programs that modify arrays through views."""
+"""Automatic differentiation of programs that modify arrays through views."""
 
 import importlib
 import sys
@@ -118,7 +118,7 @@ if not TYPE_CHECKING:  # a checker takes every name for one of a module that has
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_LAZY_MODULES, *_LAZY, "__doc__", "__file__", "__name__", "__path__", "__version__"})
+    return sorted({*__all__, *_LAZY_MODULES, *_LAZY})
 
 
 if TYPE_CHECKING:
