@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from operator_samples import samples_of
 
 import viewgrad as vg
 from viewgrad import func
@@ -17,7 +18,6 @@ from viewgrad.autograd import grad
 from viewgrad.autograd.modes import forward_ad
 from viewgrad.errors import AutogradError, DeclarationError
 from viewgrad.operators import OPERATORS
-from viewgrad.operators.samples import samples_of
 
 
 def as_lists(value: Any) -> Any:

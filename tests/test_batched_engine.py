@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from operator_samples import samples_of
 
 import viewgrad as vg
 from viewgrad import func
 from viewgrad.autograd import batched_engine, transform_inputs
 from viewgrad.operators import OPERATORS
-from viewgrad.operators.samples import samples_of
 
 X = np.linspace(-1.1, 1.3, 6)
 W = np.cos(np.arange(36.0)).reshape(6, 6)

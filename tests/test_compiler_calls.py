@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from operator_samples import samples_of
 
 import viewgrad.compiler.callbacks as calls
 from viewgrad.operators import OPERATORS
-from viewgrad.operators.samples.cases import samples_of
 from viewgrad.trace.tracing.call_hooks import attribute_of
 
 KINDS = ("f", "b", "i")

@@ -8,10 +8,10 @@ import warnings
 import numpy as np
 import pytest
 from exceptions_in_programs import check_compiled, check_traced
+from operator_samples import samples_of
 
 import viewgrad as vg
 from viewgrad.operators.define import OPERATORS
-from viewgrad.operators.samples.cases import samples_of
 from viewgrad.trace.raised import MAY_RAISE
 
 EYE = np.eye(2)

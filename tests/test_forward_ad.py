@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from operator_samples import samples_of
 
 import viewgrad as vg
 from viewgrad.autograd import define_op
@@ -19,7 +20,6 @@ from viewgrad.autograd.modes.forward_ad import dual_level, enter_dual_level, exi
 from viewgrad.errors import AutogradError, DifferentiabilityError, ForwardModeError, GradientMismatchError
 from viewgrad.operators.define import OPERATORS
 from viewgrad.operators.language.spec import InPlace
-from viewgrad.operators.samples import samples_of
 
 A = np.linspace(0.31, 1.43, 12).reshape(3, 4)
 V = np.cos(np.arange(12.0)).reshape(3, 4)

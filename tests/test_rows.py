@@ -11,13 +11,13 @@ import re
 
 import numpy as np
 import pytest
+from operator_samples import samples_in_each_kind, samples_of
 
 import viewgrad as vg
 from viewgrad.autograd import grad
 from viewgrad.autograd.modes import forward_ad
 from viewgrad.errors import DifferentiabilityError, FreedGraphError, UnsupportedDtypeError
 from viewgrad.operators.define import OPERATORS
-from viewgrad.operators.samples import samples_in_each_kind, samples_of
 from viewgrad.tensor.node import node_of
 from viewgrad.tensor.tensor import FUNCTIONS, UFUNCS, current_edge
 from viewgrad.testing import PROPERTIES, Failure, check_operator

@@ -14,9 +14,11 @@ BUILDING = ROOT / "docs" / "building"
 @pytest.fixture(autouse=True, scope="module")
 def building():
     """The modules that make the site, imported as its hook imports them."""
-    sys.path.insert(0, str(BUILDING))
+    paths = [str(BUILDING), str(ROOT / "tools")]
+    sys.path[:0] = paths
     yield
-    sys.path.remove(str(BUILDING))
+    for path in paths:
+        sys.path.remove(path)
     for path in BUILDING.glob("*.py"):
         sys.modules.pop(path.stem, None)
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from operator_samples import samples_of
 from symbolic_checks import check
 
 from viewgrad.operators.define import OPERATORS
-from viewgrad.operators.samples import samples_of
 
 DIFFERENTIABLE = [operator for operator in OPERATORS.values() if operator.formulas]
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 IMPORTED = """
 import sys
@@ -22,8 +23,9 @@ y = scipy.special.psi(x) + scipy.special.jv(1, x) + scipy.special.betainc(1.0, 2
 print(y.grad_fn.name(), vg.autograd.grad(y, x)[0].tolist())
 """
 
-PROGRAM = """
+PROGRAM = f"""
 import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
 sys.modules["scipy"] = None
 import importlib.util
 real = importlib.util.find_spec
@@ -31,7 +33,7 @@ importlib.util.find_spec = lambda name, *rest: None if name.startswith("scipy") 
 import viewgrad as vg
 from viewgrad.autograd import grad
 from viewgrad.operators import OPERATORS
-from viewgrad.operators.samples import samples_of
+from operator_samples import samples_of
 x = vg.Tensor([0.5], requires_grad=True)
 print(grad(vg.gelu(x), x)[0].tolist())
 named = 0

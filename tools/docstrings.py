@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from operator_examples import example_of
+
 import viewgrad
 from viewgrad.operators import OPERATORS
-from viewgrad.operators.examples import example_of
 from viewgrad.operators.language.spec import Argument, Operator
 from viewgrad.operators.numpy_api.reductions import REDUCTIONS
 

@@ -12,6 +12,7 @@ log = logging.getLogger("mkdocs.hooks")
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT)]
+sys.path.append(str(ROOT / "tools"))
 
 import blocks  # noqa: E402
 import gallery  # noqa: E402

@@ -23,16 +23,16 @@ from .codegen.generate import (
     is_formula_function,
     unwritten,
 )
+from .domains import DOMAINS, USUAL
 from .dtype_kinds import check_samples
 from .language.jvp_parse import read_tangents
 from .language.namespace import set_meaning
 from .language.parsing import parse_signature
-from .language.spec import UNDECIDED, Code, Formula, InPlace, Operator, Reading, Signature, Trial
+from .language.spec import UNDECIDED, Code, Formula, InPlace, Operator, Reading, Signature
 from .language.validate import check_functions, check_signature, declaration_error, read_formulas
 from .lazy_imports import LateFunction
 from .numpy_api.dispatch import declare
-from .samples.cases import given_calls, samples_in_each_kind
-from .samples.trials import trial_of
+from .samples import given_calls, samples_in_each_kind
 
 __all__ = ["OPERATORS", "define_op", "row"]
 
@@ -59,7 +59,7 @@ def row(
     zero_in_masked_runs: bool = False,
     returns_0d_arrays: bool = False,
 ) -> Operator:
-    """Define an operator: one row of the table. Its test samples are in `operators/samples/`.
+    """Define an operator: one row of the table. Its test samples are in `tests/operator_samples/`.
 
     Arguments:
         signature: `"name(self, other, axis=None, *, option=1) -> (first, second)"`.
@@ -89,12 +89,6 @@ def row(
     """
     if mask_zero_grad and derivatives is not None:
         derivatives = {name: f"flowing({formula}, grad)" for name, formula in derivatives.items()}
-    written = next((function for function in numpy if callable(function)), None)
-
-    def find_trial() -> Trial:
-        said = trial_of(operator.name)
-        return said if said.reference or written is None else attrs.evolve(said, reference=written)
-
     operator = _declare(
         signature,
         forward,
@@ -107,12 +101,13 @@ def row(
         doc=doc,
         user_defined=False,
         dtype_kinds=dtype_kinds,
-        find_trial=find_trial,
+        reference=next((function for function in numpy if callable(function)), None),
         places=_places(),
         returns_0d_arrays=returns_0d_arrays,
         masks_gradient=masks_gradient,
         zero_in_masked_runs=zero_in_masked_runs,
     )
+    operator.domain = DOMAINS.get(operator.name, USUAL)
     operator.recipe = _of_the_library, (operator.name,)
     arguments = operator.signature.arguments
     if method and arguments and arguments[0].kind == "tensor":
@@ -272,7 +267,7 @@ def define_op(
     lists: Sequence[str] = (),
     doc: str = "",
     dtype_kinds: str | Mapping[str, str] | None = None,
-    domain: tuple[float, float] = (-2.0, 2.0),
+    domain: tuple[float, float] = USUAL,
     samples: Callable[..., Any] | Sequence[Any] | None = None,
     reference: Callable[..., Any] | None = None,
 ) -> Operator:
@@ -320,7 +315,9 @@ def define_op(
         user_defined=True,
         places=_places(),
         dtype_kinds=UNDECIDED if dtype_kinds is None else dtype_kinds,
-        find_trial=lambda: Trial(domain, drawn, reference),
+        domain=domain,
+        samples=drawn,
+        reference=reference,
     )
     if dtype_kinds is not None:
         check_samples(operator, [sample.bound() for sample in samples_in_each_kind(operator)])

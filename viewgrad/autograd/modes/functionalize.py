@@ -18,7 +18,6 @@ import numpy as np
 from ...operators.define import row
 from ...operators.derivatives.helpers import call as call_either
 from ...operators.interception import OperatorCall
-from ...operators.samples.trials import trial
 from ...tensor.indices import add_at, window_at
 from ...tensor.interceptors import feature
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, ModeSwitch, current_mode
@@ -30,7 +29,7 @@ from ...tensor.tracked_storage import SESSION, KnownStorage, copy_of_layout, mov
 from ...views.advanced_indexing import Accumulate, Write
 from ...views.detached_views import catch_up, constant_written, step_written
 from ...views.meta import set_history
-from ...views.view_functions import Permuted, ViewFunction
+from ...views.view_functions import ViewFunction
 from ...views.view_nodes import take_window, zeros_for
 from ...views.write_checks import check_write
 
@@ -116,19 +115,6 @@ row(
     returns_0d_arrays=True,
     doc="A copy of the tensor with `values` written at a place: a write under `functionalize`.",
 )
-trial(
-    "_overwritten",
-    samples=lambda rng: [
-        ((rng.standard_normal(shape), rng.standard_normal(values), place), {})
-        for shape, values, place in (
-            ((3, 4), (4,), Place((3, 4), (slice(1, None),))),
-            ((3, 4), (), Place((3, 4))),
-            ((2, 3), (3, 2), Place((2, 3), view_fn=Permuted((1, 0)))),
-            ((3, 4), (2, 4), Place((3, 4), items=(np.array([2, 0]),))),
-            ((3,), (3,), Place((3,), items=(np.array([1, 0, 1]),), last=np.array([2, 1, 2]))),
-        )
-    ],
-)
 
 
 def accumulated_forward(self: Array, values: Array, items: Any) -> Array:
@@ -146,17 +132,6 @@ row(
     dtype_kinds="fc",
     returns_0d_arrays=True,
     doc="A copy of the tensor with `values` added at the indexed positions, repeated indices included.",
-)
-trial(
-    "_accumulated",
-    samples=lambda rng: [
-        ((rng.standard_normal(shape), rng.standard_normal(values), items), {})
-        for shape, values, items in (
-            ((3, 4), (2, 4), (np.array([1, 1]),)),
-            ((3,), (), (np.array([2, 0, 2]),)),
-            ((2, 3), (2,), (np.array([0, 1]), np.array([2, 2]))),
-        )
-    ],
 )
 
 

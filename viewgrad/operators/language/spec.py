@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from ...errors import DeclarationError
+from ..domains import USUAL
 from ..lazy_imports import LateFunction
 
 if TYPE_CHECKING:
@@ -245,21 +246,6 @@ class Code:
     inplace_node_class: type[Node] | None = None
 
 
-@attrs.frozen
-class Trial:
-    """The arguments that an operator is tested on.
-
-    Arguments:
-        domain: of an elementwise operator, the interval from which the tests draw its arguments.
-        samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors.
-        reference: computes the same from arrays in another way; the tests compare with it.
-    """
-
-    domain: tuple[float, float] = (-2.0, 2.0)
-    samples: Callable[..., Any] | None = None
-    reference: Callable[..., Any] | None = None
-
-
 # Two threads may need what follows from a declaration at once; it is made once.
 _making: Final = threading.RLock()
 
@@ -285,7 +271,9 @@ class Operator:
             pass.
         dtype_kinds: the dtype kinds that its formulas are right for: "f", or "fc" for complex numbers too; by argument
             where they differ. "?" of a user's operator that does not say so, until a complex number comes.
-        find_trial: finds what the operator is tested on.
+        domain: of an elementwise operator, the interval from which tests draw its arguments.
+        samples: draws arguments for tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors.
+        reference: computes the same from arrays in another way; tests compare with it.
         places: the lines of the files that declare it, the innermost call first.
         returns_0d_arrays: whether the outputs are arrays, and no scalars, if they have no dimensions.
         masks_gradient: whether a mask sets a part of the gradient to zero; see tensor/masked_runs.py.
@@ -304,7 +292,9 @@ class Operator:
     doc: str = ""
     user_defined: bool = False
     dtype_kinds: str | Mapping[str, str] = "f"
-    find_trial: Callable[[], Trial] = Trial
+    domain: tuple[float, float] = USUAL
+    samples: Callable[..., Any] | None = None
+    reference: Callable[..., Any] | None = None
     returns_0d_arrays: bool = False
     masks_gradient: bool = False
     zero_in_masked_runs: bool = False
@@ -385,26 +375,6 @@ class Operator:
                 file, number = path, first
                 break
         return f"{self.name}, {file if file.startswith('<') else Path(file).name}:{number}"
-
-    @functools.cached_property
-    def trial(self) -> Trial:
-        """The arguments that the operator is tested on, looked up on first access."""
-        return self.find_trial()
-
-    @property
-    def domain(self) -> tuple[float, float]:
-        """The interval from which the tests draw the arguments of an elementwise operator."""
-        return self.trial.domain
-
-    @property
-    def samples(self) -> Callable[..., Any] | None:
-        """Draws arguments for the tests."""
-        return self.trial.samples
-
-    @property
-    def reference(self) -> Callable[..., Any] | None:
-        """Computes the same from arrays in another way; the tests compare with it."""
-        return self.trial.reference
 
     @property
     def node_class(self) -> type[Node] | None:

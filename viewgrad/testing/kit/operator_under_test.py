@@ -21,6 +21,7 @@ from ...autograd.api import grad
 from ...autograd.function import Function
 from ...errors import AutogradError, OverlappingWriteError, UnsupportedDtypeError, UnsupportedFunctionError
 from ...operators.define import OPERATORS
+from ...operators.domains import USUAL
 from ...operators.language.spec import Operator
 from ...tensor.modes import is_grad_enabled, no_grad, set_grad_enabled
 from ...tensor.tensor import Tensor
@@ -393,7 +394,7 @@ def subject_of(given: Any, contract: Contract, example: Example) -> OperatorUnde
     if operator is not None:
         inplace = inplace or (operator.inplace if operator.has_inplace else None)
         reference = reference or operator.reference
-        if contract.domain is None and operator.domain != (-2.0, 2.0):
+        if contract.domain is None and operator.domain != USUAL:
             contract = attrs.evolve(contract, domain=operator.domain)
     subject = OperatorUnderTest(given, inplace, reference, operator, custom, contract, given=whole)
     names = list(subject.parameters)

@@ -1,0 +1,46 @@
+"""`trial` declares the samples of an operator of the library; `attach` gives them to the operators."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from viewgrad.operators import OPERATORS
+
+
+class Trial(NamedTuple):
+    """The samples and the reference of an operator."""
+
+    samples: Callable[..., Any] | None
+    reference: Callable[..., Any] | None
+
+
+TRIALS: dict[str, Trial] = {}
+
+
+def trial(name: str, *, samples: Callable[..., Any] | None = None, reference: Callable[..., Any] | None = None) -> None:
+    """Declare what an operator is tested on.
+
+    Arguments:
+        name: the operator.
+        samples: draws arguments: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors; `draws` writes
+            it in short. Needed unless the operator is elementwise, or takes one tensor.
+        reference: computes the same in another way from arrays; NumPy's function of the row if left out.
+    """
+    if name in TRIALS:
+        raise ValueError(f"operator {name!r} has two trials")
+    TRIALS[name] = Trial(samples, reference)
+
+
+def attach() -> None:
+    """Load the files beside this one, and give the operators their samples and references."""
+    for module in pkgutil.walk_packages([str(Path(__file__).parent)], f"{__package__}."):
+        importlib.import_module(module.name)
+    for name, (samples, reference) in TRIALS.items():
+        if name in OPERATORS:
+            operator = OPERATORS[name]
+            operator.samples = samples or operator.samples
+            operator.reference = reference or operator.reference

@@ -1,0 +1,158 @@
+"""Arguments on which an operator is tested: `draws` writes them down, `samples_of` draws them."""
+
+from __future__ import annotations
+
+import copy
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from .language.spec import Operator
+
+__all__ = ["Array", "Call", "Sample", "case", "draws", "given_calls", "samples_in_each_kind", "samples_of"]
+
+Array = np.ndarray[Any, Any]
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+@attrs.frozen
+class Sample:
+    """One call of an operator, with arrays for its tensors."""
+
+    operator: Operator
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def bound(self) -> dict[str, Any]:
+        """Return the arguments that are given, by name."""
+        names = [argument.name for argument in self.operator.signature.arguments]
+        return dict(zip(names, self.args)) | self.kwargs
+
+    def differentiable(self) -> list[str]:
+        """Return the names of the arguments that can require gradients: differentiable, given, and of a float dtype."""
+        given = self.bound()
+        return [
+            name
+            for name in self.operator.differentiable
+            if given.get(name) is not None
+            and all(np.asarray(array).dtype.kind in "fc" for array in _as_list(given[name]))
+        ]
+
+    def replace(self, /, **arguments: Any) -> Sample:
+        """This call with other values for some arguments."""
+        given = self.bound() | arguments
+        names = [argument.name for argument in self.operator.signature.arguments]
+        return Sample(self.operator, tuple(given.pop(name) for name in names[: len(self.args)]), given)
+
+    def astype(self, dtype: Any, rng: np.random.Generator) -> Sample:
+        """This call with its differentiable arguments in another dtype; imaginary parts are drawn.
+
+        What may not be complex gets the real dtype of the same precision.
+        """
+
+        def converted(name: str, array: Any) -> Any:
+            array = np.asarray(array)
+            if np.dtype(dtype).kind == "c" and not self.operator.accepts_complex(name):
+                return array.astype(np.empty(0, dtype).real.dtype)
+            if np.dtype(dtype).kind == "c" and array.dtype.kind == "f":
+                array = array + 1j * rng.uniform(-1, 1, array.shape)
+            return array.astype(dtype)
+
+        given = self.bound()
+        changed: dict[str, Any] = {}
+        for name in self.differentiable():
+            value = given[name]
+            is_list = isinstance(value, list)
+            changed[name] = [converted(name, array) for array in value] if is_list else converted(name, value)
+        return self.replace(**changed)
+
+    def __str__(self) -> str:
+        def short(value: Any) -> str:
+            if isinstance(value, np.ndarray):
+                return f"{value.dtype.name}{list(value.shape)}"
+            return f"[{', '.join(map(short, value))}]" if isinstance(value, list) else repr(value)
+
+        parts = [short(value) for value in self.args]
+        parts += [f"{name}={short(value)}" for name, value in self.kwargs.items()]
+        return f"{self.operator.name}({', '.join(parts)})"
+
+
+def case(*args: Any, **kwargs: Any) -> Call:
+    """One call for `draws`.
+
+    Positional tuples are the shapes of tensors to be drawn, and lists of them lists of tensors. All else, arrays and
+    keyword arguments included, is passed as it is.
+    """
+    return args, kwargs
+
+
+def draws(*cases: Call, domain: tuple[float, float] | None = None) -> Callable[[np.random.Generator], list[Call]]:
+    """Return the `samples` of an operator, from calls written with `case`.
+
+    Arguments:
+        cases: the calls.
+        domain: the interval to draw from; the numbers are normally distributed if left out.
+
+    Example:
+        >>> import numpy as np
+        >>> samples = draws(case((2, 3), axis=0), case((), (4,)))
+        >>> [[np.shape(array) for array in args] for args, kwargs in samples(np.random.default_rng(0))]
+        [[(2, 3)], [(), (4,)]]
+    """
+
+    def samples(rng: np.random.Generator) -> list[Call]:
+        def drawn(argument: Any) -> Any:
+            if isinstance(argument, tuple):
+                return np.asarray(rng.standard_normal(argument) if domain is None else rng.uniform(*domain, argument))
+            return [drawn(item) for item in argument] if isinstance(argument, list) else argument
+
+        return [(tuple(drawn(argument) for argument in args), dict(kwargs)) for args, kwargs in cases]
+
+    return samples
+
+
+def given_calls(calls: Sequence[Call]) -> Callable[[np.random.Generator], list[Call]]:
+    """Return the `samples` of an operator that are the same each time.
+
+    Raises:
+        TypeError: if they are no calls.
+    """
+    for call in calls if isinstance(calls, list | tuple) else [calls]:
+        pair = isinstance(call, tuple) and len(call) == 2
+        if not (pair and isinstance(call[0], tuple) and isinstance(call[1], dict)):
+            raise TypeError(
+                "samples is a list of calls, each a pair of arguments and keyword arguments such as "
+                f"((np.ones(3),), {{'axis': 0}}), or a function of a random generator that gives one; not {call!r}"
+            )
+    return lambda rng: copy.deepcopy(list(calls))
+
+
+def samples_of(operator: Operator, seed: int = 0) -> list[Sample]:
+    """Return the calls on which `operator` is tested; the same ones each time."""
+    rng = np.random.default_rng([seed, zlib.crc32(operator.name.encode())])
+    samples = operator.samples
+    if samples is None:
+        tensors = [argument for argument in operator.signature.tensors if not argument.optional]
+        plain = [argument for argument in operator.signature.plain if argument.default is None]
+        if plain or not (operator.elementwise or len(tensors) == 1):
+            raise ValueError(
+                f"operator {operator.name!r} has several tensors or options: declare samples=, or pass arguments"
+            )
+        samples = draws(case(*[(3, 4)] * len(tensors)), domain=operator.domain)
+    return [Sample(operator, args, kwargs) for args, kwargs in samples(rng)]
+
+
+def samples_in_each_kind(operator: Operator, seed: int = 0) -> list[Sample]:
+    """Its calls with real numbers and, where the operator takes them, with complex ones."""
+    samples = samples_of(operator, seed)
+    rng = np.random.default_rng([seed, 1])
+    if any(operator.accepts_complex(name) for name in operator.differentiable):
+        samples = samples + [sample.astype(np.complex128, rng) for sample in samples]
+    return samples
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
