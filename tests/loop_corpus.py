@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import compiled_programs
 import numpy as np
 import textbook_loops
-import users_loops
+import user_loops
 
 import viewgrad as vg
 
@@ -57,7 +57,7 @@ CORPUS = {
     },
     **{
         f"users_{function.__name__}": LoopProgram(function, draw, _tagged(function, "users", "sized"))
-        for function, draw in users_loops.LOOPS.items()
+        for function, draw in user_loops.LOOPS.items()
     },
 }
 

@@ -24,13 +24,13 @@ from typing import Any
 
 import complex_steps
 import drawn_calls
-import drawn_edges
+import edge_case_programs
 import numpy as np
 import source_programs
 import symbolic_checks
 import test_compiler_programs
 import test_programs
-import test_scalar_run
+import test_scalar_engine
 import test_scalars
 import test_soak
 import test_symbolic_programs
@@ -93,8 +93,8 @@ def check_interrupted(seed: int) -> None:
 
 
 def check_edges(seed: int) -> None:
-    kinds = list(drawn_edges.KINDS)
-    drawn_edges.check(kinds[seed % len(kinds)], seed)
+    kinds = list(edge_case_programs.KINDS)
+    edge_case_programs.check(kinds[seed % len(kinds)], seed)
 
 
 GENERATORS.update(
@@ -151,7 +151,7 @@ def inside(test: Any) -> Callable[[int, Any], Any]:
 
 FEATURE_NAMES = list(FEATURES)
 OWN = programs(functions=test_programs.OWN)
-STEPS = test_scalar_run.steps()
+STEPS = test_scalar_engine.steps()
 
 
 def check_one_feature(turn: int, program: Any) -> None:
@@ -171,15 +171,15 @@ GENERATORS.update(
             4, programs(), lambda turn, program: test_compiler_programs.check_compiled(program, "python")
         ),
         "scalars by both engines": drawn(
-            30, st.tuples(STEPS, st.booleans()), inside(test_scalar_run.test_both_engines_agree_on_drawn_programs)
+            30, st.tuples(STEPS, st.booleans()), inside(test_scalar_engine.test_both_engines_agree_on_drawn_programs)
         ),
         "scalars for some leaves": drawn(
-            30, st.tuples(STEPS, st.integers(0, 100)), inside(test_scalar_run.test_gradients_of_a_part_of_the_leaves)
+            30, st.tuples(STEPS, st.integers(0, 100)), inside(test_scalar_engine.test_gradients_of_a_part_of_the_leaves)
         ),
         "scalars with hooks": drawn(
             30,
             st.tuples(STEPS, st.integers(0, 5)),
-            inside(test_scalar_run.test_hooks_and_retained_gradients_see_whole_gradients),
+            inside(test_scalar_engine.test_hooks_and_retained_gradients_see_whole_gradients),
         ),
         "lines of scalars": drawn(30, st.tuples(LINES), inside(test_scalars.test_drawn_programs_of_scalars)),
     }

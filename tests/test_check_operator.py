@@ -27,10 +27,10 @@ import gallery.wrong_rows
 import hypothesis
 import numpy as np
 import pytest
+from custom_product import Product
 from gallery import RIGHT, WRONG
 from hypothesis import given
 from hypothesis import strategies as st
-from products import Product
 
 import viewgrad as vg
 from viewgrad.operators.define import OPERATORS, row

@@ -171,7 +171,7 @@ def overwrite(x):
         (lambda x: x * HOOKED, "has hooks"),
     ],
 )
-def test_refusals(f, message):
+def test_errors(f, message):
     with pytest.raises(CheckpointError, match=message):
         vg.checkpoint(f)(leaf(3))
 

@@ -317,7 +317,7 @@ def test_an_exception_in_a_thread_is_raised(threads):
         compiled(x)
 
 
-def test_messages():
+def test_error_messages():
     x, w = random_leaf(4, 12), random_leaf(12)
     by_name = vg.compile(squares, batch=("x", "w"), executor="python")
     with pytest.raises(ValueError, match="different numbers of examples: x has 4, w has 12"):

@@ -5,8 +5,8 @@ import weakref
 
 import numpy as np
 import pytest
+from custom_product import Product
 from leaves import leaf
-from products import Product
 
 import viewgrad as vg
 from viewgrad.autograd import Function, grad, gradcheck, gradgradcheck, once_differentiable

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 import pytest
+from custom_product import Product
 from leaves import leaf, numbers
-from products import Product
 
 import viewgrad as vg
 from viewgrad.autograd import (

@@ -116,7 +116,7 @@ def overwrite(x):
 @pytest.mark.parametrize(
     "f, message", [(lambda x: x * captured, "captures"), (overwrite, "wrote|in-place"), (lambda x: x[0].bad, "bad")]
 )
-def test_refusals(f, message):
+def test_errors(f, message):
     with pytest.raises((InteropError, vg.errors.LeafInPlaceError, AttributeError), match=message):
         torch_function(f)(torch.ones(2, requires_grad=True))
     if f is overwrite:

@@ -9,7 +9,7 @@ from contextvars import copy_context
 from importlib import import_module
 
 import drawn_calls
-import drawn_edges
+import edge_case_programs
 import numpy as np
 import pytest
 from drawn_calls import DrawnCall
@@ -344,8 +344,10 @@ def tangents_are_checked_along_ones_only(patch):
 
 
 def forward_mode_is_never_checked_alone(patch):
-    check = drawn_edges.gradcheck
-    patch.setattr(drawn_edges, "gradcheck", lambda *args, check_backward_ad=True, **options: check(*args, **options))
+    check = edge_case_programs.gradcheck
+    patch.setattr(
+        edge_case_programs, "gradcheck", lambda *args, check_backward_ad=True, **options: check(*args, **options)
+    )
 
 
 def overlaps_are_left_to_numpy(patch):
@@ -374,7 +376,7 @@ def foreign_operands_are_refused(patch):
 
         return method
 
-    for name in drawn_edges.NAMES:
+    for name in edge_case_programs.NAMES:
         for spelling in (f"__{name}__", f"__i{name}__"):
             if hasattr(vg.Tensor, spelling):
                 method(patch, spelling, asking_nobody(getattr(vg.Tensor, spelling)))
@@ -407,9 +409,9 @@ def tangents_of_tangents_are_dropped(patch):
 )
 def test_programs_at_the_edges_find_each_mend_that_is_taken_out(fault, kind, monkeypatch):
     fault(monkeypatch)
-    with pytest.raises((drawn_edges.Wrong, NotImplementedError)):
+    with pytest.raises((edge_case_programs.Wrong, NotImplementedError)):
         for seed in range(300):
-            drawn_edges.check(kind, seed)
+            edge_case_programs.check(kind, seed)
 
 
 UNDONE_BY_CODE = """

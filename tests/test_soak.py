@@ -20,7 +20,7 @@ import types
 
 import numpy as np
 import pytest
-from dual_arrays import DualArray
+from dual_numbers import DualArray
 
 import viewgrad as vg
 from viewgrad.views.copy_slices import CopySlicesOfCopy

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from outsider_programs import PROGRAMS
+from numpy_idioms import PROGRAMS
 
 import viewgrad as vg
 from viewgrad.errors import GraphError, GuardError

@@ -9,7 +9,7 @@ not know of it. The table `DOORS` says for each door what passes, and so what mu
   program asked for something that differs in each run (`Observer.asked`).
 
 Whatever opens a door calls `leave(tensor, DOOR, value)`; whoever wants to know which doors there are reads `DOORS`.
-tests/test_doors.py tries each of them in each mode, and finds attributes of `Tensor` that are no door and should be.
+tests/test_escapes.py tries each of them in each mode, and finds attributes of `Tensor` that are no door and should be.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def test_the_gradient_of_a_graph_has_those_of_numbers():
 
 def test_control_flow_on_a_number_is_guarded():
     traced = function_of(smoothed, leaf(), PARAMETERS, numbers="inputs")
-    with pytest.raises(GuardError, match=r"bool\(\) at .*test_symbolic_numbers\.py:\d+ gave True"):
+    with pytest.raises(GuardError, match=r"bool\(\) at .*test_symbolic_scalar_inputs\.py:\d+ gave True"):
         traced(leaf(), PARAMETERS | {"rate": -1.0})
 
 
@@ -114,7 +114,8 @@ def test_attrs_classes_of_tensors_are_arguments():
 def test_a_number_is_not_an_input_if_it_would_change_dtype():
     single = vg.ones(2, dtype=np.float32)
     for function in (lambda x, a: x * a, lambda x, a: (a * 2.0 - 1.0) * x, lambda x, a: np.where(x > 0, x, a)):
-        with pytest.raises(TraceError, match=r"the number a meets float32\[2\] at .*test_symbolic_numbers\.py:\d+"):
+        message = r"the number a meets float32\[2\] at .*test_symbolic_scalar_inputs\.py:\d+"
+        with pytest.raises(TraceError, match=message):
             trace(function, single, 0.5, numbers="inputs")
     traced = function_of(lambda x, a: x * a, single, np.float32(0.5), numbers="inputs")
     assert traced(single, np.float32(0.25)).dtype == np.float32

@@ -1,7 +1,7 @@
 """Programs at the edges of the library: what comes out is what their kind says."""
 
 import pytest
-from drawn_edges import KINDS, check
+from edge_case_programs import KINDS, check
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from outsider_programs import PROGRAMS, W
+from numpy_idioms import PROGRAMS, W
 
 import viewgrad as vg
 from viewgrad.autograd import grad

@@ -10,9 +10,10 @@ import os
 import random
 import types
 
+import captured_module
+import captured_module as settings
 import numpy as np
 import pytest
-import settings_of_programs as settings
 
 import viewgrad as vg
 
@@ -77,13 +78,12 @@ far = chain(12)
 
 
 def imported(x):
-    import settings_of_programs
 
-    return x * settings_of_programs.factor
+    return x * captured_module.factor
 
 
 def imported_from(x):
-    from settings_of_programs import factor
+    from captured_module import factor
 
     return x * factor
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pickled_programs
 import pytest
-import travelling_programs
 
 import viewgrad as vg
 from viewgrad.compiler import api
@@ -24,7 +24,7 @@ def given():
 
 
 def recorded():
-    compiled = vg.compile(travelling_programs.smoothed, executor="python")
+    compiled = vg.compile(pickled_programs.smoothed, executor="python")
     compiled(*given())
     return compiled
 
@@ -65,17 +65,17 @@ def test_other_argument_types_are_traced(monkeypatch):
 @pytest.mark.parametrize(("name", "value"), [("RATE", 0.25), ("WEIGHTS", np.ones(12)), ("RATE", vg.Tensor(0.5))])
 def test_a_function_with_other_captured_state_is_retraced(name, value, monkeypatch):
     pickled = pickle.dumps(recorded())
-    monkeypatch.setattr(travelling_programs, name, value)
+    monkeypatch.setattr(pickled_programs, name, value)
     other = pickle.loads(pickled)
     x, w = given()
     for _ in range(3):
-        found, expected = other(x, w), travelling_programs.smoothed(x, w)
+        found, expected = other(x, w), pickled_programs.smoothed(x, w)
         np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy())
 
 
 def test_a_trace_is_used_in_another_process():
     compiled = recorded()
-    wanted = travelling_programs.smoothed(*given()).detach().item()
+    wanted = pickled_programs.smoothed(*given()).detach().item()
     program = (
         "import pickle, sys, numpy as np, viewgrad as vg\n"
         "from viewgrad.compiler import api\n"
