@@ -98,17 +98,43 @@ def test_a_base_that_is_written_to_before_or_after_it_is_detached():
 
 
 @pytest.mark.parametrize("taken", [lambda view: view[0:], lambda view: view.reshape(1)])
-def test_views_of_views_from_before_do_not_outlive_the_writes_to_a_base_that_is_detached_twice(taken):
+@pytest.mark.parametrize("replay", [False, True])
+@pytest.mark.parametrize("used", [False, True])
+def test_views_have_what_was_written_between_two_ends_of_the_history_of_their_base(taken, replay, used):
+    with vg.view_replay(replay):
+        x = leaf(1.0, 2.0, 3.0)
+        base = x * 1.0
+        whole = base[0:]
+        view = base[1:2]
+        base.detach_()
+        inner = taken(view)
+        if used:
+            assert grad((inner * inner).sum(), x, retain_graph=True)[0].tolist() == [0.0, 4.0, 0.0]
+        base[1] = x[0] * 5
+        base.detach_()
+        assert grad((inner * 2).sum(), x, retain_graph=True)[0].tolist() == [10.0, 0.0, 0.0]
+        whole.mul_(2.0)  # through a view, whose elements have three histories
+        base[2] = x[0]
+        base.detach_()
+        assert grad(whole.sum() + (inner * inner).sum(), x)[0].tolist() == [2 + 10 + 2 * 10 * 10 + 1, 0.0, 0.0]
+
+
+def test_histories_that_ended_long_ago_are_released_and_refused():
     x = leaf(1.0, 2.0, 3.0)
-    base = x * 1.0
-    view = base[1:2]
-    base.detach_()
-    inner = taken(view)
-    assert grad((inner * inner).sum(), x)[0].tolist() == [0.0, 4.0, 0.0]
-    base[1] = x[0] * 5
-    base.detach_()
-    with pytest.raises(ViewInPlaceError, match="ambiguous"):
-        inner * 2
+    for times in (8, 10):
+        base = x * 1.0
+        view = base[1:]
+        nodes = []
+        for _ in range(times):
+            nodes.append(weakref.ref(base.grad_fn))
+            base.detach_()
+            base[0] = x[0]
+        if times == 8:
+            assert grad(view.sum(), x)[0].tolist() == [0.0, 1.0, 1.0]
+        else:
+            assert nodes[1]() is None and nodes[2]() is not None
+            with pytest.raises(ViewInPlaceError, match="ambiguous"):
+                view * 2
 
 
 # A view of a base without history: nothing is made for it when the base gets one, until someone asks.

@@ -86,16 +86,29 @@ class DetachPoint:
     Attributes:
         number: how often that has happened to the tensor, this time included.
         sequence_nr: a number smaller than those of all nodes made since.
-        edge: what the history ended with, for the views that were taken before; until it happens again.
+        edge: what the history ended with, for the views that were taken before.
         before: the number like `sequence_nr` of the time before; 0 for the first.
+        earlier: the last few times before, the oldest first.
         written: what has been written since, once requested; see `views/detached_views.py`.
     """
+
+    REMEMBERED: ClassVar[int] = 7  # earlier times: they keep the nodes of ended histories alive
 
     number: int
     sequence_nr: int
     edge: Node | Edge
     before: int
+    earlier: tuple[DetachPoint, ...] = ()
     written: Any = None
+
+    @classmethod
+    def after(cls, last: DetachPoint | None, sequence_nr: int, edge: Node | Edge) -> DetachPoint:
+        """Return the point at which a history has ended once more, which takes over the earlier ones from `last`."""
+        if last is None:
+            return cls(1, sequence_nr, edge, 0)
+        earlier = (*last.earlier, last)[-cls.REMEMBERED :]
+        last.earlier = ()
+        return cls(last.number + 1, sequence_nr, edge, last.sequence_nr, earlier)
 
 
 class Storage(VersionCounter):

@@ -357,9 +357,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             if storage is not None and getrefcount(storage) != ALONE_AS_STORAGE:
                 storage.shared = True  # so that writes of constants are seen
                 cuts = storage.cuts = storage.cuts or {}
-                before = cuts.get(id(self))
-                number, last = (0, 0) if before is None else (before.number, before.sequence_nr)
-                cuts[id(self)] = DetachPoint(number + 1, next_sequence_nr(), edge, last)
+                cuts[id(self)] = DetachPoint.after(cuts.get(id(self)), next_sequence_nr(), edge)
         self._edge = None
 
     @property

@@ -58,7 +58,6 @@ class Facts:
         unrecorded: whether it was taken under `no_grad`.
         old: whether its base was detached in place since, so that it has another history than that.
         unsure: whether some of it may have been written since, so that it is not told here whether it requires grad.
-        lost: whether it cannot be used any more, since it cannot be determined which history it has.
     """
 
     base: str | None
@@ -70,7 +69,6 @@ class Facts:
     unrecorded: bool = False
     old: bool = False
     unsure: bool = False
-    lost: bool = False
 
     @property
     def writable(self) -> bool:
@@ -181,9 +179,7 @@ class AliasModel:
     def detach_in_place(self, step: s.DetachInPlace) -> None:
         facts = self.facts[step.tensor]
         for name in self._views(step.tensor):
-            view = self.facts[name]
-            view.lost = view.lost or view.old  # perhaps it has not learnt of a write before
-            view.old = True
+            self.facts[name].old = True
         facts.history = History(False)
 
     def _views(self, base: str) -> list[str]:

@@ -49,7 +49,7 @@ class ProgramGenerator:
 
     def names(self, accept: Callable[[str], bool] = lambda name: True) -> list[str]:
         """Return the tensors so far that are accepted, newest first."""
-        return [name for name in reversed(self.sketch.arrays) if not self.sketch.facts[name].lost and accept(name)]
+        return [name for name in reversed(self.sketch.arrays) if accept(name)]
 
     def array(self, name: str) -> Array:
         return self.sketch.arrays[name]

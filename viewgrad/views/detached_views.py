@@ -227,13 +227,18 @@ def _written(cut: DetachPoint, base: Tensor) -> Written:
     return found
 
 
-def written_since(cut: DetachPoint, base: Tensor, view: Any) -> Array | None:
+def written_since(cut: DetachPoint, base: Tensor, base_edge: OptionalEdge, view: Any) -> Array | None:
     """Return for each element of a view whether it was written since its base's history ended; None if ambiguous.
 
     If only one part of some complex number was written, the result is complex, with a 1 in each part that was.
+
+    Arguments:
+        cut: where the base's history ended.
+        base, base_edge: the base, with the last step of the history that it has had since.
+        view: the metadata of the view.
     """
     written = _written(cut, base)
-    written.learn(base._edge)
+    written.learn(base_edge)
     written.give_up(base._array)
     must, may = np.asarray(view.window(written.must)), np.asarray(view.window(written.may))
     if not np.array_equal(must, may):

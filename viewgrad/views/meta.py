@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import contextlib
 import enum
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from ..errors import TraceError, ViewInPlaceError
+from ..errors import ViewInPlaceError
 from ..tensor.async_safety import isolated
 from ..tensor.creation_sites import note
 from ..tensor.indices import window_at
@@ -26,6 +27,7 @@ from ..tensor.node import (
     node_of,
 )
 from ..tensor.tensor import Tensor, current_edge, from_array
+from ..tensor.trace_hooks import OBSERVER
 from ..tensor.view_meta import ViewMeta
 from .detached_views import DetachedHistory, cut_of, is_all_written, mixed, written_since
 from .geometry import TensorGeometry
@@ -198,7 +200,7 @@ class DifferentiableViewMeta:
         if own is None and old is not None and isinstance(self.source_edge, int | None):  # a leaf, or a view of such
             written = None
         else:
-            written = written_since(cut, self.base, self)
+            written = written_since(cut, self.base, base_edge, self)
         if written is None or (own is None and not is_all_written(written)):
             raise ViewInPlaceError(
                 f"this view of shape {tensor.shape} has its own history, because it is a leaf, or its base was "
@@ -224,32 +226,62 @@ class DifferentiableViewMeta:
         return edge
 
     def _own(self, tensor: Tensor, cut: DetachPoint) -> DetachedHistory | None:
-        """Return the history that the view had when its base was detached; None if it is no longer known."""
-        source_edge, old, last = self.source_edge, tensor._edge, cut.edge
+        """Return the history that the view had when its base was last detached; None if it is no longer known."""
+        source_edge, old = self.source_edge, tensor._edge
+        points = (*cut.earlier, cut)
+        edge: OptionalEdge
         if isinstance(source_edge, DetachedHistory):
             if source_edge.view is not self:  # that of the view that this one was taken of
                 source_edge = DetachedHistory(self, old, source_edge.cut, source_edge.base_edge)
             if source_edge.cut is cut:
                 return source_edge
-            if source_edge.base_edge is not last:
+            n = next((n for n, point in enumerate(points) if point is source_edge.cut), None)
+            if n is None:
                 return None
-            if current_mode() & TRACE:
-                raise TraceError(
-                    f"a view of shape {tensor.shape} is used, of whose base several histories were ended in place by "
-                    "detach_() or requires_grad_(False), which graphs do not tell apart; take the view again"
-                )
-            return DetachedHistory(self, old, cut, None)
-        if source_edge is last:
-            return DetachedHistory(self, old, cut, None)
-        if source_edge is None or isinstance(source_edge, int):
-            known = old is None and (source_edge or 0) == cut.number - 1
+            edge = source_edge.edge
+            if source_edge.base_edge is points[n + 1].edge:
+                edge, n = old, n + 1
         else:
-            known = source_edge.sequence_nr > cut.before
-        if not known:
-            return None
-        base = from_array(self.base._array, last)
+            n = next((n for n, point in enumerate(points) if self._is_ended_by(point, old)), None)
+            if n is None:
+                return None
+            last = points[n].edge
+            edge = old if source_edge is last else self._taken_again(tensor, self._base_with(last), last)
+        return self._brought_up(tensor, points[n:], edge)
+
+    def _is_ended_by(self, point: DetachPoint, old: OptionalEdge) -> bool:
+        """Return whether the view was taken from the history of its base that ended at `point`."""
+        source_edge = self.source_edge
+        if source_edge is None or isinstance(source_edge, int):
+            return old is None and (source_edge or 0) == point.number - 1
+        if source_edge is point.edge:
+            return True
+        assert not isinstance(source_edge, DetachedHistory)
+        return point.before < source_edge.sequence_nr < point.sequence_nr
+
+    def _brought_up(
+        self, tensor: Tensor, points: tuple[DetachPoint, ...], edge: OptionalEdge
+    ) -> DetachedHistory | None:
+        """Return the history at the last of `points` of a view whose history was `edge` at the first of them."""
+        if len(points) > 1 and current_mode() & TRACE:
+            OBSERVER.get().refuse(
+                f"using a view of shape {tensor.shape}, several histories of whose base have ended in place since it "
+                "was taken, by detach_() or requires_grad_(False),"
+            )
+        for point, later in pairwise(points):
+            written = written_since(point, self.base, later.edge, self)
+            if written is None:
+                return None
+            if written.any():
+                present = self._taken_again(tensor, self._base_with(later.edge), later.edge)
+                edge = present if is_all_written(written) else mixed(edge, present, written)
+        return DetachedHistory(self, edge, points[-1], None)
+
+    def _base_with(self, edge: OptionalEdge) -> Tensor:
+        """Return an alias of the base with an earlier history of it."""
+        base = from_array(self.base._array, edge)
         base._storage = self.base._storage
-        return DetachedHistory(self, self._taken_again(tensor, base, last), cut, None)
+        return base
 
     def _replayed(self, source: Tensor) -> OptionalEdge:
         with ModeSwitch(on=GRAD, off=INFERENCE):
