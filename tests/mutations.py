@@ -57,7 +57,7 @@ MUTATIONS = [
         ("a write behind the back is not noticed", "            saved.__class__ = LostTensor\n", "            pass\n"),
     ),
     *faults(
-        "tensor/saved_windows.py", "windows copy_slices programs",
+        "tensor/saved_windows.py", "saved_windows copy_slices programs",
         ("a saved row never meets a window", "if window is not None and not _share_memory(saved.array, window):",
          "if window is not None:"),
         ("windows that share memory are left out", "if _meet(box, other) and _share_memory(saved.array, window):",
@@ -107,7 +107,7 @@ MUTATIONS = [
         ("views do not follow what they retain", "    if hooks is not None:\n        let_follow(hooks)\n", ""),
     ),
     *faults(
-        "views/write_checks.py", "views copy_slices tensor geometry",
+        "views/write_checks.py", "views copy_slices tensor overlapping_windows",
         ("a leaf that requires grad can be written to", "if type(base_edge) is AccumulateGrad or (",
          "if type(base_edge) is int or ("),
         ("a window that overlaps itself can be written to",
@@ -141,7 +141,7 @@ MUTATIONS = [
          "accumulator[places_of(view_fn, self.layout[0])] += grad"),
     ),
     *faults(
-        "views/geometry.py", "geometry views",
+        "views/geometry.py", "overlapping_windows views",
         ("no window overlaps itself", "        if stride < reach:\n            break", "        if stride < 0:\n            break"),
     ),
     *faults(
@@ -244,7 +244,7 @@ MUTATIONS = [
     ),
     # -- graphs --------------------------------------------------------------------------------------------------------
     *faults(
-        "symbolic/backward.py", "symbolic_aliasing symbolic_derivatives symbolic_programs symbolic_function",
+        "symbolic/backward.py", "symbolic_aliasing symbolic_nested_grad symbolic_programs symbolic_function",
         ("a written window keeps its gradient", "self.emit(\"write\", (grad, self.zero(dtype)), window, kind).output",
          "grad"),
         ("the total so far of a read is lost", "            return [self.add(total, added)]", "            return [added]"),
@@ -262,7 +262,7 @@ MUTATIONS = [
          "return step.base.kind != \"register\""),
     ),
     *faults(
-        "compiler/passes/dead_code.py", "compiler_parts compiler_programs compiler loop_programs",
+        "compiler/passes/dead_code.py", "compiler_windowed compiler_programs compiler loop_programs",
         ("windows of one size are the same window",
          "return step.sizes == read.sizes and step.strides == read.strides and step.offset == read.offset",
          "return step.sizes == read.sizes and step.strides == read.strides"),
@@ -276,7 +276,7 @@ MUTATIONS = [
          "                        pass\n"),
     ),
     *faults(
-        "compiler/passes/zero_propagation.py", "compiler compiler_programs loop_programs compiler_extrema",
+        "compiler/passes/zero_propagation.py", "compiler compiler_programs loop_programs compiler_minmax",
         ("what was added to is zero", "| (self.kinds[before] == ZERO)", "| (self.kinds[before] != WRITE)"),
     ),
     *faults(
@@ -294,7 +294,7 @@ MUTATIONS = [
         ("arguments that share memory are apart", "if is_part and np.may_share_memory(array, other):", "if False:"),
     ),
     *faults(
-        "compiler/guards/closure_guard.py", "compiler_surroundings compiler_guards",
+        "compiler/guards/closure_guard.py", "compiler_closure_guard compiler_guards",
         ("a changed variable of a closure is not noticed",
          "                if cell.cell_contents is not value:\n                    return self._equal()",
          "                cell.cell_contents  # noqa: B018"),

@@ -12,8 +12,9 @@ from ..numpy.convert import as_argument, as_tensors, carries_history, plain_valu
 from ..numpy.functions import lost
 from ..tensor.async_safety import in_own_context
 from ..tensor.modes import no_grad
-from .implicit_diff import root_of_many, samples
+from .implicit_diff import root_of_many
 from .piecewise import CubicHermiteSpline
+from .wrap import float_copy
 
 __all__ = ["solve_bvp"]
 
@@ -23,7 +24,7 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*given: Any) -> Any:
         with no_grad():
-            return np.array(plain_values(samples(function(*map(as_tensors, given)))))
+            return np.array(plain_values(float_copy(function(*map(as_tensors, given)))))
 
     return call
 
@@ -41,10 +42,10 @@ def solve_bvp(
     Raises:
         UnsupportedFunctionError: for a singular term, where something has a history.
     """
-    mesh = samples(x)
+    mesh = float_copy(x)
     found = scipy.integrate.solve_bvp(
-        _plain(fun), _plain(bc), *(np.array(plain_values(samples(each).detach())) for each in (x, y)),
-        None if p is None else np.array(plain_values(samples(p).detach())), S, **options,
+        _plain(fun), _plain(bc), *(np.array(plain_values(float_copy(each).detach())) for each in (x, y)),
+        None if p is None else np.array(plain_values(float_copy(p).detach())), S, **options,
     )  # fmt: skip
     y, parameters = (as_tensors(np.array(each)) for each in (found.y, () if p is None else found.p))
 
@@ -82,7 +83,7 @@ def _with_history(
     middles = nodes[:-1] + widths / 2
 
     def slope(x: Any, y: Any, parameters: Any) -> Any:
-        return samples(fun(x, y, *given(parameters)))
+        return float_copy(fun(x, y, *given(parameters)))
 
     def residual(unknown: Any) -> Any:
         values, parameters = unknown[: y.size].reshape(y.shape), unknown[y.size :]
@@ -90,7 +91,7 @@ def _with_history(
         halfway = (values[:, 1:] + values[:, :-1]) / 2 - widths / 8 * (slopes[:, 1:] - slopes[:, :-1])
         between = slope(middles, halfway, parameters)
         moves = widths / 6 * (slopes[:, :-1] + slopes[:, 1:] + 4 * between)
-        conditions = samples(bc(values[:, 0], values[:, -1], *given(parameters)))
+        conditions = float_copy(bc(values[:, 0], values[:, -1], *given(parameters)))
         return np.concatenate([(values[:, 1:] - values[:, :-1] - moves).reshape(-1), conditions.reshape(-1)])
 
     unknown = root_of_many(residual, np.concatenate([y.reshape(-1), plain_values(parameters)]))

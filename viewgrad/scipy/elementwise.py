@@ -14,12 +14,11 @@ import numpy as np
 
 from ..errors import DifferentiabilityError
 from ..func.transforms import grad
-from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
+from ..numpy.convert import as_tensors, carries_history, plain_values
 from ..numpy.namespace import filled, public_names
-from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor
-from .implicit_diff import root_by_elements, samples
-from .wrap import args_tuple, registrar
+from .implicit_diff import root_by_elements
+from .wrap import args_tuple, float_copy, numbers, registrar
 
 if TYPE_CHECKING:
 
@@ -35,7 +34,7 @@ SCIPYS: Final[Any] = importlib.import_module("scipy.optimize.elementwise") if _s
 def _value(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return tuple([_value(item) for item in value])
-    return np.array(plain_values(as_operand(as_argument(value)).detach()))
+    return np.array(plain_values(numbers(value).detach()))
 
 
 def _found(name: str, f: Callable[..., Any], start: Any, args: Any, options: dict[str, Any]) -> tuple[Any, Any, bool]:
@@ -46,13 +45,13 @@ def _found(name: str, f: Callable[..., Any], start: Any, args: Any, options: dic
 
     def plain(x: Any, *rest: Any) -> Any:
         result = f(as_tensors(np.array(x)), *as_tensors([np.array(item) for item in rest]))
-        return np.array(plain_values(as_operand(as_argument(result)).detach()))
+        return np.array(plain_values(numbers(result).detach()))
 
     found = getattr(SCIPYS, name)(plain, *start, args=_value(given), **settings)
-    operands = [as_operand(as_argument(item)) for item in given]
+    operands = [numbers(item) for item in given]
 
     def function(x: Any) -> Any:
-        return as_operand(as_argument(f(x, *operands)))
+        return numbers(f(x, *operands))
 
     place = found.x if "x" in found else found.bracket[0]
     history = carries_history(operands) or carries_history(function(as_tensors(np.array(place))))
@@ -101,7 +100,7 @@ def find_minimum(f: Callable[..., Any], init: Any, /, *, args: Any = (), **optio
     found, function, depends = _found("find_minimum", f, (_value(init),), args, options)
     found.x, found.f_x = as_tensors((found.x, found.f_x))
     if depends:
-        found.x = _moved(lambda x: grad(lambda each: samples(function(each)).sum())(x), found.x)
+        found.x = _moved(lambda x: grad(lambda each: float_copy(function(each)).sum())(x), found.x)
         found.f_x = function(found.x)
     return found
 

@@ -10,7 +10,8 @@ import scipy.interpolate as theirs  # type: ignore[import-untyped]
 from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
 from ..tensor.creation import as_operand, holds_tensor
-from .piecewise import BSpline, Pieces, as_array, operand, spline_basis
+from .piecewise import BSpline, Pieces, as_array, spline_basis
+from .wrap import float_copy
 
 __all__ = ["FITPACK", "bisplev"]
 
@@ -27,7 +28,7 @@ def splrep(
         return theirs.splrep(*values[:3], xb, xe, k, task, s, values[3], full_output, per, quiet)
     if carries_history((x, w)) or per or full_output or (s if s is not None else w is not None and task != -1):
         raise lost("scipy.interpolate.splrep", "gradients flow only to the values, and only without smoothing (s=0)")
-    places, values = as_array(x), operand(y)
+    places, values = as_array(x), float_copy(y)
     knots, _, degree = theirs.splrep(places, as_array(y), w, xb, xe, k, task, 0 if s is None else s, t)
     columns = [theirs.splrep(places, unit, w, xb, xe, k, task, 0, t)[1] for unit in np.eye(len(places))]
     return knots, as_tensors(np.stack(columns, -1)) @ values, degree
@@ -40,7 +41,7 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     if not holds_tensor((x, *tck[:2])):
         return as_tensors(theirs.splev(x, tck, der, ext))
     t, c, k = tck
-    places = operand(x)
+    places = float_copy(x)
     plain, low, high = plain_values(places.detach()), as_array(t)[k], as_array(t)[-k - 1]
     outside = (plain < low) | (plain > high)
     if ext == 2 and np.any(outside):
@@ -48,7 +49,7 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     if ext == 3:
         places = np.clip(places, low, high)
     is_parametric = np.ndim(plain_values(c[0])) > 0  # then `c` holds the coefficients of each function
-    coefficients = list(c) if is_parametric else [operand(as_argument(c))]
+    coefficients = list(c) if is_parametric else [float_copy(as_argument(c))]
     found = [BSpline(t, each, k)(places, der) for each in coefficients]
     if ext == 1:
         found = [np.where(outside, 0.0, each) for each in found]
@@ -63,8 +64,8 @@ def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
     rows = []
     for places, t, k, nu in ((x, tx, kx, dx), (y, ty, ky, dy)):
         t = as_array(t)
-        rows.append(spline_basis(np.clip(np.atleast_1d(operand(places)), t[k], t[-k - 1]), t, k, nu))
-    found = rows[0] @ operand(c).reshape(rows[0].shape[1], rows[1].shape[1]) @ rows[1].T
+        rows.append(spline_basis(np.clip(np.atleast_1d(float_copy(places)), t[k], t[-k - 1]), t, k, nu))
+    found = rows[0] @ float_copy(c).reshape(rows[0].shape[1], rows[1].shape[1]) @ rows[1].T
     return found if found.shape[0] > 1 else found[0] if found.shape[1] > 1 else found[0, 0]
 
 
@@ -74,7 +75,7 @@ def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
         raise lost("scipy.interpolate.splint", "leave full_output away")
     t, c, k = tck
     low, high = as_array(t)[k], as_array(t)[-k - 1]
-    return BSpline(t, c, k).integrate(np.clip(operand(a), low, high), np.clip(operand(b), low, high))
+    return BSpline(t, c, k).integrate(np.clip(float_copy(a), low, high), np.clip(float_copy(b), low, high))
 
 
 def spalde(x: Any, tck: Any) -> Any:
@@ -96,7 +97,7 @@ def _linear_in_coefficients(name: str) -> Any:
             )
         before, after = plain_values(args[:place]), args[place + 1 :]
         made = [scipys(*before, (as_array(t), unit, k), *after, **options) for unit in np.eye(len(c))]
-        return made[0][0], np.tensordot(operand(c), as_tensors(np.stack([each[1] for each in made])), 1), made[0][2]
+        return made[0][0], np.tensordot(float_copy(c), as_tensors(np.stack([each[1] for each in made])), 1), made[0][2]
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`scipy.interpolate.{name}`: gradients flow to the coefficients."
@@ -125,7 +126,7 @@ class UnivariateSpline:
         self._eval_args = (t, c, degree)
 
     def __call__(self, x: Any, nu: int = 0, ext: Any = None) -> Any:
-        return splev(operand(x), self._eval_args, nu, self.ext if ext is None else EXTENSIONS.get(ext, ext))
+        return splev(float_copy(x), self._eval_args, nu, self.ext if ext is None else EXTENSIONS.get(ext, ext))
 
     def _spline(self) -> BSpline:
         return BSpline(*self._eval_args)

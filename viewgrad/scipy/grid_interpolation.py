@@ -10,7 +10,8 @@ import scipy.interpolate as theirs  # type: ignore[import-untyped]
 from ..numpy.convert import as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
 from .fitpack import bisplev
-from .piecewise import BSpline, as_array, operand, spline_basis
+from .piecewise import BSpline, as_array, spline_basis
+from .wrap import float_copy
 
 __all__ = ["GRIDS"]
 
@@ -27,31 +28,31 @@ class RectBivariateSpline:
         if carries_history(z):
             rows = np.linalg.inv(np.array(plain_values(spline_basis(as_array(x), tx, kx))))
             columns = np.linalg.inv(np.array(plain_values(spline_basis(as_array(y), ty, ky))))
-            c = as_tensors(rows) @ operand(z) @ as_tensors(columns).T
+            c = as_tensors(rows) @ float_copy(z) @ as_tensors(columns).T
         self.tck = (tx, ty, c)
         self.degrees = (kx, ky)
 
     def __call__(self, x: Any, y: Any, dx: int = 0, dy: int = 0, grid: bool = True) -> Any:
         if not grid:
             return self.ev(x, y, dx, dy)
-        return bisplev(np.atleast_1d(operand(x)), np.atleast_1d(operand(y)), (*self.tck, *self.degrees), dx, dy)
+        return bisplev(np.atleast_1d(float_copy(x)), np.atleast_1d(float_copy(y)), (*self.tck, *self.degrees), dx, dy)
 
     def ev(self, xi: Any, yi: Any, dx: int = 0, dy: int = 0) -> Any:
         """Return the values at points."""
-        places = np.broadcast_arrays(operand(xi), operand(yi))
+        places = np.broadcast_arrays(float_copy(xi), float_copy(yi))
         rows = [
             spline_basis(np.clip(each.reshape(-1), t[k], t[-k - 1]), t, k, nu)
             for each, t, k, nu in zip(places, self.tck, self.degrees, (dx, dy))
         ]
-        return (rows[0] @ operand(self.tck[2]) * rows[1]).sum(-1).reshape(places[0].shape)
+        return (rows[0] @ float_copy(self.tck[2]) * rows[1]).sum(-1).reshape(places[0].shape)
 
     def integral(self, xa: Any, xb: Any, ya: Any, yb: Any) -> Any:
         """Return the integral over a rectangle; it is 0 beyond the grid."""
         rows = [
-            BSpline(t, np.eye(len(t) - k - 1), k).integrate(*(np.clip(operand(end), t[k], t[-k - 1]) for end in ends))
-            for t, k, ends in zip(self.tck, self.degrees, ((xa, xb), (ya, yb)))
+            BSpline(t, np.eye(len(t) - k - 1), k).integrate(*(np.clip(float_copy(end), t[k], t[-k - 1]) for end in ab))
+            for t, k, ab in zip(self.tck, self.degrees, ((xa, xb), (ya, yb)))
         ]
-        return rows[0] @ operand(self.tck[2]) @ rows[1]
+        return rows[0] @ float_copy(self.tck[2]) @ rows[1]
 
 
 class RegularGridInterpolator:
@@ -72,7 +73,7 @@ class RegularGridInterpolator:
         if carries_history(tuple(points)):
             raise lost("scipy.interpolate.RegularGridInterpolator", "no gradient flows to the grid; pass its detach()")
         grid = [as_array(axis) for axis in points]
-        self.values: Any = operand(values)
+        self.values: Any = float_copy(values)
         turned = [place for place, axis in enumerate(grid) if axis[0] > axis[-1]]
         self.values = np.flip(self.values, tuple(turned)) if turned else self.values
         self.grid = tuple(axis[::-1] if place in turned else axis for place, axis in enumerate(grid))
@@ -111,8 +112,8 @@ class RegularGridInterpolator:
     def _points(self, xi: Any) -> Any:
         """Return the points, with their coordinates along the last dimension."""
         if isinstance(xi, tuple):
-            return np.stack(np.broadcast_arrays(*(operand(each) for each in xi)), -1)
-        points = operand(xi)
+            return np.stack(np.broadcast_arrays(*(float_copy(each) for each in xi)), -1)
+        points = float_copy(xi)
         return points[:, None] if points.ndim == 1 and len(self.grid) == 1 else points
 
     def _mixed(self, corners: list[list[tuple[Any, Any]]]) -> Any:

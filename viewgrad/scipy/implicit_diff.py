@@ -16,20 +16,14 @@ import numpy as np
 
 from ..errors import DifferentiabilityError
 from ..func.transforms import grad, jacrev
-from ..numpy.convert import as_argument, as_tensors, plain_values
-from ..tensor.creation import as_operand
-from .wrap import copied
+from ..numpy.convert import as_tensors, plain_values
+from .wrap import copied, float_copy
 
-__all__ = ["STEPS", "least_place", "root_by_elements", "root_of_many", "root_place", "samples"]
+__all__ = ["STEPS", "least_place", "root_by_elements", "root_of_many", "root_place"]
 
 STEPS: Final = 3
 LOOSE: Final = 1e-6  # how far a search may end from where Newton's method does, if that converges no longer
 Function = Callable[[Any], Any]
-
-
-def samples(value: Any) -> Any:
-    """Convert an argument or result of a function to a floating-point tensor of its own."""
-    return as_operand(as_argument(value)) * 1.0
 
 
 def _at(place: Any, step: Function) -> Any:
@@ -62,7 +56,7 @@ def root_place(function: Function, place: Any) -> Any:
     """
 
     def residual(x: Any) -> Any:
-        return samples(function(x)).reshape(-1)
+        return float_copy(function(x)).reshape(-1)
 
     moves = []
 
@@ -97,9 +91,9 @@ def root_by_elements(function: Function, place: Any) -> Any:
     """Return the place where a function vanishes of which each value depends on the element at its own place alone."""
 
     def summed(x: Any) -> Any:
-        return samples(function(x)).sum()
+        return float_copy(function(x)).sum()
 
-    return _at(place, lambda x: samples(function(x)).reshape(x.shape) / grad(summed)(x))
+    return _at(place, lambda x: float_copy(function(x)).reshape(x.shape) / grad(summed)(x))
 
 
 def least_place(function: Function, place: Any, free: Any = None) -> Any:
@@ -119,6 +113,6 @@ def least_place(function: Function, place: Any, free: Any = None) -> Any:
         return x.reshape(found.shape)[()]  # a number is a scalar
 
     def gradient(elements: Any) -> Any:
-        return grad(lambda each: samples(function(moved(each))).reshape(()))(elements)
+        return grad(lambda each: float_copy(function(moved(each))).reshape(()))(elements)
 
     return moved(root_place(gradient, found.reshape(-1)[places])) if places.size else as_tensors(np.array(found))

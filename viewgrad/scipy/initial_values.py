@@ -21,9 +21,8 @@ from ..tensor.async_safety import in_own_context
 from ..tensor.creation import as_operand
 from ..tensor.modes import enable_grad, no_grad
 from ..tensor.tensor import Tensor, as_scalar
-from .implicit_diff import samples
 from .ode_steps import EXPLICIT, IMPLICIT, Trajectory, pinned, plain_number, plain_slope, solved
-from .wrap import args_tuple, copied
+from .wrap import args_tuple, copied, float_copy, numbers
 
 __all__ = ["ode", "odeint", "solve_ivp"]
 
@@ -71,14 +70,14 @@ def solve_ivp(
     Raises:
         UnsupportedFunctionError: for a method of the caller's own, where something has a history.
     """
-    start: Any = np.atleast_1d(samples(y0))
+    start: Any = np.atleast_1d(float_copy(y0))
     given = () if args is None else tuple(args) if isinstance(args, (list, tuple)) else (args,)
     ends = tuple(map(plain_number, t_span))
-    times = None if t_eval is None else samples(t_eval)
+    times = None if t_eval is None else float_copy(t_eval)
 
     def slope(t: Any, y: Any) -> Any:
         found = fun(t, y[:, None], *given).reshape(-1) if vectorized else fun(t, y, *given)
-        return np.atleast_1d(samples(found))
+        return np.atleast_1d(float_copy(found))
 
     watched = None if events is None else list(events) if isinstance(events, (list, tuple)) else [events]
     name = method if isinstance(method, str) else getattr(method, "__name__", "")
@@ -192,10 +191,10 @@ def _moment(event: Callable[..., Any], path: Trajectory, found: float, given: tu
     with enable_grad():
         place = as_scalar(Tensor(found, requires_grad=True))
         slope: Any
-        (slope,) = grad(as_operand(as_argument(event(place, path.at(place), *given))).reshape(()), place)
+        (slope,) = grad(numbers(event(place, path.at(place), *given)).reshape(()), place)
     moment = copied(found)
     for _ in range(3):
-        value = as_operand(as_argument(event(moment, path.at(moment), *given))).reshape(())
+        value = numbers(event(moment, path.at(moment), *given)).reshape(())
         moment = moment - value / slope.detach()
     return pinned(moment, found)
 
@@ -231,12 +230,12 @@ def odeint(
     or of Radau's method where SciPy found the equation stiff.
     """
     args = args_tuple(args)
-    start: Any = np.atleast_1d(samples(y0))
-    times = samples(t)
+    start: Any = np.atleast_1d(float_copy(y0))
+    times = float_copy(t)
 
     def slope(moment: Any, y: Any) -> Any:
         found = func(moment, y, *args) if tfirst else func(y, moment, *args)
-        return np.atleast_1d(samples(found))
+        return np.atleast_1d(float_copy(found))
 
     def jacobian(moment: Any, y: Any) -> Any:
         with no_grad():
@@ -281,7 +280,7 @@ class ode:
         self._y: Any = as_tensors(np.empty(0))
 
     def _slope(self, t: Any, y: Any) -> Any:
-        return np.atleast_1d(samples(self.f(t, y, *self.f_params)))
+        return np.atleast_1d(float_copy(self.f(t, y, *self.f_params)))
 
     def _jacobian(self, t: Any, y: Any) -> Any:
         with no_grad():
@@ -295,7 +294,7 @@ class ode:
 
     def set_initial_value(self, y: Any, t: Any = 0.0) -> ode:
         """Set where the solution starts."""
-        self._y = np.atleast_1d(samples(y))
+        self._y = np.atleast_1d(float_copy(y))
         self._plain.set_initial_value(np.array(plain_values(self._y.detach())), plain_number(t))
         return self
 

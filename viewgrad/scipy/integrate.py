@@ -313,12 +313,7 @@ def dblquad(
     epsrel: float = 1.49e-8,
 ) -> Any:  # fmt: skip
     """Return the integral of func(y, x) for x from `a` to `b` and y from gfun(x) to hfun(x)."""
-
-    def inner(*outer: Any) -> Any:
-        x = outer[0]
-        return [gfun(x) if callable(gfun) else gfun, hfun(x) if callable(hfun) else hfun]
-
-    return nquad(func, [inner, [a, b]], args, {"epsabs": epsabs, "epsrel": epsrel})
+    return nquad(func, [_limits(1, gfun, hfun), [a, b]], args, {"epsabs": epsabs, "epsrel": epsrel})
 
 
 @registered
@@ -328,16 +323,13 @@ def tplquad(
     epsabs: float = 1.49e-8, epsrel: float = 1.49e-8,
 ) -> Any:  # fmt: skip
     """Return the integral of func(z, y, x), as `dblquad`, and z from qfun(x, y) to rfun(x, y)."""
+    ranges = [_limits(2, qfun, rfun), _limits(1, gfun, hfun), [a, b]]
+    return nquad(func, ranges, args, {"epsabs": epsabs, "epsrel": epsrel})
 
-    def innermost(*outer: Any) -> Any:
-        y, x = outer[:2]
-        return [qfun(x, y) if callable(qfun) else qfun, rfun(x, y) if callable(rfun) else rfun]
 
-    def inner(*outer: Any) -> Any:
-        x = outer[0]
-        return [gfun(x) if callable(gfun) else gfun, hfun(x) if callable(hfun) else hfun]
-
-    return nquad(func, [innermost, inner, [a, b]], args, {"epsabs": epsabs, "epsrel": epsrel})
+def _limits(count: int, *limits: Any) -> Callable[..., Any]:
+    """Return the limits of an inner integral as a function of the outer variables, the innermost of them first."""
+    return lambda *outer: [each(*outer[:count][::-1]) if callable(each) else each for each in limits]
 
 
 def _at(func: Callable[..., Any], args: Any, place: float, a: Any, b: Any, low: float, high: float) -> Any:

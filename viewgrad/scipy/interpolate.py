@@ -14,12 +14,12 @@ import scipy.interpolate  # type: ignore[import-untyped]
 from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names
-from ..tensor.creation import as_operand
 from .barycentric import THROUGH_POINTS
 from .fitpack import FITPACK
 from .grid_interpolation import GRIDS
 from .griddata import SCATTERED, LinearNDInterpolator, NearestNDInterpolator, plain_places
-from .piecewise import PIECES, BSpline, Pieces, operand
+from .piecewise import PIECES, BSpline, Pieces
+from .wrap import float_copy
 
 if TYPE_CHECKING:
     from .typed.interpolate import *  # noqa: F403
@@ -40,7 +40,7 @@ class CubicSpline(Pieces):
 
     def __init__(self, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> None:
         knots = _knots(x, "CubicSpline")
-        values = operand(y)
+        values = float_copy(y)
         unit = scipy.interpolate.CubicSpline(knots, _units(knots, bc_type == "periodic"), 0, _ends(bc_type, len(knots)))
         c = np.tensordot(as_tensors(unit.c), np.moveaxis(values, axis, 0), ((2,), (0,)))
         periodic = "periodic" if bc_type == "periodic" else True
@@ -68,7 +68,7 @@ def _units(knots: Any, periodic: bool) -> Any:
 
 def _of_units(unit: Any, y: Any, axis: int) -> BSpline:
     """Return a spline that is linear in values, of the splines of the unit vectors."""
-    values = operand(y)
+    values = float_copy(y)
     c = np.tensordot(as_tensors(unit.c), np.moveaxis(values, axis, 0), ((1,), (0,)))
     axis %= values.ndim
     return BSpline(unit.t, np.moveaxis(c, 0, axis), unit.k, unit.extrapolate, axis)
@@ -122,7 +122,7 @@ class interp1d:
         fill_value: Any = np.nan, assume_sorted: bool = False,
     ) -> None:  # fmt: skip
         knots = _knots(x, "interp1d")
-        values = np.moveaxis(as_operand(as_argument(y)) * 1.0, axis, 0)  # type: ignore[type-var]
+        values = np.moveaxis(float_copy(y), axis, 0)
         order = np.argsort(knots, kind="stable")
         self.x, self.y, self.kind, self.fill_value = knots[order], values[order], kind, fill_value
         self.axis = axis % values.ndim
@@ -134,7 +134,7 @@ class interp1d:
         self._spline = make_interp_spline(self.x, self.y, degree) if degree else None
 
     def __call__(self, x: Any) -> Any:
-        places = as_operand(as_argument(x)) * 1.0
+        places = float_copy(x)
         flat = places.reshape(-1)
         plain = plain_values(flat)
         below, above = plain < self.x[0], plain > self.x[-1]

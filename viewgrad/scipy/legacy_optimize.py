@@ -15,13 +15,13 @@ import scipy.optimize as theirs  # type: ignore[import-untyped]
 from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
 from ..tensor.async_safety import in_own_context
-from ..tensor.creation import as_operand, holds_tensor
+from ..tensor.creation import holds_tensor
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor
 from .implicit_diff import least_place
-from .wrap import args_tuple, captures_history, copied, make_constant
+from .wrap import args_tuple, captures_history, copied, float_copy, make_constant, numbers
 
-__all__ = ["OLDER"]
+__all__ = ["OLDER", "free_elements"]
 
 OLDER: Final[dict[str, Any]] = {}
 make_constant(theirs, ["linear_sum_assignment"], OLDER, "its results are indices, which have no gradients.")
@@ -53,15 +53,13 @@ def _number(function: Any, given: tuple[Any, ...]) -> Any:
 
 
 def _with_place(function: Callable[..., Any], found: Any, given: tuple[Any, ...], free: Any = None) -> Any:
-    """Return SciPy's result with the history of the place: an array, a tuple that begins with it, or a result object.
-
-    """
+    """Return SciPy's result, an array, a tuple that begins with it, or an object, with the history of the place."""
     place = found.x if hasattr(found, "x") else found[0] if isinstance(found, tuple) else found
     if not captures_history(function, np.asarray(place, float), given):
         return _as_tensors(found)
-    place = least_place(lambda x: as_operand(as_argument(function(x, *given))).reshape(()), place, free)
+    place = least_place(lambda x: numbers(function(x, *given)).reshape(()), place, free)
     if hasattr(found, "x"):
-        found.x, found.fun = place, as_operand(as_argument(function(place, *given))).reshape(())
+        found.x, found.fun = place, numbers(function(place, *given)).reshape(())
         return found
     return (place, *as_tensors(found[1:])) if isinstance(found, tuple) else place
 
@@ -75,15 +73,15 @@ def _as_tensors(found: Any) -> Any:
     return found
 
 
-def _free(place: Any, bounds: Any) -> Any:
-    """Return the mask of the elements that are not at their bounds."""
+def free_elements(place: Any, bounds: Any) -> Any:
+    """Return the mask of the elements of a point that are not at their bounds; None if there are no bounds."""
     if bounds is None:
         return None
     if isinstance(bounds, theirs.Bounds):
         low, high = bounds.lb, bounds.ub
     else:
         low, high = np.array([(-np.inf if a is None else a, np.inf if b is None else b) for a, b in bounds], float).T
-    x = np.atleast_1d(place)
+    x = np.atleast_1d(plain_values(place))
     least = 1e-9 * np.maximum(1, np.abs(x))
     return (x - low > least) & (high - x > least)
 
@@ -125,7 +123,7 @@ def _search(name: str) -> None:
                 f"scipy.optimize.{name}",
                 "with constraints no gradient flows to captured tensors; pass detach() of them",
             )
-        return _with_place(value, found, given, _free(place, values.get("bounds")))
+        return _with_place(value, found, given, free_elements(place, values.get("bounds")))
 
     search.__name__ = search.__qualname__ = name
     search.__doc__ = f"`scipy.optimize.{name}` of a function of a tensor, with a differentiable result."
@@ -159,7 +157,7 @@ def leastsq(
     found = theirs.leastsq(_of_arrays(func, given), _plain(x0), (), _of_arrays(Dfun, given), full_output, **options)
     if not captures_history(func, found[0], given):
         return as_tensors(found)
-    return _with_place(lambda x: (as_operand(as_argument(func(x, *given))) ** 2).sum(), found, ())
+    return _with_place(lambda x: (numbers(func(x, *given)) ** 2).sum(), found, ())
 
 
 @in_own_context
@@ -168,7 +166,7 @@ def nnls(A: Any, b: Any, **options: Any) -> Any:
     plain, rest = theirs.nnls(_plain(A), _plain(b), **options)
     if not carries_history((A, b)):
         return as_tensors(plain), rest
-    matrix, right = as_operand(as_argument(A)) * 1.0, as_operand(as_argument(b)) * 1.0
+    matrix, right = float_copy(A), float_copy(b)
     places = np.flatnonzero(plain > 0)
     x = as_tensors(np.zeros_like(plain))
     if places.size:
@@ -186,9 +184,9 @@ def lsq_linear(A: Any, b: Any, bounds: Any = (-np.inf, np.inf), *args: Any, **op
     found.x, found.fun = as_tensors(found.x), as_tensors(found.fun)
     if not carries_history((A, b, limits)):
         return found
-    matrix, right = as_operand(as_argument(A)) * 1.0, as_operand(as_argument(b)) * 1.0
+    matrix, right = float_copy(A), float_copy(b)
     free = found.active_mask == 0
-    low, high = (np.broadcast_to(as_operand(as_argument(limit)), free.shape) for limit in limits)
+    low, high = (np.broadcast_to(numbers(limit), free.shape) for limit in limits)
     x = np.where(found.active_mask < 0, low, np.where(free, 0.0, high))
     if free.any():
         x[free] = np.linalg.lstsq(matrix[:, free], right - matrix @ x, rcond=None)[0]
@@ -200,25 +198,25 @@ def lsq_linear(A: Any, b: Any, bounds: Any = (-np.inf, np.inf), *args: Any, **op
 @in_own_context
 def approx_fprime(xk: Any, f: Callable[..., Any], epsilon: Any = 1.4901161193847656e-08, *args: Any) -> Any:
     """Return the gradient of a function by finite differences."""
-    x = np.atleast_1d(as_operand(as_argument(xk)) * 1.0)
+    x = np.atleast_1d(float_copy(xk))
     steps = np.broadcast_to(np.asarray(_plain(epsilon), float), x.shape)
-    start = as_operand(as_argument(f(x, *args)))
+    start = numbers(f(x, *args))
     columns = []
     for place in range(x.size):
         moved = x + as_tensors(np.eye(x.size)[place] * steps)
-        columns.append((as_operand(as_argument(f(moved, *args))) - start) / float(steps[place]))
+        columns.append((numbers(f(moved, *args)) - start) / float(steps[place]))
     return np.stack(columns, -1)
 
 
 def rosen(x: Any) -> Any:
     """Rosenbrock's function."""
-    x = as_operand(as_argument(x))
+    x = numbers(x)
     return (100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum(0)
 
 
 def rosen_der(x: Any) -> Any:
     """Return the gradient of Rosenbrock's function."""
-    x = as_operand(as_argument(x)) * 1.0
+    x = float_copy(x)
     gradient, away = np.zeros_like(x), x[1:] - x[:-1] ** 2
     gradient[:-1] += -400.0 * x[:-1] * away - 2.0 * (1.0 - x[:-1])
     gradient[1:] += 200.0 * away
@@ -227,7 +225,7 @@ def rosen_der(x: Any) -> Any:
 
 def rosen_hess(x: Any) -> Any:
     """Return the second derivatives of Rosenbrock's function of a vector."""
-    x = np.atleast_1d(as_operand(as_argument(x)) * 1.0)
+    x = np.atleast_1d(float_copy(x))
     beside, diagonal = np.diag(-400.0 * x[:-1], 1), np.zeros_like(x)
     diagonal[:-1] += 1200.0 * x[:-1] ** 2 - 400.0 * x[1:] + 2.0
     diagonal[1:] += 200.0
@@ -236,7 +234,7 @@ def rosen_hess(x: Any) -> Any:
 
 def rosen_hess_prod(x: Any, p: Any) -> Any:
     """Return the product of the second derivatives of Rosenbrock's function with a vector."""
-    return rosen_hess(x) @ as_operand(as_argument(p))
+    return rosen_hess(x) @ numbers(p)
 
 
 for _function in (leastsq, nnls, lsq_linear, approx_fprime, rosen, rosen_der, rosen_hess, rosen_hess_prod):

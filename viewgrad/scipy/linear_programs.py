@@ -12,8 +12,9 @@ import numpy as np
 import scipy.optimize  # type: ignore[import-untyped]
 
 from ..errors import DifferentiabilityError
-from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
+from ..numpy.convert import as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
+from .wrap import float_copy, numbers
 
 __all__ = ["linprog"]
 
@@ -55,7 +56,7 @@ def linprog(
         )
     equations, right = _active(found, given, values)
     found.x = np.linalg.solve(equations, right)
-    found.fun = as_operand(as_argument(c)) @ found.x
+    found.fun = numbers(c) @ found.x
     return found
 
 
@@ -71,7 +72,7 @@ def _active(found: Any, given: tuple[Any, ...], values: tuple[Any, ...]) -> tupl
     def add(matrix: Any, limits: Any, marginals: Any, is_equal: bool) -> None:
         if matrix is None:
             return
-        matrix, limits = as_operand(as_argument(matrix)) * 1.0, as_operand(as_argument(limits)) * 1.0
+        matrix, limits = float_copy(matrix), float_copy(limits)
         gaps = plain_values(limits.detach()).reshape(-1) - plain_values(matrix.detach()) @ x
         chosen = np.flatnonzero(np.ones(len(gaps), bool) if is_equal else np.abs(gaps) <= scale)
         rows.append(matrix[chosen])

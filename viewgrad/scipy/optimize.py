@@ -23,10 +23,10 @@ from ..tensor.creation import as_operand
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import Tensor
 from .implicit_diff import least_place, root_by_elements, root_place
-from .legacy_optimize import OLDER
+from .legacy_optimize import OLDER, free_elements
 from .linear_programs import linprog
 from .losses import scaled_slopes, squares
-from .wrap import args_tuple, captures_history, copied, registrar
+from .wrap import args_tuple, captures_history, copied, numbers, registrar
 
 if TYPE_CHECKING:
     from .typed.optimize import *  # noqa: F403
@@ -73,7 +73,7 @@ def _with_jacobian(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[
     def jacobian(x: Any) -> Any:
         with enable_grad():
             leaf = Tensor(np.atleast_1d(x).astype(float), requires_grad=True)
-            result = np.atleast_1d(as_operand(as_argument(fun(leaf, *args))))
+            result = np.atleast_1d(numbers(fun(leaf, *args)))
             rows = []
             for element in result:
                 row = grad(element, leaf, retain_graph=True, allow_unused=True)[0] if element.requires_grad else None
@@ -139,10 +139,7 @@ def minimize(
     elif jac is None and str(method).lower() not in WITHOUT_GRADIENT:
         function, jac = _with_gradient(fun, given), True
     else:
-
-        def function(x: Any) -> Any:
-            return float(np.asarray(_value(fun(copied(x), *given))).reshape(()))
-
+        function = _number(fun, given)
         if callable(jac):
             jac = _plain(jac, given)
     hess = _plain(hess, given) if callable(hess) else hess
@@ -155,25 +152,9 @@ def minimize(
         )
     )
     if depends:
-        found.x = least_place(lambda x: value(x, *given), found.x, _inside(found.x, limits))
-        found.fun = _tensor(value(found.x, *given)).reshape(())
+        found.x = least_place(lambda x: value(x, *given), found.x, free_elements(found.x, limits))
+        found.fun = numbers(value(found.x, *given)).reshape(())
     return found
-
-
-def _inside(place: Any, bounds: Any) -> Any:
-    """Return the mask of the elements of a point that are not at their bounds."""
-    if bounds is None:
-        return None
-    limits = bounds if isinstance(bounds, scipy.optimize.Bounds) else None
-    pairs = [] if limits is not None else [(-np.inf if a is None else a, np.inf if b is None else b) for a, b in bounds]
-    low, high = (limits.lb, limits.ub) if limits is not None else np.array(pairs, float).T
-    x = np.atleast_1d(plain_values(place))
-    least = 1e-9 * np.maximum(1, np.abs(x))
-    return (x - low > least) & (high - x > least)
-
-
-def _tensor(value: Any) -> Any:
-    return as_operand(as_argument(value))
 
 
 def _constraint(item: dict[str, Any]) -> dict[str, Any]:
@@ -190,17 +171,14 @@ def minimize_scalar(
 ) -> Any:
     """Minimize a function of one variable."""
     given, limits = args_tuple(args), plain_values(as_argument(bounds))
-
-    def function(x: Any) -> float:
-        return float(_value(fun(copied(x), *given)))
-
-    found = scipy.optimize.minimize_scalar(function, plain_values(bracket), limits, method=method, **options)
+    function, places = _number(fun, given), plain_values(bracket)
+    found = scipy.optimize.minimize_scalar(function, places, limits, method=method, **options)
     if captures_history(fun, found.x, given):
         inside = (
             None if limits is None else min(found.x - limits[0], limits[1] - found.x) > 1e-5 * (limits[1] - limits[0])
         )
         found.x = least_place(lambda x: fun(x, *given), found.x, inside)
-        found.fun = _tensor(fun(found.x, *given)).reshape(())
+        found.fun = numbers(fun(found.x, *given)).reshape(())
     return found
 
 
@@ -261,7 +239,7 @@ def fixed_point(func: Callable[..., Any], x0: Any, args: Any = (), *others: Any,
     given = tuple(args)
     place = scipy.optimize.fixed_point(_plain(func, given), _place(x0), (), *others, **options)
     if captures_history(func, place, given):
-        return root_place(lambda x: _tensor(func(x, *given)) - x, place)
+        return root_place(lambda x: numbers(func(x, *given)) - x, place)
     return as_tensors(place)
 
 
@@ -293,10 +271,10 @@ def least_squares(
         pairs = limits if isinstance(limits, scipy.optimize.Bounds) else scipy.optimize.Bounds(*limits)
 
         def cost(x: Any) -> Any:
-            return 0.5 * squares(_tensor(with_names(x, *given)), options).sum()
+            return 0.5 * squares(numbers(with_names(x, *given)), options).sum()
 
-        found.x = least_place(cost, found.x, _inside(found.x, pairs))
-        found.fun, found.cost = _tensor(with_names(found.x, *given)), cost(found.x)
+        found.x = least_place(cost, found.x, free_elements(found.x, pairs))
+        found.fun, found.cost = numbers(with_names(found.x, *given)), cost(found.x)
     return found
 
 
@@ -322,7 +300,7 @@ def curve_fit(
     if p0 is None:
         p0 = np.ones(len(inspect.signature(f).parameters) - 1)
     if isinstance(xdata, (list, tuple, np.ndarray)):  # anything else is passed to the function as it is
-        xdata = _tensor(xdata)
+        xdata = numbers(xdata)
         xdata = xdata if xdata.dtype.kind in "fc" else xdata.astype(float)
     fitted = scipy.optimize.curve_fit(
         lambda x, *parameters: np.asarray(_value(f(copied(x), *parameters))),
@@ -331,21 +309,21 @@ def curve_fit(
         *args,
         **_settings(options),
     )
-    x = _tensor(xdata) if isinstance(xdata, list | tuple) else as_argument(xdata)
-    y = _tensor(ydata)
+    x = numbers(xdata) if isinstance(xdata, list | tuple) else as_argument(xdata)
+    y = numbers(ydata)
     if not carries_history((x, y, sigma, options.get("f_scale"))) and not carries_history(f(x, *fitted[0])):
         return as_tensors(fitted)
     if len(fitted) > 2 or np.ndim(_value(1.0 if sigma is None else sigma)) > 1:
         raise lost("scipy.optimize.curve_fit", "omit full_output, and pass sigma as a vector of standard deviations")
-    errors = 1.0 if sigma is None else _tensor(sigma)
+    errors = 1.0 if sigma is None else numbers(sigma)
 
     def residual(p: Any) -> Any:
-        return (_tensor(f(x, *p)) - y) / errors
+        return (numbers(f(x, *p)) - y) / errors
 
     def cost(p: Any) -> Any:
         return squares(residual(p), options).sum()
 
-    place = least_place(cost, fitted[0], _inside(fitted[0], _limits(options)))
+    place = least_place(cost, fitted[0], free_elements(fitted[0], _limits(options)))
     slopes = scaled_slopes(jacrev(residual)(place), residual(place), options)
     covariances = np.linalg.inv(slopes.mT @ slopes)
     if not absolute_sigma:
@@ -384,20 +362,11 @@ def _between(name: str) -> None:
 
     find.__name__ = find.__qualname__ = name
     find.__doc__ = f"`scipy.optimize.{name}` of a function of a tensor, with a differentiable result."
-    registered(find)
+    registered(in_own_context(find))
 
 
-for _name in ("brentq", "brenth", "ridder", "bisect"):
+for _name in ("brentq", "brenth", "ridder", "bisect", "toms748"):
     _between(_name)
-
-
-@registered
-@in_own_context
-def toms748(f: Callable[..., Any], a: Any, b: Any, args: Any = (), *others: Any, **options: Any) -> Any:
-    """`scipy.optimize.toms748` of a function of a tensor, with a differentiable result."""
-    given = args_tuple(args)
-    found = scipy.optimize.toms748(_number(f, given), float(_place(a)), float(_place(b)), (), *others, **options)
-    return _with_root(f, given, found)
 
 
 @registered

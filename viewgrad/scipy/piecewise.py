@@ -8,19 +8,15 @@ from typing import Any, Final
 import numpy as np
 import scipy.interpolate as theirs  # type: ignore[import-untyped]
 
-from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
+from ..numpy.convert import as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
-from ..tensor.creation import as_operand
+from .wrap import float_copy, numbers
 
-__all__ = ["PIECES", "BSpline", "Pieces", "as_array", "operand", "spline_basis"]
-
-
-def operand(value: Any) -> Any:
-    return as_operand(as_argument(value)) * 1.0
+__all__ = ["PIECES", "BSpline", "Pieces", "as_array", "spline_basis"]
 
 
 def as_array(value: Any) -> Any:
-    return np.array(plain_values(as_operand(as_argument(value)).detach()), float)
+    return np.array(plain_values(numbers(value).detach()), float)
 
 
 class Pieces:
@@ -37,7 +33,7 @@ class Pieces:
     """
 
     def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
-        self.c, self.x, self.axis = operand(c), operand(x), axis
+        self.c, self.x, self.axis = float_copy(c), float_copy(x), axis
         self.extrapolate = True if extrapolate is None else extrapolate
 
     @classmethod
@@ -49,7 +45,7 @@ class Pieces:
 
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
         beyond = self.extrapolate if extrapolate is None else extrapolate
-        places = operand(x)
+        places = float_copy(x)
         ends = plain_values(self.x.detach())
         if isinstance(beyond, str):
             places = places - np.floor((plain_values(places.detach()) - ends[0]) / (ends[-1] - ends[0])) * (
@@ -121,7 +117,7 @@ class Pieces:
 
 def _leading(y: Any, axis: int) -> tuple[Any, int]:
     """Values with the dimension of the places first, and which dimension that was."""
-    y = operand(y)
+    y = float_copy(y)
     return (np.moveaxis(y, axis, 0), axis % y.ndim)
 
 
@@ -129,7 +125,7 @@ class CubicHermiteSpline(Pieces):
     """A cubic interpolant with given slopes."""
 
     def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> None:
-        x, (y, axis), slopes = operand(x), _leading(y, axis), _leading(dydx, axis)[0]
+        x, (y, axis), slopes = float_copy(x), _leading(y, axis), _leading(dydx, axis)[0]
         widths = np.diff(x).reshape((-1,) + (1,) * (y.ndim - 1))
         steep = np.diff(y, axis=0) / widths
         bent = (slopes[:-1] + slopes[1:] - 2 * steep) / widths
@@ -144,7 +140,7 @@ class PchipInterpolator(CubicHermiteSpline):
     """
 
     def __init__(self, x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> None:
-        x, (y, axis) = operand(x), _leading(y, axis)
+        x, (y, axis) = float_copy(x), _leading(y, axis)
         slopes = _monotone_slopes(x, y)
         super().__init__(x, np.moveaxis(y, 0, axis), np.moveaxis(slopes, 0, axis), axis, extrapolate)
 
@@ -178,7 +174,7 @@ class Akima1DInterpolator(CubicHermiteSpline):
     """The cubic interpolant of H. Akima (1970), or its modification "makima"."""
 
     def __init__(self, x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None) -> None:
-        x, (y, axis) = operand(x), _leading(y, axis)
+        x, (y, axis) = float_copy(x), _leading(y, axis)
         slopes = _akimas_slopes(x, y, method)
         beyond = False if extrapolate is None else extrapolate
         super().__init__(x, np.moveaxis(y, 0, axis), np.moveaxis(slopes, 0, axis), axis, beyond)
@@ -226,10 +222,10 @@ class BSpline:
     def __init__(self, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> None:
         if carries_history(t):
             raise lost("scipy.interpolate.BSpline", "no gradient flows to the knots; pass their detach()")
-        self.t, self.c, self.k, self.extrapolate, self.axis = as_array(t), operand(c), int(k), extrapolate, axis
+        self.t, self.c, self.k, self.extrapolate, self.axis = as_array(t), float_copy(c), int(k), extrapolate, axis
 
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
-        places = operand(x)
+        places = float_copy(x)
         beyond = self.extrapolate if extrapolate is None else extrapolate
         c = np.moveaxis(self.c, self.axis, 0)[: len(self.t) - self.k - 1]
         rows = spline_basis(places.reshape(-1), self.t, self.k, nu, beyond)

@@ -20,6 +20,8 @@ __all__ = [
     "args_tuple",
     "captures_history",
     "copied",
+    "detached",
+    "float_copy",
     "floating",
     "maker",
     "make_constant",
@@ -42,6 +44,11 @@ def floating(value: Any) -> Any:
     """Return an argument as a tensor of floating-point or complex numbers."""
     tensor = numbers(value)
     return tensor if tensor.dtype.kind in "fc" else tensor.astype(float)
+
+
+def float_copy(value: Any) -> Any:
+    """Return an argument, or the result of a function, as a floating-point tensor that shares no memory with it."""
+    return numbers(value) * 1.0
 
 
 def copied(value: Any) -> Any:
@@ -158,7 +165,7 @@ def make_constant(module: ModuleType, names: Iterable[str], made: dict[str, Any]
 
 def _constant(name: str, scipys: Callable[..., Any], doc: str) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
-        return of_plain(scipys, *map(_detached, args), **{key: _detached(value) for key, value in kwargs.items()})
+        return of_plain(scipys, *map(detached, args), **{key: detached(value) for key, value in kwargs.items()})
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return composed(name, run, args, kwargs)
@@ -168,7 +175,7 @@ def _constant(name: str, scipys: Callable[..., Any], doc: str) -> Callable[..., 
     return call
 
 
-def _detached(value: Any) -> Any:
+def detached(value: Any) -> Any:
     """Return a value without its history; what is nested is joined, as in an argument."""
     value = as_argument(value)
     return value.detach() if hasattr(value, "detach") else value

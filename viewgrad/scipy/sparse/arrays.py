@@ -11,6 +11,7 @@ import scipy.sparse  # type: ignore[import-untyped]
 from ...errors import UnsupportedFunctionError
 from ...numpy.convert import as_argument, carries_history, plain_values
 from ...tensor.creation import as_operand, holds_tensor
+from ..wrap import numbers
 from .pattern import Pattern
 from .products import product
 
@@ -152,7 +153,7 @@ class SparseArray:
     def __matmul__(self, other: Any) -> Any:
         if is_sparse(other):
             return _sparse_product(self, as_sparse(other))
-        dense = _operand(other)
+        dense = numbers(other)
         if dense.ndim not in (1, 2) or dense.shape[0] != self.shape[1]:
             raise ValueError(f"matmul: shapes {self.shape} and {dense.shape} do not match")
         return product(self.pattern, *_promoted(self.data, dense))
@@ -160,7 +161,7 @@ class SparseArray:
     def __rmatmul__(self, other: Any) -> Any:
         if is_sparse(other):
             return as_sparse(other) @ self
-        dense = _operand(other)
+        dense = numbers(other)
         if dense.ndim not in (1, 2) or dense.shape[-1] != self.shape[0]:
             raise ValueError(f"matmul: shapes {dense.shape} and {self.shape} do not match")
         found = product(self.pattern.transposed, *_promoted(self.data, dense.T))
@@ -178,7 +179,7 @@ class SparseArray:
             return self._intersected(as_sparse(other))
         if type(other) in NUMBERS:  # which do not change the dtype, as arrays without dimensions do
             return self._of(self.pattern, self.data * other)
-        dense = _operand(other)
+        dense = numbers(other)
         if not dense.ndim:
             return self._of(self.pattern, self.data * dense)
         shape = np.broadcast_shapes(dense.shape, self.shape)
@@ -200,7 +201,7 @@ class SparseArray:
             return NotImplemented
         if type(other) in NUMBERS:  # SciPy divides in double precision
             return self._of(self.pattern, (self.data if self.dtype.kind == "c" else self.data.astype(float)) / other)
-        dense = _operand(other)
+        dense = numbers(other)
         return self._of(self.pattern, self.data / dense) if not dense.ndim else self.multiply(1.0 / dense)
 
     def __neg__(self) -> Any:
@@ -225,7 +226,7 @@ class SparseArray:
     def __add__(self, other: Any) -> Any:
         if is_sparse(other):
             return combined([self, as_sparse(other)], lambda mine, others: mine + others, type(self))
-        dense = _operand(other)
+        dense = numbers(other)
         if not dense.ndim:
             if not carries_history(dense) and not dense.item():
                 return self.copy()
@@ -235,7 +236,7 @@ class SparseArray:
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        return self + (-(as_sparse(other) if is_sparse(other) else _operand(other)))
+        return self + (-(as_sparse(other) if is_sparse(other) else numbers(other)))
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other
@@ -394,10 +395,6 @@ def to_scipy(value: Any) -> Any:
     return type(value)(map(to_scipy, value)) if type(value) in (list, tuple) else plain_values(value)
 
 
-def _operand(value: Any) -> Any:
-    return as_operand(as_argument(value))
-
-
 def _promoted(data: Any, dense: Any) -> tuple[Any, Any]:
     """Stored values and a dense operand in dtypes that can be differentiated, if either has a history."""
     dtype = np.result_type(data.dtype, dense.dtype)
@@ -412,7 +409,7 @@ def _parts_of(format: str, arg1: Any, shape: Any) -> tuple[Pattern, Any]:
         coo = arg1.tocoo()
         return Pattern(coo.row, coo.col, coo.shape), as_operand(np.array(coo.data))
     if isinstance(arg1, tuple) and len(arg1) == 3:
-        data, indices, starts = _operand(arg1[0]), *map(_indices, arg1[1:])
+        data, indices, starts = numbers(arg1[0]), *map(_indices, arg1[1:])
         major = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         # SciPy checks what it is given, and finds the shape.
         like = getattr(scipy.sparse, f"{format}_array")((np.ones(data.shape), indices, starts), shape=shape)
@@ -420,14 +417,14 @@ def _parts_of(format: str, arg1: Any, shape: Any) -> tuple[Pattern, Any]:
         return Pattern(rows, cols, like.shape), data
     if isinstance(arg1, tuple) and len(arg1) == 2 and not all(isinstance(each, (int, np.integer)) for each in arg1):
         data, places = arg1
-        data = _operand(data)
+        data = numbers(data)
         rows, cols = map(_indices, places)
         like = scipy.sparse.coo_array((np.ones(data.shape), (rows, cols)), shape=shape)
         return Pattern(like.row, like.col, like.shape), data
     if isinstance(arg1, tuple):
         empty = scipy.sparse.coo_array(arg1)
         return Pattern(empty.row, empty.col, empty.shape), as_operand(np.zeros(0))
-    dense = _operand(arg1)
+    dense = numbers(arg1)
     if dense.ndim != 2:
         raise ValueError(f"a sparse array of tensors has two dimensions, not {dense.ndim}")
     rows, cols = np.nonzero(plain_values(dense.detach()))

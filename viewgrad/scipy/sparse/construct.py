@@ -10,6 +10,7 @@ import scipy.sparse  # type: ignore[import-untyped]
 
 from ...numpy.convert import as_argument, plain_values
 from ...tensor.creation import as_operand
+from ..wrap import numbers
 from .arrays import ARRAYS, SparseArray, as_sparse, is_sparse, picked, rearranged
 from .arrays import _summed as summed
 from .pattern import Pattern
@@ -32,14 +33,14 @@ def _kind(format: str | None, is_matrix: bool) -> Any:
 
 def _by_numbers(diagonals: list[Any], make: Callable[[list[Any]], Any], format: str | None, is_matrix: bool) -> Any:
     """Return the sparse array of some values, from SciPy's array of their numbers."""
-    values = [as_operand(as_argument(each)) for each in diagonals]
+    values = [numbers(each) for each in diagonals]
     dtype = np.result_type(*[each.dtype for each in values], np.float64)
-    numbers = []
+    places = []
     start = 1
     for each in values:
-        numbers.append(np.arange(start, start + each.size).reshape(each.shape))
+        places.append(np.arange(start, start + each.size).reshape(each.shape))
         start += each.size
-    coo = make(numbers).tocoo()
+    coo = make(places).tocoo()
     data = np.concatenate([each.reshape(-1).astype(dtype) for each in values])
     return _kind(format, is_matrix)._of(Pattern(coo.row, coo.col, coo.shape), picked(data, coo.data))
 
@@ -97,7 +98,7 @@ def _diags(diagonals: Any, offsets: Any, shape: Any, format: str | None, dtype: 
 @made
 def spdiags(data: Any, diags: Any, m: Any = None, n: Any = None, format: str | None = None) -> Any:
     """Return the sparse matrix whose diagonals are rows of `data`; see `scipy.sparse.spdiags`."""
-    values = as_operand(as_argument(data))
+    values = numbers(data)
     return _by_numbers([values], lambda numbers: scipy.sparse.spdiags(numbers[0], diags, m, n), format, True)
 
 

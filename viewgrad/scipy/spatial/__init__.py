@@ -11,7 +11,7 @@ from ...numpy.convert import as_argument, as_tensors, plain_values
 from ...numpy.namespace import filled, public_names
 from ...tensor.creation import as_operand
 from ..linalg import orthogonal_procrustes
-from ..wrap import floating, maker
+from ..wrap import detached, float_copy, floating, maker
 from . import distance, transform
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ class KDTree:
     """
 
     def __init__(self, data: Any, *args: Any, **options: Any) -> None:
-        self.data = as_operand(as_argument(data)) * 1.0
+        self.data = float_copy(data)
         self._tree = scipy.spatial.KDTree(np.array(plain_values(self.data.detach())), *args, **options)
 
     def query(
         self, x: Any, k: Any = 1, eps: float = 0, p: float = 2, distance_upper_bound: float = np.inf, workers: int = 1
     ) -> tuple[Any, Any]:
         """Return the distances to the nearest points, and their numbers."""
-        points = as_operand(as_argument(x)) * 1.0
+        points = float_copy(x)
         _, places = self._tree.query(plain_values(points.detach()), k, eps, p, distance_upper_bound, workers)
         missing = np.asarray(places) >= self.data.shape[0]
         near = self.data[np.where(missing, 0, places)]
@@ -52,15 +52,10 @@ class KDTree:
             return function
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            others = [each._tree if isinstance(each, KDTree) else plain_values(_detached(each)) for each in args]
+            others = [each._tree if isinstance(each, KDTree) else plain_values(detached(each)) for each in args]
             return function(*others, **kwargs)
 
         return call
-
-
-def _detached(value: Any) -> Any:
-    value = as_argument(value)
-    return value.detach() if hasattr(value, "detach") else value
 
 
 MADE: dict[str, Any] = {"distance": distance, "transform": transform, "KDTree": KDTree, "cKDTree": KDTree}

@@ -8,21 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import scipy.spatial.distance  # type: ignore[import-untyped]
 
-from ...numpy.convert import as_argument, as_tensors
+from ...numpy.convert import as_tensors
 from ...numpy.functions import lost
 from ...numpy.namespace import filled, public_names
 from ...tensor.creation import as_operand, holds_tensor
 from .. import special
-from ..wrap import maker
+from ..wrap import float_copy, maker
 
 if TYPE_CHECKING:
     from ..typed.spatial_distance import *  # noqa: F403
 
     def __getattr__(name: str) -> Any: ...
-
-
-def _vectors(value: Any) -> Any:
-    return as_operand(as_argument(value)) * 1.0
 
 
 def _cosine(u: Any, v: Any) -> Any:
@@ -44,8 +40,8 @@ METRICS: Final[dict[str, Callable[..., Any]]] = {
     "canberra": lambda u, v: _canberra(u, v),
     "braycurtis": lambda u, v: np.abs(u - v).sum(-1) / np.abs(u + v).sum(-1),
     "minkowski": lambda u, v, p=2: (u - v).vector_norm(p, -1),
-    "seuclidean": lambda u, v, V: np.sqrt(((u - v) ** 2 / _vectors(V)).sum(-1)),
-    "mahalanobis": lambda u, v, VI: np.sqrt((((u - v) @ _vectors(VI)) * (u - v)).sum(-1)),
+    "seuclidean": lambda u, v, V: np.sqrt(((u - v) ** 2 / float_copy(V)).sum(-1)),
+    "mahalanobis": lambda u, v, VI: np.sqrt((((u - v) @ float_copy(VI)) * (u - v)).sum(-1)),
 }
 
 
@@ -67,7 +63,7 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **opt
     """Return the distances between every vector of one matrix and every vector of another."""
     if not holds_tensor((XA, XB)):
         return as_tensors(scipy.spatial.distance.cdist(XA, XB, metric, out=out, **options))
-    a, b = _vectors(XA), _vectors(XB)
+    a, b = float_copy(XA), float_copy(XB)
     if callable(metric):
         return np.stack([np.stack([as_operand(metric(u, v, **options)) for v in b]) for u in a])
     return _metric(metric)(a[:, None, :], b[None, :, :], **options)
@@ -77,7 +73,7 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any)
     """Return the distances between all pairs of the vectors of a matrix, in one dimension."""
     if not holds_tensor(X):
         return as_tensors(scipy.spatial.distance.pdist(X, metric, out=out, **options))
-    x = _vectors(X)
+    x = float_copy(X)
     first, second = np.triu_indices(x.shape[0], 1)
     if callable(metric):
         return np.stack([as_operand(metric(x[i], x[j], **options)) for i, j in zip(first, second)])
@@ -88,7 +84,7 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
     """Return the distances of `pdist` as a symmetric matrix, and back."""
     if not holds_tensor(X):
         return as_tensors(scipy.spatial.distance.squareform(X, force, checks))
-    x = _vectors(X)
+    x = float_copy(X)
     if x.ndim == 2:
         first, second = np.triu_indices(x.shape[0], 1)
         return x[first, second]
@@ -106,7 +102,7 @@ def _of_two(name: str) -> Callable[..., Any]:
             return scipys(u, v, *args, **({} if w is None else {"w": w}), **options)
         if w is not None:
             raise lost(f"scipy.spatial.distance.{name}", "distances of tensors take no weights; multiply them in")
-        return METRICS[name](_vectors(u), _vectors(v), *args, **options)
+        return METRICS[name](float_copy(u), float_copy(v), *args, **options)
 
     distance.__name__ = distance.__qualname__ = name
     distance.__doc__ = f"The {name} distance of two vectors."
@@ -125,7 +121,7 @@ made: Final = maker(scipy.spatial.distance, MADE)
 @made
 def jensenshannon(p: Any, q: Any, base: Any = None, *, axis: int = 0, keepdims: bool = False) -> Any:
     """Return the root of the divergence of Jensen and Shannon between two distributions."""
-    p, q = (_vectors(each) for each in (p, q))
+    p, q = (float_copy(each) for each in (p, q))
     p, q = p / p.sum(axis, keepdims=True), q / q.sum(axis, keepdims=True)
     middle = (p + q) / 2.0
     both = special.rel_entr(p, middle) + special.rel_entr(q, middle)

@@ -11,7 +11,7 @@ import scipy.spatial.transform  # type: ignore[import-untyped]
 from ...numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ...numpy.functions import lost
 from ...numpy.namespace import filled, public_names
-from ...tensor.creation import as_operand
+from ..wrap import float_copy
 
 if TYPE_CHECKING:
 
@@ -39,7 +39,7 @@ class Rotation:
     """
 
     def __init__(self, matrix: Any) -> None:
-        self._matrix = as_operand(as_argument(matrix)) * 1.0
+        self._matrix = float_copy(matrix)
 
     @property
     def single(self) -> bool:
@@ -67,7 +67,7 @@ class Rotation:
     @classmethod
     def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:
         """Return the rotation by angles about fixed (lower case) or rotating (upper case) axes."""
-        angles = as_operand(as_argument(angles)) * 1.0
+        angles = float_copy(angles)
         if degrees:
             angles = angles * (np.pi / 180)
         if len(seq) == 1:
@@ -81,7 +81,7 @@ class Rotation:
     @classmethod
     def from_quat(cls, quat: Any, *, scalar_first: bool = False) -> Rotation:
         """Return the rotation of a quaternion, whose scalar part comes last, unless `scalar_first`."""
-        quat = as_operand(as_argument(quat)) * 1.0
+        quat = float_copy(quat)
         quat = quat / quat.vector_norm(2, -1, True)
         parts = [quat[..., place] for place in range(4)]
         x, y, z, w = (*parts[1:], parts[0]) if scalar_first else parts
@@ -95,7 +95,7 @@ class Rotation:
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
         """Return the rotation about a vector, by the angle that its length is."""
-        vector = as_operand(as_argument(rotvec)) * 1.0
+        vector = float_copy(rotvec)
         if degrees:
             vector = vector * (np.pi / 180)
         squared = (vector * vector).sum(-1)
@@ -176,7 +176,7 @@ class Rotation:
 
     def apply(self, vectors: Any, inverse: bool = False) -> Any:
         """Return the vectors, turned."""
-        vectors = as_operand(as_argument(vectors)) * 1.0
+        vectors = float_copy(vectors)
         matrix = self._matrix.mT if inverse else self._matrix
         return (matrix @ vectors[..., None])[..., 0]
 
@@ -219,7 +219,7 @@ class Slerp:
         self.rotvecs = (rotations[:-1].inv() * rotations[1:]).as_rotvec()
 
     def __call__(self, times: Any) -> Rotation:
-        places = as_operand(as_argument(times)) * 1.0
+        places = float_copy(times)
         plain = np.asarray(plain_values(places))
         if (plain < self.times[0]).any() or (plain > self.times[-1]).any():
             raise ValueError("Interpolation times must be within the range of the times of the rotations.")

@@ -15,25 +15,32 @@ from ...numpy.functions import lost
 from ...tensor.creation import as_operand, holds_tensor
 from ...tensor.trace_hooks import composed, observed
 from ..implicit_diff import STEPS
+from ..wrap import float_copy, numbers
 
 __all__ = [
-    "HALF_LOG_TWO_PI",
-    "Distribution",
-    "Formula",
-    "Frozen",
-    "by_name",
-    "everywhere",
-    "guarded",
-    "positive",
-    "scipy_of",
-    "unit",
+    "Distribution", "Formula", "Frozen", "HALF_LOG_TWO_PI", "NamedDistribution", "everywhere", "positive", "unit",
 ]
 
 HALF_LOG_TWO_PI: Final = 0.5 * math.log(2 * math.pi)
 Formula = Callable[..., Any]
 
 
-class Distribution:
+class NamedDistribution:
+    """A SciPy distribution, which is pickled by its name, and whose other methods are SciPy's own."""
+
+    name: str
+    scipy: Any
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # copies and pickles ask for such names before there is anything inside
+            raise AttributeError(name)
+        return _without_history(getattr(self.scipy, name), f"scipy.stats.{self.name}.{name}")
+
+    def __reduce__(self) -> Any:
+        return _named, (self.name,)
+
+
+class Distribution(NamedDistribution):
     """A SciPy distribution whose methods accept tensors.
 
     Arguments:
@@ -51,7 +58,7 @@ class Distribution:
         self, name: str, shapes: Sequence[str], log_density: Formula, support: Formula, *, discrete: bool = False,
         moments: tuple[Formula, Formula] | None = None, entropy: Formula | None = None, **formulas: Formula,
     ) -> None:  # fmt: skip
-        self.scipy: Final = getattr(scipy.stats, name)
+        self.scipy = getattr(scipy.stats, name)
         self.name, self.shapes, self.discrete = name, tuple(shapes), discrete
         self._log_density, self._support, self._formulas, self._moments = log_density, support, formulas, moments
         self._entropy: Final = entropy
@@ -68,12 +75,12 @@ class Distribution:
         missing = [name for name in self.shapes if name not in given]
         if unknown or missing or len(args) > len(names):
             raise TypeError(f"{self.name} takes the parameters {', '.join(names)}")
-        shapes = [as_operand(as_argument(given[name])) for name in self.shapes]
-        return shapes, as_operand(as_argument(given.get("loc", 0.0))), as_operand(as_argument(given.get("scale", 1.0)))
+        shapes = [numbers(given[name]) for name in self.shapes]
+        return shapes, numbers(given.get("loc", 0.0)), numbers(given.get("scale", 1.0))
 
     def _standard(self, x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:
         shapes, loc, scale = self._parameters(args, kwargs)
-        return (as_operand(as_argument(x)) * 1.0 - loc) / scale, shapes, scale
+        return (float_copy(x) - loc) / scale, shapes, scale
 
     def _evaluate(self, method: str, formula: Formula, x: Any, args: Any, kwargs: Any) -> Any:
         if not holds_tensor((x, args)) and not holds_tensor(tuple(kwargs.values())):
@@ -188,7 +195,7 @@ class Distribution:
 
         def find(q: Any, *args: Any, **kwargs: Any) -> Any:
             shapes, loc, scale = self._parameters(args, kwargs)
-            q = as_operand(as_argument(q))
+            q = numbers(q)
             return loc + scale * formula(q if method == "ppf" else 1.0 - q, *shapes)
 
         return composed(f"{self.name}.{method}", find, (q, *args), kwargs)
@@ -216,7 +223,7 @@ class Distribution:
 
     def interval(self, confidence: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Return the central interval with the given probability."""
-        rest = (1.0 - as_operand(as_argument(confidence))) / 2.0
+        rest = (1.0 - numbers(confidence)) / 2.0
         return self.ppf(rest, *args, **kwargs), self.ppf(1.0 - rest, *args, **kwargs)
 
     def entropy(self, *args: Any, **kwargs: Any) -> Any:
@@ -276,12 +283,6 @@ class Distribution:
         drawn = self.scipy.rvs(*plain_values(shapes), still, size=size, random_state=random_state)
         return loc + scale * as_tensors(np.asarray(drawn))
 
-    def __getattr__(self, name: str) -> Any:
-        return guarded(getattr(scipy_of(self, name), name), f"scipy.stats.{self.name}.{name}")
-
-    def __reduce__(self) -> Any:
-        return by_name, (self.name,)
-
 
 class Frozen:
     """A distribution with its parameters."""
@@ -304,20 +305,13 @@ class Frozen:
         return call
 
 
-def scipy_of(distribution: Any, name: str) -> Any:
-    """SciPy's counterpart, but for names that only copies and pickles ask for."""
-    if name.startswith("_"):
-        raise AttributeError(name)
-    return distribution.scipy
-
-
-def by_name(name: str) -> Any:
-    """Return a distribution of `viewgrad.scipy.stats`, for what is unpickled."""
+def _named(name: str) -> Any:
+    """Return a distribution of `viewgrad.scipy.stats` when it is unpickled."""
     return getattr(importlib.import_module("viewgrad.scipy.stats"), name)
 
 
-def guarded(function: Any, name: str) -> Any:
-    """Return a function of SciPy for tensors without history; what is no function as it is."""
+def _without_history(function: Any, name: str) -> Any:
+    """Return a function of SciPy for tensors without history; anything else as it is."""
     if not callable(function):
         return function
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import scipy.stats  # type: ignore[import-untyped]
 
-from ...numpy.convert import as_argument, as_tensors, plain_values
+from ...numpy.convert import as_tensors, plain_values
 from ...numpy.functions import lost
 from ...numpy.random import correlated
 from ...tensor.creation import as_operand, holds_tensor
-from ...tensor.tensor import Tensor
 from .. import special
-from .distribution import HALF_LOG_TWO_PI, Frozen, by_name, guarded, scipy_of
+from ..wrap import detached, float_copy, numbers
+from .distribution import HALF_LOG_TWO_PI, Frozen, NamedDistribution
 
 __all__ = ["Dirichlet", "Multinomial", "MultivariateNormal", "MultivariateT", "Wishart"]
 
@@ -24,24 +24,25 @@ def squeezed(value: Any) -> Any:
     return value.squeeze() if 1 in value.shape else value
 
 
-class MultivariateNormal:
+class MultivariateNormal(NamedDistribution):
     """`scipy.stats.multivariate_normal`, differentiable with respect to the value, the mean and the covariances."""
 
-    scipy: Final = scipy.stats.multivariate_normal
+    name = "multivariate_normal"
+    scipy = scipy.stats.multivariate_normal
 
     def __call__(self, mean: Any = None, cov: Any = 1, allow_singular: bool = False, **options: Any) -> Frozen:
         return Frozen(self, (mean, cov, allow_singular), {})
 
     @staticmethod
     def _parts(x: Any, mean: Any, cov: Any) -> tuple[Any, Any]:
-        cov = as_operand(as_argument(cov)) * 1.0
-        mean = None if mean is None else as_operand(as_argument(mean)) * 1.0
+        cov = float_copy(cov)
+        mean = None if mean is None else float_copy(mean)
         dim = mean.size if mean is not None else cov.shape[-1] if cov.ndim else 1
         if cov.ndim == 0:
             cov = cov * np.eye(dim)
         elif cov.ndim == 1:
             cov = np.diag(cov)
-        x = as_operand(as_argument(x)) * 1.0
+        x = float_copy(x)
         if not x.ndim:
             x = x.reshape(1)
         elif x.ndim == 1 and dim == 1:
@@ -94,17 +95,12 @@ class MultivariateNormal:
         drawn = correlated(generator, centre.reshape(-1), cov, size)
         return drawn[()] if drawn.ndim < 2 else drawn.squeeze()
 
-    def __getattr__(self, name: str) -> Any:
-        return guarded(getattr(scipy_of(self, name), name), f"scipy.stats.multivariate_normal.{name}")
 
-    def __reduce__(self) -> Any:
-        return by_name, ("multivariate_normal",)
-
-
-class Dirichlet:
+class Dirichlet(NamedDistribution):
     """`scipy.stats.dirichlet`, differentiable with respect to the value and the parameters."""
 
-    scipy: Final = scipy.stats.dirichlet
+    name = "dirichlet"
+    scipy = scipy.stats.dirichlet
 
     def __call__(self, alpha: Any, seed: Any = None) -> Frozen:
         return Frozen(self, (alpha,), {})
@@ -113,7 +109,7 @@ class Dirichlet:
         """Return the logarithm of the density."""
         if not holds_tensor((x, alpha)):
             return as_tensors(self.scipy.logpdf(x, alpha))
-        x, alpha = as_operand(as_argument(x)), as_operand(as_argument(alpha)) * 1.0
+        x, alpha = numbers(x), float_copy(alpha)
         if x.shape[0] == alpha.size - 1:
             x = np.concatenate([x, 1 - x.sum(0, keepdims=True)])
         powers = special.xlogy((alpha - 1).reshape((-1,) + (1,) * (x.ndim - 1)), x).sum(0)
@@ -125,20 +121,15 @@ class Dirichlet:
 
     def mean(self, alpha: Any) -> Any:
         """Return the mean."""
-        alpha = as_operand(as_argument(alpha))
+        alpha = numbers(alpha)
         return alpha / alpha.sum()
 
-    def __getattr__(self, name: str) -> Any:
-        return guarded(getattr(scipy_of(self, name), name), f"scipy.stats.dirichlet.{name}")
 
-    def __reduce__(self) -> Any:
-        return by_name, ("dirichlet",)
-
-
-class MultivariateT:
+class MultivariateT(NamedDistribution):
     """`scipy.stats.multivariate_t`, differentiable with respect to the value and all parameters."""
 
-    scipy: Final = scipy.stats.multivariate_t
+    name = "multivariate_t"
+    scipy = scipy.stats.multivariate_t
 
     def __call__(
         self, loc: Any = None, shape: Any = 1, df: Any = 1, allow_singular: bool = False, seed: Any = None
@@ -149,7 +140,7 @@ class MultivariateT:
         """Return the logarithm of the density."""
         if not holds_tensor((x, loc, shape, df)):
             return as_tensors(self.scipy.logpdf(x, loc, shape, df))
-        df = as_operand(as_argument(df)) * 1.0
+        df = float_copy(df)
         if df.ndim or not math.isfinite(plain_values(df).item()):
             raise lost("scipy.stats.multivariate_t.logpdf", "of tensors with a history it takes one finite df")
         away, scale = MultivariateNormal._parts(x, loc, shape)
@@ -165,31 +156,26 @@ class MultivariateT:
         """Return the density."""
         return np.exp(self.logpdf(x, loc, shape, df))
 
-    def __getattr__(self, name: str) -> Any:
-        return guarded(getattr(scipy_of(self, name), name), f"scipy.stats.multivariate_t.{name}")
 
-    def __reduce__(self) -> Any:
-        return by_name, ("multivariate_t",)
-
-
-class Multinomial:
+class Multinomial(NamedDistribution):
     """`scipy.stats.multinomial`, differentiable with respect to the probabilities.
 
     As in SciPy, the last probability is what the others leave, whatever is given for it.
     """
 
-    scipy: Final = scipy.stats.multinomial
+    name = "multinomial"
+    scipy = scipy.stats.multinomial
 
     def __call__(self, n: Any, p: Any, seed: Any = None) -> Frozen:
         return Frozen(self, (n, p), {})
 
     def logpmf(self, x: Any, n: Any, p: Any) -> Any:
         """Return the logarithm of the probability of the counts `x` in `n` draws."""
-        plain = self.scipy.logpmf(*(plain_values(_detached(each)) for each in (x, n, p)))
+        plain = self.scipy.logpmf(*(plain_values(detached(each)) for each in (x, n, p)))
         if not holds_tensor(p) or not np.isfinite(plain).all():
             return as_tensors(np.asarray(plain))[()]
-        counts, draws = (as_operand(plain_values(_detached(each))) * 1.0 for each in (x, n))
-        p = as_operand(as_argument(p)) * 1.0
+        counts, draws = (as_operand(plain_values(detached(each))) * 1.0 for each in (x, n))
+        p = float_copy(p)
         p = np.concatenate([p[..., :-1], 1 - p[..., :-1].sum(-1, keepdims=True)], -1)
         return special.gammaln(draws + 1) + (special.xlogy(counts, p) - special.gammaln(counts + 1)).sum(-1)
 
@@ -197,17 +183,12 @@ class Multinomial:
         """Return the probability of the counts `x` in `n` draws."""
         return np.exp(self.logpmf(x, n, p))
 
-    def __getattr__(self, name: str) -> Any:
-        return guarded(getattr(scipy_of(self, name), name), f"scipy.stats.multinomial.{name}")
 
-    def __reduce__(self) -> Any:
-        return by_name, ("multinomial",)
-
-
-class Wishart:
+class Wishart(NamedDistribution):
     """`scipy.stats.wishart`, differentiable with respect to the value and all parameters."""
 
-    scipy: Final = scipy.stats.wishart
+    name = "wishart"
+    scipy = scipy.stats.wishart
 
     def __call__(self, df: Any = None, scale: Any = None, seed: Any = None) -> Frozen:
         return Frozen(self, (df, scale), {})
@@ -216,8 +197,8 @@ class Wishart:
         """Return the logarithm of the density at a matrix, or at matrices along the last dimension."""
         if not holds_tensor((x, df, scale)):
             return as_tensors(self.scipy.logpdf(x, df, scale))
-        x, df, scale = (as_operand(as_argument(each)) * 1.0 for each in (x, df, scale))
-        self.scipy.logpdf(*(plain_values(_detached(each)) for each in (x, df, scale)))  # which checks them
+        x, df, scale = (float_copy(each) for each in (x, df, scale))
+        self.scipy.logpdf(*(plain_values(detached(each)) for each in (x, df, scale)))  # which checks them
         scale = scale if scale.ndim == 2 else np.diag(scale) if scale.ndim else scale.reshape(1, 1)
         size = scale.shape[0]
         x = x if x.ndim else x.reshape(1, 1)
@@ -230,14 +211,3 @@ class Wishart:
     def pdf(self, x: Any, df: Any, scale: Any) -> Any:
         """Return the density."""
         return np.exp(self.logpdf(x, df, scale))
-
-    def __getattr__(self, name: str) -> Any:
-        return guarded(getattr(scipy_of(self, name), name), f"scipy.stats.wishart.{name}")
-
-    def __reduce__(self) -> Any:
-        return by_name, ("wishart",)
-
-
-def _detached(value: Any) -> Any:
-    value = as_argument(value)
-    return value.detach() if isinstance(value, Tensor) else value

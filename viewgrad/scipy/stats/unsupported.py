@@ -9,12 +9,12 @@ import scipy.stats  # type: ignore[import-untyped]
 from ...numpy.convert import carries_history
 from ...numpy.functions import lost
 from ...numpy.namespace import public_names
-from .distribution import Frozen, by_name, guarded, scipy_of
+from .distribution import Frozen, NamedDistribution
 
 __all__ = ["unsupported"]
 
 
-class Unsupported:
+class Unsupported(NamedDistribution):
     """A distribution whose functions are SciPy's own.
 
     Arguments:
@@ -28,12 +28,6 @@ class Unsupported:
         if carries_history(args) or carries_history(kwargs):
             raise lost(f"scipy.stats.{self.name}", "it has no formula here; pass detach() of the parameters")
         return Frozen(self, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return guarded(getattr(scipy_of(self, name), name), f"scipy.stats.{self.name}.{name}")
-
-    def __reduce__(self) -> Any:
-        return by_name, (self.name,)
 
 
 def unsupported() -> dict[str, Unsupported]:
