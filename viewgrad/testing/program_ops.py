@@ -8,7 +8,9 @@ The file is long because it is a table: a few lines for each kind of step.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import re
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, Protocol
 
 import attrs
 import numpy as np
@@ -117,68 +119,61 @@ class Leaf:
         return array if self.layout in ("strided", "reversed") else array.copy(order="K")
 
 
-class Step(Protocol):
-    """One line of a program."""
+class Step:
+    """One line of a program. What it binds and uses follows from its fields, unless it says otherwise."""
+
+    __slots__ = ()
+    method: ClassVar[str]  # of the machines that run it
+
+    def __init_subclass__(cls) -> None:
+        cls.method = re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
 
     @property
     def outs(self) -> tuple[str, ...]:
         """The names that it binds."""
+        return (self.out,) if hasattr(self, "out") else ()
 
     @property
     def reads(self) -> tuple[str, ...]:
         """The names that it uses."""
+        found = [names(getattr(self, field)) for field, names in READ.items() if hasattr(self, field)]
+        return tuple([name for names in found for name in names])
 
     def source(self) -> str:
         """Return the line, or lines."""
+        raise NotImplementedError
 
     def run(self, machine: Machine) -> None:
         """Run the step on a machine."""
+        getattr(machine, self.method)(self)
 
 
 @attrs.frozen
-class View:
+class View(Step):
     """`out = source.transpose(1, 0)`."""
 
     out: str
     tensor: str
     op: ViewOp
 
-    @property
-    def outs(self) -> tuple[str, ...]:
-        return (self.out,)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.tensor,)
-
     def source(self) -> str:
         return f"{self.out} = {self.op.source(self.tensor)}"
 
-    def run(self, machine: Machine) -> None:
-        machine.view(self)
-
 
 @attrs.frozen
-class Unpack:
+class Unpack(Step):
     """`a, b = source.unbind(0)`."""
 
     outs: tuple[str, ...]
     tensor: str
     op: ViewOp
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.tensor,)
-
     def source(self) -> str:
         return f"{', '.join(self.outs)}{',' if len(self.outs) == 1 else ''} = {self.op.source(self.tensor)}"
 
-    def run(self, machine: Machine) -> None:
-        machine.unpack(self)
-
 
 @attrs.frozen
-class Compute:
+class Compute(Step):
     """`out = a * b`, elementwise."""
 
     out: str
@@ -186,38 +181,20 @@ class Compute:
     operands: tuple[Operand, ...]
     spelling: str = "operator"
 
-    @property
-    def outs(self) -> tuple[str, ...]:
-        return (self.out,)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return _names(self.operands)
-
     def source(self) -> str:
         return f"{self.out} = {self.function.source([_operand(o) for o in self.operands], self.spelling)}"
 
-    def run(self, machine: Machine) -> None:
-        machine.compute(self)
-
 
 @attrs.frozen
-class Several:
+class Several(Step):
     """`a, b = f(x)`: an elementwise function with several results."""
 
     outs: tuple[str, ...]
     function: ProgramFunction
     operands: tuple[Operand, ...]
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return _names(self.operands)
-
     def source(self) -> str:
         return f"{', '.join(self.outs)} = {self.function.source([_operand(o) for o in self.operands], 'call')}"
-
-    def run(self, machine: Machine) -> None:
-        machine.several(self)
 
     def parts(self) -> list[tuple[str, ProgramFunction]]:
         """Return each result, with the function that gives it alone."""
@@ -235,7 +212,7 @@ class Several:
 
 
 @attrs.frozen
-class Call:
+class Call(Step):
     """`out = vg.sum(a, axis=0)`: a function that is not elementwise."""
 
     out: str
@@ -243,23 +220,12 @@ class Call:
     operands: tuple[Operand, ...]
     keywords: tuple[tuple[str, Any], ...] = ()
 
-    @property
-    def outs(self) -> tuple[str, ...]:
-        return (self.out,)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return _names(self.operands)
-
     def source(self) -> str:
         operands = [_operand(o) for o in self.operands]
         if self.function.listed:
             operands = [f"[{', '.join(operands)}]"]
         arguments = [*operands, *(f"{name}={value!r}" for name, value in self.keywords)]
         return f"{self.out} = {self.function.module}{self.function.name}({', '.join(arguments)})"
-
-    def run(self, machine: Machine) -> None:
-        machine.call(self)
 
     def numpy(self, arrays: list[Array]) -> Array:
         """What it gives for arrays."""
@@ -270,42 +236,25 @@ class Call:
 
 
 @attrs.frozen
-class Gather:
+class Gather(Step):
     """`out = source[[0, 2, 2]]`: a copy, by arrays of integers or bools."""
 
     out: str
     tensor: str
     index: Index
 
-    @property
-    def outs(self) -> tuple[str, ...]:
-        return (self.out,)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.tensor, *names_in_index(self.index))
-
     def source(self) -> str:
         return f"{self.out} = {self.tensor}[{index_source(self.index)}]"
 
-    def run(self, machine: Machine) -> None:
-        machine.gather(self)
-
 
 @attrs.frozen
-class Write:
+class Write(Step):
     """`target *= value`, or `target.sin_()`."""
 
     target: str
     function: ProgramFunction
     operands: tuple[Operand, ...] = ()
     spelling: str = "method"
-
-    outs = ()
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.target, *_names(self.operands))
 
     def source(self) -> str:
         operands = [_operand(o) for o in self.operands]
@@ -317,55 +266,34 @@ class Write:
             return f"{self.function.name}_({', '.join([self.target, *operands])})"
         return f"{self.target}.{self.function.name}_({', '.join(operands)})"
 
-    def run(self, machine: Machine) -> None:
-        machine.write(self)
-
 
 @attrs.frozen
-class Overwrite:
+class Overwrite(Step):
     """`target.copy_(value)`, `fill_`, `zero_`."""
 
     target: str
     value: Operand
-
-    outs = ()
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.target, *_names((self.value,)))
 
     def source(self) -> str:
         if type(self.value) in (int, float, complex):
             return f"{self.target}.fill_({self.value!r})" if self.value else f"{self.target}.zero_()"
         return f"{self.target}.copy_({_operand(self.value)})"
 
-    def run(self, machine: Machine) -> None:
-        machine.overwrite(self)
-
 
 @attrs.frozen
-class Assign:
+class Assign(Step):
     """`target[index] = value`."""
 
     target: str
     index: Index
     value: Operand
 
-    outs = ()
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.target, *_names((self.value,)), *names_in_index(self.index))
-
     def source(self) -> str:
         return f"{self.target}[{index_source(self.index)}] = {_operand(self.value)}"
 
-    def run(self, machine: Machine) -> None:
-        machine.assign(self)
-
 
 @attrs.frozen
-class Augment:
+class Augment(Step):
     """`target[index] *= value`."""
 
     target: str
@@ -373,21 +301,12 @@ class Augment:
     function: ProgramFunction
     value: Operand
 
-    outs = ()
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.target, *_names((self.value,)), *names_in_index(self.index))
-
     def source(self) -> str:
         return f"{self.target}[{index_source(self.index)}] {self.function.symbol}= {_operand(self.value)}"
 
-    def run(self, machine: Machine) -> None:
-        machine.augment(self)
-
 
 @attrs.frozen
-class UfuncOut:
+class UfuncOut(Step):
     """`np.multiply(a, b, out=target, where=mask)`."""
 
     target: str
@@ -395,63 +314,34 @@ class UfuncOut:
     operands: tuple[Operand, ...]
     where: tuple[Any, ...] | None = None
 
-    outs = ()
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.target, *_names(self.operands))
-
     def source(self) -> str:
         where = "" if self.where is None else f", where={array_source(self.where)}"
         return f"np.{self.function.ufunc}({', '.join(_operand(o) for o in self.operands)}, out={self.target}{where})"
 
-    def run(self, machine: Machine) -> None:
-        machine.ufunc_out(self)
-
 
 @attrs.frozen
-class Detach:
+class Detach(Step):
     """`out = source.detach()`."""
 
     out: str
     tensor: str
 
-    @property
-    def outs(self) -> tuple[str, ...]:
-        return (self.out,)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.tensor,)
-
     def source(self) -> str:
         return f"{self.out} = {self.tensor}.detach()"
 
-    def run(self, machine: Machine) -> None:
-        machine.detach(self)
-
 
 @attrs.frozen
-class DetachInPlace:
+class DetachInPlace(Step):
     """`tensor.detach_()`, of a base."""
 
     tensor: str
 
-    outs = ()
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.tensor,)
-
     def source(self) -> str:
         return f"{self.tensor}.detach_()"
 
-    def run(self, machine: Machine) -> None:
-        machine.detach_in_place(self)
-
 
 @attrs.frozen
-class UnrecordedView:
+class UnrecordedView(Step):
     """A view that is taken under `no_grad`, and used outside of it."""
 
     view: View
@@ -467,12 +357,9 @@ class UnrecordedView:
     def source(self) -> str:
         return f"with vg.no_grad():\n    {self.view.source()}"
 
-    def run(self, machine: Machine) -> None:
-        machine.unrecorded_view(self)
-
 
 @attrs.frozen
-class NoGrad:
+class NoGrad(Step):
     """Steps under `no_grad`."""
 
     steps: tuple[Any, ...]
@@ -488,9 +375,6 @@ class NoGrad:
 
     def source(self) -> str:
         return "\n".join(["with vg.no_grad():", *("    " + step.source() for step in self.steps)])
-
-    def run(self, machine: Machine) -> None:
-        machine.no_grad(self)
 
 
 class Machine(Protocol):
@@ -530,5 +414,15 @@ def _operand(operand: Operand) -> str:
     return operand.source() if isinstance(operand, Table) else repr(operand)
 
 
-def _names(operands: tuple[Operand, ...]) -> tuple[str, ...]:
-    return tuple(operand for operand in operands if isinstance(operand, str))
+def _names(*operands: Operand) -> tuple[str, ...]:
+    return tuple([operand for operand in operands if isinstance(operand, str)])
+
+
+# The names in a field of a step.
+READ: Final[dict[str, Callable[[Any], tuple[str, ...]]]] = {
+    "tensor": _names,
+    "target": _names,
+    "operands": lambda operands: _names(*operands),
+    "value": _names,
+    "index": names_in_index,
+}

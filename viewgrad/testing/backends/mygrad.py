@@ -11,7 +11,7 @@ from .. import program_ops
 from ..functions import ViewOp, view_of_array
 from ..indices import index_value
 from ..program import Program
-from .unsupported import Unsupported
+from .unsupported import LimitedMachine, Unsupported
 
 __all__ = ["gradients"]
 
@@ -36,7 +36,7 @@ def gradients(program: Program) -> tuple[dict[str, Array], dict[str, Array | Non
     return values, {name: None if g is None else np.asarray(g) for name, g in found.items()}
 
 
-class InMyGrad:
+class InMyGrad(LimitedMachine):
     """Runs steps in MyGrad."""
 
     def __init__(self) -> None:
@@ -69,9 +69,6 @@ class InMyGrad:
             raise Unsupported(op.name)
         return mygrad.tensor(result, copy=True) if op.copies else result
 
-    def unpack(self, step: program_ops.Unpack) -> None:
-        raise Unsupported(step.op.name)
-
     def called(self, function: Any, operands: Any, keywords: dict[str, Any]) -> Any:
         values = [self.value(operand) for operand in operands]
         if function.name == "clone":
@@ -83,9 +80,6 @@ class InMyGrad:
 
     def compute(self, step: program_ops.Compute) -> None:
         self.tensors[step.out] = self.called(step.function, step.operands, {})
-
-    def several(self, step: program_ops.Several) -> None:
-        raise Unsupported(step.function.name)
 
     def call(self, step: program_ops.Call) -> None:
         self.tensors[step.out] = self.called(step.function, step.operands, dict(step.keywords))
@@ -112,15 +106,3 @@ class InMyGrad:
         if step.where is not None:
             raise Unsupported("where")
         self.tensors[step.target][...] = self.called(step.function, step.operands, {})
-
-    def detach(self, step: program_ops.Detach) -> None:
-        raise Unsupported("detach")
-
-    def detach_in_place(self, step: program_ops.DetachInPlace) -> None:
-        raise Unsupported("it has no detach_()")
-
-    def unrecorded_view(self, step: program_ops.UnrecordedView) -> None:
-        raise Unsupported("its views follow their base")
-
-    def no_grad(self, step: program_ops.NoGrad) -> None:
-        raise Unsupported("no_grad")

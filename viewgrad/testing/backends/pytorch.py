@@ -11,7 +11,7 @@ from .. import program_ops
 from ..functions import ViewOp
 from ..indices import index_value
 from ..program import Program
-from .unsupported import Unsupported
+from .unsupported import LimitedMachine, Unsupported
 
 __all__ = ["gradients"]
 
@@ -49,7 +49,7 @@ def gradients(program: Program) -> tuple[dict[str, np.ndarray[Any, Any]], dict[s
     return values, first
 
 
-class Torch:
+class Torch(LimitedMachine):
     """Runs steps in PyTorch."""
 
     def __init__(self) -> None:
@@ -125,9 +125,6 @@ class Torch:
     def compute(self, step: program_ops.Compute) -> None:
         self.tensors[step.out] = self.called(step.function, step.operands)
 
-    def several(self, step: program_ops.Several) -> None:
-        raise Unsupported(step.function.name)
-
     def call(self, step: program_ops.Call) -> None:
         self.tensors[step.out] = self.called(step.function, step.operands, dict(step.keywords))
 
@@ -167,9 +164,6 @@ class Torch:
 
     def detach_in_place(self, step: program_ops.DetachInPlace) -> None:
         self.tensors[step.tensor].detach_()
-
-    def unrecorded_view(self, step: program_ops.UnrecordedView) -> None:
-        raise Unsupported  # which follows its base when that is written to
 
     def no_grad(self, step: program_ops.NoGrad) -> None:
         with torch.no_grad():
