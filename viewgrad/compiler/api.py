@@ -12,7 +12,7 @@ import numpy as np
 from ..adoption import adopted_callable
 from ..autograd.api import grad as eager_grad
 from ..errors import NotCompiledError, NotCompiledWarning
-from ..func.numpy_results import as_given
+from ..func.numpy_results import array_or_number, as_given
 from ..func.tree import Structure, unflatten
 from ..tensor.doors import COMPILED as COMPILED_FUNCTION
 from ..tensor.doors import within_transform
@@ -180,6 +180,14 @@ class Compiled:
         is_scalar, array, gradients = found
         value = from_array(array)
         return as_scalar(value) if is_scalar else value, [from_array(gradient) for gradient in gradients]
+
+    def __viewgrad_array_gradients__(self, args: tuple[Any, ...], numbers: Sequence[int]) -> Any:
+        """The same for arguments without tensors, with a float and arrays as results."""
+        found = self._fast_gradients(args, numbers)
+        if found is None:
+            return None
+        _, array, gradients = found
+        return array_or_number(array), [array_or_number(gradient) for gradient in gradients]
 
     def __viewgrad_push__(
         self, numbers: Sequence[int], args: Any, keywords: dict[str, Any], tangents: Sequence[Any], has_aux: bool

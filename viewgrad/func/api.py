@@ -14,7 +14,7 @@ from typing import Any, ParamSpec
 from ..adoption import adopted_callable
 from . import transforms
 from .arguments import Argnums
-from .numpy_results import as_given, as_inputs, holds_tensors
+from .numpy_results import PLAIN, as_given, as_inputs, holds_tensors
 
 __all__ = ["grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vhp", "vjp"]
 
@@ -326,9 +326,14 @@ def _derived(transform: Function, f: Function, options: tuple[Any, ...], adopt: 
     derivative = transform(function, *options)
     # Compiled functions take arrays as they are.
     prepared: Function = tuple if hasattr(function, "__viewgrad_gradients__") else as_inputs
+    over_arrays = getattr(derivative, "over_arrays", None)
 
     @functools.wraps(derivative)  # with what tells other transforms of compiled functions
     def transformed(*args: Any, **kwargs: Any) -> Any:
+        if over_arrays is not None and not kwargs and PLAIN.issuperset(map(type, args)):
+            known = over_arrays(args)
+            if known is not None:
+                return known
         found = derivative(*prepared(args), **(as_inputs(kwargs) if kwargs else kwargs))
         return found if holds_tensors((args, kwargs)) else as_given(found, ())
 

@@ -11,9 +11,10 @@ from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, has_tangent
 from .tree import children_of, map_leaves
 
-__all__ = ["arrays_as_tensors", "as_given", "as_inputs", "holds_tensors", "to_numpy"]
+__all__ = ["PLAIN", "array_or_number", "arrays_as_tensors", "as_given", "as_inputs", "holds_tensors", "to_numpy"]
 
 NUMBERS: Final = (float, complex, np.inexact)
+PLAIN: Final = frozenset({np.ndarray, np.float64, float, int, bool, type(None)})  # arguments that are no trees
 AS_PYTHON: Final = frozenset(map(np.dtype, (float, complex, int, bool)))  # dtypes with a class of Python's own
 
 
@@ -66,7 +67,12 @@ def to_numpy(leaf: Any) -> Any:
     """Return the array or number that a tensor holds; the tensor itself if a gradient could flow through it."""
     if type(leaf) is not Tensor or current_edge(leaf) is not None or has_tangent(leaf) or current_mode() & TRACE:
         return leaf
-    array = leaf._array
+    return array_or_number(leaf._array)
+
+
+def array_or_number(array: np.ndarray[Any, Any]) -> Any:
+    """Return an array that the caller may own; a number if it has no dimensions."""
     if not array.ndim:
         return array.item() if array.dtype in AS_PYTHON else array[()]
-    return array if array.flags.owndata and array.flags.writeable else array.copy(order="K")
+    flags = array.flags
+    return array if flags.owndata and flags.writeable else array.copy(order="K")

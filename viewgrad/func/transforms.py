@@ -47,6 +47,14 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
         value, result = both(*args, **kwargs)
         return (result, value[1]) if has_aux else result
 
+    arrays = getattr(both, "over_arrays", None)
+    if arrays is not None:
+
+        def over_arrays(args: tuple[Any, ...]) -> Any:
+            known = arrays(args)
+            return None if known is None else known[1]
+
+        gradient.over_arrays = over_arrays  # type: ignore[attr-defined]
     batched = _batched_like(f, argnums) if not has_aux else None
     if batched is not None:
         gradient.__viewgrad_batched__ = lambda *batch: lambda *args, **kwargs: batched(*batch)(*args, **kwargs)[1]  # type: ignore[attr-defined]
@@ -80,6 +88,17 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
         gradient = wanted.tree(transform.materialized(found))
         return ((value, _results(transform, output.aux)) if has_aux else value), gradient
 
+    arrays = getattr(f, "__viewgrad_array_gradients__", None) if plain else None
+    if arrays is not None:
+
+        def over_arrays(args: tuple[Any, ...]) -> Any:
+            """The value and the gradients of a compiled function of arrays; None if it has to be called."""
+            known = arrays(args, numbers)
+            if known is None:
+                return None
+            return known[0], known[1][0] if isinstance(argnums, int) else tuple(known[1])
+
+        value_and_gradient.over_arrays = over_arrays  # type: ignore[attr-defined]
     batched = _batched_like(f, argnums) if plain else None
     if batched is not None:
         value_and_gradient.__viewgrad_batched__ = batched  # type: ignore[attr-defined]

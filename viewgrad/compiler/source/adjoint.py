@@ -508,7 +508,7 @@ class Analysis:
                 found += self._shadows(stmt)
             elif isinstance(stmt, Set):
                 if id(stmt) in self.pushes:
-                    place = Get(stmt.base, stmt.index, place_kind(stmt.base, stmt.index))
+                    place = Get(stmt.base, stmt.index, place_kind(stmt.base, stmt.index), stmt.safe)
                     found.append(Push(Call("copy", (place,), (), place.kind) if place.kind.ndim and place.is_view
                                       else place, line))
                     self.notes.append((line, f"{stmt.base.name}[...]"))

@@ -32,6 +32,7 @@ from .kinds import Arr, Num
 from .objects import Input
 from .read import Source
 from .runtime import HOST, KERNEL, NoRoom
+from .scalar_replacement import with_scalars
 from .scalarize import scalarized
 from .tangent import tangent_source
 from .values import Refused, leaves_of
@@ -40,6 +41,7 @@ from .write import Kernel, Writer, Written
 
 __all__ = ["Program", "build"]
 
+KEEPING: Final = {"numba"}  # executors whose loops keep array elements in variables
 _numbers: Final = itertools.count()
 
 
@@ -140,13 +142,17 @@ def build(
                 return found
         raise AssertionError
 
+    def optimized(block: Block, is_checked: bool) -> Block:
+        return with_scalars(block, kinds, roots, fresh, cells, is_checked) if executor in KEEPING else block
+
     body = without_copies(source.body, kinds, [*names, *results])
     if executor == "numba" and lowers:
         body = verified(scalarized(body, kinds, names, fresh), kinds, names)
     definitions = Definitions(body, names)
     body = body if wraps else with_bounds(body, definitions)
     verified(body, kinds, names)
-    writer = Writer(kinds, source.file, executor == "numba", wraps, limit < math.inf, roots_of(body))
+    roots, cells = roots_of(body), set[str]()
+    writer = Writer(kinds, source.file, executor == "numba", wraps, limit < math.inf, roots, cells)
     bounded: Any = None
     reports: dict[str, str] = {}
     ends = [names[number] for number in mutated]
@@ -154,13 +160,15 @@ def build(
         made = adjoint(body, kinds, [names[n] for n in wanted], [*results, *ends], fresh, definitions, wraps,
                        is_segmented, "plus" if executor == "numba" else "add")
         asked = [names[n] for n in wanted if names[n] in made.active]
-        written = writer.program(names, made.forward, results, made.backward, made.active, made.numbers, asked, ends)
+        forward, backward = optimized(made.forward, False), optimized(made.backward, not wraps)
+        written = writer.program(names, forward, results, backward, made.active, made.numbers, asked, ends)
         active, notes = made.active, made.notes
-        text = program_text(made.forward) + "\n-- backwards\n" + program_text(made.backward)
+        text = program_text(forward) + "\n-- backwards\n" + program_text(backward)
         numbers = [n for n in wanted if names[n] in made.active]
         if not is_segmented and _has_taped_loops(made.forward):
             bounded = functools.cache(functools.partial(build, source, wanted, executor, wraps, lowers, limit, True))
     else:
+        body = optimized(body, False)
         written = writer.program(names, body, results, written=ends)
         active, notes, numbers, text = set(), [], [], program_text(body)
     second = functools.cache(functools.partial(_second, source, numbers, executor, wraps, lowers, limit))

@@ -227,6 +227,8 @@ class Reverser:
                 self.spread(expr.args[0], grad)
             elif expr.name in ("full", "full_like"):
                 self.add(expr.args[-1], grad)
+            elif expr.name == "sum" and not expr.options and isinstance(expr.args[0], (Var, Get)):
+                self.add(expr.args[0], grad)
             elif call_has_gradient(expr):
                 self._call(expr, (grad,))
             return

@@ -127,7 +127,8 @@ KERNEL: Final = (
 
 def add_to(target: Any, value: Any) -> None:
     """Add to an array what may have been broadcast against it."""
-    if np.shape(value) != target.shape:
+    shape = value.shape if isinstance(value, (np.ndarray, np.generic)) else np.shape(value)
+    if shape and shape != target.shape:
         value = np.asarray(value)
         if value.ndim > target.ndim:
             value = value.sum(tuple(range(value.ndim - target.ndim)))

@@ -41,6 +41,8 @@ __all__ = ["MISSED", "SourceTier"]
 MISSED: Final[Any] = object()  # what a call gives that this tier does not take
 TAPE: Final = 1 << 12  # entries to begin with
 MOST: Final = 8  # programs for one kind of arguments, for other captured state
+DTYPE_OF: Final = {char: np.dtype(char) for char in np.typecodes["All"]}
+FEW: Final = 8192  # elements whose dot product BLAS computes in one thread
 DEFECT: Final = "a defect of the source compiler"
 MOST_KINDS: Final = 64  # of arguments; strings among them are parts of the kind
 WEAK: Final = {"?": bool, "l": int, "d": float}  # the classes of Python's numbers
@@ -83,6 +85,42 @@ class Entry:
     in_vain: int = 0
 
 
+@attrs.frozen(eq=False)
+class GradientCall:
+    """What is known of calls that ask for a value and gradients, with arguments of some kinds.
+
+    Attributes:
+        entry, source: what runs them.
+        floats: the numbers of the arguments that are differentiated and are floats.
+        wanted: the numbers of the inputs that are differentiated.
+        chosen: the same, in order.
+        captured: the paths of the other inputs, which must not require gradients.
+    """
+
+    entry: Entry
+    source: Source
+    floats: tuple[int, ...]
+    wanted: list[int]
+    chosen: tuple[int, ...]
+    captured: list[Path]
+
+    def given(self, args: tuple[Any, ...]) -> Sequence[Any]:
+        """The arguments, with NumPy's numbers for floats."""
+        if not self.floats:
+            return args
+        given = list(args)
+        for number in self.floats:
+            given[number] = np.float64(given[number])
+        return given
+
+    def takes(self, program: Program) -> bool:
+        """Whether a program gives one float, and writes to no argument."""
+        if program.mutated or len(program.results) != 1:
+            return False
+        kind = self.source.kinds[program.results[0]]
+        return isinstance(kind, Num) and kind.dtype == "d"
+
+
 NO_ENTRY: Final = Entry(None, "there are many kinds of arguments")
 
 
@@ -109,6 +147,7 @@ class SourceTier:
         self.check = check
         self.is_on = is_on and not static
         self.entries: dict[Any, list[Entry]] = {}
+        self.gradient_calls: dict[Any, list[GradientCall]] = {}
         self.lock = threading.RLock()
         self.tapes = _Tapes()
         self.limit = _limit_for(executor) if tape_limit is None else float(tape_limit)
@@ -192,44 +231,60 @@ class SourceTier:
         Returns:
             Whether the value is a scalar, its array, and the gradients.
         """
-        found = self._differentiated(args, numbers) if self.is_on and not raises_errors() else None
-        if found is None:
+        if not self.is_on or raises_errors():
             return None
-        entry, source, arrays, wanted = found
-        chosen = tuple(sorted(wanted))
-        if self.check and chosen not in entry.checked:
+        key: Any = (tuple(numbers), *[
+            (arg.dtype.char, arg.ndim) if type(arg) is np.ndarray else _kind_key(arg) for arg in args])
+        known = given = None
+        for each in self.gradient_calls.get(key, ()):
+            given = each.given(args)
+            if each.entry.source is each.source and self._holds(each.entry, given):
+                known = each
+                break
+        if known is None:
+            known = self._gradient_call(args, numbers)
+            if known is None:
+                return None
+            given = known.given(args)
+            self.gradient_calls.setdefault(key, []).append(known)
+        entry = known.entry
+        if self.check and known.chosen not in entry.checked:
             return None
-        program = self._program(entry, chosen)
-        if program is None or len(program.results) != 1 or not isinstance(source.result, Var) or program.mutated:
-            return None
-        if not isinstance(source.kinds[program.results[0]], Num) or source.kinds[program.results[0]].dtype != "d":
+        assert given is not None
+        for path in known.captured:
+            value = path.now(given)
+            if type(value) is Tensor and value.requires_grad:
+                return None
+        arrays = self._arrays(known.source, given)
+        program = None if arrays is None else self._program(entry, known.chosen)
+        if arrays is None or program is None or not known.takes(program):
             return None
         try:
             with np.errstate(all="ignore"):
                 (value,), pullback = self.tapes.run(program, arrays)
-                found_gradients = pullback(1.0) if pullback is not None else ()
+                found = pullback(1.0) if pullback is not None else ()
+                if any(map(_has_nan, found)):  # zeros may have met infinite factors
+                    return None
         except Exception as error:
             self._failed(entry, error)
             return None
         entry.runs += 1
         entry.in_vain = 0
-        if holds_nan(found_gradients):  # zeros may have met infinite factors
-            return None
-        by_number = dict(zip(program.wanted, found_gradients))
+        by_number = dict(zip(program.wanted, found))
         gradients = [
-            np.asarray(by_number[n]) if n in by_number else np.zeros(np.shape(arrays[n])) for n in wanted
+            np.asarray(by_number[n]) if n in by_number else np.zeros(np.shape(arrays[n])) for n in known.wanted
         ]
         return True, np.asarray(value, float), gradients
 
-    def _differentiated(
-        self, args: tuple[Any, ...], numbers: Sequence[int]
-    ) -> tuple[Entry, Source, list[Any], list[int]] | None:
-        """What is known of calls with these arguments, and which inputs are differentiated; None if that is nothing."""
+    def _gradient_call(self, args: tuple[Any, ...], numbers: Sequence[int]) -> GradientCall | None:
+        """What is known of gradients for arguments like some; None if there is no entry for them."""
         given = list(args)
         kinds = [_kind_key(arg) for arg in args]
+        floats = []
         for number in numbers:
             kind = kinds[number] if number < len(kinds) else None
             if kind is float or kind is np.float64:
+                floats.append(number)
                 given[number], kinds[number] = np.float64(given[number]), ("d", 0, True, "scalar")
             elif type(kind) is tuple and len(kind) in (2, 3) and kind[0] == "d":
                 kinds[number] = (*kind[:2], True)
@@ -240,8 +295,7 @@ class SourceTier:
         if entry is None or entry.source is None:
             return None
         source = entry.source
-        arrays = self._arrays(source, given)
-        if arrays is None:
+        if not isinstance(source.result, Var):
             return None
         wanted = []
         for number in numbers:
@@ -249,11 +303,8 @@ class SourceTier:
             if len(found) != 1 or source.inputs[found[0]].path.steps or source.inputs[found[0]].kind.dtype != "d":
                 return None
             wanted += found
-        for n, each in enumerate(source.inputs):
-            value = self._value(each, given)
-            if n not in wanted and type(value) is Tensor and value.requires_grad:
-                return None
-        return entry, source, arrays, wanted
+        others = [each.path for n, each in enumerate(source.inputs) if n not in wanted]
+        return GradientCall(entry, source, tuple(floats), wanted, tuple(sorted(wanted)), others)
 
     def _run(
         self, entry: Entry, program: Program, args: Any, keywords: Any, values: list[Any], arrays: list[Any]
@@ -547,7 +598,7 @@ class SourceTier:
             array = value._array if type(value) is Tensor else value
             kind = each.kind
             if isinstance(kind, Arr):
-                if type(array) is not np.ndarray or array.ndim != kind.ndim or array.dtype != np.dtype(kind.dtype):
+                if type(array) is not np.ndarray or array.ndim != kind.ndim or array.dtype != DTYPE_OF[kind.dtype]:
                     return None
                 shared.append(array)
                 if not array.flags.carray:
@@ -711,6 +762,14 @@ def _is_writable(value: Any, is_recording: bool) -> bool:
     if overlaps_itself(array) or (view is not None and view.creation is not CreationMeta.DEFAULT):
         return False
     return not (is_recording and value.requires_grad and root_of(value).is_leaf)
+
+
+def _has_nan(gradient: Any) -> bool:
+    """Return whether a gradient holds NaNs: then the sum of its elements, and of their squares, is NaN."""
+    if not isinstance(gradient, np.ndarray):
+        return bool(gradient != gradient)
+    total = np.vdot(gradient, gradient) if gradient.size <= FEW else np.add.reduce(gradient, None)
+    return bool(total != total) and holds_nan([gradient])
 
 
 def _kind_key(value: Any) -> Any:

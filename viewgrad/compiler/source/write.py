@@ -51,6 +51,7 @@ from .ir import (
 from .kinds import DTYPES, Arr, Num, is_complex
 from .liveness import is_read_first, read_before_bound, reads_of
 from .segment_text import backwards_text, segments_text
+from .unordered import is_unordered, root_of
 
 __all__ = ["Kernel", "Written", "Writer"]
 
@@ -117,13 +118,15 @@ class Writer:
         wraps: whether indices that are not known to be in range may be negative.
         is_limited: whether there is a limit for the bytes on the tape.
         roots: of variables that share memory.
+        cells: the variables that stand for elements in loops.
     """
 
     def __init__(
         self, kinds: dict[str, Any], file: str, native: bool, wraps: bool, is_limited: bool = False,
-        roots: Mapping[str, str] | None = None,
+        roots: Mapping[str, str] | None = None, cells: Collection[str] = (),
     ) -> None:
         self.roots = roots or {}
+        self.cells = cells
         self.kinds = kinds
         self.file = file
         self.native = native
@@ -249,6 +252,8 @@ class Writer:
             if first is None:
                 found.extend(waiting)
             else:
+                while first and self.is_load(waiting[first - 1]):
+                    first -= 1
                 found.extend(waiting[:first])
                 found.append(_Region(waiting[first : last + 1]))
                 found.extend(waiting[last + 1 :])
@@ -262,6 +267,11 @@ class Writer:
                 found.append(stmt)
         close()
         return found
+
+    def is_load(self, stmt: Any) -> bool:
+        """Whether a statement loads variables that stand for elements in the loop after it."""
+        names = [name for each in statements([stmt]) for name in assigned(each)]
+        return bool(names) and all(name in self.cells for name in names)
 
     def is_scalar(self, stmt: Any) -> bool:
         """Whether a statement computes with numbers and elements of arrays only."""
@@ -376,42 +386,12 @@ class Writer:
         found += [f"    take_list({each}, {each}_list)" for each in used if each in arrays]
         return found
 
-    def root(self, name: str) -> str:
-        """What stands for all variables that share memory with one."""
-        own, mark = (name[:-4], "_bar") if name.endswith("_bar") else (name, "")
-        return self.roots.get(own, own) + mark
-
-    def is_unordered(self, loop: For) -> bool:
-        """Whether a loop that runs backwards may run forwards, which is faster: it only adds to cells and to sums."""
-        sums: set[str] = set()
-        others: set[str] = set()
-        written: set[str] = set()
-        for stmt in loop.body:
-            if isinstance(stmt, Set) and stmt.op:
-                written.add(self.root(stmt.base.name))
-            elif isinstance(stmt, Let):
-                value = stmt.value
-                is_sum = isinstance(value, Op) and value.name in ("plus", "add") and value.args[0] == Var(
-                    stmt.name, value.kind)
-                (sums if is_sum else others).add(stmt.name)
-            else:
-                return False
-        if loop.last is not None or sums & others or read_before_bound(loop.body, {loop.name}) & others:
-            return False
-        for stmt in loop.body:
-            reads = Counter(reads_of(stmt))
-            if any(reads[name] > (isinstance(stmt, Let) and stmt.name == name) for name in sums):
-                return False
-            if any(isinstance(node, Get) and self.root(node.base.name) in written
-                   for expr in expressions_of(stmt) for node in nodes(expr)):
-                return False
-        return True
-
     def listed(self, names: Sequence[str], written: Collection[str]) -> list[str]:
         """The arrays that a kernel for Python gets as lists: those whose memory is not that of one that is written."""
-        counts = Counter(map(self.root, names))
-        shared = {self.root(name) for name in names if name in written and counts[self.root(name)] > 1}
-        return [name for name in names if self.root(name) not in shared]
+        own = {name: root_of(name, self.roots) for name in names}
+        counts = Counter(own.values())
+        shared = {own[name] for name in names if name in written and counts[own[name]] > 1}
+        return [name for name in names if own[name] not in shared]
 
     def grow(self, stmts: Block, indent: str, count: str) -> None:
         """Make room on the tape for what some statements push themselves, `count` times."""
@@ -507,7 +487,7 @@ class Writer:
             if stmt.stop is not None:
                 self.lines += [f"{inner}if {stmt.stop}:", f"{inner}    break"]
             return
-        if self.in_kernel and self.native and self.is_unordered(stmt):
+        if self.in_kernel and self.native and is_unordered(stmt, self.roots):
             span = high if stmt.low == Const(0, stmt.low.kind) and step == 1 else f"{low}, {high}"
             self.lines.append(f"{indent}for {stmt.name} in range({span}{'' if step == 1 else f', {step}'}):")
             self.block(self.inner(stmt.body), inner)

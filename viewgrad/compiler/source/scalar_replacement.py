@@ -1,0 +1,383 @@
+"""Scalar replacement: array elements that a loop writes and reads again are kept in variables.
+
+In `level_bar[t - 1] += b`, each iteration adds to an element that the next one reads. Through memory, that costs a
+store and a load that depends on it. The pass keeps such an element in a variable, which moves to the variable of
+`level_bar[t]` at the end of the iteration (Callahan, Carr and Kennedy, "Improving register allocation for subscripted
+variables", PLDI 1990). The memory is up to date at the end of each iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from .dependence import Affine, affine, combined, has_solution
+from .ir import (
+    Block,
+    Check,
+    Const,
+    For,
+    Get,
+    If,
+    Lazy,
+    Let,
+    Op,
+    Pop,
+    Push,
+    Set,
+    Var,
+    While,
+    assigned,
+    blocks_of,
+    children,
+    expressions_of,
+    mapped,
+    nodes,
+    statements,
+)
+from .kinds import BOOL, FLOAT, INT, Arr, Num
+from .unordered import is_unordered, root_of
+
+__all__ = ["with_scalars"]
+
+SCALAR: tuple[type, ...] = (Let, Set, Check, For, While, If, Push, Pop)
+Shape = tuple[tuple[int, tuple[tuple[str, int], ...]], ...]  # per axis: the counter's coefficient, and other terms
+Offset = tuple[int, ...]  # per axis: the constant
+
+
+def with_scalars(
+    block: Block, kinds: dict[str, Any], roots: Mapping[str, str], fresh: Callable[[str], str], names: set[str],
+    is_checked: bool,
+) -> Block:
+    """Return a program in which loops keep elements in variables.
+
+    Arguments:
+        block: the program.
+        kinds: of each variable, to which the new ones are added.
+        roots: of variables that share memory.
+        fresh: gives a name that is not used yet.
+        names: the new variables, to which those that are made are added.
+        is_checked: whether all indices are known to be in range.
+    """
+    return _Replacement(kinds, roots, fresh, names, is_checked).block(block, ())
+
+
+@attrs.frozen(eq=False)
+class _Access:
+    """An access to an element in the body of a loop.
+
+    Attributes:
+        expr: the element.
+        reads, writes: whether it is read, and written to; `+=` does both.
+        always: whether each iteration does it.
+    """
+
+    expr: Get
+    reads: bool
+    writes: bool
+    always: bool
+
+
+@attrs.define(eq=False)
+class _Cell:
+    """An element that a variable stands for: the same relative to the counter in all iterations."""
+
+    expr: Get
+    offset: Offset
+    accesses: list[_Access]
+    variable: Var | None = None
+
+    @property
+    def is_written(self) -> bool:
+        return any(access.writes for access in self.accesses)
+
+    @property
+    def is_read_first(self) -> bool:
+        return self.accesses[0].reads or not self.accesses[0].always
+
+    @property
+    def is_reused(self) -> bool:
+        """Whether it is accessed again after a write in the same iteration."""
+        first = next((n for n, access in enumerate(self.accesses) if access.writes), len(self.accesses))
+        return first + 1 < len(self.accesses)
+
+
+class _Replacement:
+    def __init__(
+        self, kinds: dict[str, Any], roots: Mapping[str, str], fresh: Callable[[str], str], names: set[str],
+        is_checked: bool,
+    ) -> None:
+        self.kinds = kinds
+        self.roots = roots
+        self.fresh = fresh
+        self.names = names
+        self.is_checked = is_checked
+
+    def block(self, block: Block, loops: tuple[Any, ...]) -> Block:
+        found: Block = []
+        for stmt in block:
+            if isinstance(stmt, (For, While)):
+                inner = attrs.evolve(stmt, body=self.block(stmt.body, (*loops, stmt)))
+                found += self.loop(inner, loops) if isinstance(inner, For) else [inner]
+            elif isinstance(stmt, If):
+                found.append(If(stmt.test, self.block(stmt.then, loops), self.block(stmt.other, loops), stmt.line))
+            else:
+                found.append(stmt)
+        return found
+
+    # -- one loop ------------------------------------------------------------------------------------------------------
+
+    def loop(self, loop: For, loops: tuple[Any, ...]) -> Block:
+        """Return the loop with elements in variables, after what loads the first of them."""
+        if abs(loop.step) != 1 or not all(map(self.is_scalar, statements(loop.body))):
+            return [loop]
+        if loop.down and is_unordered(loop, self.roots):  # which runs as vector operations
+            return [loop]
+        chosen: list[_Cell] = []
+        carried: list[tuple[_Cell, _Cell]] = []
+        step = loop.step if not loop.down else -loop.step
+        for cells, strides in self.groups(loop, loops):
+            by_offset = {cell.offset: cell for cell in cells}
+            flows = []
+            for cell in cells:
+                before = by_offset.get(tuple([c + a * step for c, a in zip(cell.offset, strides)]))
+                if before is not None and cell.is_read_first:
+                    flows.append((cell, before))  # what it is now, and the same element an iteration before
+            useful = {id(cell) for cell in cells if cell.is_written and cell.is_reused}
+            for cell, before in flows:
+                if before.is_written:
+                    useful |= {id(cell), id(before)}
+            chosen += [cell for cell in cells if id(cell) in useful]
+            carried += [pair for pair in flows if id(pair[0]) in useful and id(pair[1]) in useful]
+        if not chosen:
+            return [loop]
+        for cell in chosen:
+            name = self.fresh(f"{cell.expr.base.name}_cell")
+            self.kinds[name] = FLOAT
+            self.names.add(name)
+            cell.variable = Var(name, FLOAT)
+        return self.rewritten(loop, chosen, carried)
+
+    def is_scalar(self, stmt: Any) -> bool:
+        """Whether a statement computes with numbers and elements only."""
+        if not isinstance(stmt, SCALAR) or (isinstance(stmt, Let) and isinstance(self.kinds.get(stmt.name), Arr)):
+            return False
+        value = getattr(stmt, "value", None)
+        return value is None or isinstance(value.kind, Num)
+
+    def groups(self, loop: For, loops: tuple[Any, ...]) -> Iterator[tuple[list[_Cell], Offset]]:
+        """Elements of an array that no other access in the loop can meet, and how far they move in an iteration."""
+        changed = {name for stmt in statements(loop.body) for name in assigned(stmt)} | {loop.name}
+        inner = {id(stmt) for each in statements(loop.body) if isinstance(each, (For, While))
+                 for stmt in statements([each])}
+
+        def is_fixed(name: str) -> bool:
+            return name == loop.name or name not in changed
+
+        accesses: dict[str, list[_Access]] = {}
+        others: set[str] = set()  # roots of arrays that are accessed in other ways
+        for access, stmt in _accesses(loop.body, True):
+            name = access.expr.base.name
+            is_plain = name not in changed and id(stmt) not in inner and access.expr.kind == FLOAT
+            if is_plain and (self.is_checked or access.expr.safe):
+                accesses.setdefault(name, []).append(access)
+            else:
+                others.add(self.root(name))
+        roots = [self.root(name) for name in accesses]
+        for name, found in accesses.items():
+            root = self.root(name)
+            if root in others or roots.count(root) > 1 or not any(access.writes for access in found):
+                continue
+            forms = [[affine(item, is_fixed) for item in access.expr.index] for access in found]
+            if any(form is None for each in forms for form in each):
+                continue
+            shapes: dict[Shape, list[tuple[Offset, _Access]]] = {}
+            for access, each in zip(found, forms):
+                shapes.setdefault(_shape(each, loop.name), []).append((_constants(each), access))
+            alone = self.are_apart(loop, loops, [each for shape in shapes for each in [shape]], is_fixed, shapes)
+            if not alone:
+                continue
+            for shape, members in shapes.items():
+                cells: dict[Offset, _Cell] = {}
+                for offset, access in members:
+                    cells.setdefault(offset, _Cell(access.expr, offset, [])).accesses.append(access)
+                known = [cell for cell in cells.values() if any(access.always for access in cell.accesses)]
+                if any(access.writes for _, access in members):
+                    yield known, tuple([stride for stride, _ in shape])
+
+    def are_apart(
+        self, loop: For, loops: tuple[Any, ...], shapes: Sequence[Shape], is_fixed: Callable[[str], bool],
+        members: Mapping[Shape, list[tuple[Offset, _Access]]],
+    ) -> bool:
+        """Whether elements of different shapes, one of which is written to, are never the same."""
+        for n, shape in enumerate(shapes):
+            for other in shapes[:n]:
+                written = any(access.writes for each in (shape, other) for _, access in members[each])
+                if written and any(
+                    self.may_meet(loop, loops, (shape, one), (other, two), is_fixed)
+                    for one in {offset for offset, _ in members[shape]}
+                    for two in {offset for offset, _ in members[other]}
+                ):
+                    return False
+        return True
+
+    def may_meet(
+        self, loop: For, loops: tuple[Any, ...], one: tuple[Shape, Offset], other: tuple[Shape, Offset],
+        is_fixed: Callable[[str], bool],
+    ) -> bool:
+        """Whether two elements may be the same, in any two iterations."""
+        def form(shape: Shape, offset: Offset, axis: int, tag: str) -> Affine:
+            stride, rest = shape[axis]
+            found: Affine = {loop.name + tag: stride, "": offset[axis]} | dict(rest)
+            return {name: value for name, value in found.items() if value}
+
+        equalities = [combined(form(*one, axis, "'"), form(*other, axis, '"'), -1) for axis in range(len(one[0]))]
+        bounds: list[Affine] = []
+        for each in (*loops, loop):
+            if not isinstance(each, For):
+                continue
+            low, high = affine(each.low, is_fixed), affine(each.high, is_fixed)
+            for tag in ("'", '"') if each is loop else ("",):
+                here: Affine = {each.name + tag: 1}
+                if low is not None:
+                    bounds.append(combined(here, low, -1) if each.step > 0 else combined(low, here, -1))
+                if high is not None:
+                    rest = combined(high, here, -1) if each.step > 0 else combined(here, high, -1)
+                    bounds.append(combined(rest, {"": 1}, -1))
+        return has_solution(equalities, bounds)
+
+    def root(self, name: str) -> str:
+        return root_of(name, self.roots)
+
+    # -- rewriting -----------------------------------------------------------------------------------------------------
+
+    def rewritten(self, loop: For, chosen: list[_Cell], carried: list[tuple[_Cell, _Cell]]) -> Block:
+        """Return the loop with variables in the place of elements."""
+        variables = {id(access.expr): cell.variable for cell in chosen for access in cell.accesses}
+        by_place = {(cell.expr.base.name, access.expr.index): cell.variable
+                    for cell in chosen for access in cell.accesses}
+        assert all(variables.values())
+        arrives = {id(cell) for cell, _ in carried}
+        loads = [Let(cell.variable.name, cell.expr) for cell in chosen  # type: ignore[union-attr]
+                 if cell.is_read_first and id(cell) not in arrives]
+        stores = [Set(cell.expr.base, cell.expr.index, cell.variable, "", 0, cell.expr.safe)
+                  for cell in chosen if cell.is_written]
+        body = [*loads, *_replaced(loop.body, by_place), *stores, *_moves(carried)]
+        before: Block = []
+        if carried:
+            first, is_run = _entry(loop)
+            enter = [Let(cell.variable.name, _at(cell.expr, loop.name, first))  # type: ignore[union-attr]
+                     for cell, _ in carried]
+            before = [Let(cell.variable.name, Const(0.0, FLOAT)) for cell, _ in carried]  # type: ignore[union-attr]
+            before.append(If(is_run, enter, []))
+        return [*before, attrs.evolve(loop, body=body)]
+
+
+def _moves(carried: list[tuple[_Cell, _Cell]]) -> Block:
+    """What moves variables to those of the next iteration: each is read before it is bound."""
+    waiting = [(cell, before) for cell, before in carried if cell is not before]
+    found: Block = []
+    while waiting:
+        ready = next(pair for pair in waiting if all(before is not pair[0] for _, before in waiting))
+        waiting.remove(ready)
+        found.append(Let(ready[0].variable.name, ready[1].variable))  # type: ignore[union-attr]
+    return found
+
+
+def _entry(loop: For) -> tuple[Any, Any]:
+    """The first value of a loop's counter, and whether there is an iteration."""
+    up = loop.step > 0
+    if not loop.down:
+        return loop.low, Op("less" if up else "greater", (loop.low, loop.high), BOOL)
+    if loop.last is not None:
+        last = Var(loop.last, INT)
+        return last, Op("greater_equal" if up else "less_equal", (last, loop.low), BOOL)
+    first = Op("sub" if up else "add", (loop.high, Const(1, INT)), INT)
+    return first, Op("less" if up else "greater", (loop.low, loop.high), BOOL)
+
+
+def _at(expr: Get, counter: str, value: Any) -> Any:
+    """An element with a value in the place of a counter."""
+    return mapped(expr, lambda node: value if isinstance(node, Var) and node.name == counter else node)
+
+
+def _replaced(block: Block, variables: Mapping[Any, Any]) -> Block:
+    """The statements with variables in the place of elements."""
+    def change(expr: Any) -> Any:
+        return variables.get((expr.base.name, expr.index), expr) if isinstance(expr, Get) else expr
+
+    # Indices hold no elements that are replaced, so that equal places stay equal.
+    found: Block = []
+    for stmt in block:
+        if isinstance(stmt, Let):
+            found.append(Let(stmt.name, mapped(stmt.value, change), stmt.line))
+        elif isinstance(stmt, Set):
+            value = mapped(stmt.value, change)
+            variable = variables.get((stmt.base.name, stmt.index))
+            if variable is None:
+                found.append(attrs.evolve(stmt, value=value))
+            else:
+                value = Op(stmt.op, (variable, value), FLOAT) if stmt.op else value
+                found.append(Let(variable.name, value, stmt.line))
+        elif isinstance(stmt, Pop):
+            place = stmt.target
+            found.append(Pop(change(place), stmt.line))
+        elif isinstance(stmt, Push):
+            found.append(Push(mapped(stmt.value, change), stmt.line))
+        elif isinstance(stmt, If):
+            found.append(If(mapped(stmt.test, change), _replaced(stmt.then, variables),
+                            _replaced(stmt.other, variables), stmt.line))
+        elif isinstance(stmt, Check):
+            found.append(attrs.evolve(stmt, test=mapped(stmt.test, change)))
+        else:  # a loop, which does not access them
+            found.append(stmt)
+    return found
+
+
+def _shape(forms: Sequence[Affine | None], counter: str) -> Shape:
+    known = ("", counter)
+    return tuple([
+        (form.get(counter, 0), tuple(sorted(item for item in form.items() if item[0] not in known)))
+        for form in forms if form is not None
+    ])
+
+
+def _constants(forms: Sequence[Affine | None]) -> Offset:
+    return tuple([form.get("", 0) for form in forms if form is not None])
+
+
+def _accesses(block: Block, always: bool) -> Iterator[tuple[_Access, Any]]:
+    """The accesses to arrays in a block, in order, and their statements; elements of other kinds too."""
+    for stmt in block:
+        for expr in expressions_of(stmt):
+            for get, is_run in _elements(expr, always and not isinstance(stmt, While)):
+                yield _Access(get, True, False, is_run), stmt
+            bases = {id(node.base) for node in nodes(expr) if hasattr(node, "base")}
+            for node in nodes(expr):
+                if isinstance(node, Var) and isinstance(node.kind, Arr) and id(node) not in bases:
+                    yield _Access(Get(node, (), node.kind), True, False, False), stmt
+        if isinstance(stmt, Set):
+            kind = FLOAT if stmt.base.kind.dtype == "d" else stmt.base.kind
+            yield _Access(Get(stmt.base, stmt.index, kind, stmt.safe), bool(stmt.op), True, always), stmt
+        elif isinstance(stmt, Pop) and isinstance(stmt.target, Get):
+            target = stmt.target
+            kind = FLOAT if target.base.kind.dtype == "d" else target.base.kind
+            yield _Access(Get(target.base, target.index, kind, target.safe), False, True, always), stmt
+        for inner in blocks_of(stmt):
+            yield from _accesses(inner, False)
+
+
+def _elements(expr: Any, always: bool) -> Iterator[tuple[Get, bool]]:
+    """The elements that an expression reads, and whether it always does."""
+    if isinstance(expr, Get):
+        for item in children(expr):
+            yield from _elements(item, always)
+        yield expr, always
+    elif isinstance(expr, Lazy):
+        for number, arg in enumerate(expr.args):
+            yield from _elements(arg, always and number == 0)
+    else:
+        for child in children(expr):
+            yield from _elements(child, always)
