@@ -177,6 +177,12 @@ def test_determinant_of_a_singular_matrix(matrix):
     np.testing.assert_allclose(a.grad, cofactors, atol=1e-12)
 
 
+def test_small_cofactors_beside_large_ones():
+    a = leaf_of(np.array([[1e8, 1.0], [1.0, 1e-9]]))
+    np.linalg.det(a).backward()
+    np.testing.assert_allclose(a.grad, [[1e-9, -1.0], [-1.0, 1e8]], rtol=1e-12)
+
+
 def test_least_squares_of_vectors_and_residuals():
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((5, 2)), rng.standard_normal(5)

@@ -30,21 +30,29 @@ def singular(*shape: int, rank: int) -> Any:
 
 
 def of_each_rank(rng: np.random.Generator) -> list[Array]:
-    """Matrices of all ranks, small and large ones, stacks of them, and empty stacks."""
+    """Small matrices of all ranks, stacks of them, and empty stacks."""
     return [
         *(singular(3, 3, rank=rank) for rank in range(4)), singular(4, 4, rank=2), singular(2, 2, 2, rank=1),
         np.diag([1.0, 1.0, 0.0]), np.array([[3.0]]), np.zeros((0, 2, 2)), rng.standard_normal((2, 3, 3)),
     ]  # fmt: skip
 
 
+def larger() -> list[Array]:
+    """Return matrices whose cofactors are accurate only relative to the largest: those of `by_minors` are better."""
+    return [singular(5, 5, rank=3), singular(6, 6, rank=5)]
+
+
 trial("_cofactor_matrix", samples=lambda rng: [((a,), {}) for a in of_each_rank(rng)], reference=by_minors)
-trial("_cofactor_change", samples=lambda rng: [((a, rng.standard_normal(a.shape)), {}) for a in of_each_rank(rng)])
+trial(
+    "_cofactor_change",
+    samples=lambda rng: [((a, rng.standard_normal(a.shape)), {}) for a in (*of_each_rank(rng), *larger())],
+)
 trial(
     "det",
     samples=lambda rng: [
         ((rng.standard_normal((3, 3)),), {}),
         ((np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [5.0, 7.0, 9.5]]),), {}),
-        *(((a,), {}) for a in of_each_rank(rng)),
+        *(((a,), {}) for a in (*of_each_rank(rng), *larger())),
     ],
 )
 trial(

@@ -1,9 +1,9 @@
 """The derivatives of determinants, exact also of singular matrices.
 
 A determinant is a polynomial in the elements: it has derivatives of any order everywhere. Of a regular matrix they
-follow from the inverse. Of one that is singular, or nearly so, the first two are computed from the singular values.
-They are sums of products of all but one, and all but two, of them. The third and later ones come from the algorithm of
-Faddeev and LeVerrier, which knows products and sums only.
+follow from the inverse. Of one that is singular, or nearly so, the first two are computed from the minors if it is
+small, else from the singular values: they are sums of products of all but one, and all but two, of them. The third and
+later ones come from the algorithm of Faddeev and LeVerrier, which knows products and sums only.
 
 Sources: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode automatic
 differentiation" (2008); F. Gantmacher, "The theory of matrices" (1959) for the algorithm of Faddeev.
@@ -27,6 +27,7 @@ __all__: list[str] = []
 Array = np.ndarray[Any, Any]
 
 REGULAR: Final = 1e5  # up to this condition number derivatives are computed from the inverse
+SMALL: Final = 4  # up to this order cofactors are computed from minors, each to its own digits
 
 # -- cofactors ---------------------------------------------------------------------------------------------------------
 
@@ -50,9 +51,8 @@ def decomposed(a: Any) -> tuple[Array, Array, Array, Any]:
 
     Of matrices with infinities or NaN the values are NaN: LAPACK's search for them may never end.
     """
-    finite = np.isfinite(a).all(axis=(-2, -1))
-    u, s, vh = np.linalg.svd(np.where(finite[..., None, None], a, 0), full_matrices=False)
-    s = np.where(finite[..., None], s, math.nan)
+    u, s, vh = np.linalg.svd(of_finite(a, a, 0), full_matrices=False)
+    s = np.where(np.isfinite(a).all(axis=(-2, -1))[..., None], s, math.nan)
     return u, s, vh, (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
 
 
@@ -66,12 +66,36 @@ def products_without(s: Any, count: int) -> Any:
     return np.where(left_out, 1, s[..., None, None, :]).prod(axis=-1) * ~eye
 
 
+def minors(a: Any) -> Any:
+    """Return the submatrices without a row and a column: of shape (..., n, n, n - 1, n - 1)."""
+    steps = np.arange(a.shape[-1])
+    rest = steps[:-1] + (steps[:-1] >= steps[:, None])
+    return a[..., rest[:, None, :, None], rest[:, None, :]]
+
+
+def alternating(n: int) -> Any:
+    """Return the signs of the cofactors of a matrix of order `n`."""
+    return (-1.0) ** np.add.outer(np.arange(n), np.arange(n))
+
+
+def of_finite(a: Any, values: Any, other: float) -> Any:
+    """Return matrices, with `other` for those of `a` that have infinities or NaN."""
+    return np.where(np.isfinite(a).all(axis=(-2, -1), keepdims=True), values, other)
+
+
 def cofactor_matrix_forward(a: Any) -> Any:
+    if a.shape[-1] <= SMALL:
+        values = alternating(a.shape[-1]) * np.linalg.det(minors(of_finite(a, a, 0)))
+        return of_finite(a, values, math.nan).astype(a.dtype, copy=False)
     u, s, vh, sign = decomposed(a)
     return sign * conjugated((u * products_without(s, 1)[..., None, :]) @ vh)
 
 
 def cofactor_change_forward(a: Any, direction: Any) -> Any:
+    if a.shape[-1] <= SMALL:
+        inner = cofactor_matrix_forward(minors(a)) * minors(direction)
+        values = alternating(a.shape[-1]) * inner.sum((-2, -1))
+        return of_finite(a, values, math.nan).astype(inner.dtype, copy=False)
     u, s, vh, sign = decomposed(a)
     turned = adjoint(u) @ direction @ adjoint(vh)
     products = products_without(s, 2)
