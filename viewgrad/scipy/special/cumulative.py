@@ -102,8 +102,9 @@ def _inverse(name: str, function: Callable[..., Any], solved: int) -> None:
     scipys = getattr(scipy.special, name)
 
     def call(*args: Any) -> Any:
-        given = [numbers(each) * 1.0 for each in args]
-        found = np.asarray(scipys(*plain_values(given)))
+        given = [numbers(each) for each in args]
+        found = np.asarray(scipys(*plain_values(given)))  # SciPy warns of counts that are not integers
+        given = [each * 1.0 for each in given]
         probability = given.pop(solved)  # which stands where what is solved for would
         if not np.all(np.isfinite(found)):
             raise lost(f"scipy.special.{name}", "it is not finite here, so it has no derivative")
