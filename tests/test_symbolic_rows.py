@@ -7,7 +7,8 @@ from symbolic_checks import check
 
 from viewgrad.operators.define import OPERATORS
 
-DIFFERENTIABLE = [operator for operator in OPERATORS.values() if operator.formulas]
+# some operators are of other tests
+DIFFERENTIABLE = [o for o in OPERATORS.values() if o.formulas and not o.user_defined]
 
 
 def call_of(sample):

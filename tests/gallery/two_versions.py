@@ -458,7 +458,8 @@ class Operator(Function):
 
 
 operator = Operator
-""", POSITIVE, POSITIVE[::-1].copy(), by="forward mode", means={"valid": lambda a, b: a.shape == b.shape})
+""", POSITIVE, POSITIVE[::-1].copy(), by="forward mode",
+    means={"valid": lambda a, b: a.shape == b.shape and np.all(b > 0)})
 
 two("conjugate_lost", """z):
 ctx.save_for_backward(z)
