@@ -12,12 +12,20 @@ from typing import Any
 import pytest
 
 PROFILES = ("quick", "default", "thorough")
+SUMMARIES = ("all", "failed", "none")
 SESSION = "viewgrad.testing.kit.session"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--viewgrad-profile`."""
-    parser.getgroup("viewgrad", "checks of operators by viewgrad.testing").addoption(
+    """Add `--viewgrad-profile` and `--viewgrad-summary`."""
+    group = parser.getgroup("viewgrad", "checks of operators by viewgrad.testing")
+    group.addoption(
+        "--viewgrad-summary",
+        choices=SUMMARIES,
+        default=None,
+        help="lines at the end of the run: one for each operator (all, the default), only those that failed, or none",
+    )
+    group.addoption(
         "--viewgrad-profile",
         choices=PROFILES,
         default=None,
@@ -48,7 +56,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Hand the tallies of a worker of pytest-xdist to the main process."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
-        output["viewgrad"] = _lines()
+        output["viewgrad"] = _lines(session.config)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -62,17 +70,18 @@ WORKERS = pytest.StashKey[list[str]]()
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Write one line for each operator that was checked."""
-    lines = [*_lines(), *terminalreporter.config.stash.get(WORKERS, [])]
+    lines = [*_lines(terminalreporter.config), *terminalreporter.config.stash.get(WORKERS, [])]
     if lines:
         terminalreporter.section("operators checked by viewgrad.testing")
         for line in lines:
             terminalreporter.line(line)
 
 
-def _lines() -> list[str]:
-    """The summary of this process; nothing where viewgrad.testing was not used."""
+def _lines(config: pytest.Config) -> list[str]:
+    """The requested summary of this process; nothing where viewgrad.testing was not used."""
     session = sys.modules.get(SESSION)
-    return [] if session is None else list(session.summary())
+    chosen = config.getoption("--viewgrad-summary", default=None) or "all"
+    return [] if session is None or chosen == "none" else list(session.summary(failed=chosen == "failed"))
 
 
 def _set_profile(name: str) -> str:

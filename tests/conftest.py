@@ -86,6 +86,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave out the kit's line for each operator, of which these tests check hundreds, unless more output is wanted."""
+    option = config.option
+    thorough = getattr(option, "viewgrad_profile", None) == "thorough"
+    if getattr(option, "viewgrad_summary", "") is None and option.verbose <= 0 and not thorough:
+        option.viewgrad_summary = "none"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what the default suite leaves out."""
     if unstable := [item.nodeid for item in items if re.search(" at 0x[0-9a-f]", item.nodeid)]:

@@ -1,6 +1,7 @@
 """Custom functions: what comes back, for every way of writing one, and what is refused."""
 
 import gc
+import inspect
 import weakref
 
 import numpy as np
@@ -125,6 +126,29 @@ def test_keywords_and_defaults():
     assert_same(grad(ProductSeparate.apply(x, y), x)[0], [10.0])
     assert_same(grad(ProductSeparate.apply(x, y, scale=7.0), y)[0], [21.0])
     assert_same(grad(Product.apply(y=y, x=x), x)[0], [5.0])
+
+
+def test_a_signature_is_read_once_and_again_if_forward_changes(monkeypatch):
+    class Scale(Function):
+        @staticmethod
+        def forward(ctx, x, factor=2.0):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.factor, None
+
+    read = []
+    signature = inspect.signature
+    monkeypatch.setattr(inspect, "signature", lambda function: read.append(function) or signature(function))
+    x = vg.Tensor([1.0], requires_grad=True)
+    for factor in (3.0, 4.0):
+        assert Scale.apply(x=x, factor=factor).tolist() == [factor]
+    assert len(read) == 1
+    Scale.forward.__defaults__ = (5.0,)
+    assert Scale.apply(x=x).tolist() == [5.0]
+    assert len(read) == 2
 
 
 def test_attributes_of_ctx_are_found_on_the_node():

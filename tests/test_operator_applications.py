@@ -22,7 +22,7 @@ from viewgrad.testing import Failure, check_operator
 __all__ = ["operators_as_before"]
 
 CALLS = gallery.applied.CALLS
-# Right at the call given, wrong at others that they accept: scalars beside masks, batches, a negative width.
+# Right at the call given, wrong at others that they accept: scalars beside masks, batches.
 REALLY_WRONG_ELSEWHERE = {
     "CosineSimilarity": "shapes",
     "DiceLoss": "shapes",
@@ -31,7 +31,6 @@ REALLY_WRONG_ELSEWHERE = {
     "OnePole": "shapes",
     "PowerSpectrum": "shapes",
     "SmoothedCrossEntropy": "shapes",
-    "TukeyBiweight": "options",
 }
 NUMBERS = itertools.count()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -399,6 +400,100 @@ def test_the_time_of_a_check_is_not_held_against_the_deadline_of_a_drawn_test():
 # -- found and used ----------------------------------------------------------------------------------------------------
 
 
+class Even(Function):
+    """Twice the argument, of even lengths only."""
+
+    @staticmethod
+    def forward(ctx, x):
+        if len(x) % 2:
+            raise ValueError("an even length")
+        return x * 2.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2.0
+
+
+def test_refused_calls_are_rejected_in_a_drawn_test_unless_all_are():
+    accepted = []
+
+    @given(st.integers(1, 4))
+    @settings(max_examples=30)
+    def some_are_even(n):
+        check_operator(Even, np.arange(1.0, n + 1.0))
+        accepted.append(n)
+
+    some_are_even()
+    assert set(accepted) == {2, 4}
+
+    @given(st.sampled_from([1, 3, 5]), st.floats(1.0, 2.0))
+    @settings(max_examples=100)
+    def none_is_even(n, x):
+        check_operator(Even, x * np.arange(1.0, n + 1.0))
+
+    with pytest.raises(Failure, match="refuses the call") as found:
+        none_is_even()
+    assert any("has refused all" in note for note in found.value.__notes__)
+
+
+def test_the_source_of_an_operator_is_found_once_in_a_drawn_test(monkeypatch):
+    from viewgrad.testing.kit import run
+
+    found = []
+    monkeypatch.setattr(run, "fresh_source_of", lambda *args: found.append(args) or "")
+
+    @given(st.floats(1.0, 2.0))
+    @settings(max_examples=20)
+    def test(x):
+        check_operator(Round, np.array([x, 0.3]), surrogate=lambda x, slope=1.0: slope * x)
+
+    test()
+    assert len(found) == 1
+
+
+class Biweight(Function):
+    """A loss that is constant where the argument is larger than c."""
+
+    @staticmethod
+    def forward(ctx, x, c=2.0):
+        ctx.save_for_backward(x)
+        ctx.c = c
+        a = x.detach().numpy()
+        return vg.Tensor(np.where(np.abs(a) <= c, 1 - (1 - (a / c) ** 2) ** 3, 1.0))
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        u = x / ctx.c
+        return grad * vg.where(vg.abs(u) <= 1, 6 * u * (1 - u * u) ** 2 / ctx.c, 0.0), None
+
+
+class Leaky(Function):
+    """A leaky ReLU whose backward looks at the result, whose sign is another one for negative slopes."""
+
+    @staticmethod
+    def forward(ctx, x, slope=0.1):
+        ctx.slope = slope
+        a = x.detach().numpy()
+        ctx.positive = np.where(a > 0, a, slope * a) > 0
+        return vg.Tensor(np.where(a > 0, a, slope * a))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return grad * np.where(ctx.positive, 1.0, ctx.slope), None
+
+
+def test_a_negative_option_of_no_meaning_is_noted_and_one_with_a_meaning_is_checked():
+    report = check_operator(Biweight, A)
+    told = [notice for notice in report.notices if "negative c" in notice]
+    assert len(told) == 1 and "raise in forward" in told[0]
+    with pytest.raises(Failure, match=r"c=-2\.0"):
+        check_operator(Biweight, A, options={"c": [2.0, -2.0]})
+    with pytest.raises(Failure, match=r"slope=-0\.1"):
+        check_operator(Leaky, A)
+
+
 def test_the_command_line_says_what_there_is(capsys):
     for arguments, told in (
         (["gallery.polished:Squre"], "did you mean 'Square' or 'SqrtGap'? gallery.polished has"),
@@ -420,17 +515,14 @@ import numpy as np, pytest, viewgrad as vg
 from viewgrad.testing import check_operator, profile, property_test
 
 @property_test(lambda x: vg.exp(x), np.array([0.5, 1.0]), only=["gradients", "ties"])
-@pytest.mark.slow
 def test_exp(report): ...
 
 @pytest.mark.viewgrad_profile("quick")
-@pytest.mark.slow
 def test_wrong():
     assert profile() == "quick"
     def halved(x): return x * x.detach()
     check_operator(halved, np.array([0.5, 1.0]), only="gradients")
 
-@pytest.mark.slow
 def test_profile(): assert profile() == "thorough"
 """
 
@@ -438,7 +530,9 @@ def test_profile(): assert profile() == "thorough"
 @pytest.mark.slow
 def test_the_pytest_plugin_has_a_profile_markers_and_a_summary(tmp_path):
     (tmp_path / "test_mine.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "_viewgrad_pytestplugin", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    if "viewgrad" not in importlib.metadata.entry_points(group="pytest11").names:
+        command += ["-p", "_viewgrad_pytestplugin"]  # which is loaded by itself if viewgrad is installed
     command += ["--strict-markers", "--viewgrad-profile=thorough", str(tmp_path)]
     paths = os.pathsep.join([str(Path(vg.__file__).parents[1]), *sys.path])
     places = {"text": True, "capture_output": True, "cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": paths}}
@@ -448,6 +542,9 @@ def test_the_pytest_plugin_has_a_profile_markers_and_a_summary(tmp_path):
     assert "halved    FAILED: gradients" in summary and "operator  passed" in summary
     chosen = subprocess.run([*command, "-m", "viewgrad"], **places).stdout
     assert "2 passed, 2 deselected" in chosen
+    of_failed = subprocess.run([*command, "--viewgrad-summary=failed"], **places).stdout
+    assert "halved  FAILED: gradients" in of_failed and "operator  passed" not in of_failed
+    assert "operators checked" not in subprocess.run([*command, "--viewgrad-summary=none"], **places).stdout
 
 
 def test_gradcheck_tests_linearity_under_loose_tolerances():

@@ -19,11 +19,10 @@ from viewgrad.operators.language.namespace import ARRAY_FUNCTIONS, TENSOR_FUNCTI
 from viewgrad.testing import Failure, check_operator
 
 # Operators that are right at the call given and wrong at others that they accept: batches of matrices, operands that
-# broadcast, a negative option, lengths of 1, the origin.
+# broadcast, lengths of 1, the origin.
 REALLY_WRONG_ELSEWHERE = {
     "ComplexMagnitude": "special points",
     "CrossEntropy": "shapes",
-    "Huber": "options",
     "LayerNorm": "shapes",
     "Linear": "shapes",
     "MatMul": "shapes",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 import warnings
 import weakref
 from collections.abc import Callable
@@ -292,12 +293,29 @@ def once_differentiable(function: F) -> F:
 
 def _bound(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], separate: bool) -> tuple[Any, ...]:
     """Return all arguments of forward in their order, with defaults for those left out."""
-    signature = inspect.signature(cls.forward)
+    signature = _signature(cls.forward)
     bound = signature.bind(*args, **kwargs) if separate else signature.bind(None, *args, **kwargs)
     bound.apply_defaults()
     if bound.kwargs:
         raise FunctionError(f"{cls.__name__}: forward has keyword-only arguments, which apply() cannot differentiate")
     return bound.args if separate else bound.args[1:]
+
+
+Known = tuple[tuple[Any, ...], inspect.Signature]  # what it was made of, by which a change is seen
+SIGNATURES: Final[weakref.WeakKeyDictionary[Any, Known]] = weakref.WeakKeyDictionary()
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function; kept, since `inspect.signature` takes longer than most calls."""
+    if type(function) is not types.FunctionType or hasattr(function, "__wrapped__"):
+        return inspect.signature(function)
+    state = function.__code__, function.__defaults__, function.__kwdefaults__, function.__dict__.get("__signature__")
+    known = SIGNATURES.get(function)
+    if known is not None and all(one is other for one, other in zip(known[0], state, strict=True)):
+        return known[1]
+    signature = inspect.signature(function)
+    SIGNATURES[function] = state, signature
+    return signature
 
 
 def _check_outputs(

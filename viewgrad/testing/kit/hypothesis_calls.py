@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, currently_in_test_context, given, settings
+from hypothesis import HealthCheck, Phase, currently_in_test_context, given, reject, settings
 from hypothesis import strategies as st
 from hypothesis.control import current_build_context
 
@@ -21,18 +21,23 @@ from ...tensor.tensor import Tensor
 from .arguments import mapped
 from .budget import PROFILES, profile
 from .failure import Failure
+from .operator_under_test import rejects
 from .report import Report
 
 __all__ = ["calls_like", "check_declared", "check_drawn", "check_within_test", "holds_strategies"]
 
 Array = np.ndarray[Any, Any]
 SHRINKING = 6.0  # CPU seconds for the calls that Hypothesis shrinks to
+IN_SHORT = 0.5  # of the time of a check: what the calls of one test may take before only their gradients are checked
+MOST_REFUSED = 40  # calls in turn, and none accepted, after which a test tells why nothing is checked
 SHARE = 10  # an example is a whole check: one for so many of the profile's, where nothing else is said
 GRID = 16  # powers of two between the width of an interval and the steps in which it is drawn from
 
 
 class Checks(Protocol):
     """The checks of one call."""
+
+    def given_source(self, known: Any) -> Any: ...
 
     def in_short(self) -> None: ...
 
@@ -68,8 +73,7 @@ def check_drawn(
             failures.again(call)
             failures.first(call, lambda: _run_after(reports, make(*call)))
         except Failure as failure:
-            refused = failure.property == "something to check" and failure.__cause__ is not None
-            if after is None or not refused:
+            if after is None or not _is_refusal(failure):
                 raise
             after.refuse("drawn calls")
         if after is not None:
@@ -98,7 +102,9 @@ class KnownFailures:
 
     def __init__(self) -> None:
         self._known: dict[Any, Failure] = {}
+        self.source: Any = None  # of the operator, before its first call
         self.calls = 0
+        self.refused = 0  # of them
         self.seconds = 0.0  # of CPU time, for all calls
         self.spent = 0.0  # of them, after a failure
 
@@ -120,6 +126,10 @@ class KnownFailures:
         try:
             return check()
         except Failure as error:
+            if _is_refusal(error) and not self._says_nothing_is_checked():
+                reject()  # as a call that Hypothesis's `assume` excludes
+            if _is_refusal(error):
+                error.add_note(f"The operator has refused all {self.calls} calls drawn so far, so nothing was checked.")
             failure = error
         finally:
             took = time.process_time() - began
@@ -128,9 +138,19 @@ class KnownFailures:
         self._known[_key(call)] = failure
         return self._raise(failure)
 
+    def _says_nothing_is_checked(self) -> bool:
+        """Count a refused call; return whether all calls so far were refused, and are enough to fail the test."""
+        self.refused += 1
+        return self.property is None and self.refused == self.calls and self.calls >= MOST_REFUSED
+
     def _raise(self, failure: Failure) -> Any:
         failure.__context__ = failure.__traceback__ = None
         raise failure
+
+
+def _is_refusal(failure: Failure) -> bool:
+    """Return whether the operator raised an error at a call, so that there is nothing to check."""
+    return failure.property == "something to check" and rejects(failure.__cause__)
 
 
 def _key(call: Any) -> Any:
@@ -166,9 +186,9 @@ class _Tests:
 def check_within_test(operator: Any, place: Any, call: tuple[Any, Any], make: Callable[[], Checks]) -> Report | None:
     """Check a call that a Hypothesis test has drawn.
 
-    The first call of a test is checked in full, others in short for as long as a check may take by the profile, and
-    their gradients alone after that. After a failure, while Hypothesis shrinks, only its property is checked, for a few
-    seconds in all.
+    The first call of a test is checked in full, others in short until half of the profile's time for a check is used
+    up, and their gradients alone after that. After a failure, while Hypothesis shrinks, only its property is checked,
+    for a few seconds in all. A call that the operator refuses is rejected, as `hypothesis.assume` does.
 
     Arguments:
         operator: the operator.
@@ -183,14 +203,15 @@ def check_within_test(operator: Any, place: Any, call: tuple[Any, Any], make: Ca
     failures.again(call)
     if failures.spent > SHRINKING:
         return None
-    check = make()
-    if failures.property is not None:
-        check.only_again(failures.property)
-    elif failures.seconds > PROFILES[profile()]:
-        check.only_again("gradients")
-    elif failures.calls:
-        check.in_short()
     with _outside_of_deadline():
+        check = make()
+        failures.source = check.given_source(failures.source)
+        if failures.property is not None:
+            check.only_again(failures.property)
+        elif failures.seconds > IN_SHORT * PROFILES[profile()]:
+            check.only_again("gradients")
+        elif failures.calls:
+            check.in_short()
         report: Report = failures.first(call, lambda: check.run(shrink=failures.property is None))
     return report
 

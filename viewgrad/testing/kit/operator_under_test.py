@@ -40,6 +40,7 @@ __all__ = [
     "quiet",
     "real_parts",
     "refusals",
+    "rejects",
     "subject_of",
 ]
 
@@ -76,6 +77,7 @@ class OperatorUnderTest:
         outputs: how many results the call has that the user gave, and the numbers of those that require grad there.
         first: the results of the first of all calls, which is the one that the user gave.
         given: what the user gave, which the others stand for.
+        usual: by name, the arguments of the user's call and the defaults of others.
         keeps_float32: whether results of single precision are insisted on for such arguments.
         notices: what is no fault, but worth knowing.
         undefined: the smallest call of finite numbers so far that has NaN among its results.
@@ -100,6 +102,7 @@ class OperatorUnderTest:
     first: Sequence[Array] = ()
     source: str = ""
     given: Any = None
+    usual: dict[str, Any] = attrs.Factory(dict)
     keeps_float32: bool = False
     notices: list[str] = attrs.Factory(list)
     undefined: Example | None = None
@@ -302,6 +305,10 @@ def quiet() -> Iterator[None]:
             SILENCE.on = False
 
 
+REJECTIONS: Final = (UnsupportedFunctionError, UnsupportedDtypeError, OverlappingWriteError)
+FAULTS: Final = (AutogradError, MemoryError, Refused)
+
+
 @contextlib.contextmanager
 def refusals() -> Iterator[None]:
     """Return a context in which an operator may reject its arguments by any error that does not indicate a fault.
@@ -311,14 +318,19 @@ def refusals() -> Iterator[None]:
     recording = is_grad_enabled()
     try:
         yield
-    except (UnsupportedFunctionError, UnsupportedDtypeError, OverlappingWriteError) as error:
+    except REJECTIONS as error:
         raise Refused(error.message) from error
-    except (AutogradError, MemoryError, Refused):
+    except FAULTS:
         raise
     except Exception as error:
         raise Refused(f"{type(error).__name__}: {error}") from error
     finally:
         set_grad_enabled(recording)
+
+
+def rejects(error: BaseException | None) -> bool:
+    """Return whether an operator may reject its arguments by this error."""
+    return isinstance(error, REJECTIONS) or (isinstance(error, Exception) and not isinstance(error, FAULTS))
 
 
 AGAIN: Final = 0.002  # seconds of computing, after which a limit that could not be raised is tried again
@@ -397,7 +409,10 @@ def subject_of(given: Any, contract: Contract, example: Example) -> OperatorUnde
         if contract.domain is None and operator.domain != USUAL:
             contract = attrs.evolve(contract, domain=operator.domain)
     subject = OperatorUnderTest(given, inplace, reference, operator, custom, contract, given=whole)
-    names = list(subject.parameters)
+    parameters = subject.parameters
+    names = list(parameters)
+    subject.usual = {name: parameter.default for name, parameter in parameters.items()}
+    subject.usual |= {**dict(zip(names, example.args, strict=False)), **example.kwargs}
     subject.domains = contract.domains(example, names)
     subject.structures = contract.structures(example, names)
     if contract.valid is not None or subject.structures:

@@ -95,6 +95,7 @@ class Check:
         tried: the calls so far, on which what comes later may depend.
         steady: the baseline of the user's call, by which it is seen whether the operator holds state.
         refusals: errors in the backward pass of calls that the user did not make.
+        source: the source of the operator, and the lines that define it, if known from an earlier check.
     """
 
     subject: OperatorUnderTest
@@ -116,6 +117,7 @@ class Check:
     tried: list[Example] = attrs.Factory(list)
     steady: Baseline | None = None
     refusals: list[str] = attrs.Factory(list)
+    source: tuple[str, dict[str, list[str]]] | None = None
 
     @classmethod
     def of(
@@ -149,6 +151,15 @@ class Check:
         report = Report(subject.name)
         return cls(subject, example, operator, order, names, switched, progress, report, budget, keep_going)
 
+    def given_source(self, known: tuple[str, dict[str, list[str]]] | None) -> tuple[str, dict[str, list[str]]]:
+        """Use the source that an earlier check of the operator found, or find it; return it."""
+        if known is None:
+            stateless = self.subject.operator is not None
+            definitions = {} if stateless else definitions_of(self.subject, self.given)
+            known = fresh_source_of(self.subject, self.given), definitions
+        self.source = known
+        return known
+
     def in_short(self) -> None:
         """Check only this call itself."""
         self.short = True
@@ -167,9 +178,7 @@ class Check:
         Raises:
             Failure: where properties do not hold; it holds the failures of the others.
         """
-        stateless = self.subject.operator is not None
-        definitions = {} if stateless else definitions_of(self.subject, self.given)
-        self.subject.source = fresh_source_of(self.subject, self.given)
+        self.subject.source, definitions = self.given_source(self.source)
         self.report.switched_off = dict(self.switched_off)
         with enable_grad():
             with contextlib.suppress(Stop):

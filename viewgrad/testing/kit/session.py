@@ -54,11 +54,16 @@ def record(report: Report, failures: list[Failure]) -> None:
         tally.left_out += sum(report.left_out.values())
 
 
-def summary() -> list[str]:
-    """Return a line for each operator: what was checked, how long it took, and what failed."""
-    width = max(map(len, TALLIES), default=0)
+def summary(failed: bool = False) -> list[str]:
+    """Return a line for each operator: what was checked, how long it took, and what failed.
+
+    Arguments:
+        failed: whether to leave out operators that passed.
+    """
+    told_of = {name: tally for name, tally in sorted(TALLIES.items()) if tally.failed or not failed}
+    width = max(map(len, told_of), default=0)
     lines = []
-    for name, tally in sorted(TALLIES.items()):
+    for name, tally in told_of.items():
         told = f"{tally.examples} examples of {len(tally.properties)} properties, {tally.seconds:.1f} s"
         if tally.left_out:
             told += f", {tally.left_out} calls left out"

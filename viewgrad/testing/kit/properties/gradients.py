@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, Final
 
@@ -150,7 +151,53 @@ def _is_excused(subject: OperatorUnderTest, example: Example, moves: Moves, wron
             raise Refused("it warns that the history of a tensor is lost in the array that it was given")
         if not np.isfinite(found):
             raise Refused("its gradient is not finite for this option")
-    return False
+    return _is_of_no_meaning(subject, example, moves)
+
+
+SCALES: Final = frozenset("bandwidth delta dt eps epsilon radius sigma std tau temperature tol tolerance width".split())
+
+
+def _is_of_no_meaning(subject: OperatorUnderTest, example: Example, moves: Moves) -> bool:
+    """Return, with a notice, whether an option of a derived call is negative and can hardly be meant to be.
+
+    It is a scale by its name, or the result depends on nothing: `abs(x) <= c` holds nowhere.
+    """
+    negative = _made_negative(subject, example)
+    if not negative:
+        return False
+    scales = [name for name in negative if name.lower() in SCALES]
+    if not scales and not _constant(moves):
+        return False
+    name = (scales or negative)[0]
+    what = f"its gradient is wrong for negative {name}"
+    if not any(notice.startswith(what) for notice in subject.notices):
+        subject.note(
+            f"{what}, as with {example.label}. If {name} cannot be negative, raise in forward; otherwise check with "
+            f"options={{{name!r}: [...]}}"
+        )
+    return True
+
+
+def _made_negative(subject: OperatorUnderTest, example: Example) -> list[str]:
+    """Return the numeric options that are negative in a derived call and not in the user's."""
+    given = {**dict(zip(subject.parameters, example.args, strict=False)), **example.kwargs}
+    tried = {name: value for name, value in given.items() if name not in subject.contract.options}
+    return [name for name, value in tried.items() if _number(value) < 0 <= _number(subject.usual.get(name))]
+
+
+def _number(value: Any) -> float:
+    """Return an option that is a number, NaN otherwise."""
+    return value if type(value) in (int, float) else math.nan
+
+
+def _constant(moves: Moves) -> bool:
+    """Return whether the results are the same for all arguments that are tried."""
+    start, seen = moves.start, []
+    generator = np.random.default_rng(11)
+    for size in (1e-3, 0.3, 1.0, 3.0, 10.0, 100.0):
+        seen.append(moves.at(size * generator.normal(size=start.size)))
+    known = [values for values in seen if values is not None]
+    return len(known) > 1 and all(one.shape == known[0].shape and (one == known[0]).all() for one in known)
 
 
 def _meets_infinity(moves: Moves, direction: Array) -> bool:
