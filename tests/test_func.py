@@ -15,7 +15,13 @@ import viewgrad as vg
 from viewgrad import func
 from viewgrad.autograd import functional, grad
 from viewgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
-from viewgrad.errors import DifferentiabilityError, GradientMismatchError, TreeError, UnusedInputError
+from viewgrad.errors import (
+    DifferentiabilityError,
+    GradientMismatchError,
+    OverlappingWriteError,
+    TreeError,
+    UnusedInputError,
+)
 from viewgrad.func.tree import flatten, leaves_like, map_leaves, paths, unflatten
 from viewgrad.testing import checks, program_ops, programs
 
@@ -283,6 +289,45 @@ def test_other_arguments_may_be_written_to_as_well():
     assert buffer._version == 0 and not array.any()
     close(func.grad(lambda x, *, buffer: f(x, buffer, np.zeros(1)))(x, buffer=buffer), expected)
     np.testing.assert_array_equal(buffer._array, held)
+
+
+TRANSFORMS_OF_TWO = {
+    "grad": lambda f, a, b: func.grad(f)(a, b),
+    "both": lambda f, a, b: func.grad(f, argnums=(0, 1))(a, b),
+    "second": lambda f, a, b: func.grad(f, argnums=1)(a, b),
+    "by name": lambda f, a, b: func.grad(f)(a, b=b),
+    "tree": lambda f, a, b: func.grad(lambda both: f(*both))((a, b)),
+    "vjp": lambda f, a, b: func.vjp(f, a, b)[1](1.0),
+    "linearize": lambda f, a, b: func.linearize(f, a, b)[1](a, b),
+    "jvp": lambda f, a, b: func.jvp(f, (a, b), (a, b))[1],
+    "jacrev": lambda f, a, b: func.jacrev(f)(a, b),
+    "jacfwd": lambda f, a, b: func.jacfwd(f)(a, b),
+    "hessian": lambda f, a, b: func.hessian(f)(a, b),
+    "hvp": lambda f, a, b: func.hvp(f, (a, b), (a, b))[1],
+    "compiled": lambda f, a, b: func.grad(vg.compile(f, executor="python", adopt=False))(a, b),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS_OF_TWO.values(), ids=TRANSFORMS_OF_TWO)
+@pytest.mark.parametrize("kind", [np.array, vg.Tensor])
+def test_arguments_that_share_memory_are_not_written_to(transform, kind):
+    """NumPy would change both, and copies are independent."""
+    memory = kind([1.0, 2.0, 3.0, 4.0])
+    shared = [(memory, memory), (memory[:3], memory[1:]), (memory, memory[:])]
+    separate = [(memory, memory.copy()), (memory[:2], memory[2:]), (memory[::2], memory[1::2])]
+
+    def doubled(a, b):
+        b *= 2.0
+        return (a * b).sum()
+
+    for a, b in shared:
+        for written in (doubled, lambda a, b: doubled(b, a)):
+            with pytest.raises(OverlappingWriteError, match="shares memory with another argument"):
+                transform(written, a, b)
+        transform(lambda a, b: (a * b).sum(), a, b)
+        transform(lambda a, b: doubled(a, b.copy()), a, b)
+    for a, b in separate:
+        transform(doubled, a, b)
 
 
 def test_undifferentiable_arguments_are_refused_by_name():

@@ -295,10 +295,12 @@ class Run:
         given = []
         for i, tensor in enumerate(_as_tuple(inputs, "inputs")):
             require_differentiable(tensor, f"input {i}")
+            source = tensor
             if prepare is not None:
                 tensor = self.transform.copy(tensor)
                 prepare(i, tensor)
             given.append(self.transform.primal(tensor))
+            self.transform.inputs.add(source, given[-1])
         with self.transform:
             returned = func(*given)
         self._several_outputs = isinstance(returned, (tuple, list))

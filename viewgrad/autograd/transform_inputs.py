@@ -8,7 +8,7 @@ tensors that the function captures, or of another transform around this one. So 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any, ClassVar, Final, cast
 
@@ -34,6 +34,7 @@ from ..tensor.tensor import Tensor, copy_of, current_edge, from_array, from_new_
 from ..views.scalar_nodes import ScalarOfTwo
 from .batched_engine import batched_gradients, is_promising
 from .execute import run_backward
+from .shared_inputs import Inputs
 
 __all__ = [
     "PrimalBackward",
@@ -85,19 +86,27 @@ class Transform:
     Attributes:
         primals: the nodes of the primals, in the order in which they were made.
         arrays: the values that these had.
+        inputs: what these and other copies were made of, to be noted before the function runs.
     """
 
     def __init__(self, after: Transform | None = None, kind: int = DIFFERENTIATED) -> None:
         self.primals: list[PrimalBackward] = []
         self.arrays: list[Array] = []
+        self.inputs = Inputs()
         self._first: int = next_sequence_nr() if after is None else after._first
         self._switch = ModeSwitch(on=GRAD, off=INFERENCE)
         self._kind = kind
         self._extent: list[AbstractContextManager[None]] = []
 
+    @contextmanager
+    def runs(self) -> Iterator[None]:
+        """Run the function, in whatever mode."""
+        with within_transform(self._kind), self.inputs.kept_separate():
+            yield
+
     def __enter__(self) -> Transform:
         self._switch.__enter__()
-        self._extent.append(within_transform(self._kind))
+        self._extent.append(self.runs())
         self._extent[-1].__enter__()
         return self
 

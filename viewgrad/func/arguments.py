@@ -82,17 +82,20 @@ def copies(
     numbers = [_position(number, len(args), name) for number in ([argnums] if isinstance(argnums, int) else argnums)]
     if len(set(numbers)) != len(numbers):
         raise ValueError(f"{name}: argnums {tuple(numbers)} names an argument twice")
+    transform.inputs.clear()
     copy = functools.partial(_copy, transform)
     given = [None if i in numbers else map_leaves(copy, arg) for i, arg in enumerate(args)]
     structures = []
     for number in numbers:
-        given[number], structure = differentiated(args[number], f"{name}: argument {number}", make)
+        given[number], structure = differentiated(transform, args[number], f"{name}: argument {number}", make)
         structures.append(structure)
     others = {key: map_leaves(copy, value) for key, value in kwargs.items()}
     return tuple(given), others, Differentiated(structures, isinstance(argnums, int), numbers)
 
 
-def differentiated(tree: Any, what: str, make: Callable[[Tensor], Tensor]) -> tuple[Any, Structure]:
+def differentiated(
+    transform: Transform, tree: Any, what: str, make: Callable[[Tensor], Tensor]
+) -> tuple[Any, Structure]:
     """Return a tree with `make(tensor)` in place of each leaf, and its structure."""
     leaves, structure = flatten(tree)
     if type(tree) is int or isinstance(tree, np.integer):
@@ -103,7 +106,10 @@ def differentiated(tree: Any, what: str, make: Callable[[Tensor], Tensor]) -> tu
     for i, tensor in enumerate(tensors):
         advice = "convert it, or pass it as an argument that argnums leaves out"
         require_differentiable(tensor, f"{what}{paths(structure)[i]}", advice)
-    return unflatten(structure, list(map(make, tensors))), structure
+    made = list(map(make, tensors))
+    for leaf, copy in zip(leaves, made, strict=True):
+        transform.inputs.add(leaf, copy)
+    return unflatten(structure, made), structure
 
 
 def _as_tensor(leaf: Any) -> Tensor:
@@ -142,6 +148,6 @@ def _position(number: int, count: int, name: str) -> int:
 
 
 def _copy(transform: Transform, leaf: Any) -> Any:
-    if isinstance(leaf, Tensor):
-        return transform.copy(leaf)
-    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
+    copied = transform.copy(leaf) if isinstance(leaf, Tensor) else leaf.copy() if isinstance(leaf, np.ndarray) else leaf
+    transform.inputs.add(leaf, copied)
+    return copied

@@ -24,7 +24,6 @@ from ..autograd.transform_inputs import Transform, as_gradient, from_columns, on
 from ..errors import DifferentiabilityError
 from ..tensor.async_safety import in_own_context
 from ..tensor.creation import as_tensor, ones_like, zeros_like
-from ..tensor.doors import within_transform
 from ..tensor.modes import GRAD, current_mode
 from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, from_array
@@ -109,7 +108,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     """Implement `viewgrad.func.vjp`, with tensors as results."""
     transform = Transform()
-    given, structures = _differentiated(primals, "vjp", transform.primal)
+    given, structures = _differentiated(transform, primals, "vjp", transform.primal)
     with transform:
         output = split_output(f(*given), has_aux, "vjp")
     del given
@@ -128,7 +127,7 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     """Implement `viewgrad.func.linearize`, with tensors as results."""
     # Pulling back is linear, so that its own pull-back is what it is the transpose of: pushing forward.
     transform = Transform()
-    given, structures = _differentiated(primals, "linearize", transform.primal)
+    given, structures = _differentiated(transform, primals, "linearize", transform.primal)
     with transform:
         output = split_output(f(*given), has_aux, "linearize")
     del given
@@ -162,7 +161,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
         return found
     transform = Transform()
     copied: list[Tensor] = []
-    given, structures = _differentiated(primals, "jvp", _kept(transform.copy, copied))
+    given, structures = _differentiated(transform, primals, "jvp", _kept(transform.copy, copied))
     supplied = _tangents_like(structures, copied, tangents, "jvp")
     output, pushed = _push_forward(transform, lambda: split_output(f(*given), has_aux, "jvp"), copied, supplied)
     value = output.tree([transform.result(leaf) for leaf in output.leaves])
@@ -266,7 +265,7 @@ def _push_forward(
     transform: Transform, call: Callable[[], Output], copied: Sequence[Tensor], tangents: Sequence[Tensor | None]
 ) -> tuple[Output, list[Tensor | None]]:
     """Call a function of copies that have tangents: its output, and the tangents of its leaves, None for zero."""
-    with within_transform(), dual_level() as level:
+    with transform.runs(), dual_level() as level:
         for tensor, tangent in zip(copied, tangents, strict=True):
             if tangent is not None:
                 set_tangent(tensor, tangent, level)
@@ -395,10 +394,11 @@ def _or_zeros(grad: Tensor | None, like: Tensor) -> Tensor:
 
 
 def _differentiated(
-    args: Sequence[Any], name: str, make: Callable[[Tensor], Tensor]
+    transform: Transform, args: Sequence[Any], name: str, make: Callable[[Tensor], Tensor]
 ) -> tuple[list[Any], list[Structure]]:
     """Return all arguments, with `make(tensor)` in place of each of their leaves, and their structures."""
-    made = [differentiated(arg, f"{name}: argument {number}", make) for number, arg in enumerate(args)]
+    transform.inputs.clear()
+    made = [differentiated(transform, arg, f"{name}: argument {number}", make) for number, arg in enumerate(args)]
     return [tree for tree, _ in made], [structure for _, structure in made]
 
 

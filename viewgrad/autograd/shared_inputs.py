@@ -1,0 +1,99 @@
+"""Inputs of a transform that share memory: the function gets separate copies, and may not write to them.
+
+NumPy runs `f(a, a)` with one array, so a write through one argument changes the other. A transform copies each
+argument, and a derivative with respect to one of them takes the others for constant. Both give the same values unless
+the function writes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import OverlappingWriteError
+from ..tensor.tensor import Tensor
+
+__all__ = ["Inputs"]
+
+Array = np.ndarray[Any, Any]
+MOST_WORK: Final = 10_000  # to find out whether two windows have an element in common
+
+# The copies that transforms around the present one have made of inputs that share memory.
+_SHARING: Final[ContextVar[tuple[Any, ...]]] = ContextVar("viewgrad_sharing", default=())
+
+
+class Inputs:
+    """The inputs of one run of a function that is transformed, with their copies."""
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[Any, Any]] = []
+
+    def clear(self) -> None:
+        """Begin with the inputs of another run."""
+        self._pairs = []
+
+    def add(self, source: Any, copy: Any) -> None:
+        """Add an input, which may be anything, and what the function gets for it."""
+        if isinstance(source, (Tensor, np.ndarray)) and source.ndim:
+            self._pairs.append((source, copy))
+
+    @contextmanager
+    def kept_separate(self) -> Iterator[None]:
+        """Run the function.
+
+        Raises:
+            OverlappingWriteError: if it has written to a copy of an input that shares memory with another input.
+        """
+        around, pairs = _SHARING.get(), self._pairs
+        self._pairs = []
+        sharing = _sharing(pairs) if len(pairs) > 1 else []
+        if around:
+            sharing += [pair for pair in pairs if any(pair[0] is each for each in around)]
+        if not sharing:
+            yield
+            return
+        before = [None if isinstance(copy, Tensor) else copy.copy() for _, copy in sharing]
+        token = _SHARING.set((*around, *[copy for _, copy in sharing]))
+        try:
+            yield
+        finally:
+            _SHARING.reset(token)
+        for (_, copy), old in zip(sharing, before, strict=True):
+            if copy._version if old is None else old.tobytes() != copy.tobytes():
+                raise OverlappingWriteError(
+                    f"the function writes to an argument of shape {copy.shape} that shares memory with another "
+                    "argument. NumPy would change both; a transform gives the function a copy of each, so that they "
+                    "are independent. Pass copies, as in f(a, a.copy()), if that is meant"
+                )
+
+
+def _sharing(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Return the pairs whose inputs share memory with others."""
+    groups = defaultdict(list)
+    for source, copy in pairs:
+        array = source._array if isinstance(source, Tensor) else source
+        owner = array
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        groups[id(owner if owner.base is None else owner.base)].append((array, (source, copy)))
+    found = []
+    for group in groups.values():
+        if len(group) > 1:
+            found += [
+                pair for array, pair in group
+                if any(other is not array and _overlap(array, other) for other, _ in group)
+                or sum(other is array for other, _ in group) > 1
+            ]  # fmt: skip
+    return found
+
+
+def _overlap(one: Array, other: Array) -> bool:
+    try:
+        return np.shares_memory(one, other, max_work=MOST_WORK)
+    except np.exceptions.TooHardError:
+        return True
