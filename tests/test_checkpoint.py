@@ -181,6 +181,36 @@ V = W * 2.0
 HOOKED.register_hook(lambda g: g * 2)
 
 
+@pytest.mark.parametrize("specialize", [False, True])
+@pytest.mark.parametrize("nested", [False, True])
+def test_compiled_functions_that_are_compiled_between_the_two_runs(specialize, nested):
+    def step(x):
+        total, y = 0.0, vg.zeros(len(x))
+        for i in range(len(x)):
+            y[i] = vg.sin(x[i]) * x[i - 1]
+            total = total + y[i] * y[i - 1]
+        return total
+
+    def steps(f, x):
+        total = 0.0
+        for k in range(4):  # the first ones run the function, the last ones its program
+            total = total + f(x * (1 + 0.1 * k))
+            x = x + 0.01 * total
+        return total
+
+    compiled = vg.compile(step, executor="python", specialize=specialize, adopt=False)
+    part = vg.checkpoint(lambda x: steps(compiled, x), adopt=False)
+    whole = vg.checkpoint(lambda x: part(x) * part(x * 1.1) + compiled(x), adopt=False) if nested else part
+    x = leaf(3)
+    expected = steps(step, x) * steps(step, x * 1.1) + step(x) if nested else steps(step, x)
+    for _ in range(3):
+        value = whole(x)
+        for _ in range(3):  # in the meantime
+            compiled(x * 2.0)
+        close(value, expected)
+        close(grad(value, x)[0], grad(expected, x, retain_graph=True)[0])
+
+
 def test_a_hook_that_comes_later():
     x, w = leaf(3), leaf(3)
     y = vg.checkpoint(lambda x: x * w)(x)

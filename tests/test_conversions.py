@@ -344,8 +344,9 @@ def test_items_are_differentiable_in_transforms():
         assert func.jacfwd(program)(x).tolist() == slope
         compiled = vg.compile(program, executor="python", adopt=False)
         assert float(compiled(vg.Tensor(x))) == program(vg.Tensor(x))
+        assert compiled.value_and_grad(x)[1].tolist() == func.grad(compiled)(x).tolist() == slope
         with pytest.raises(DetachedConversionError):  # a compiled function does what the function does, which detaches
-            compiled.value_and_grad(x)
+            compiled(vg.Tensor(x, requires_grad=True))
     assert func.hessian(last)(x).tolist() == [[2, 0], [0, 2]]
     assert func.grad(lambda a: a.item() * a.tolist())(3.0).tolist() == 6.0
     with pytest.raises(ValueError, match="size 1"):

@@ -142,6 +142,9 @@ class OverlappingWriteError(AutogradError):
     - Write to a copy: `wide = wide.clone()`.
     - Write to a part that does not overlap itself, such as one row.
 
+    A transform (`grad(f)(a, a)`) gives `f` separate copies of arguments that share memory. If `f` writes to one of
+    them, NumPy would change both, so it is an error too: pass `a.copy()` if the arguments are meant to be independent.
+
     Example:
         >>> import viewgrad as vg
         >>> wide = vg.zeros(1).expand(3)
@@ -799,8 +802,9 @@ class DetachedConversionError(AutogradError):
     this error is its cause, printed above it.
 
     Inside `viewgrad.func` and `vg.compile`, `float(x)` is an error too, because the result could depend on the number.
-    In `viewgrad.func`, `x.item()` and `x.tolist()` return differentiable scalars; in a compiled function they raise
-    this error, like `float(x)`.
+    In `viewgrad.func`, and in a compiled function that one of its transforms or `value_and_grad` calls, `x.item()` and
+    `x.tolist()` return differentiable scalars; in a compiled function that is called outside they raise this error,
+    like `float(x)`.
 
     - Write to a tensor instead: create it with `zeros()`, `empty()` or `array()` of `viewgrad.numpy`.
     - Use the function of `viewgrad.numpy`, `viewgrad.math` or `viewgrad.scipy`, or compute with the tensor itself.

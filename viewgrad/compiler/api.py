@@ -12,10 +12,10 @@ import numpy as np
 from ..adoption import adopted_callable
 from ..autograd.api import grad as eager_grad
 from ..errors import NotCompiledError, NotCompiledWarning
+from ..func.compiled_calls import COMPILED_CALLS, CompiledCalls
 from ..func.numpy_results import array_or_number, as_given
 from ..func.tree import Structure, unflatten
-from ..tensor.doors import COMPILED as COMPILED_FUNCTION
-from ..tensor.doors import within_transform
+from ..tensor.doors import within_compiled, within_transform
 from ..tensor.modes import GRAD, PROFILE, current_mode
 from ..tensor.tensor import Tensor, as_scalar, from_array
 from ..tensor.trace_hooks import PROFILER
@@ -87,7 +87,8 @@ class Compiled:
         self.jvp: Compiled | None = None  # the function in forward mode
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        found = self._call(args, keywords)
+        calls = COMPILED_CALLS.get()
+        found = self._call(args, keywords) if calls is None else self._call_in(calls, args, keywords)
         return as_given(found, (args, keywords)) if self.returns_arrays else found
 
     def _call(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -101,13 +102,26 @@ class Compiled:
             if found is MISSED:
                 continue
             if type(found) is GuardFailure:
-                with within_transform(COMPILED_FUNCTION):
+                with within_compiled():
                     call = self.arguments.call(args, keywords, mode)
                     return self._guard_failed(specialization, call, fast.trace, found.program, found.line)
             specialization.runs += 1
             return found
-        with within_transform(COMPILED_FUNCTION):
+        with within_compiled():
             return self._slow_call(args, keywords, mode)
+
+    def _call_in(self, calls: CompiledCalls, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Make a call that is part of a run that is repeated, in which it runs the function itself if this does."""
+        number, must_run_function = calls.begin()
+        if must_run_function:
+            with within_compiled():
+                return self.function(*args, **keywords)
+        programs: list[Any] = [entry for entries in self.tier.entries.values() for entry in entries]
+        programs += [each for each in self.cache.specializations if each.is_verified]
+        before = [each.runs for each in programs]
+        found = self._call(args, keywords)
+        calls.end(number, any(each.runs != runs for each, runs in zip(programs, before, strict=True)))
+        return found
 
     def _slow_call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Any:
         """Run a call that no program takes at once: trace it, compile it, or run the function."""
@@ -147,7 +161,8 @@ class Compiled:
         leaf = Tensor(point, dtype=float, requires_grad=True)
         if is_number:
             leaf = as_scalar(leaf)
-        value = self(leaf, *others, **keywords)
+        with within_transform():
+            value = self(leaf, *others, **keywords)
         (gradient,) = eager_grad(value, [leaf], allow_unused=True)
         return value._array.item(), np.zeros(leaf.shape) if gradient is None else gradient._array
 

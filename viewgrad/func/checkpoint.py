@@ -27,6 +27,7 @@ from ..tensor.storage import save
 from ..tensor.tensor import Tensor, as_scalar, current_edge, edge_to, from_array, is_scalar, tensor_like
 from ..views.copy_slices import CopySlices
 from .captured_state import RandomState, reachable
+from .compiled_calls import CompiledCalls
 from .tree import Structure, flatten, unflatten
 
 __all__ = ["CheckpointBackward", "checkpoint"]
@@ -212,6 +213,7 @@ class _Call:
         captured: the edges to histories that the function uses and was not given.
         digest: see `_Run`.
         kind: which transform the call was made in, if in any.
+        compiled_calls: what its calls of compiled functions ran.
     """
 
     function: Function
@@ -221,6 +223,7 @@ class _Call:
     captured: list[Node | Edge] = attrs.Factory(list)
     digest: tuple[int, int] = (0, 0)
     kind: int = attrs.Factory(transform_kind)
+    compiled_calls: CompiledCalls = attrs.Factory(CompiledCalls)
 
     @classmethod
     def of(cls, function: Function, structure: Structure, leaves: Sequence[Any]) -> _Call:
@@ -234,7 +237,8 @@ class _Call:
         known = [each for each in reachable(self.function) if isinstance(each, Tensor)]
         before = [(each._version, current_edge(each)) for each in known]
         transform, given = self._given(tensors, [current_edge(tensor) is not None for tensor in tensors])
-        run = self._run(transform, given)
+        with self.compiled_calls.noted():
+            run = self._run(transform, given)
         written = [each for each in given if isinstance(each, Tensor) and each._version]
         written += [each for each, (version, _) in zip(known, before) if each._version != version]
         if written:
@@ -270,7 +274,7 @@ class _Call:
         after = self.random.again()
         self.random.restore()
         try:
-            with ModeSwitch(on=GRAD, off=PACK):
+            with ModeSwitch(on=GRAD, off=PACK), self.compiled_calls.repeated():
                 transform, given = self._given(tensors, needed)
                 run = self._run(transform, given)
         finally:

@@ -7,8 +7,8 @@ A plain value carries no gradient. Whether that is meant is decided by the line 
   `math.sin(x)`. That is an error, which names what keeps the history.
 - `float(x)`, `x.item()` and `x.tolist()` say so. Inside a transform (`viewgrad.func`, `vg.compile`) the number could be
   a part of the result, so it is an error there; but in `viewgrad.func`, `x.item()` and `x.tolist()` give
-  differentiable scalars. Elsewhere a statement of its own, such as `losses.append(float(loss))`, is silent, and other
-  uses are warned of once for each line.
+  differentiable scalars, also in compiled functions that it calls. Elsewhere a statement of its own, such as
+  `losses.append(float(loss))`, is silent, and other uses are warned of once for each line.
 
 `bool()`, `int()` and formatted text lose nothing: the derivative of a step function is zero.
 """

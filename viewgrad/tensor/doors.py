@@ -15,7 +15,7 @@ tests/test_escapes.py tries each of them in each mode, and finds attributes of `
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
-    "COMPILED", "DETACHES", "DIFFERENTIATED", "DOORS",
+    "COMPILED", "COMPILED_WITHIN", "DETACHES", "DIFFERENTIATED", "DOORS",
     "ENDS", "EXCEPTION", "KEEPS", "REFUSES", "STEERING", "STEPS", "Door",
     "has_history", "has_tangent", "is_differentiated", "is_within_transform", "leave",
-    "transform_kind", "within_transform",
+    "transform_kind", "within_compiled", "within_transform",
 ]  # fmt: skip
 
 # What a trace does about a door, beside nothing: the shapes, dtypes and identities of a graph are fixed.
@@ -88,6 +88,7 @@ _TABLE: Final = (
     # Arrays and memory.
     Door("numpy()", "array", REFUSES, GUARDED),
     Door("np.asarray()", "array", REFUSES, GUARDED),  # __array__, which np.array(), np.put() and others ask for
+    Door("np.asarray(x, bool)", "bool", STEPS, GUARDED),  # with np.bool_(x)
     Door("__dlpack__()", "memory", REFUSES, GUARDED),
     Door("tobytes()", "bytes", ENDS, GUARDED),
     Door("byteswap()", "array", REFUSES, GUARDED),
@@ -172,23 +173,37 @@ def has_tangent(tensor: Tensor) -> bool:
 OUTSIDE: Final = 0
 DIFFERENTIATED: Final = 1  # by `viewgrad.func`: the scalars that `item()` gives live no longer than the transform
 COMPILED: Final = 2  # a compiled function does what the function does, which detaches
+COMPILED_WITHIN: Final = 3  # a compiled function, called while `viewgrad.func` differentiates, does what it does there
 
 _in_transform: Final[ContextVar[int]] = ContextVar("viewgrad_in_transform", default=OUTSIDE)
 
 
 def is_differentiated(tensor: Tensor) -> bool:
-    """Return whether `item()` and `tolist()` of a tensor are differentiable: in `viewgrad.func`, with a history."""
-    return _in_transform.get() == DIFFERENTIATED and has_history(tensor)
+    """Return whether `item()` and `tolist()` of a tensor are differentiable: in `viewgrad.func`, with a history.
+
+    A trace of a compiled function fails there, since its calls outside of transforms detach.
+    """
+    kind = _in_transform.get()
+    if kind not in (DIFFERENTIATED, COMPILED_WITHIN) or not has_history(tensor):
+        return False
+    if kind == COMPILED_WITHIN and current_mode() & TRACE:
+        OBSERVER.get().refuse("item() or tolist(), which detaches outside of transforms only,")
+    return True
 
 
 def transform_kind() -> int:
-    """Return which kind of transform runs the program: OUTSIDE, DIFFERENTIATED or COMPILED."""
+    """Return which kind of transform runs the program: OUTSIDE, DIFFERENTIATED, COMPILED or COMPILED_WITHIN."""
     return _in_transform.get()
 
 
 def is_within_transform() -> bool:
     """Return whether a function of `viewgrad.func` runs the program, and will differentiate what it computes."""
-    return _in_transform.get() == DIFFERENTIATED
+    return _in_transform.get() in (DIFFERENTIATED, COMPILED_WITHIN)
+
+
+def within_compiled() -> AbstractContextManager[None]:
+    """Run the function that was compiled."""
+    return within_transform(COMPILED_WITHIN if is_within_transform() else COMPILED)
 
 
 @contextmanager

@@ -401,6 +401,8 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if dtype is not None and np.dtype(dtype) == object:
             return self._objects()
+        if dtype is not None and np.dtype(dtype) == bool != self._array.dtype and copy is not False:
+            return self.astype(bool).numpy().copy()  # as by bool(): the derivative is zero
         traced = self.requires_grad or (current_mode() & FORWARD and has_tangent(self))
         if traced and not is_drawn():
             has = "requires grad" if self.requires_grad else "has a tangent"
