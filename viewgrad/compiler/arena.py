@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from typing import Any, Final
 
 import numpy as np
+
+from ..tensor.refcounts import ALONE_AFTER_POP, getrefcount
 
 __all__ = ["Arena"]
 
@@ -14,7 +15,6 @@ Array = np.ndarray[Any, Any]
 LEAST: Final = 8_000  # elements; less memory costs nothing to take again
 MOST: Final = 8_000_000  # elements; so much is not kept for later
 SPARE: Final = 2  # arrays that are kept for later runs
-ALONE: Final = 2  # references to an argument that nothing else holds, with those of the call
 
 
 class Arena:
@@ -55,5 +55,5 @@ class Arena:
     def take_back(self, arrays: list[Array]) -> None:
         """Keep the last of some arrays for later, where nothing else holds it or a part of it."""
         array = arrays.pop()
-        if LEAST <= self.size <= MOST and len(self._spare) < SPARE and sys.getrefcount(array) == ALONE:
+        if LEAST <= self.size <= MOST and len(self._spare) < SPARE and getrefcount(array) <= ALONE_AFTER_POP:
             self._spare.append(array)

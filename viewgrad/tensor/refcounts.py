@@ -19,6 +19,7 @@ from typing import Any, Final
 from .node import OptionalEdge
 
 __all__ = [
+    "ALONE_AFTER_POP",
     "ALONE_AS_ARGUMENT",
     "ALONE_AS_EDGE",
     "ALONE_AS_GRAD",
@@ -136,6 +137,15 @@ def _count_item(grads: list[Any], i: int) -> int:
     return getrefcount(grad)
 
 
+def _after_pop(make: Make) -> int:
+    return _count_popped([make()])
+
+
+def _count_popped(arrays: list[Any]) -> int:
+    array = arrays.pop()
+    return getrefcount(array)
+
+
 def _as_storage(make: Make) -> int:
     tensor = _Holder()
     tensor.held = make()
@@ -176,6 +186,7 @@ def _from_row(make: Make) -> int:
 
 
 PROBES: Final[dict[str, Callable[[Make], int]]] = {
+    "ALONE_AFTER_POP": _after_pop,
     "ALONE_AS_ARGUMENT": _as_argument,
     "ALONE_AS_EDGE": _as_edge,
     "ALONE_AS_GRAD": _as_grad,
@@ -279,3 +290,5 @@ ALONE_IN_CELL: Final = _count("ALONE_IN_CELL")
 ALONE_IN_PAIR: Final = _count("ALONE_IN_PAIR")
 ALONE_IN_ROW: Final = _count("ALONE_IN_ROW")
 ALONE_FROM_ROW: Final = _count("ALONE_FROM_ROW")
+# The memory of a run of a compiled program, when the run gives it back.
+ALONE_AFTER_POP: Final = _count("ALONE_AFTER_POP")

@@ -190,6 +190,9 @@ class NodeWriter:
         others = [f"e{order[name]} is None" for other in later for name in other.inputs]
         if self.symmetric and later:
             others = [f"(e1 is None or {self._of_one_value()})"]
+        earlier = operator.formulas[: operator.formulas.index(formula)]
+        # An interpreter that borrows references does not count a variable that was assigned from a parameter.
+        others = [f"g{order[name]} is not grad" for other in earlier for name in other.inputs] + others
         return self._reused(formula, targets, product, written, others, indent)
 
     def _matched(self) -> list[str]:
