@@ -14,8 +14,8 @@ from viewgrad.autograd.modes import forward_ad
 from viewgrad.autograd.modes.profile import profile
 from viewgrad.errors import AutogradError, DetachedConversionError, DetachedConversionWarning, GuardError, TraceError
 from viewgrad.func import transforms as func  # which do not adopt
-from viewgrad.tensor import doors
-from viewgrad.tensor.doors import DETACHES, DOORS, ENDS, KEEPS, REFUSES, STEPS
+from viewgrad.tensor import escapes
+from viewgrad.tensor.escapes import DETACHES, ENDS, ESCAPES, KEEPS, REFUSES, STEPS
 
 
 def from_file(save):
@@ -51,7 +51,7 @@ def raises(x):
     return 0.0
 
 
-# What opens each door, of a tensor of shape (2,); it returns something that `number` understands.
+# What makes a value escape from a tensor of shape (2,); it returns something that `number` understands.
 TRIES = {
     "float()": [lambda x: float(x[0])],
     "complex()": [lambda x: complex(x[0]).real],
@@ -95,18 +95,18 @@ TRIES = {
     "memoryview()": [lambda x: memoryview(x)],
 }
 CASES = [(name, n) for name, tries in TRIES.items() for n in range(len(tries))]
-UNSEEN_FOR_ALL = [name for name, door in DOORS.items() if door.traced == doors.UNSEEN]
+UNSEEN_FOR_ALL = [name for name, escape in ESCAPES.items() if escape.traced == escapes.UNSEEN]
 LOW, HIGH = np.array([1.5, 2.25]), np.array([3.0, 5.5])
 
 
-def test_each_door_is_tried():
-    assert TRIES.keys() == DOORS.keys()
+def test_each_escape_is_tried():
+    assert TRIES.keys() == ESCAPES.keys()
 
 
 # -- what an attribute of a tensor gives -------------------------------------------------------------------------------
 
-# Attributes of tensors that give something else than tensors, without being a door: they give it of the graph, of the
-# shape or of the memory's layout, or are refused by Python for all arrays.
+# Attributes that are not escapes although they are not tensors: they describe the graph, the shape or the layout, or
+# Python refuses them for all arrays.
 HARMLESS = {
     *("T mT real imag data flat grad_fn is_leaf requires_grad output_nr retains_grad base device flags").split(),
     *("shape dtype ndim size itemsize nbytes strides stride is_contiguous").split(),
@@ -116,9 +116,9 @@ HARMLESS = {
 
 @pytest.mark.parametrize("name", [n for n in dir(vg.Tensor) if not n.startswith("_")])
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-def test_methods_without_arguments_open_known_doors_only(name):
-    """What gives neither a tensor nor a layout opens a door, which a trace notices."""
-    if name in HARMLESS or f"{name}()" in DOORS or name in DOORS:
+def test_methods_without_arguments_escape_in_known_ways_only(name):
+    """What gives neither a tensor nor a layout is an escape, which a trace notices."""
+    if name in HARMLESS or f"{name}()" in ESCAPES or name in ESCAPES:
         return
     x = vg.Tensor(LOW)
     try:
@@ -178,7 +178,7 @@ TRANSFORMS = ("func.grad", "func.jacrev", "func.jvp", "func.jacfwd", "compile")
 
 
 def through(name, n):
-    """A program in which something leaves by a door, and goes on into the result."""
+    """A program whose result depends on a value that escapes."""
     opened = TRIES[name][n]
     return lambda x: (x * number(opened(x * 1.0))).sum()
 
@@ -186,8 +186,8 @@ def through(name, n):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("name", "n"), CASES)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_histories_at_each_door(mode, name, n):
-    door = DOORS[name]
+def test_histories_at_each_escape(mode, name, n):
+    escape = ESCAPES[name]
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
@@ -197,16 +197,16 @@ def test_histories_at_each_door(mode, name, n):
         else:
             failed = None
     warned = any(issubclass(each.category, DetachedConversionWarning) for each in told)
-    if door.history in (STEPS, KEEPS):
+    if escape.history in (STEPS, KEEPS):
         assert failed is None and not warned, failed
-    elif door.history == REFUSES:
+    elif escape.history == REFUSES:
         assert failed is not None
     elif mode not in TRANSFORMS:
         assert failed is None and warned
-    elif door.history == ENDS:
+    elif escape.history == ENDS:
         assert isinstance(failed, DetachedConversionError)
     else:
-        assert door.history == DETACHES and not warned
+        assert escape.history == DETACHES and not warned
         assert failed is None
 
 
@@ -248,7 +248,7 @@ def detached(name, n):
 TRACED = [(name, n) for name, n in CASES if name not in (*UNSEEN_FOR_ALL, "an exception")]
 
 
-COMPARED = [case for case in TRACED if DOORS[case[0]].traced == doors.GUARDED or DOORS[case[0]].gives == "text"]
+COMPARED = [case for case in TRACED if ESCAPES[case[0]].traced == escapes.GUARDED or ESCAPES[case[0]].gives == "text"]
 
 
 @pytest.mark.parametrize("escapes", ["error", "guard"])

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import AutogradError, DifferentiabilityError, GradientMismatchError, UnusedInputError
 from ..tensor.creation import from_number, zeros_like
-from ..tensor.doors import is_within_transform
+from ..tensor.escapes import is_within_transform
 from ..tensor.node import Edge, Node
 from ..tensor.tensor import Tensor, as_buffered, current_edge, held_grad
 from ..tensor.trace_hooks import observed

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, cast
 import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError
-from ..tensor.doors import DIFFERENTIATED, within_transform
+from ..tensor.escapes import DIFFERENTIATED, within_transform
 from ..tensor.modes import FORWARD, GRAD, INFERENCE, TRACE, ModeSwitch, current_mode
 from ..tensor.node import (
     ONE,
@@ -81,7 +81,7 @@ class Transform:
 
     Arguments:
         after: where what is differentiated was made of the results of another transform, that one.
-        kind: what the function may assume about values that leave tensors; see tensor/doors.py.
+        kind: what the function may assume about values that leave tensors; see tensor/escapes.py.
 
     Attributes:
         primals: the nodes of the primals, in the order in which they were made.

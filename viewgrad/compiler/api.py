@@ -15,7 +15,7 @@ from ..errors import NotCompiledError, NotCompiledWarning
 from ..func.compiled_calls import COMPILED_CALLS, CompiledCalls
 from ..func.numpy_results import array_or_number, as_given
 from ..func.tree import Structure, unflatten
-from ..tensor.doors import within_compiled, within_transform
+from ..tensor.escapes import within_compiled, within_transform
 from ..tensor.modes import GRAD, PROFILE, current_mode
 from ..tensor.tensor import Tensor, as_scalar, from_array
 from ..tensor.trace_hooks import PROFILER

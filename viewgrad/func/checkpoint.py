@@ -20,7 +20,7 @@ from ..autograd.modes.saved_hooks import packed
 from ..autograd.transform_inputs import Transform
 from ..errors import CheckpointError, FreedGraphError
 from ..tensor.async_safety import in_own_context
-from ..tensor.doors import transform_kind
+from ..tensor.escapes import transform_kind
 from ..tensor.modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, PACK, TRACE, ModeSwitch, current_mode
 from ..tensor.node import MANY, Edge, Node, OptionalEdge, input_nr_of, node_of, numbered
 from ..tensor.storage import save

@@ -39,7 +39,7 @@ __all__ = [
     "judge_conversion", "noted", "raise_cause", "warn_of_missing_grad",
 ]  # fmt: skip
 
-# What becomes of a history where a value leaves; see doors.py.
+# What happens to the history of a value that escapes; see escapes.py.
 ENDS: Final = "ends"
 DETACHES: Final = "detaches"
 STEPS: Final = "steps"
@@ -157,7 +157,7 @@ def judge_conversion(by: str, history: str, in_transform: bool) -> None:
     """Decide about a conversion of a tensor with history to a plain value, three calls up the stack.
 
     Arguments:
-        by: the door, as messages call it.
+        by: the name of the escape.
         history: what becomes of a history there: ENDS, DETACHES or STEPS.
         in_transform: whether a function is being differentiated or compiled.
 

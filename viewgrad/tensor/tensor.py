@@ -25,7 +25,7 @@ from ..errors import (
 )
 from .adapters import AdapterTable
 from .conversions import conversion_refused, is_drawn, noted, warn_of_missing_grad
-from .doors import has_tangent, is_differentiated, leave
+from .escapes import has_tangent, is_differentiated, record_escape
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
 from .node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, new, next_sequence_nr, node_of
 from .refcounts import ALONE_AS_STORAGE, getrefcount
@@ -232,7 +232,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         called.
         """
         if current_mode() & TRACE:
-            leave(self, "the gradient", None)
+            record_escape(self, "the gradient", None)
         try:
             return self._grad
         except AttributeError:
@@ -395,7 +395,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             window = self._array.view()
         window.flags.writeable = False
         if current_mode() & TRACE:
-            leave(self, "numpy()", window)
+            record_escape(self, "numpy()", window)
         return window
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -426,14 +426,14 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         value = self._array.item(*args)
         if is_differentiated(self):
             return self._element(args)
-        leave(self, "item()", value if not args else self._array)
+        record_escape(self, "item()", value if not args else self._array)
         return value
 
     def tolist(self) -> Any:
         """Return the elements as nested Python lists; warn if their history is lost."""
         if is_differentiated(self):
             return [row.tolist() for row in self] if self._array.ndim else self._element(())
-        leave(self, "tolist()", self._array)
+        record_escape(self, "tolist()", self._array)
         return self._array.tolist()
 
     def _element(self, index: tuple[Any, ...]) -> Tensor:
@@ -490,35 +490,35 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     def __bool__(self) -> bool:
         value = bool(self._array)
         if current_mode() & TRACE:
-            leave(self, "bool()", value)
+            record_escape(self, "bool()", value)
         return value
 
     def __float__(self) -> float:
         value = float(self._array)
-        leave(self, "float()", value)
+        record_escape(self, "float()", value)
         return value
 
     def __int__(self) -> int:
         value = int(self._array)
-        leave(self, "int()", value)
+        record_escape(self, "int()", value)
         return value
 
     def __complex__(self) -> complex:
         value = complex(self._array)
-        leave(self, "complex()", value)
+        record_escape(self, "complex()", value)
         return value
 
     def __index__(self) -> int:
         value = as_int(self._array)
         if current_mode() & TRACE:
-            leave(self, "int()", value)
+            record_escape(self, "int()", value)
         return value
 
     def __contains__(self, value: Any) -> bool:
         if current_mode() & TRACE:
             for tensor in (self, value):
                 if isinstance(tensor, Tensor):
-                    leave(tensor, "in", tensor._array)
+                    record_escape(tensor, "in", tensor._array)
         return (value._array if isinstance(value, Tensor) else value) in self._array
 
     def __trunc__(self) -> int:
@@ -534,26 +534,26 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         """Return the integer beside the value; it has derivative zero, so no history is lost."""
         value = rounding(self._array)
         if current_mode() & TRACE:
-            leave(self, "int()", value)
+            record_escape(self, "int()", value)
         return value
 
     def __format__(self, spec: str) -> str:
         if self._array.ndim:
             return format(str(self), spec)
         if current_mode() & TRACE:
-            leave(self, "format()", spec)
+            record_escape(self, "format()", spec)
         return format(self._array.item(), spec)
 
     def __repr__(self) -> str:
         if current_mode() & TRACE:
-            leave(self, "repr()", None)
+            record_escape(self, "repr()", None)
         return tensor_repr(self)
 
     def __hash__(self) -> int:
         """Return the value's hash for scalars that equal numbers, and the identity's for arrays."""
         array = self._array
         if type(array) is not ndarray or (not array.ndim and array.dtype.kind in "biu"):
-            leave(self, "hash()", array.item())
+            record_escape(self, "hash()", array.item())
             return hash(array.item())
         return object.__hash__(self)
 
@@ -576,7 +576,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     def __reduce__(self) -> tuple[Any, ...]:
         self._refuse_non_leaf("pickled")
         if current_mode() & TRACE:
-            leave(self, "pickle", self._array)
+            record_escape(self, "pickle", self._array)
         return _unpickle, (self._array, self.requires_grad, self.grad)
 
     def _without_history(self) -> Tensor:

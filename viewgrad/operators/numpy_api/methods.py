@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import AutogradError, UnsupportedFunctionError
 from ...tensor.creation import as_assigned, as_operand
-from ...tensor.doors import leave
+from ...tensor.escapes import record_escape
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, TRACE, current_mode
 from ...tensor.node import AccumulateGrad
 from ...tensor.refcounts import ALONE_IN_SLOT, getrefcount
@@ -353,7 +353,7 @@ def _carries_history(self: Tensor) -> bool:
 
 def _bytes(self: Tensor, order: Any = "C") -> bytes:
     """Return the elements as bytes; warn if a history is lost."""
-    leave(self, "tobytes()", self._array)
+    record_escape(self, "tobytes()", self._array)
     return np.asarray(self._array).tobytes(order)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import AutogradError
-from ...tensor.doors import has_history
+from ...tensor.escapes import has_history
 from ...tensor.tensor import Tensor
 from ...tensor.trace_hooks import array_of
 

@@ -13,7 +13,7 @@ from ...errors import ConcretizationError, TraceError
 from ...operators.language.spec import Operator
 from ...operators.operands import is_constant
 from ...tensor.conversions import is_shown
-from ...tensor.doors import STEERING
+from ...tensor.escapes import STEERING
 from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import node_of
 from ...tensor.tensor import Tensor, current_edge, is_scalar, root_of

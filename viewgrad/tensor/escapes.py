@@ -1,15 +1,16 @@
-"""The doors: every way in which something about a tensor leaves the library.
+"""Escapes: every way in which a value leaves a tensor as a plain number, array or text.
 
-A value that has left is a plain number, array or text: no gradient flows through it, and a graph that was traced does
-not know of it. The table `DOORS` says for each door what passes, and so what must be done about it:
+No gradient flows through a value that escaped, and a traced graph does not contain it. The table `ESCAPES` states for
+each escape what is returned, and so what must be done:
 
-- in eager mode, if the tensor has a history: warn or raise (`Door.history`; the messages are in conversions.py);
-- inside a transform (`viewgrad.func`, `vg.compile`), the same more strictly, as nothing of its result may be lost;
-- in a trace (`Door.traced`): the elements that left are guarded (`Observer.left`), or the trace is told that the
-  program asked for something that differs in each run (`Observer.asked`).
+- in eager mode, if the tensor has a history: warn or raise (`Escape.history`; the messages are in conversions.py);
+- inside a transform (`viewgrad.func`, `vg.compile`), the same, but more strictly, since no part of the result may be
+  detached unnoticed;
+- in a trace (`Escape.traced`): guard the elements that escaped (`Observer.left`), or report that the program reads
+  something that differs from run to run (`Observer.asked`).
 
-Whatever opens a door calls `leave(tensor, DOOR, value)`; whoever wants to know which doors there are reads `DOORS`.
-tests/test_escapes.py tries each of them in each mode, and finds attributes of `Tensor` that are no door and should be.
+Code that returns such a value calls `record_escape(tensor, NAME, value)`. tests/test_escapes.py tries each escape in
+each mode, and finds attributes of `Tensor` that should be in the table and are not.
 """
 
 from __future__ import annotations
@@ -30,37 +31,36 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
-    "COMPILED", "COMPILED_WITHIN", "DETACHES", "DIFFERENTIATED", "DOORS",
-    "ENDS", "EXCEPTION", "KEEPS", "REFUSES", "STEERING", "STEPS", "Door",
-    "has_history", "has_tangent", "is_differentiated", "is_within_transform", "leave",
-    "transform_kind", "within_compiled", "within_transform",
+    "COMPILED", "COMPILED_WITHIN", "DETACHES", "DIFFERENTIATED", "ENDS", "ESCAPES", "KEEPS", "REFUSES", "STEERING",
+    "STEPS", "Escape",
+    "has_history", "has_tangent", "is_differentiated", "is_within_transform", "record_escape", "transform_kind",
+    "within_compiled", "within_transform",
 ]  # fmt: skip
 
-# What a trace does about a door, beside nothing: the shapes, dtypes and identities of a graph are fixed.
+# What a trace does about an escape; the shapes, dtypes and identities of a graph are fixed.
 GUARDED: Final = "guarded"  # `Observer.left`: the elements must be the same in each run
 TOLD: Final = "told"  # `Observer.asked`: the answer differs in each run
 RECORDED: Final = "recorded"  # the result is a tensor, which the trace knows
 FIXED: Final = "fixed"  # it is the same in each run of a graph
-UNSEEN: Final = "unseen"  # nothing passes for a tensor that a trace has made
+UNSEEN: Final = "unseen"  # it raises for every tensor that a trace has made
 
 
 @attrs.frozen
-class Door:
+class Escape:
     """A way in which information about a tensor leaves the library.
 
     Attributes:
         name: what messages and guards call it.
-        gives: what passes: "number", "integer", "bool", "array", "memory", "bytes", "text", "file", "copy",
+        gives: what is returned: "number", "integer", "bool", "array", "memory", "bytes", "text", "file", "copy",
             "gradient", "shape", "identity", "version", "graph" or "exception".
-        history: what becomes of a history at this door.
-            ENDS: the value goes on without it; the line that asks decides whether that is an error.
+        history: what happens to a history.
+            ENDS: the value has none; whether that is an error depends on the line of the program.
             DETACHES: as ENDS; but in `viewgrad.func` the result is a differentiable scalar.
             STEPS: the derivative is zero, since the value is a step function of the elements; nothing is lost.
             REFUSES: an error.
             KEEPS: nothing is lost.
-        traced: what a trace does about it: GUARDED, TOLD, RECORDED, FIXED or UNSEEN.
-        steers: whether a program asks for such a value to choose what it does next, so that a trace may hold it fixed
-            under a guard without being asked to.
+        traced: what a trace does: GUARDED, TOLD, RECORDED, FIXED or UNSEEN.
+        steers: whether programs use such values for control flow, so that a trace guards them by default.
     """
 
     name: str
@@ -72,86 +72,84 @@ class Door:
 
 _TABLE: Final = (
     # Python's conversions.
-    Door("float()", "number", ENDS, GUARDED),
-    Door("complex()", "number", ENDS, GUARDED),
-    Door("int()", "integer", STEPS, GUARDED, steers=True),  # with round(), floor(), ceil(), trunc() and __index__
-    Door("bool()", "bool", STEPS, GUARDED, steers=True),
-    Door("in", "bool", STEPS, GUARDED, steers=True),
-    Door("hash()", "integer", ENDS, GUARDED),  # of a scalar; that of an array is of its identity
+    Escape("float()", "number", ENDS, GUARDED),
+    Escape("complex()", "number", ENDS, GUARDED),
+    Escape("int()", "integer", STEPS, GUARDED, steers=True),  # with round(), floor(), ceil(), trunc() and __index__
+    Escape("bool()", "bool", STEPS, GUARDED, steers=True),
+    Escape("in", "bool", STEPS, GUARDED, steers=True),
+    Escape("hash()", "integer", ENDS, GUARDED),  # of a scalar; that of an array is of its identity
     # NumPy's.
-    Door("item()", "number", DETACHES, GUARDED),
-    Door("tolist()", "number", DETACHES, GUARDED),
-    Door("as_integer_ratio()", "integer", REFUSES, GUARDED),
-    Door("hex()", "text", REFUSES, GUARDED),
-    Door("bit_count()", "integer", STEPS, GUARDED),
-    Door("is_integer()", "bool", STEPS, GUARDED),
+    Escape("item()", "number", DETACHES, GUARDED),
+    Escape("tolist()", "number", DETACHES, GUARDED),
+    Escape("as_integer_ratio()", "integer", REFUSES, GUARDED),
+    Escape("hex()", "text", REFUSES, GUARDED),
+    Escape("bit_count()", "integer", STEPS, GUARDED),
+    Escape("is_integer()", "bool", STEPS, GUARDED),
     # Arrays and memory.
-    Door("numpy()", "array", REFUSES, GUARDED),
-    Door("np.asarray()", "array", REFUSES, GUARDED),  # __array__, which np.array(), np.put() and others ask for
-    Door("np.asarray(x, bool)", "bool", STEPS, GUARDED),  # with np.bool_(x)
-    Door("__dlpack__()", "memory", REFUSES, GUARDED),
-    Door("tobytes()", "bytes", ENDS, GUARDED),
-    Door("byteswap()", "array", REFUSES, GUARDED),
-    Door("getfield()", "array", REFUSES, GUARDED),
+    Escape("numpy()", "array", REFUSES, GUARDED),
+    Escape("np.asarray()", "array", REFUSES, GUARDED),  # __array__, which np.array(), np.put() and others ask for
+    Escape("np.asarray(x, bool)", "bool", STEPS, GUARDED),  # with np.bool_(x)
+    Escape("__dlpack__()", "memory", REFUSES, GUARDED),
+    Escape("tobytes()", "bytes", ENDS, GUARDED),
+    Escape("byteswap()", "array", REFUSES, GUARDED),
+    Escape("getfield()", "array", REFUSES, GUARDED),
     # Files and copies.
-    Door("tofile()", "file", REFUSES, GUARDED),
-    Door("dump()", "file", REFUSES, GUARDED),
-    Door("dumps()", "bytes", REFUSES, GUARDED),
-    Door("np.save()", "file", REFUSES, GUARDED),  # with savez(), savez_compressed() and savetxt()
-    Door("viewgrad.save()", "file", KEEPS, GUARDED),  # its documentation says that values are saved
-    Door("pickle", "bytes", REFUSES, GUARDED),
-    Door("copy.deepcopy()", "copy", KEEPS, RECORDED),
+    Escape("tofile()", "file", REFUSES, GUARDED),
+    Escape("dump()", "file", REFUSES, GUARDED),
+    Escape("dumps()", "bytes", REFUSES, GUARDED),
+    Escape("np.save()", "file", REFUSES, GUARDED),  # with savez(), savez_compressed() and savetxt()
+    Escape("viewgrad.save()", "file", KEEPS, GUARDED),  # its documentation says that values are saved
+    Escape("pickle", "bytes", REFUSES, GUARDED),
+    Escape("copy.deepcopy()", "copy", KEEPS, RECORDED),
     # Texts.
-    Door("repr()", "text", STEPS, TOLD),
-    Door("format()", "text", STEPS, TOLD),
+    Escape("repr()", "text", STEPS, TOLD),
+    Escape("format()", "text", STEPS, TOLD),
     # Values by which the library itself chooses, or that NumPy's own functions answer with.
-    Door("a mask", "bool", STEPS, GUARDED, steers=True),
-    Door("where=", "bool", STEPS, GUARDED, steers=True),
-    Door("an index", "integer", STEPS, GUARDED, steers=True),
-    Door("a choice by values", "number", STEPS, GUARDED),
+    Escape("a mask", "bool", STEPS, GUARDED, steers=True),
+    Escape("where=", "bool", STEPS, GUARDED, steers=True),
+    Escape("an index", "integer", STEPS, GUARDED, steers=True),
+    Escape("a choice by values", "number", STEPS, GUARDED),
     # About the graph, and the gradients in it.
-    Door("the gradient", "gradient", KEEPS, TOLD),
-    Door("grad_fn", "graph", KEEPS, FIXED),
-    Door("_version", "version", KEEPS, FIXED),
-    Door("shape", "shape", KEEPS, FIXED),  # with dtype, ndim, size, strides, len(), flags
-    Door("identity", "identity", KEEPS, FIXED),  # id(), `is`, weak references, the hash of an array
+    Escape("the gradient", "gradient", KEEPS, TOLD),
+    Escape("grad_fn", "graph", KEEPS, FIXED),
+    Escape("_version", "version", KEEPS, FIXED),
+    Escape("shape", "shape", KEEPS, FIXED),  # with dtype, ndim, size, strides, len(), flags
+    Escape("identity", "identity", KEEPS, FIXED),  # id(), `is`, weak references, the hash of an array
     # An exception by the elements: LinAlgError, FloatingPointError under np.errstate(all="raise"). That it was raised,
     # and that it was not, steers a program that catches it.
-    Door("an exception", "exception", STEPS, GUARDED, steers=True),
+    Escape("an exception", "exception", STEPS, GUARDED, steers=True),
     # Refused for every tensor.
-    Door("ctypes", "memory", REFUSES, UNSEEN),
-    Door("memoryview()", "memory", REFUSES, UNSEEN),
+    Escape("ctypes", "memory", REFUSES, UNSEEN),
+    Escape("memoryview()", "memory", REFUSES, UNSEEN),
 )
-DOORS: Final[dict[str, Door]] = {door.name: door for door in _TABLE}
-EXCEPTION: Final = DOORS["an exception"]
-STEERING: Final = frozenset(door.name for door in _TABLE if door.steers)
+ESCAPES: Final[dict[str, Escape]] = {escape.name: escape for escape in _TABLE}
+STEERING: Final = frozenset(escape.name for escape in _TABLE if escape.steers)
 
 
-def leave(tensor: Tensor, name: str, value: Any) -> None:
-    """Allow information about a tensor to leave by a door, or raise an error.
+def record_escape(tensor: Tensor, name: str, value: Any) -> None:
+    """Allow a value to escape from a tensor, or raise an error.
 
-    A method of `Tensor` that a program calls must call this itself, and not through others: the line of the program
-    is two frames further out.
+    Methods of `Tensor` must call this directly: the line of the program is expected two frames further out.
 
     Arguments:
-        tensor: whose value leaves.
-        name: the door's name.
-        value: what leaves.
+        tensor: the tensor.
+        name: the name of the escape.
+        value: what is returned.
 
     Raises:
         DetachedConversionError: if a history would be lost and the line of the program does not say that this is meant.
     """
     mode = current_mode()
     if mode & (GRAD | FORWARD):
-        door = DOORS[name]
-        if door.history not in (KEEPS, REFUSES) and has_history(tensor):
-            judge_conversion(name, door.history, _in_transform.get() != OUTSIDE)
+        escape = ESCAPES[name]
+        if escape.history not in (KEEPS, REFUSES) and has_history(tensor):
+            judge_conversion(name, escape.history, _in_transform.get() != OUTSIDE)
     if mode & TRACE:
         observer = OBSERVER.get()
-        door = DOORS[name]
-        if door.traced is TOLD:
-            observer.asked(tensor, "the text" if door.gives == "text" else name)
-        elif door.traced is GUARDED:
+        escape = ESCAPES[name]
+        if escape.traced is TOLD:
+            observer.asked(tensor, "the text" if escape.gives == "text" else name)
+        elif escape.traced is GUARDED:
             observer.left(tensor, name, value)
 
 
