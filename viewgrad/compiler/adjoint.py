@@ -19,7 +19,7 @@ from ..errors import NotCompiledError
 from .access_analysis import AccessAnalysis
 from .build_ir import out_sizes
 from .element_types import taped
-from .index_expr import ONE, Integer, constant
+from .index_expr import Integer, constant, row_strides_of
 from .loop_ir import (
     Add,
     Block,
@@ -211,7 +211,7 @@ class _Differentiation:
         labels = tuple(range(len(sizes)))
         accumulator = self.accumulators.get(step)
         if accumulator is not None:
-            strides = _row_integers(sizes)
+            strides = row_strides_of(sizes)
             zero = Write(self._name("w"), sizes, step.location, accumulator, strides, constant(0), Number(0.0))
             self.preludes[block].append(zero)
             read = Read(self._name("g"), sizes, step.location, accumulator, strides, constant(0))
@@ -297,7 +297,7 @@ class _Differentiation:
             size = self.analysis.largest(self.block_of[step], sizes)
             accumulator = self.accumulators[step] = Buffer(self._name("a"), size, np.dtype(float), "register")
         items.append(
-            Add(self._name("w"), sizes, step.location, accumulator, _row_integers(sizes), constant(0), value)
+            Add(self._name("w"), sizes, step.location, accumulator, row_strides_of(sizes), constant(0), value)
         )
 
     # -- values of the program -----------------------------------------------------------------------------------------
@@ -401,12 +401,4 @@ def _operand(step: Compute) -> Operand:
 
 
 def _row(shape: Iterable[int]) -> tuple[Integer, ...]:
-    return _row_integers(tuple([constant(n) for n in shape]))
-
-
-def _row_integers(sizes: tuple[Integer, ...]) -> tuple[Integer, ...]:
-    strides, step = [], ONE
-    for n in reversed(sizes):
-        strides.append(step)
-        step = step * n
-    return tuple(reversed(strides))
+    return row_strides_of(tuple([constant(n) for n in shape]))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
 
-__all__ = ["ONE", "ZERO", "Integer", "constant", "variable"]
+__all__ = ["ONE", "ZERO", "Integer", "constant", "row_strides_of", "variable"]
 
 Monomial = tuple[str, ...]
 
@@ -83,3 +83,12 @@ def variable(name: str) -> Integer:
 
 ZERO: Final = constant(0)
 ONE: Final = constant(1)
+
+
+def row_strides_of(sizes: Sequence[Integer]) -> tuple[Integer, ...]:
+    """Return the strides of an array in row order."""
+    strides, step = [], ONE
+    for n in reversed(sizes):
+        strides.append(step)
+        step = step * n
+    return tuple(reversed(strides))

@@ -50,7 +50,7 @@ class Rule:
 
 # Operators whose operands are broadcast.
 OPERATOR_RULES: Final[dict[str, Rule]] = {
-"positive": Rule("{0}", integers="{0}", is_exact=True),
+    "positive": Rule("{0}", integers="{0}", is_exact=True),
     "neg": Rule("-{0}", integers="wrapped(-{0})", is_exact=True),
     "neg_": Rule("-{0}", integers="wrapped(-{0})", is_exact=True, declared="neg"),
     "add": Rule("{0} + {1}", integers="wrapped({0} + {1})", bools="logical_or"),
@@ -135,7 +135,7 @@ OPERATOR_RULES: Final[dict[str, Rule]] = {
 # All rules: those of operators, and the building blocks of reductions and other operators.
 RULES: Final[dict[str, Rule]] = OPERATOR_RULES | {
     "": Rule(slopes={}),
-"detach": Rule("{0}", integers="{0}", is_exact=True, slopes={}),
+    "detach": Rule("{0}", integers="{0}", is_exact=True, slopes={}),
     "spread": Rule("{0}", integers="{0}", is_exact=True, slopes={0: "{grad}"}),
     "sum": Rule("{0}", integers="{0}", slopes={0: "{grad}"}),
     "as_integer": Rule(integers="as_integer({0})", slopes={}),

@@ -12,11 +12,11 @@ import numpy as np
 from ..adoption import adopted_callable
 from ..autograd.function import Function
 from ..errors import InteropError
-from ..func.tree import flatten, unflatten
+from ..func.tree import flatten
 from ..func.vmap import vmap
 from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.tensor import Tensor, from_new_array
-from .operation import Operation
+from .operation import Operation, on_leaves
 
 __all__ = ["from_jax", "jax_function"]
 
@@ -198,13 +198,9 @@ def from_jax(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f, updated=())
     def operator(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = flatten((args, kwargs))
-
-        def flat(*arrays: Any) -> Any:
-            given, keywords = unflatten(structure, arrays)
-            return f(*given, **keywords)
-
         forms: list[Any] = []
-        outputs = _Operator.apply(flat, forms, *[x if isinstance(x, Tensor) else Tensor(x) for x in leaves])
+        tensors = [x if isinstance(x, Tensor) else Tensor(x) for x in leaves]
+        outputs = _Operator.apply(on_leaves(f, structure), forms, *tensors)
         return jax.tree.unflatten(forms[0], list(outputs))
 
     return operator

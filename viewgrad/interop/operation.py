@@ -18,9 +18,19 @@ from ..tensor.modes import no_grad
 from ..tensor.node import AccumulateGrad, node_of
 from ..tensor.tensor import Tensor, current_edge
 
-__all__ = ["Evaluation", "Operation", "arrays_of"]
+__all__ = ["Evaluation", "Operation", "arrays_of", "on_leaves"]
 
 Array = Any
+
+
+def on_leaves(function: Callable[..., Any], structure: Structure) -> Callable[..., Any]:
+    """Return a function of the leaves of its arguments, the pair of a tuple and a dict with this structure."""
+
+    def call(*leaves: Any) -> Any:
+        args, kwargs = unflatten(structure, leaves)
+        return function(*args, **kwargs)
+
+    return call
 
 
 @attrs.define(eq=False)

@@ -15,7 +15,7 @@ from ..errors import InteropError
 from ..func.tree import flatten, unflatten
 from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.tensor import Tensor, from_new_array
-from .operation import Operation
+from .operation import Operation, on_leaves
 
 __all__ = ["from_torch", "torch_function"]
 
@@ -62,13 +62,9 @@ def torch_function(f: Callable[..., Any], *, adopt: bool = True) -> Callable[...
     @functools.wraps(f, updated=())
     def operation(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = flatten((args, kwargs), TORCH_LEAVES)
-
-        def flat(*tensors: Any) -> Any:
-            given, keywords = unflatten(structure, tensors)
-            return f(*given, **keywords)
-
         rebuilt: list[Any] = []
-        outputs = _Operation.apply(Operation(flat, getattr(f, "__name__", repr(f))), rebuilt, *leaves)
+        named = Operation(on_leaves(f, structure), getattr(f, "__name__", repr(f)))
+        outputs = _Operation.apply(named, rebuilt, *leaves)
         return rebuilt[0](list(outputs))
 
     return operation
@@ -144,13 +140,9 @@ def from_torch(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f, updated=())
     def operator(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = flatten((args, kwargs))
-
-        def flat(*tensors: Any) -> Any:
-            given, keywords = unflatten(structure, tensors)
-            return f(*given, **keywords)
-
         rebuilt: list[Any] = []
-        outputs = _Operator.apply(flat, rebuilt, True, *[x if isinstance(x, Tensor) else Tensor(x) for x in leaves])
+        tensors = [x if isinstance(x, Tensor) else Tensor(x) for x in leaves]
+        outputs = _Operator.apply(on_leaves(f, structure), rebuilt, True, *tensors)
         return unflatten(rebuilt[0], list(outputs))
 
     return operator

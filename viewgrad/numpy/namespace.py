@@ -10,11 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from ..adoption import adopted_arguments
-from ..tensor.tensor import FUNCTIONS, UFUNCS
 from .functions import adapted
 from .ufuncs import ufunc
 
-__all__ = ["Unbound", "added_names", "filled", "has_operator", "public_names", "unbound"]
+__all__ = ["Unbound", "added_names", "filled", "public_names", "unbound"]
 
 LIBRARIES: Final = ("None", "math", "numpy", "scipy")  # whose own functions are named by the namespaces
 NUMBERS: Final = (bool, int, float, complex, str, np.ndarray)
@@ -95,16 +94,3 @@ def _counterpart(
     if isinstance(value, np.ufunc):
         return ufunc(value, name, ways_out.get(name, ""))
     return adapted(value, f"{module.__name__}.{name}", ways_out.get(name, ""))
-
-
-def has_operator(value: Callable[..., Any]) -> bool:
-    """Return whether calls of one of NumPy's callables go to an operator."""
-    return (value, "__call__") in UFUNCS if isinstance(value, np.ufunc) else _hashable(value) and value in FUNCTIONS
-
-
-def _hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True

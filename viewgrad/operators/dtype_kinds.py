@@ -19,7 +19,7 @@ from ..tensor.tensor import Tensor
 from .language.spec import Formula, Operator
 from .operands import as_operand
 
-__all__ = ["check_samples", "confirm_kinds", "is_wrong", "refuse_kinds"]
+__all__ = ["as_list", "check_samples", "confirm_kinds", "is_wrong", "refuse_kinds"]
 
 Array = np.ndarray[Any, Any]
 POINTS: Final = 4
@@ -76,7 +76,7 @@ def check_samples(operator: Operator, samples: Sequence[Mapping[str, Any]]) -> N
     for sample in samples:
         wrong = is_wrong(operator, sample)
         if wrong is not None:
-            is_complex = any(np.iscomplexobj(array) for value in sample.values() for array in _as_list(value))
+            is_complex = any(np.iscomplexobj(array) for value in sample.values() for array in as_list(value))
             raise DeclarationError(_message(operator, wrong, is_complex), operator.name, wrong.text)
 
 
@@ -208,12 +208,12 @@ def _mapped(function: Any, value: Any) -> Any:
     return [function(item) for item in value] if isinstance(value, list) else function(value)
 
 
-def _as_list(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
 def _is_inexact(value: Any) -> bool:
-    arrays = _as_list(value)
+    arrays = as_list(value)
     return bool(arrays) and all(isinstance(array, np.ndarray) and array.dtype.kind in "fc" for array in arrays)
 
 

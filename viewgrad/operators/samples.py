@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from .dtype_kinds import as_list
 from .language.spec import Operator
 
 __all__ = ["Array", "Call", "Sample", "case", "draws", "given_calls", "samples_in_each_kind", "samples_of"]
@@ -38,7 +39,7 @@ class Sample:
             name
             for name in self.operator.differentiable
             if given.get(name) is not None
-            and all(np.asarray(array).dtype.kind in "fc" for array in _as_list(given[name]))
+            and all(np.asarray(array).dtype.kind in "fc" for array in as_list(given[name]))
         ]
 
     def replace(self, /, **arguments: Any) -> Sample:
@@ -152,7 +153,3 @@ def samples_in_each_kind(operator: Operator, seed: int = 0) -> list[Sample]:
     if any(operator.accepts_complex(name) for name in operator.differentiable):
         samples = samples + [sample.astype(np.complex128, rng) for sample in samples]
     return samples
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]

@@ -25,6 +25,7 @@ __all__ = [
     "floating",
     "maker",
     "make_constant",
+    "named_in",
     "numbers",
     "of_plain",
     "registrar",
@@ -145,6 +146,16 @@ def registrar(made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[.
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         made[function.__name__] = function if isinstance(function, type) else adopting(function)
+        return function
+
+    return register
+
+
+def named_in(made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that puts functions into a dict, by name."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        made[function.__name__] = function
         return function
 
     return register

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...operators.codegen.generate import ARRAY_FUNCTIONS
 from ...tensor.indices import add_at
-from .scalar_runtime import FUNCTIONS, MATH, wrapped
+from .scalar_runtime import FUNCTIONS, MATH, block_sum, pairwise_sum, wrapped
 
 __all__ = ["CAREFUL", "PREFIX", "VECTOR_FUNCTIONS"]
 
@@ -21,13 +21,6 @@ ALIASES: Final = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
     "atan2": "arctan2", "lgamma": "gammaln",
 }
-# Functions that formulas call, or that SciPy has.
-OF_FORMULAS: Final = (
-    "flowing", "sigmoid", "nonzero_or_one", "over_square", "power_slope", "power_log", "erf", "erfc", "lgamma",
-    "digamma", "less_exponent",
-)
-
-
 def window(base: Array, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     """Return a window of a flat array."""
     if 0 in sizes:
@@ -43,36 +36,6 @@ def add_overlapping(
     if 0 in sizes:
         return
     add_at(base, window(np.arange(base.size), offset, sizes, strides), value)
-
-
-def _vector_functions() -> dict[str, Callable[..., Any]]:
-    found: dict[str, Any] = {}
-    for name in (
-        "exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-        "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "copysign", "abs", "floor", "ceil", "trunc",
-        "rint", "square", "sign", "maximum", "minimum", "fmax", "fmin", "power", "exp2", "logaddexp", "floor_divide",
-        "where", "logical_and", "logical_or", "logical_not", "remainder", "isfinite",
-    ):
-        found[name] = getattr(np, ALIASES.get(name, name))
-    for name in OF_FORMULAS:
-        found[name] = functools.partial(_called_with_arrays, ALIASES.get(name, name))
-    found["finite_or_zero"] = lambda a: np.where(np.isfinite(a), a, 0.0)
-    found["tie_hit"] = lambda a, extremum: np.add(a == extremum, a != a, dtype=float)
-    found["negative"] = np.negative
-    found["bool"] = lambda a: np.asarray(a, bool)
-    for name in ("add", "multiply", "subtract", "divide"):
-        found[name] = getattr(np, name)
-    found["as_float"] = lambda a: np.asarray(a, float)
-    found |= {"as_integer": _as_integer, "quotient": np.floor_divide, "modulo": np.remainder, "wrapped": _wrapped}
-    found["place"] = _place
-    found["log_of_sum"] = np.errstate(divide="ignore")(np.log)
-    found["exp_share"] = _exp_share
-    found["rounded"] = lambda a: np.asarray(np.asarray(a, np.float32), float)
-    return {PREFIX + name: function for name, function in found.items()} | {
-        "window": window, "add_overlapping": add_overlapping, "add_at": add_at, "add_reduce": np.add.reduce,
-        "greatest": np.maximum.reduce, "least": np.minimum.reduce, "broadcast_to": np.broadcast_to,
-        "places_at": places_at, "empty": lambda shape, name: np.empty(shape),
-    }
 
 
 def _exp_share(a: Any, total: Any, infinite: Any) -> Any:
@@ -112,7 +75,48 @@ def _called_with_arrays(name: str, *given: Any) -> Any:
     return getattr(ARRAY_FUNCTIONS, name)(*[np.asarray(each) for each in given])
 
 
-VECTOR_FUNCTIONS: Final = _vector_functions()
+# The functions of numbers that have a counterpart for arrays: all but sums of blocks.
+SCALAR_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    name: function
+    for name, function in {**MATH, **{function.__name__: function for function in FUNCTIONS}}.items()
+    if callable(function) and function not in (block_sum, pairwise_sum)
+}
+# Functions of numbers whose counterpart for arrays is neither a ufunc of that name nor a function of formulas.
+OWN: Final[dict[str, Callable[..., Any]]] = {
+    "as_float": lambda a: np.asarray(a, float),
+    "as_integer": _as_integer,
+    "exp_share": _exp_share,
+    "finite_or_zero": lambda a: np.where(np.isfinite(a), a, 0.0),
+    "log_of_sum": np.errstate(divide="ignore")(np.log),
+    "modulo": np.remainder,
+    "place": _place,
+    "quotient": np.floor_divide,
+    "rounded": lambda a: np.asarray(np.asarray(a, np.float32), float),
+    "tie_hit": lambda a, extremum: np.add(a == extremum, a != a, dtype=float),
+    "wrapped": _wrapped,
+}
+
+
+def _of_arrays(name: str) -> Callable[..., Any]:
+    """Return the function of arrays that stands for a function of numbers."""
+    if name in OWN:
+        return OWN[name]
+    numpy = getattr(np, ALIASES.get(name, name), None)
+    return numpy if isinstance(numpy, np.ufunc) else functools.partial(_called_with_arrays, ALIASES.get(name, name))
+
+
+VECTOR_FUNCTIONS: Final = {
+    **{PREFIX + name: _of_arrays(name) for name in SCALAR_FUNCTIONS},
+    **{
+        PREFIX + name: getattr(np, name)
+        for name in ("abs", "add", "divide", "logical_and", "logical_not", "logical_or", "multiply", "negative",
+                     "subtract", "where")
+    },
+    f"{PREFIX}bool": lambda a: np.asarray(a, bool),
+    "window": window, "add_overlapping": add_overlapping, "add_at": add_at, "add_reduce": np.add.reduce,
+    "greatest": np.maximum.reduce, "least": np.minimum.reduce, "broadcast_to": np.broadcast_to,
+    "places_at": places_at, "empty": lambda shape, name: np.empty(shape),
+}  # fmt: skip
 
 
 def _careful(function: Callable[..., Any], of_arrays: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,7 +132,5 @@ def _careful(function: Callable[..., Any], of_arrays: Callable[..., Any]) -> Cal
 
 
 CAREFUL: Final = {"divide": _careful(operator.truediv, np.divide)} | {
-    name: _careful(function, VECTOR_FUNCTIONS[PREFIX + name])
-    for name, function in [*MATH.items(), *[(function.__name__, function) for function in FUNCTIONS]]
-    if PREFIX + name in VECTOR_FUNCTIONS
+    name: _careful(function, VECTOR_FUNCTIONS[PREFIX + name]) for name, function in SCALAR_FUNCTIONS.items()
 }

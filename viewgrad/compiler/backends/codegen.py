@@ -21,7 +21,7 @@ from ..arena import Arena
 from ..build_ir import out_sizes
 from ..callbacks import backward_of, forward_of
 from ..element_types import FLOAT, kind_of, literal
-from ..index_expr import ONE, Integer
+from ..index_expr import ONE, Integer, row_strides_of
 from ..loop_ir import (
     Add,
     Block,
@@ -48,7 +48,7 @@ from ..loop_ir import (
 
 __all__ = [
     "EXTREMA", "RAISED", "SCRATCH", "CodeWriter", "Kernel", "LoopNest", "flat", "is_one_row", "parenthesised", "plus",
-    "product_of", "row_strides_of",
+    "product_of",
 ]  # fmt: skip
 
 EXTREMA: Final = {"greatest": ("(-inf)", "maximum"), "least": ("inf", "minimum")}
@@ -582,11 +582,3 @@ def parenthesised(integer: Integer) -> str:
     """Return an integer as a factor."""
     text = str(integer)
     return text if (integer.value is not None and integer.value >= 0) or text.isidentifier() else f"({text})"
-
-
-def row_strides_of(sizes: Sequence[Integer]) -> tuple[Integer, ...]:
-    strides, step = [], ONE
-    for n in reversed(sizes):
-        strides.append(step)
-        step = step * n
-    return tuple(reversed(strides))

@@ -12,9 +12,9 @@ from ..arena import Arena
 from ..build_ir import out_sizes
 from ..callbacks import native_caller
 from ..element_types import FLOAT, kind_of, taped
-from ..index_expr import ONE, Integer
+from ..index_expr import ONE, Integer, row_strides_of
 from ..loop_ir import Block, Call, Compute, Operand, Pop, Program, Read, Step, Value, Write
-from .codegen import EXTREMA, RAISED, CodeWriter, Kernel, LoopNest, flat, is_one_row, product_of, row_strides_of
+from .codegen import EXTREMA, RAISED, CodeWriter, Kernel, LoopNest, flat, is_one_row, product_of
 from .small_matrix import quick_call
 
 __all__ = ["NumbaWriter", "write_kernel"]

@@ -14,7 +14,6 @@ from typing import Final
 __all__ = ["VALUE", "is_flag", "stop_of", "without_jumps"]
 
 VALUE: Final = "result"
-RETURNED: Final = "returned"
 STOP: Final = "stop"  # the attribute of a loop
 FLAGS: Final = ("_stop", "_skip", "_returned")
 Stmts = list[ast.stmt]

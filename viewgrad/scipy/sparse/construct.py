@@ -10,7 +10,7 @@ import scipy.sparse  # type: ignore[import-untyped]
 
 from ...numpy.convert import as_argument, plain_values
 from ...tensor.creation import as_operand
-from ..wrap import numbers
+from ..wrap import named_in, numbers
 from .arrays import ARRAYS, SparseArray, as_sparse, is_sparse, picked, rearranged
 from .arrays import _summed as summed
 from .pattern import Pattern
@@ -20,10 +20,7 @@ __all__ = ["MADE"]
 MADE: Final[dict[str, Any]] = {}
 
 
-def made(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register a function under its name."""
-    MADE[function.__name__] = function
-    return function
+made: Final = named_in(MADE)
 
 
 def _kind(format: str | None, is_matrix: bool) -> Any:

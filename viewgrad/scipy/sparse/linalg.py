@@ -21,6 +21,7 @@ from ...numpy.functions import lost
 from ...numpy.namespace import public_names
 from ...tensor.creation import as_operand
 from ...tensor.tensor import from_new_array
+from ..wrap import named_in
 from .arrays import SparseArray, as_sparse, is_sparse, to_scipy
 from .namespace import namespace
 from .pattern import Pattern
@@ -39,10 +40,7 @@ ADJOINT_TOLERANCE: Final = 1e-10  # of an iterative solver in the backward pass
 ACCEPTED: Final = 1e-8  # the relative residual above which that is an error
 
 
-def made(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register a function of this module under its name."""
-    MADE[function.__name__] = function
-    return function
+made: Final = named_in(MADE)
 
 
 # -- direct solvers ----------------------------------------------------------------------------------------------------
