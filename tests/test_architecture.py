@@ -257,7 +257,9 @@ def test_trials_are_those_of_operators():
 # -- assertions --------------------------------------------------------------------------------------------------------
 
 # What an assertion may call: it must do nothing, since `python -O` leaves assertions out.
-PURE_CALLS = {"all", "any", "bool", "difference", "endswith", "isinstance", "issubclass", "len", "startswith", "type"}
+PURE_CALLS = {
+    "all", "any", "bool", "difference", "endswith", "isinstance", "issubclass", "len", "startswith", "type", "values",
+}
 
 
 def stores(function):
