@@ -794,3 +794,86 @@ def test_numbers_are_not_changed_through_another_name(f, number, specialize):
             assert to_a == pytest.approx(a_wanted)
     if not specialize:
         assert is_taken(c) and len(programs_of(c)) == 1
+
+
+# -- calls of value_and_grad -------------------------------------------------------------------------------------------
+
+
+def test_gradients_of_arrays_do_not_go_through_tensors(monkeypatch):
+    def f(p, y, scale):
+        total = 0.0
+        for t in range(len(y)):
+            total += scale * p[0] * y[t] * y[t] / p[1]
+        return total
+
+    c = compiled(f, executor="python")
+    both = vg.func.value_and_grad(c, (0, 1))
+    given = onp.array([2.0, 3.0]), onp.arange(4.0), 0.5
+    first = both(*given)
+    monkeypatch.setattr("viewgrad.compiler.api.Compiled.__viewgrad_gradients__", None)
+    value, (of_p, of_y) = both(*given)
+    assert type(value) is float and type(of_p) is onp.ndarray and value == first[0]
+    onp.testing.assert_allclose(of_p, [14.0 / 6.0, -14.0 / 9.0])
+    onp.testing.assert_allclose(of_y, 2 / 3 * onp.arange(4.0))
+    assert of_p.flags.owndata and of_p.flags.writeable
+    assert type(vg.func.grad(c, 2)(*given)) is float
+    assert isinstance(both(vg.Tensor(given[0]), *given[1:])[0], vg.Tensor)
+
+
+def test_gradient_calls_follow_captured_state():
+    scale = 2
+
+    def f(x):
+        return (x * scale).sum()
+
+    c = compiled(f, executor="python")
+    for scale in (2, 2, 5, 2, 5):
+        onp.testing.assert_array_equal(vg.func.grad(c)(onp.ones(3)), onp.full(3, float(scale)))
+    slope = vg.Tensor(3.0)
+
+    def g(x):
+        return (x * slope).sum()
+
+    c = compiled(g, executor="python")
+    for _ in range(2):
+        assert vg.func.value_and_grad(c)(onp.ones(2))[0] == 6.0
+    slope.requires_grad_()
+    value, _ = vg.func.value_and_grad(c)(onp.ones(2))
+    assert vg.autograd.grad(value, slope)[0].item() == 2.0
+
+
+def test_gradients_with_nan_come_from_the_function():
+    def f(x):
+        total = 0.0
+        for i in range(len(x)):
+            total += np.sqrt(x[i] * 0.0) * x[i]
+        return total
+
+    c = compiled(f, executor="python", check=False)
+    with onp.errstate(all="ignore"):
+        for _ in range(3):
+            found, expected = [vg.func.grad(each)(onp.ones(3)) for each in (c, f)]
+            onp.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("steps", [3, 5000, 40_000])
+def test_stacks_are_used_again_but_not_while_a_gradient_is_pending(steps):
+    pytest.importorskip("numba")
+
+    def f(a, n):
+        x = 0.3
+        for _ in range(n):
+            x = a * x * (1.0 - x)
+        return x
+
+    c = compiled(f, executor="numba", check=False)
+    both = vg.func.value_and_grad(c)
+    a, b = 3.1, 2.7
+    expected = [both(a, steps) for _ in range(3)]
+    assert expected[0] == expected[1] == expected[2]
+    leaf = vg.Tensor(a, requires_grad=True)
+    pending = c(leaf, steps)
+    other = both(b, steps)
+    assert both(b, steps) == other
+    assert vg.autograd.grad(pending, leaf)[0].item() == expected[0][1]
+    assert len(c.tier.tapes.spare) == 1

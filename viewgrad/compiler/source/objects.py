@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import types
+from collections.abc import Sequence
 from typing import Any, Final
 
 import attrs
@@ -20,7 +21,8 @@ from .kinds import DTYPES, INT, Kind, Num, kind_of
 from .library import library_name
 from .values import Path, Rec, Static, Tup
 
-__all__ = ["PLAIN", "Getter", "Guard", "Input", "ObjectReader", "Room", "record_fields"]
+__all__ = ["PLAIN", "Getter", "Guard", "Input", "ObjectReader", "Room", "guards_hold",
+           "record_fields"]
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), slice, type(Ellipsis), np.dtype, type)
 MANY: Final = 64  # items of a container
@@ -55,17 +57,32 @@ class Guard:
     value: Any
     how: str
 
-    def holds(self, arguments: Any) -> bool:
-        """Return whether it is unchanged."""
-        try:
-            now = self.path.now(arguments)
-        except Exception:
-            return False
-        if self.how == "is":
-            return now is self.value
+    def matches(self, now: Any) -> bool:
+        """Return whether a value of an equal type and value, or of the same length, is there."""
         if self.how == "equal":
             return now is self.value or (type(now) is type(self.value) and repr(now) == repr(self.value))
-        return len(now) == self.value if self.how == "length" else self.value not in now
+        return bool(len(now) == self.value)
+
+
+def guards_hold(guards: Sequence[Guard], arguments: Any) -> bool:
+    """Return whether everything that guards name is unchanged; the loop is flat, since each call runs it."""
+    for guard in guards:
+        path, value, how = guard.path, guard.value, guard.how
+        found = arguments[path.root] if path.is_argument else path.root
+        try:
+            for way, key in path.steps:
+                found = getattr(found, key) if way == "attr" else found.cell_contents if way == "cell" else found[key]
+        except Exception:
+            return False
+        if how == "is":
+            if found is not value:
+                return False
+        elif how == "absent":
+            if value in found:
+                return False
+        elif not guard.matches(found):
+            return False
+    return True
 
 
 @attrs.define(eq=False)

@@ -18,7 +18,7 @@ from ...autograd.api import grad as eager_grad
 from ...tensor.masked_runs import holds_nan
 from ...tensor.modes import GRAD, no_grad
 from ...tensor.tensor import Tensor, as_scalar, from_array, root_of
-from ...trace.tracing.error_modes import raises_errors
+from ...trace.tracing.error_modes import quietly, raises_errors
 from ...views.geometry import overlaps_itself
 from ...views.meta import CreationMeta
 from ..guards.call_signature import share_memory
@@ -31,7 +31,7 @@ from .functions import users_function
 from .ir import Var
 from .kinds import Arr, Num
 from .node import outputs_of
-from .objects import Input, record_fields
+from .objects import Input, guards_hold, record_fields
 from .read import Reader, Source
 from .runtime import GiveUp, NoRoom
 from .values import Path, Rec, Refused, Static, Tup
@@ -42,6 +42,8 @@ MISSED: Final[Any] = object()  # what a call gives that this tier does not take
 TAPE: Final = 1 << 12  # entries to begin with
 MOST: Final = 8  # programs for one kind of arguments, for other captured state
 DTYPE_OF: Final = {char: np.dtype(char) for char in np.typecodes["All"]}
+KEPT_STACKS: Final = 4
+KEPT_SIZE: Final = 1 << 22  # items of each of them, 64 MB together
 FEW: Final = 8192  # elements whose dot product BLAS computes in one thread
 DEFECT: Final = "a defect of the source compiler"
 MOST_KINDS: Final = 64  # of arguments; strings among them are parts of the kind
@@ -260,16 +262,16 @@ class SourceTier:
         if arrays is None or program is None or not known.takes(program):
             return None
         try:
-            with np.errstate(all="ignore"):
-                (value,), pullback = self.tapes.run(program, arrays)
-                found = pullback(1.0) if pullback is not None else ()
-                if any(map(_has_nan, found)):  # zeros may have met infinite factors
-                    return None
+            value, found = quietly(self.tapes.value_and_gradients, program, arrays)
         except Exception as error:
             self._failed(entry, error)
             return None
+        if found is None:
+            return None
         entry.runs += 1
         entry.in_vain = 0
+        if len(found) == len(known.wanted) == 1:
+            return True, np.asarray(value, float), [np.asarray(found[0])]
         by_number = dict(zip(program.wanted, found))
         gradients = [
             np.asarray(by_number[n]) if n in by_number else np.zeros(np.shape(arrays[n])) for n in known.wanted
@@ -561,10 +563,7 @@ class SourceTier:
             now = [each for value in given for each in _objects_in(value)]
             if len(now) != len(entry.objects) or not all(map(_is_same, now, entry.objects)):
                 return False
-        for guard in entry.source.guards:
-            if not guard.holds(given):
-                return False
-        return entry.guard.unchanged()
+        return guards_hold(entry.source.guards, given) and entry.guard.unchanged()
 
     def _program(self, entry: Entry, wanted: tuple[int, ...]) -> Program | None:
         program = entry.programs.get((wanted, entry.wraps, entry.lowers))
@@ -591,37 +590,38 @@ class SourceTier:
         found: list[Any] = []
         shared: list[Any] = []
         for each in source.inputs:
+            path, kind = each.path, each.kind
             try:
-                value = self._value(each, given)
+                value = given[path.root] if path.is_argument and not path.steps else path.now(given)
             except Exception:
                 return None
             array = value._array if type(value) is Tensor else value
-            kind = each.kind
             if isinstance(kind, Arr):
                 if type(array) is not np.ndarray or array.ndim != kind.ndim or array.dtype != DTYPE_OF[kind.dtype]:
                     return None
                 shared.append(array)
-                if not array.flags.carray:
-                    if source.reshapes and not array.flags.c_contiguous:
+                flags = array.flags
+                if not flags.carray:
+                    if source.reshapes and not flags.c_contiguous:
                         return None
                     array = np.array(array, order="C")
                 found.append(array)
                 continue
             if isinstance(array, np.ndarray):
-                if array.ndim or array.dtype != np.dtype(kind.dtype):
+                if array.ndim or array.dtype != DTYPE_OF[kind.dtype]:
                     return None
                 array = array[()]
             elif kind.weak:
                 if type(array) not in (bool, int, float):
                     return None
-                if not each.path.is_argument and type(array) is not WEAK[kind.dtype]:
+                if not path.is_argument and type(array) is not WEAK[kind.dtype]:
                     return None
                 if type(array) is int and not -(2**62) < array < 2**62:
                     return None
             elif not isinstance(array, np.generic) or array.dtype.char != kind.dtype:
                 return None
             found.append(array)
-        if len(shared) > 1 and not self.shares and share_memory(shared):
+        if len(shared) > 1 and not self.shares and _may_share(shared) and share_memory(shared):
             return None
         return found
 
@@ -656,12 +656,19 @@ class SourceTier:
         ]
 
 
+Stacks = tuple[Array, Array]  # of floats, and of integers
+
+
 class _Tapes:
-    """Runs programs, with room on the tape: as much as earlier runs needed."""
+    """Runs programs, with room on the tape: as much as earlier runs needed.
+
+    The system hands out the pages of a large array one by one when they are first written to, which costs more than
+    what is written. So the stacks of the last run are kept for the next one, if no gradient is pending that reads them.
+    """
 
     def __init__(self) -> None:
         self.sizes: dict[int, int] = {}
-        self.spare: list[tuple[Array, Array]] = []
+        self.spare: list[Stacks] = []  # one at most, and one more for each thread that runs at the same time
 
     def run(self, program: Program, arrays: Sequence[Any]) -> Any:
         """The results of a program, and what pulls gradients back.
@@ -677,10 +684,43 @@ class _Tapes:
                 raise GiveUp
         return outputs, pullback
 
-    def _within_limit(self, program: Program, arrays: Sequence[Any]) -> Any:
+    def value_and_gradients(self, program: Program, arrays: Sequence[Any]) -> tuple[float, Any]:
+        """The number that a program gives, and its gradients; None for them if they hold NaNs.
+
+        Eager differentiation has none where a zero meets an infinite factor.
+        """
+        taken: list[Stacks] = []
+        (value,), pullback = self._within_limit(program, arrays, taken)
+        found = pullback(1.0) if pullback is not None else ()
+        if taken and len(self.spare) < KEPT_STACKS and taken[-1][0].size <= KEPT_SIZE:
+            self.spare.append(taken[-1])
+        for gradient in found:
+            if _has_nan(gradient):
+                return value, None
+        return value, found
+
+    def _stacks(self, size: int, taken: list[Stacks] | None) -> Stacks:
+        """Stacks of a size.
+
+        Arguments:
+            size: of each of them.
+            taken: where they are noted if they may be those of an earlier run, and be used by a later one.
+        """
+        if taken is None:
+            return np.empty(size), np.empty(size, np.int64)
+        try:
+            stacks = self.spare.pop()  # which no other thread gets too
+        except IndexError:
+            stacks = None
+        if stacks is None or stacks[0].size != size:
+            stacks = np.empty(size), np.empty(size, np.int64)
+        taken.append(stacks)
+        return stacks
+
+    def _within_limit(self, program: Program, arrays: Sequence[Any], taken: list[Stacks] | None = None) -> Any:
         """Run a program; if its tape needs more than the limit, with its outermost loops in segments."""
         try:
-            return self._run(program, arrays)
+            return self._run(program, arrays, taken)
         except BufferError:
             if program.bounded is not None:
                 try:
@@ -690,20 +730,20 @@ class _Tapes:
         program.lift_limit()
         return self._run(program, arrays)
 
-    def _run(self, program: Program, arrays: Sequence[Any]) -> Any:
+    def _run(self, program: Program, arrays: Sequence[Any], taken: list[Stacks] | None = None) -> Any:
         if not program.written.uses_tape:
             return self._quick(program, arrays)
         most = int(program.limit / 8) if program.limit < math.inf else sys.maxsize
         size = min(self.sizes.get(id(program), TAPE), most)
         if program.is_segmented:
-            size = most
+            size, taken = most, None
         mutated = program.mutated
         while True:
             given = arrays
             if mutated:
                 given = [each.copy() if n in mutated else each for n, each in enumerate(arrays)]
             try:
-                found = program.run(*given, np.empty(size), np.empty(size, np.int64))
+                found = program.run(*given, *self._stacks(size, taken))
             except BufferError:
                 if size >= most:
                     raise
@@ -762,6 +802,11 @@ def _is_writable(value: Any, is_recording: bool) -> bool:
     if overlaps_itself(array) or (view is not None and view.creation is not CreationMeta.DEFAULT):
         return False
     return not (is_recording and value.requires_grad and root_of(value).is_leaf)
+
+
+def _may_share(arrays: Sequence[Array]) -> bool:
+    """Return whether an array is there twice, or is a view."""
+    return len(set(map(id, arrays))) < len(arrays) or any(each.base is not None for each in arrays)
 
 
 def _has_nan(gradient: Any) -> bool:

@@ -21,10 +21,25 @@ from .source_locations import is_of_library
 __all__ = ["error_mode", "raises_errors", "warnings_refused"]
 
 try:  # the object that NumPy keeps its settings in, which is another one after each change
-    from numpy._core.umath import _extobj_contextvar
+    from numpy._core.umath import _extobj_contextvar, _make_extobj
 
     error_mode: Callable[[], Any] = _extobj_contextvar.get
+    _IGNORED: Final = _make_extobj(all="ignore")
+
+    def quietly(function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function under `np.errstate(all="ignore")`, which takes four times as long to enter."""
+        token = _extobj_contextvar.set(_IGNORED)
+        try:
+            return function(*args)
+        finally:
+            _extobj_contextvar.reset(token)
+
 except ImportError:
+
+    def quietly(function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function under `np.errstate(all="ignore")`."""
+        with np.errstate(all="ignore"):
+            return function(*args)
 
     def error_mode() -> Any:
         """Return NumPy's settings of floating-point errors: equal ones if nothing has changed."""
