@@ -339,6 +339,11 @@ def test_a_reference_decides_on_digits():
     assert failure.property == "values" and "reference(" in failure.program
 
 
+def test_a_reference_whose_number_of_values_depends_on_the_last_digits():
+    report = check_operator(vg.unique, np.array([1.0, 2.0, -1.0, -2.0]), reference=np.unique, only="values")
+    assert report.examples["values"] and not report.notices
+
+
 # -- time --------------------------------------------------------------------------------------------------------------
 
 

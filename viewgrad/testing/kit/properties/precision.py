@@ -84,7 +84,10 @@ def digits_by_reference(subject: OperatorUnderTest, example: Example) -> int:
             for array, turn in zip(example.arrays, turns, strict=True)
         ]
         with np.errstate(all="ignore"):
-            change = np.fmax(change, np.abs(_referred(subject, example.with_arrays(moved)) - expected))
+            beside = _referred(subject, example.with_arrays(moved))
+            if beside.shape != expected.shape:
+                return 0  # the last digits decide how many values there are, as for np.unique
+            change = np.fmax(change, np.abs(beside - expected))
     with np.errstate(all="ignore"):
         away = np.abs(found - expected)
         wrong = np.isfinite(expected) & (expected != 0) & ~(away <= DIGITS * np.abs(expected) + 1e6 * change)
