@@ -522,6 +522,7 @@ def test_xlogy_where_the_first_value_is_zero():
         (lambda: vg.max_pool1d(vg.ones(4), 2, padding=2), ValueError, "half"),
         (lambda: vg.layer_norm(vg.ones(2, 3), 2), ValueError, "layer_norm over"),
         (lambda: vg.mse_loss(vg.ones(2), vg.ones(2), "average"), ValueError, "reduction"),
+        (lambda: vg.huber_loss(vg.ones(2), vg.zeros(2), delta=-1.0), ValueError, "delta must be positive"),
         (lambda: vg.nll_loss(vg.ones(2, 3), np.array([0, 1, 2])), ValueError, "class for each example"),
         (
             lambda: vg.nll_loss(vg.ones(2, 3), np.array([0, 1]), vg.ones(2, 3)),

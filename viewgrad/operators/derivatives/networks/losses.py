@@ -92,6 +92,14 @@ def pointwise(
     )  # fmt: skip
 
 
+def huber(a: Any, target: Any, delta: float) -> Any:
+    """Return Huber's loss of each element."""
+    if not delta > 0:
+        raise ValueError(f"delta must be positive, not {delta!r}")
+    gap = np.abs(a - target)
+    return np.where(gap <= delta, 0.5 * np.square(gap), delta * (gap - 0.5 * delta))
+
+
 # -- of each element ---------------------------------------------------------------------------------------------------
 
 pointwise(
@@ -109,9 +117,7 @@ pointwise(
 )
 pointwise(
     "huber_loss(self, target, reduction='mean', delta=1.0)",
-    lambda a, target, delta: np.where(
-        np.abs(a - target) <= delta, 0.5 * np.square(a - target), delta * (np.abs(a - target) - 0.5 * delta)
-    ),
+    huber,
     ("clip(self - target, -delta, delta)", "clip(target - self, -delta, delta)"),
     "Half the squared difference up to `delta`, linear beyond.",
 )
