@@ -1,6 +1,7 @@
 """Compiled functions by the source tier: one program for all lengths, guards, errors, gradients of every order."""
 
 import dataclasses
+import linecache
 import math
 import pickle
 import threading
@@ -794,6 +795,62 @@ def test_numbers_are_not_changed_through_another_name(f, number, specialize):
             assert to_a == pytest.approx(a_wanted)
     if not specialize:
         assert is_taken(c) and len(programs_of(c)) == 1
+
+
+# -- what is bound at once ---------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    a: object
+    b: object
+
+
+@pytest.mark.parametrize("first, again", [
+    ("(x[0], x[1])", "(s[1], s[0] * s[1])"),
+    ("[x[0], x[1]]", "[s[1], s[0] * s[1]]"),
+    ("((x[0], x[1]), x[2])", "((s[1], s[0][0] * s[0][1]), s[0][0] - s[1])"),
+    ("(x * 1.0, x * 2.0)", "(s[1], s[0] * s[1])"),
+    ("{0: x[0], 1: x[1]}", "{0: s[1], 1: s[0] * s[1]}"),
+    ("Pair(x[0], x[1])", "Pair(s.b, s.a * s.b)"),
+])  # fmt: skip
+@pytest.mark.parametrize("loop", ["for _ in range(3):", "for i in range(len(x)):", "if True:"])
+def test_items_of_a_tuple_are_bound_at_once(first, again, loop):
+    last = "s.b" if "Pair" in first else "s[0][1]" if "((" in first else "np.sum(s[1])"
+    text = f"def f(x):\n    s = {first}\n    {loop}\n        s = {again}\n    return {last} * 1.0\n"
+    name = f"<bound at once {hash(text)}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    space = {"np": np, "Pair": Pair}
+    exec(compile(text, name, "exec"), space)
+    c = compiled(space["f"], executor="python", check=False)
+    for n in (3, 5):
+        x = onp.cos(onp.arange(float(n)))
+        found, expected = [vg.func.value_and_grad(each)(x) for each in (c, space["f"])]
+        onp.testing.assert_allclose(found[0], expected[0])
+        onp.testing.assert_allclose(found[1], expected[1])
+    assert is_taken(c), c.explain()
+
+
+def test_known_objects_that_a_loop_changes():
+    def modes(x):
+        mode, total = "first", 0.0
+        for v in x:
+            total += v * v if mode == "first" else v
+            mode = "later"
+        return total
+
+    def functions(x):
+        f, g, total = np.sin, np.cos, 0.0
+        for v in x:
+            total += f(v)
+            f, g = g, f
+        return total
+
+    for function in (modes, functions):
+        c = compiled(function, executor="python", check=False)
+        found, expected = [vg.func.value_and_grad(each)(onp.arange(4.0)) for each in (c, function)]
+        onp.testing.assert_allclose(found[0], expected[0])
+        onp.testing.assert_allclose(found[1], expected[1])
 
 
 # -- calls of value_and_grad -------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from ..exits import is_flag
 from ..ir import Check, Const, Op, Var, is_number, nodes
 from ..kinds import BOOL, INT, Num, joined
 from ..objects import Guard, ObjectReader
-from ..values import CONFLICT, Fn, Lst, Maybe, Path, Rec, Reread, Static, Tup, as_expr, kind_name
+from ..values import CONFLICT, Fn, Lst, Maybe, Path, Rec, Reread, Static, Tup, as_expr, kind_name, leaves_of
 from .scopes import Partial, Scope, grows, identifier, is_updated, unboxed, variables_in
 
 __all__ = ["NameReader"]
@@ -88,7 +88,19 @@ class NameReader(ObjectReader):
             if any(is_updated(stmt, name) for stmt in scope.body):
                 raise self.out.refused("an array without dimensions is written to")
             value = unboxed(value)
+        if isinstance(value, (Tup, Rec)):
+            value = self.apart(scope.prefix + name, value)
         scope.env[name] = self.bound(scope.prefix + name, value, once)
+
+    def apart(self, name: str, value: Any) -> Any:
+        """Items that are bound one after the other, in variables of their own if they may read each other's.
+
+        As in `state = (state[1], state[0])`, where the second item is read after the first is bound.
+        """
+        prefix = f"{name}_"
+        exprs = [expr for expr in map(as_expr, leaves_of(value)) if expr is not None]
+        reads = {node.name for expr in exprs for node in nodes(expr) if isinstance(node, Var)}
+        return self.copied(value) if any(each.startswith(prefix) for each in reads) else value
 
     def bind_outside(self, scope: Scope, name: str, value: Any) -> None:
         """Let a variable of a function around have a value."""
@@ -200,6 +212,8 @@ class NameReader(ObjectReader):
         """The value in variables of its own."""
         if isinstance(value, Tup):
             return Tup(tuple([self.copied(item) for item in value.items]), value.cls, value.site)
+        if isinstance(value, Rec) and not value.prefix:
+            return Rec({key: self.copied(item) for key, item in value.fields.items()}, value.cls, value.site)
         if isinstance(value, (Static, Fn, Const, Rec, Lst, Partial)):
             return value
         return self.out.temporary(value)

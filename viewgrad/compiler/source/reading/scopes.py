@@ -115,6 +115,8 @@ def joined_scopes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
 def means_the_same(a: Any, b: Any) -> bool:
     if a is b:
         return True
+    if a is CONFLICT or b is CONFLICT:  # an object too, which a join with any other gives
+        return False
     if isinstance(a, Var) and isinstance(b, Var):
         return a == b
     if isinstance(a, Tup) and isinstance(b, Tup):
