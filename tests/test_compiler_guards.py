@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import random
 import secrets
+import sys
+import textwrap
 import uuid
 import warnings
 
@@ -278,6 +281,35 @@ def test_generators_without_a_seed_are_refused(name):
     assert {compiled(leaf(1.0)).item() for _ in range(60)} == {0.0, 1.0}
     assert "without a seed" in compiled.explain()
     assert isinstance(UNSEEDED[name](), float)  # and outside of traces all is as usual
+
+@pytest.mark.parametrize("package", ["set", "unset"])
+def test_relative_imports_are_resolved_from_the_level_of_the_instruction(package, tmp_path, monkeypatch):
+    folder = tmp_path / f"levels_{package}"
+    folder.joinpath("inner").mkdir(parents=True)
+    folder.joinpath("__init__.py").write_text("SCALE = 2.0\n")
+    folder.joinpath("constants.py").write_text("SCALE = 3.0\n")
+    folder.joinpath("inner", "__init__.py").write_text("")
+    program = """
+    def program(x):
+        x = x * 3000 * 7
+        from .. import SCALE as outer
+        x = x * 1
+        from ..constants import SCALE
+        return x * outer * SCALE
+    """
+    folder.joinpath("inner", "model.py").write_text(textwrap.dedent(program))
+    monkeypatch.syspath_prepend(tmp_path)
+    model = importlib.import_module(f"levels_{package}.inner.model")
+    if package == "unset":
+        del model.__package__
+    constants = importlib.import_module(f"levels_{package}.constants")
+    f = vg.compile(model.program)
+    for scale in (3.0, 5.0):
+        for outer in (2.0, 4.0):
+            constants.SCALE, sys.modules[f"levels_{package}"].SCALE = scale, outer
+            for _ in range(3):
+                assert f(vg.Tensor([1.0])).tolist() == [21000 * scale * outer]
+
 
 
 @pytest.mark.parametrize("name", DRAWN)

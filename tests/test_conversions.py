@@ -316,6 +316,10 @@ def test_code_without_source_is_judged_by_its_instructions():
 
     kept = made("    while float(a) < 5.0:\n        a = a * 2\n    return a if not float(a) < 0 else -a")
     assert func.grad(kept)(3.0).tolist() == 2.0
+    uses = ("if float(a) < 2:", "if float(a) > limit:", "if a.item() == 300 or float(a) == 1:", "f'{float(a):.3f}'; ")
+    for use in uses:
+        logged = made(f"    limit = 2\n    {use} pass\n    return a * 2")
+        assert func.grad(logged)(3.0).tolist() == 2.0, use
     for body in ("    p = np.zeros(2)\n    p[0] = a\n    return p.sum() * a", "    return float(a) * a"):
         with pytest.raises(DetachedConversionError):
             func.grad(made(body))(3.0)

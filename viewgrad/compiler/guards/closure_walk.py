@@ -78,6 +78,7 @@ LOOKING_UP: Final = frozenset({"globals", "eval", "exec"})
 TEXTS: Final = frozenset({"eval", "exec"})  # after which strings may name variables
 ASKING: Final = frozenset({"is_leaf", "grad_fn", "_version", "retains_grad", "output_nr", "is_inference"})
 OF_MODULES: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")  # instructions that look up global names
+INTEGERS: Final = ("LOAD_CONST", "LOAD_SMALL_INT")  # that may load the level of a relative import
 
 
 # How a value is looked up again: in a dict, a cell or a sequence, as an attribute, or never.
@@ -392,7 +393,10 @@ class Walk:
                     self.add(Seen(f"builtins.{name}", builtin[name], ITEM, builtin, name))
         for level, name in named.imports:
             if level:
-                name = importlib.util.resolve_name("." * level + name, variables.get("__package__") or "")
+                try:
+                    name = importlib.util.resolve_name("." * level + name, _package_of_globals(variables))
+                except ImportError:  # the import fails, too
+                    continue
             if name in sys.modules:
                 self.add(Seen(f"{path}({name})", sys.modules[name], ITEM, sys.modules, name))
 
@@ -516,6 +520,18 @@ def _package(module: Any) -> str:
     return module.partition(".")[0] if isinstance(module, str) else ""
 
 
+def _package_of_globals(variables: dict[str, Any]) -> str:
+    """Return the package that the relative imports of a module's functions begin at, as `__import__` finds it."""
+    package = variables.get("__package__")
+    if package is None:
+        package = getattr(variables.get("__spec__"), "parent", None)
+    if package is None:
+        package = variables.get("__name__", "")
+        if "__path__" not in variables:
+            package = package.rpartition(".")[0]
+    return str(package)
+
+
 def _named_by(code: types.CodeType) -> TracedValue:
     """Return the names in a code object and in those inside it."""
     found = _named.get(code)
@@ -531,9 +547,9 @@ def _named_by(code: types.CodeType) -> TracedValue:
                 variables[str(each.argval)] = None
             elif each.opname == "IMPORT_NAME":
                 imports[level, str(each.argval)] = None
-            elif isinstance(each.argval, int) and "CONST" in each.opname:
+            elif isinstance(each.argval, int) and each.opname in INTEGERS:
                 level = each.argval
-            if each.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"):
+            if each.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"):
                 attributes.add((variable, str(each.argval)))
             elif each.opname.startswith("FORMAT_"):
                 names["FORMAT"] = None
