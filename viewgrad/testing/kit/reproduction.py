@@ -186,7 +186,15 @@ class SourceWriter:
             text = literal(thing)
         except NoLiteral:
             return self._instance(thing, name)
-        return text if len(text) < 20 and not name else self._bind(thing, text, name or f"value{len(self.lines)}")
+        return text if len(text) < 20 and not name else self._bind(thing, text, name or self._new_name("value"))
+
+    def _new_name(self, stem: str) -> str:
+        """Return a name that nothing else has."""
+        number = len(self.lines)
+        while f"{stem}{number}" in self._bound:
+            number += 1
+        self._bound.add(f"{stem}{number}")
+        return f"{stem}{number}"
 
     def _bind(self, thing: Any, text: str, name: str) -> str:
         self._names[id(thing)] = name
@@ -233,7 +241,7 @@ class SourceWriter:
     def _plain_function(self, function: types.FunctionType, name: str) -> str:
         inner = None if _wraps_another(function) else getattr(function, "__wrapped__", None)
         text, own = _function_text(function)
-        own = own or name or f"function{len(self.lines)}"
+        own = own or name or self._new_name("function")
         self._names[id(function)] = own
         self._kept.append(function)
         codes = [function.__code__]
@@ -275,7 +283,7 @@ class SourceWriter:
 
     def _instance(self, thing: Any, name: str) -> str:
         cls = self.value(type(thing))
-        own = name or f"value{len(self.lines)}"
+        own = name or self._new_name("value")
         self._names[id(thing)] = own
         self._kept.append(thing)
         slots = _slots_of(thing)
@@ -368,7 +376,7 @@ def _names_in(text: str) -> list[str]:
 
     def look(code: types.CodeType) -> None:
         for step in dis.get_instructions(code):
-            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL"):
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL"):
                 names.append(str(step.argval))
         for value in code.co_consts:
             if isinstance(value, types.CodeType):
