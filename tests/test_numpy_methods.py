@@ -314,3 +314,51 @@ def test_flags_are_without_influence():
     view.setflags(write=False)
     view[...] = 2.0
     assert numpy.all(view == 2.0)
+
+
+# -- sorting in descending order ---------------------------------------------------------------------------------------
+
+UNSORTED = [
+    numpy.array([[1.0, 3.0, 2.0, 3.0], [-0.0, 0.0, numpy.inf, -1.0]]),
+    numpy.asfortranarray(numpy.random.default_rng(0).normal(size=(3, 4, 2))),
+    numpy.array([1.0, numpy.nan, 4.0, numpy.nan, 2.0, 2.0]),
+    numpy.array([1 + 2j, 1 + 3j, 2, 1 + 2j]),
+    numpy.array([3, 0, 255, 3], numpy.uint8),
+    numpy.array([-128, 127, 0, 127], numpy.int8),
+    numpy.array([True, False, True]),
+]
+
+
+@pytest.mark.parametrize("array", UNSORTED, ids=lambda array: f"{array.dtype}{array.shape}")
+@pytest.mark.parametrize("axis", [0, -1, None])
+def test_descending_sorts_are_numpys(array, axis):
+    """On any version of NumPy; the option came with NumPy 2.5, which sorts NaN to the end in either order."""
+    x = vg.Tensor(array, requires_grad=array.dtype.kind in "fc")
+    flat, along = (array, axis) if axis is not None else (array.reshape(-1), -1)
+    key = -flat if array.dtype.kind in "fc" else ~flat
+    places = numpy.argsort(key, along, kind="stable")
+    expected = numpy.take_along_axis(flat, places, along)
+    found = np.sort(x, axis, descending=True)
+    assert found.dtype == array.dtype and numpy.array_equal(found.detach().numpy(), expected, equal_nan=x.requires_grad)
+    assert numpy.array_equal(numpy.asarray(np.argsort(x, axis, descending=True)), places)
+    assert numpy.array_equal(numpy.asarray(x.argsort(axis, descending=True)), places)
+    if x.requires_grad:
+        seed = numpy.arange(1.0, 1 + array.size).reshape(expected.shape).astype(array.dtype)
+        scattered = numpy.zeros_like(flat)
+        numpy.put_along_axis(scattered, places, seed, along)
+        (slope,) = grad([found], [x], [vg.Tensor(seed)])
+        assert numpy.array_equal(slope.numpy(), scattered.reshape(array.shape))
+    if axis is not None:
+        written = vg.Tensor(array) * 1 if array.dtype.kind in "fc" else vg.Tensor(array)
+        written.sort(axis, descending=True)
+        assert numpy.array_equal(written.numpy(), expected, equal_nan=x.requires_grad)
+    if numpy.lib.NumpyVersion(numpy.__version__) >= "2.5.0":
+        assert numpy.array_equal(
+            numpy.sort(array, axis, descending=True), found.detach().numpy(), equal_nan=x.requires_grad
+        )
+        assert numpy.sort(x, axis, descending=True)._array.strides == numpy.sort(array, axis, descending=True).strides
+
+
+def test_cross_products_along_no_axis_are_along_the_last():
+    a, b = numpy.random.default_rng(0).normal(size=(2, 4, 3))
+    assert numpy.array_equal(np.linalg.cross(vg.Tensor(a), b, axis=None).numpy(), numpy.linalg.cross(a, b))

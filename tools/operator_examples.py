@@ -19,6 +19,8 @@ __all__ = ["example_of"]
 
 LARGEST = 24  # elements of an array in an example
 LONGEST = 700  # characters of an example
+# Arguments in place of a sample: eigenvalues of real matrices are real up to NumPy 2.4 if they can be, complex later.
+CHOSEN = dict.fromkeys(("eig", "eigvals"), "vg.Tensor([[2.0, -1.0], [1.0, 2.0]])")
 
 
 def example_of(operator: Operator, where: str, library: Any) -> str:
@@ -29,6 +31,9 @@ def example_of(operator: Operator, where: str, library: Any) -> str:
         where: the expression that the user calls it by.
         library: the module that the session calls `vg`.
     """
+    if operator.name in CHOSEN:
+        line = f"{where}({CHOSEN[operator.name]})"
+        return "\n".join([f">>> {line}", *repr(eval(line, {"vg": library})).split("\n")])
     for sample in samples_of(operator):
         leaves = [leaf for value in sample.bound().values() for leaf in (value if type(value) is list else [value])]
         if any(isinstance(leaf, np.ndarray) and leaf.size > LARGEST for leaf in leaves):

@@ -210,7 +210,7 @@ class OperatorMethods:
     def argpartition(self, kth: Any, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The indices that partition the elements around the `kth` smallest."""
 
-    def argsort(self, axis: _Axis = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Tensor:
+    def argsort(self, axis: _Axis = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: Any = None) -> Tensor:
         """Return the indices that sort the elements."""
 
     def argwhere(self) -> Tensor:
@@ -1512,7 +1512,7 @@ class OperatorMethods:
     def solve_triangular(self, b: _TensorLike, *, upper: Any, left: bool = True, unitriangular: bool = False) -> Tensor:
         """The solutions x of `self @ x == b` (or `x @ self == b`, where not `left`) with triangular matrices, of which the other triangle is not read, nor the diagonal where it is known to be one."""
 
-    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: Any = None) -> None:
         """Sort the elements along `axis`, in place."""
 
     def spacing(self) -> Tensor:

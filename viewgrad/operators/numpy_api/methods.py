@@ -25,6 +25,7 @@ from .. import OPERATORS
 from ..composites import COMPOSITES
 from ..derivatives.helpers import memory_order, plain
 from .dispatch import of_dtype, write_out
+from .ufuncs import argsort, sort
 
 __all__ = ["FlatElements"]
 
@@ -143,9 +144,11 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any
 # -- in place ----------------------------------------------------------------------------------------------------------
 
 
-def _sort(self: Tensor, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+def _sort(
+    self: Tensor, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: Any = None
+) -> None:
     """Sort the elements along `axis`, in place."""
-    self.copy_(sorted_copy(self, axis))
+    self.copy_(sort(self, axis, descending))
 
 
 def _partition(self: Tensor, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
@@ -201,9 +204,6 @@ def _set_shape(self: Tensor, shape: Any) -> None:
         _become(self, lambda tensor: tensor.reshape(shape), "a new shape", "write x = x.reshape(shape)")
 
 
-sorted_copy = OPERATORS["sort"].function
-
-
 # -- with out= ---------------------------------------------------------------------------------------------------------
 
 
@@ -241,13 +241,11 @@ def _compress(self: Tensor, condition: Any, axis: Any = None, out: Any = None) -
     return result if out is None else write_out(result, out, "Tensor.compress")
 
 
-def _argsort(self: Tensor, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def _argsort(
+    self: Tensor, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: Any = None
+) -> Any:
     """Return the indices that sort the elements."""
-    return (
-        OPERATORS["argsort"].function(self, axis)
-        if axis is not None
-        else OPERATORS["argsort"].function(self.reshape(-1), 0)
-    )
+    return argsort(self, axis, descending)
 
 
 def _searchsorted(self: Tensor, v: Any, side: str = "left", sorter: Any = None) -> Any:

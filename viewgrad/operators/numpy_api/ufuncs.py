@@ -15,7 +15,9 @@ from ..composites import composite
 from ..derivatives.helpers import memory_order, plain
 from .dispatch import converted, register, require_tensor, write_out
 
-__all__ = ["as_floating", "float_power", "i0_vector", "ldexp", "matvec", "modf", "partition", "vecmat"]
+__all__ = [
+    "argsort", "as_floating", "float_power", "i0_vector", "ldexp", "matvec", "modf", "partition", "sort", "vecmat",
+]  # fmt: skip
 
 concatenate = OPERATORS["concatenate"].function
 
@@ -88,6 +90,34 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
         found = partition(a.transpose(order), kth, order.index(axis % a.ndim))
         return found.transpose([order.index(dim) for dim in range(a.ndim)])
     return np.take_along_axis(a, OPERATORS["_partition_places"].function(a, kth, axis), axis)
+
+
+def sort(a: Any, axis: int | None = -1, descending: Any = False) -> Any:
+    """Return the elements in order along an axis; NaN comes last in either order, as in NumPy 2.5."""
+    a = as_operand(a)
+    if not descending:
+        return OPERATORS["sort"].function(a, axis)
+    if axis is None:
+        a, axis = a.reshape(-1), -1
+    order = memory_order(a._array)
+    if order != sorted(order):  # so that the result is laid out as NumPy's
+        found = sort(a.transpose(order), order.index(axis % a.ndim), True)
+        return found.transpose([order.index(dim) for dim in range(a.ndim)])
+    return np.take_along_axis(a, argsort(a, axis, True), axis)
+
+
+def argsort(a: Any, axis: int | None = -1, descending: Any = False) -> Any:
+    """Return the indices that sort the elements along an axis; the sort is stable in either order."""
+    a = as_operand(a)
+    if axis is None:
+        a, axis = a.reshape(-1), -1
+    if descending:
+        a = -a if a.dtype.kind in "fc" else ~a  # no integer overflows
+    return OPERATORS["argsort"].function(a, axis)
+
+
+register(np.sort, sort)
+register(np.argsort, argsort)
 
 
 def i0_vector(x: Any) -> Any:

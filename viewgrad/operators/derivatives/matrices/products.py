@@ -303,7 +303,8 @@ def cross_of_three(
     return product.moveaxis(-1, axisc)  # type: ignore[no-any-return]
 
 
-FUNCTIONS[np.linalg.cross] = lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis)
+# None is the last dimension since NumPy 2.5.
+FUNCTIONS[np.linalg.cross] = lambda x1, x2, /, *, axis=-1: cross(x1, x2, -1 if axis is None else axis)
 
 
 @formula_function
