@@ -104,6 +104,8 @@ def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., A
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         name = function.__name__
+        if not hasattr(module, name):  # deprecated, and removed from this version of SciPy
+            return function
         scipys = getattr(module, name)
         known = inspect.signature(function).parameters
         takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 import numpy as np
@@ -87,10 +88,18 @@ def cholesky(a: Any, lower: bool = False) -> Any:
 
 @made
 def cho_factor(a: Any, lower: bool = False) -> Any:
-    """Return the triangular factor and whether it is lower; the other triangle is that of `a`."""
+    """Return the triangular factor and whether it is lower; the other triangle is as SciPy leaves it."""
     factor = MADE["cholesky"](a, lower)
+    if not _keeps_other_triangle():
+        return factor, lower
     other = np.triu(numbers(a), 1) if lower else np.tril(numbers(a), -1)
     return factor + other, lower
+
+
+@functools.cache
+def _keeps_other_triangle() -> bool:
+    """Return whether SciPy's `cho_factor` leaves the matrix in the other triangle; SciPy 1.18 fills it with zeros."""
+    return bool(scipy.linalg.cho_factor(np.array([[2.0, 1.0], [1.0, 3.0]]))[0][1, 0])
 
 
 @made
@@ -318,6 +327,8 @@ def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options
     values, vectors = np.linalg.eig(product)
     if b is not None:
         values, vectors = in_order_of_scipy(values, vectors, numbers(a), numbers(b))
+    if vectors.dtype.kind == "c" and product.dtype.kind != "c" and not plain_values(values).imag.any():
+        vectors = vectors.real  # NumPy 2.5 gives complex ones in any case
     return values.astype(np.result_type(values.dtype, np.complex64)), vectors
 
 

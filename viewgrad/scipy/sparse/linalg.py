@@ -7,6 +7,7 @@ differentiation" (2008).
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -338,6 +339,9 @@ for _name in ITERATIVE:
 def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
     """Return the norm of a sparse array: Frobenius', or by sums of rows or columns."""
     array = as_sparse(x)
+    dtype = _norm_dtype(array.dtype, axis is None, ord)
+    if dtype is not None and abs(array).dtype != dtype:
+        array = array.astype(dtype)
     if axis is None and ord in (None, "fro", "f"):
         return np.linalg.norm(abs(array).data)
     if axis is None and ord in (1, np.inf):
@@ -349,6 +353,18 @@ def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
     if carries_history(array.data):
         raise lost("scipy.sparse.linalg.norm", f"ord={ord!r} with axis={axis!r} has no derivative here")
     return scipy.sparse.linalg.norm(array.to_scipy(), ord, axis)
+
+
+@functools.cache
+def _norm_dtype(dtype: np.dtype[Any], of_all: bool, ord: Any) -> np.dtype[Any] | None:
+    """Return the dtype that SciPy gives the norm of a real matrix: since 1.18 often float64 for any other."""
+    if dtype.kind not in "f" or ord not in (None, 1, 2, np.inf):
+        return None
+    one = scipy.sparse.csr_array(np.ones((1, 1), dtype))
+    try:
+        return np.asarray(scipy.sparse.linalg.norm(one, ord, None if of_all else 1)).dtype
+    except (NotImplementedError, ValueError):
+        return None
 
 
 globals().update(namespace(scipy.sparse.linalg, MADE))

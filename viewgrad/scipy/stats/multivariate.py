@@ -160,7 +160,8 @@ class MultivariateT(NamedDistribution):
 class Multinomial(NamedDistribution):
     """`scipy.stats.multinomial`, differentiable with respect to the probabilities.
 
-    As in SciPy, the last probability is what the others leave, whatever is given for it.
+    The last probability counts as what the others leave, whatever is given for it. SciPy 1.18 gives NaN if they do not
+    sum to 1, and so does this.
     """
 
     name = "multinomial"
