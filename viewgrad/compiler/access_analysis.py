@@ -97,7 +97,7 @@ class AccessAnalysis:
         return bool(np.all((high < other_low) | (other_high < low)))
 
     def are_together(self, first: Step, second: Step) -> bool:
-        """Return whether two steps stand in the same block."""
+        """Return whether two steps are in the same block."""
         return self._block_of[first] is self._block_of[second]
 
     def _extent(self, block: Block, step: Read | Write) -> tuple[Any, Any]:
@@ -128,7 +128,7 @@ class AccessAnalysis:
         return total
 
     def is_kept(self, step: Read | Write, window: Read | None = None) -> bool:
-        """Return whether what a step reads or writes is never overwritten after that; or another window, from its
+        """Return whether the window of a step, or another window, is never overwritten after it.
         time on.
         """
         base = (window or step).base
@@ -208,7 +208,7 @@ class AccessAnalysis:
             yield self._computed(window or step, block, times[part], grain, part)
 
     def _dims(self, step: Read | Write, grain: Grain) -> list[tuple[Any, Any]]:
-        """Return the lengths and strides of what a step touches, in grains."""
+        """Return the lengths and strides of the window of a step, in grains."""
         if grain == SINGLE:
             return list(zip(step.sizes, step.strides))
         runs = self.runs(step)
@@ -253,7 +253,7 @@ class AccessAnalysis:
         return max([int(self.times(self._block_of[step], step).max(initial=0)) for step in steps], default=-1)
 
     def forget(self) -> None:
-        """Free what was found for single elements; it is found again on demand."""
+        """Free the results for single elements; they are computed again on demand."""
         self._offsets.clear()
         self._last.clear()
 
@@ -346,7 +346,7 @@ class AccessAnalysis:
 
 
 def analysis_of(program: Program) -> AccessAnalysis:
-    """Return the analysis of a program, which is kept with it. Steps that were removed since do no harm."""
+    """Return the analysis of a program, which is cached in it. Steps removed since then do no harm."""
     if program.analysis is None:
         program.analysis = AccessAnalysis(program)
     found: AccessAnalysis = program.analysis

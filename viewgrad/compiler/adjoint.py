@@ -76,10 +76,10 @@ class Adjoint:
     """A program with its gradient.
 
     Arguments:
-        backward: the program that computes the gradient; its bases are those of gradients, and the others.
-        gradients: of each base that has one, the base of its gradient.
-        seeds: for each result, the base in which its gradient is passed in; None for one that has none.
-        tapes: what is kept.
+        backward: the program that computes the gradient; its buffers are those of gradients, and those of the program.
+        gradients: for each buffer that has one, the buffer of its gradient.
+        seeds: for each result, the buffer through which its gradient is passed in; None if it has none.
+        tapes: the values saved for the gradient.
     """
 
     backward: Program
@@ -89,11 +89,11 @@ class Adjoint:
 
 
 def differentiated(program: Program, wanted: Iterable[str], analysis: AccessAnalysis) -> Adjoint:
-    """Return the gradient of a program, which is changed to keep what that needs.
+    """Return the gradient of a program, and make the program save what the gradient needs.
 
     Arguments:
         program: the program.
-        wanted: the names of the inputs with respect to which.
+        wanted: the names of the inputs to differentiate with respect to.
         analysis: of the program.
     """
     return _Differentiation(program, set(wanted), analysis).run()
@@ -338,7 +338,7 @@ class _Differentiation:
         return None
 
     def _stays(self, step: Read) -> bool:
-        """Return whether what a step reads can be read again in the gradient."""
+        """Return whether the value that a step reads can be read again in the gradient."""
         if step.memory is not None:
             return self.analysis.is_kept(step, step.memory)
         return step.base.kind != "register" and self.analysis.is_kept(step)
@@ -374,7 +374,7 @@ class _Differentiation:
 
 
 def activity(program: Program, wanted: set[str]) -> tuple[set[str], set[Step]]:
-    """Return the bases and the steps to which a gradient flows from the inputs `wanted`."""
+    """Return the buffers and steps that depend on the inputs `wanted`."""
     bases, active = set(wanted), set[Step]()
     before = -1
     while before != len(bases) + len(active):

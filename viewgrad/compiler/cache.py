@@ -48,14 +48,14 @@ class State(enum.Enum):
 
 @attrs.define(eq=False)
 class Specialization:
-    """A function for one kind of arguments.
+    """The traces and programs of a function for one call signature.
 
     Arguments:
-        key: the kind of arguments.
+        key: the call signature.
         static: the leaves of the arguments that are part of the program.
-        is_overflow: whether it stands for all further kinds because there are too many that come once.
-        runs_before: the number of runs when the last specialization was added; more mean that it was used since.
-        last_use: when it was used last, as counted by specializations.
+        is_overflow: whether it serves all further signatures because too many occur only once.
+        runs_before: the number of runs when the last specialization was added.
+        last_use: the time of the last use, counted in uses of specializations.
         state: its state.
         trace: the last trace.
         program: the program of that trace; None until it is built.
@@ -142,7 +142,7 @@ class Skipped:
 
 @attrs.frozen(eq=False)
 class FellBack:
-    """The function stays eager, for a reason."""
+    """The function stays eager, for the given reason."""
 
     reason: str
 
@@ -194,7 +194,7 @@ class Cache:
     """The specializations of a function, and the fast paths of calls.
 
     Attributes:
-        specializations: in the order in which they were met.
+        specializations: in the order in which they were added.
         fast_calls: the fast paths, each with its specialization.
         eager_calls: the signatures of calls that run the function.
         lock: held while any of these is changed.
@@ -209,7 +209,7 @@ class Cache:
         self._in_vain = 0  # how many in a row were replaced without having run a program
 
     def find(self, key: Any) -> Specialization | None:
-        """Return the specialization for a key, or the one that stands for all further keys of its form."""
+        """Return the specialization for a key, or the one that serves all further keys of its form."""
         for each in self.specializations:
             if each.key == key:
                 return each
@@ -243,7 +243,7 @@ class Cache:
         return added
 
     def apply(self, of: Specialization, event: Event) -> None:
-        """Apply a transition, and keep the fast paths in step with it."""
+        """Apply a transition, and update the fast paths."""
         with self.lock:
             transition(of, event)
             if of.state is not State.RUNNING:
@@ -252,7 +252,7 @@ class Cache:
                 self.fast_calls = [*self.fast_calls, (of, event.fast_call)]
 
     def remove(self, of: Specialization) -> None:
-        """Remove a specialization, because what its key is made of has changed."""
+        """Remove a specialization whose key has become invalid."""
         with self.lock:
             self.specializations = [each for each in self.specializations if each is not of]
             self.fast_calls = [each for each in self.fast_calls if each[0] is not of]

@@ -1,4 +1,4 @@
-"""The gradients of operators that are called back: by their formulas on arrays, without a tape or a second forward.
+"""The gradients of callbacks: the formulas of the operators on arrays, without a tape or a second forward.
 
 The formulas are those of eager runs, on the same arrays. Properties of the result are recomputed.
 """
@@ -23,7 +23,7 @@ FLOATS: Final = "f"
 
 
 def gradient_by_formula(operator: Any, attributes: Any, kinds: Sequence[Any], number: int) -> Gradient | None:
-    """Return the vjp as a function of the gradient, the operands and a getter of the result; None if there is none.
+    """Return the vjp as a function of the gradient, the operands and a getter of the result; None without a formula.
 
     Arguments:
         operator: the operator, of one result.

@@ -137,7 +137,7 @@ def native_caller(function: Callable[..., Any], kinds: list[Any], size: int, dty
 
 
 def raise_failure() -> None:
-    """Raise what a function has raised that compiled code had called."""
+    """Raise the exception of a function that compiled code called."""
     error = _failures.last
     _failures.last = None
     raise error
@@ -158,7 +158,7 @@ def _operator(operation: Operation) -> Any:
 
 
 def _arrays(kinds: tuple[Kind, ...], given: tuple[Any, ...]) -> list[Any]:
-    """Return the operands of an operation as arrays of their own; None for those that are not given."""
+    """Return copies of the operands of an operation as arrays; None for those that are not given."""
     numbers = iter(given)
     return [None if kind is None else np.array(next(numbers), kind[1]).reshape(kind[0]) for kind in kinds]
 

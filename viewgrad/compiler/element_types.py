@@ -75,7 +75,7 @@ def char_of(number: Any) -> str:
 
 
 def as_number(number: Any, dtype: np.dtype[Any]) -> Any:
-    """Return a number as one of a dtype, as an assignment casts it."""
+    """Convert a number to a dtype, as an assignment casts it."""
     if dtype.kind == "f":
         return float(number)
     if dtype.kind == "b":

@@ -60,7 +60,7 @@ class Grain:
         return found
 
     def dims(self, runs: Runs) -> list[tuple[int, int]]:
-        """Return the lengths and strides, in grains, of what a step touches."""
+        """Return the lengths and strides of the window of a step, in grains."""
         grains = len(self.begins)
         begin = runs.first % self.row
         count = self.number_of(begin + runs.length) - self.number_of(begin)
@@ -71,11 +71,11 @@ SINGLE: Final = Grain(1)
 
 
 def grain_of(touched: Iterable[Runs | None], size: int) -> Grain:
-    """Return the largest grain of what is touched.
+    """Return the largest grain of the accesses to a buffer.
 
     Arguments:
-        touched: all runs; None if these are not alike in all executions.
-        size: of the base.
+        touched: all runs; None if they differ between executions.
+        size: the size of the buffer.
     """
     runs = []
     row = plain = size

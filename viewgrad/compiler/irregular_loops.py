@@ -19,10 +19,10 @@ from .reroll import Instruction, Ints, Loop, Structures, Term, append_constants,
 
 __all__ = ["IrregularIteration", "program_size", "with_choices"]
 
-LONG: Final = 40  # terms; a shorter row is left as it is
+LONG: Final = 40  # terms; a shorter row is unchanged
 FEWEST: Final = 6  # iterations
-WORTH_A_LOOK: Final = 150  # terms; in a shorter row, loops within loops are left as they are
-MOST_ITERATIONS: Final = 100  # of each of its terms, in the mean: a shorter row of longer loops is left as it is
+WORTH_A_LOOK: Final = 150  # terms; in a shorter row, nested loops are unchanged
+MOST_ITERATIONS: Final = 100  # of each of its terms, on average; otherwise the row is unchanged
 WORTH: Final = 0.6  # of the terms: where more are left, a row is not worth a choice
 DEEPEST: Final = 3  # loops within loops that are taken apart
 MOST_BODIES: Final = 24
@@ -63,11 +63,11 @@ def program_size(term: Term | IrregularIteration) -> int:
 
 
 def with_choices(terms: list[Term], structures: Structures) -> list[Term | IrregularIteration]:
-    """Return the terms, with the long irregular rows among them as choices, if that makes the program shorter.
+    """Return the terms with long irregular rows replaced by irregular loops, if that makes the program shorter.
 
     Arguments:
-        terms: of a stream.
-        structures: those of its instructions and loops.
+        terms: the terms of a stream.
+        structures: the structures of its instructions and loops.
     """
     before = size(terms)
     if before < LONG or (before < WORTH_A_LOOK and _size_apart(terms) > MOST_ITERATIONS * before):
@@ -145,7 +145,7 @@ def _cut(structures: list[int], places: list[int]) -> tuple[int, list[int], int]
         signatures[tuple(structures[start:stop])] += 1
         if len(signatures) > 4 * MOST_BODIES:
             return None
-    # What comes first and what comes last may be another program that happens to have the same line.
+    # The first and the last terms may belong to other code on the same line.
     while len(places) > 1 and signatures[tuple(structures[places[0] : places[1]])] == 1:
         del signatures[tuple(structures[places[0] : places[1]])]
         del places[0]

@@ -2,8 +2,8 @@
 
 A step computes a value from values, reads a window of a base, or writes one. Dimensions are described by labels. A step
 runs over the product of ranges, one for each label. Each operand and the result have a label for each dimension (-1: a
-dimension of length 1, which does not take part). The range of a label that the result does not have is summed over. So
-an elementwise operator, a sum and a matrix product are one kind of step.
+dimension of length 1, which does not take part). Labels that the result does not have are summed over. So an
+elementwise operator, a sum and a matrix product are one kind of step.
 
 A step computes an expression, in which `{0}`, `{1}`, ... stand for the operands.
 """
@@ -56,12 +56,12 @@ class Buffer:
     """A buffer.
 
     Arguments:
-        name: in the source.
-        size: how many elements it has.
-        dtype: of its elements.
+        name: its name in the source.
+        size: the number of its elements.
+        dtype: the dtype of its elements.
         kind: "input" (its content is passed in), "made" (the program makes it), or "register" (a variable; with a size,
             a buffer for one).
-        initial: what is in it at first: an array of its size, or one number; of an input, its number.
+        initial: its initial content: an array of its size, or one number; for an input, the number of the input.
         is_gradient: whether it holds the gradient of another buffer.
     """
 
@@ -83,7 +83,7 @@ class Number:
 
 @attrs.frozen(eq=False)
 class Table:
-    """A number that is another each time: those of all executions of the block, in order."""
+    """A number that changes with each execution of the block: the values of all executions, in order."""
 
     name: str
     values: np.ndarray[Any, Any]
@@ -141,10 +141,10 @@ class Compute(Step):
     Arguments:
         operator: the name of the operator, or "" if it is a part of a gradient.
         expression: what it computes.
-        taken: the values it takes.
+        taken: its operands.
         out: the labels of the result's dimensions.
-        dtype: of the result.
-        options: of the operator.
+        dtype: the dtype of the result.
+        options: the options of the operator.
     """
 
     operator: str
@@ -171,7 +171,7 @@ class Call(Step):
 
     Arguments:
         operation: the operator.
-        taken: its operands, all of each.
+        taken: its operands, each a whole array.
         of: the number of the operand whose gradient it gives, from that of the result and the operands; None if it
             gives the result.
     """
@@ -187,17 +187,17 @@ class Call(Step):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of what it gives."""
+        """The shape of the result."""
         return self.operation.shape if self.of is None else self.operation.operands[self.of][0]  # type: ignore[index]
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of what it gives."""
+        """The dtype of the result."""
         return widened(self.operation.dtype) if self.of is None else FLOAT
 
     @property
     def kinds(self) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
-        """The shapes and dtypes of what it takes."""
+        """The shapes and dtypes of the operands."""
         shapes = [kind[0] for kind in self.operation.operands if kind is not None]
         if self.of is not None:
             shapes.insert(0, self.operation.shape)
@@ -230,11 +230,11 @@ class Places:
 
 @attrs.frozen(eq=False)
 class Move:
-    """The integer that moves a window, as where an index is computed.
+    """An integer that moves a window, such as a computed index.
 
     Arguments:
-        value: the integer, which is known to be in range. Its labels are those of the window.
-        stride: how many elements the window moves by 1.
+        value: the integer, which is in range. Its labels are those of the window.
+        stride: the number of elements by which 1 moves the window.
     """
 
     value: Operand
@@ -243,12 +243,12 @@ class Move:
 
 @attrs.define(eq=False)
 class Read(Step):
-    """A window of a base, as it is now. Its labels are its dimensions, and so they are of writes.
+    """A read of a window of a buffer. Its labels are its dimensions, as for writes.
 
     Arguments:
         places: the elements that an index by arrays picks.
-        moves: the integers that it is moved by.
-        memory: a read of the memory in which the value is too, if it is carried in a variable.
+        moves: the integers that move it.
+        memory: a read of the memory that also holds the value, if it is carried in a variable.
     """
 
     base: Buffer
@@ -276,11 +276,11 @@ class Read(Step):
 
 @attrs.define(eq=False)
 class Write(Step):
-    """A value written over a window of a base.
+    """A write of a value to a window of a buffer.
 
     Arguments:
-        places, moves: as of reads.
-        unrecorded: whether the history of the base does not know of it, so that its gradient passes.
+        places, moves: as for reads.
+        unrecorded: whether the write is not part of the history of the buffer, so that gradients pass through it.
     """
 
     base: Buffer
@@ -316,7 +316,7 @@ class Check(Step):
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """The value, and what it was."""
+        """The value, and the earlier one."""
         return (self.value, self.expected)
 
 
@@ -347,9 +347,9 @@ class ForLoop:
     """A loop.
 
     Arguments:
-        variable: its name; it runs from 0.
-        count: how often.
-        body: what is repeated.
+        variable: the name of its variable, which runs from 0.
+        count: the number of iterations.
+        body: the items of an iteration.
         down: whether it runs down to 0.
     """
 
@@ -364,9 +364,9 @@ class IrregularLoop:
     """A loop each of whose iterations runs one of several bodies.
 
     Arguments:
-        variable: its name; it runs from 0.
+        variable: the name of its variable, which runs from 0.
         kinds: for each iteration, the number of the body.
-        table: the name of these in the source.
+        table: the name of `kinds` in the source.
         bodies: the bodies.
         down: whether it runs down to 0.
     """
@@ -401,12 +401,12 @@ class Program:
     """A program.
 
     Arguments:
-        block: what it does.
+        block: its steps and loops.
         bases: the buffers, by name.
-        results: what it gives: windows of bases at the end.
+        results: windows of buffers at the end.
         locations: the source lines that its steps come from.
         kept: the names of the buffers, besides those of results, that are read after it has run.
-        unset: the names of the buffers that may begin with any values, because each element is written first.
+        unset: the names of the buffers that need no initial values, because each element is written first.
         analysis: its access analysis; see `analysis_of`. A pass that adds or moves steps resets it.
     """
 
@@ -420,7 +420,7 @@ class Program:
 
 
 def items_of(block: Block) -> Iterator[tuple[Block, Item]]:
-    """Yield all steps and loops, each with the block that it stands in."""
+    """Yield all steps and loops, each with the block that contains it."""
     for item in block.items:
         yield block, item
         for inner in bodies_of(item):
@@ -435,7 +435,7 @@ def bodies_of(item: Item) -> list[Block]:
 
 
 def steps_of(block: Block) -> Iterator[tuple[Block, Step]]:
-    """Yield all steps, each with the block that it stands in."""
+    """Yield all steps, each with the block that contains it."""
     for owner, item in items_of(block):
         if isinstance(item, Step):
             yield owner, item

@@ -35,7 +35,7 @@ def lowered(
 
     Arguments:
         graph: the graph.
-        limit: the number of terms that may be left when all loops are found.
+        limit: the maximum number of terms after loop recognition.
         spilled: the keys of the places whose values go through memory; see `Stream`.
         native: whether it is compiled to machine code, in which loops over single elements are fast.
         near_singular: the lines with small matrices that are left to NumPy because one was nearly singular.
@@ -87,10 +87,10 @@ def _lower(of: LoweringContext, node: Node) -> None:
 
 
 def _rearranged_inputs(graph: Graph) -> dict[Node, None]:
-    """Return the reads that bring the elements of an input into C order.
+    """Return the reads that copy the elements of an input into C order.
 
-    They stand where the first window of it is taken, which may be the first iteration of a loop. They are lowered
-    before it, so that this iteration is like all others.
+    The first window of the input may be taken in the first iteration of a loop. The reads precede that loop, so that
+    its iterations are alike.
     """
     reads: dict[Value | None, list[Node]] = {value: [] for value in graph.inputs}
     windowed = set()

@@ -50,7 +50,7 @@ class Gradient(NamedTuple):
 
 @attrs.frozen(eq=False)
 class MemoryPlan:
-    """The places of all buffers and results in the runs of a program.
+    """The memory of all buffers and results in the runs of a program.
 
     Arguments:
         arenas, gradient_arenas: the arenas of the program, and of its gradient.
@@ -83,7 +83,7 @@ def plan_memory(
         program, adjoint: the program, and its gradient if there is one.
         wanted: the inputs that are differentiated.
         shapes: their shapes.
-        executor: what runs the program.
+        executor: the executor of the program.
     """
     carved = executor.carved([program] if adjoint is None else [program, adjoint.backward])
     unset = _unset(program, adjoint) | (set() if adjoint is None else adjoint.backward.unset)

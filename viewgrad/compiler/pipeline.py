@@ -78,9 +78,9 @@ def compile_graph(
     Arguments:
         graph: the trace.
         wanted: the numbers of the inputs that are differentiated.
-        executor: what runs the program.
+        executor: the executor of the program.
         near_singular: the lines with small matrices that are left to NumPy because one was nearly singular.
-        limit: the number of operations that may be left when all loops are found.
+        limit: the maximum number of operations after loop recognition.
 
     Raises:
         NotCompiledError: if the trace cannot be compiled.

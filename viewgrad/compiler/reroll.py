@@ -1,9 +1,9 @@
-"""Loops found again in a stream of instructions: nested loop recognition.
+"""Nested loop recognition: loops recovered from a stream of instructions.
 
-An instruction is a structure (a number: what is done, and to what kind of operands), integers (offsets, sizes,
-distances) and constants (floats). Where the same structures come again and again with integers that change by constant
-steps, there was a loop. A loop is a term as an instruction is, with integers of its own, so that loops nest. The number
-of iterations of an inner loop may change from one iteration of the outer one to the next.
+An instruction consists of a structure (a number for the operation and the kinds of its operands), integers (offsets,
+sizes, distances) and constants (floats). If the same structures repeat with integers that change by constant steps,
+they form a loop. A loop is a term, like an instruction, and has integers too, so loops nest. The number of iterations
+of an inner loop may change from one iteration of the outer loop to the next.
 
 Source: Ketterlin, A., Clauss, P., 2008. Prediction and trace compression of data access addresses through nested loop
 recognition. CGO 2008.
@@ -19,7 +19,7 @@ from ..errors import TraceTooLongError
 
 __all__ = ["Instruction", "Ints", "Loop", "LoopReroller", "Structures", "Term", "expanded", "size", "with_ints"]
 
-FEWEST: Final = 3  # how often something must come to be a loop
+FEWEST: Final = 3  # the minimum number of iterations of a loop
 PRIME: Final = (1 << 61) - 1
 FACTOR: Final = 0x9E3779B97F4A7C15 % PRIME
 TRIED: Final = 128  # how many lengths of a body are tried, at most
@@ -27,10 +27,10 @@ Ints = tuple[int, ...]
 
 
 class Instruction:
-    """One instruction of a stream, or one of a loop's body, which stands for all its executions.
+    """An instruction of a stream, or of a loop's body, where it represents all executions.
 
     Attributes:
-        structure: what it does.
+        structure: the number of its structure.
         ints: its integers, in the first execution.
         constants: for each constant, its values in the order of execution.
     """
@@ -47,12 +47,12 @@ class Loop:
     """A number of iterations of a body.
 
     Attributes:
-        structure: that of its body.
+        structure: the number of the structure of its body.
         body: the terms of the first iteration.
-        steps: for each of them, by how much its integers change from one iteration to the next.
+        steps: for each of them, the change of its integers from one iteration to the next.
         count: the number of iterations.
         ints: the count, the integers of the body, and their steps, in a row.
-        following: what the integers of the body would be in one more iteration, of a loop that may grow.
+        following: the integers of the body in one more iteration, for a loop that may grow.
     """
 
     __slots__ = ("body", "count", "following", "ints", "steps", "structure")
@@ -91,7 +91,7 @@ Term = Instruction | Loop
 class Structures:
     """The structures of the instructions and loops of a stream, each identified by a number.
 
-    They belong to the stream, and go with it: those of all programs together would become ever more.
+    They belong to the stream; a global table would grow with every program.
     """
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Structures:
         self._structures: list[Any] = []
 
     def number_of(self, structure: Any) -> int:
-        """Return the number that stands for a structure."""
+        """Return the number of a structure."""
         found = self._numbers.get(structure)
         if found is None:
             found = self._numbers[structure] = len(self._structures)
@@ -115,15 +115,15 @@ class Structures:
 
 
 class LoopReroller:
-    """Takes instructions one by one, and keeps them rolled up.
+    """Rolls a stream of instructions up into loops, one instruction at a time.
 
     Arguments:
-        limit: how many terms may be left when all is rolled up.
-        longest: the longest body of a loop that is looked for.
+        limit: the maximum number of terms after rolling up.
+        longest: the maximum length of a loop's body.
 
     Attributes:
-        terms: what has been taken, rolled up.
-        structures: those of the instructions, and of the loops.
+        terms: the instructions so far, rolled up.
+        structures: the structures of the instructions and loops.
     """
 
     def __init__(self, limit: int = 100_000, longest: int = 20_000) -> None:

@@ -84,22 +84,22 @@ class Layout(NamedTuple):
 
 @attrs.define(eq=False)
 class CompiledProgram:
-    """A program that runs.
+    """A program with its kernels and the plan of its memory.
 
     Arguments:
         program, adjoint: the program, and its gradient if there is one.
         inputs: the buffers of its inputs.
         wanted: the inputs that are differentiated.
-        boundary: how inputs and results differ from buffers.
-        plan: where everything is.
-        executor: what runs it.
+        boundary: the conversions between inputs and results and their buffers.
+        plan: the plan of its memory.
+        executor: its executor.
         code: its kernels.
         traced_operations: the number of operations of the trace.
-        index_lines: the lines where a run ends if an index, or an array that is an argument, has changed.
-        regular_lines: the lines where a run ends if a small matrix is nearly singular.
+        index_lines: the lines whose guard fails if an index, or an array that is an argument, has changed.
+        regular_lines: the lines whose guard fails if a small matrix is nearly singular.
         work: the number of elements that a run computes.
         differentiable: the numbers of the results that have a history.
-        remark: why it is run by another executor than requested.
+        remark: why it does not run on the requested executor.
     """
 
     program: Program
@@ -117,7 +117,7 @@ class CompiledProgram:
     differentiable: list[int] = attrs.Factory(list)
     remark: str = ""
     written: set[str] = attrs.field(init=False)
-    _read_again: list[Buffer] = attrs.field(init=False)  # the inputs that the gradient reads as they are
+    _read_again: list[Buffer] = attrs.field(init=False)  # inputs that the gradient reads, not overwritten
 
     @written.default
     def _written(self) -> set[str]:
@@ -171,7 +171,7 @@ class CompiledProgram:
 
         Returns:
             -1, or the number of the line where a guard failed, or `ERRORED` if an operator has raised an exception
-            (which the function may catch); the results; what the gradient needs.
+            (which the function may catch); the results; the saved values of the gradient.
         """
         try:
             try:

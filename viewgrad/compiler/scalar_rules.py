@@ -1,4 +1,4 @@
-"""Scalar operators: one row for each, with its value, its derivative and the dtypes that it has.
+"""Scalar operators: one row for each, with its value, its derivative and its dtypes.
 
 An expression is Python source in which `{0}`, `{1}`, ... are the operands; that of a derivative has `{grad}` and
 `{result}` too. Unless a row says otherwise, the derivative is the one that the operator declares, for real numbers. The
@@ -25,14 +25,14 @@ class Rule:
     """A scalar operator.
 
     Arguments:
-        floats: its value for floats; "" if there is none.
-        integers: its value for integers of 64 bits, which wrap around; "" if there is none.
-        bools: the operator that it is for bools; "" if there is none.
+        floats: the expression for floats; "" if it is not defined for them.
+        integers: the expression for integers of 64 bits, which wrap around; "" if it is not defined for them.
+        bools: the operator that computes it for bools; "" if none does.
         gives_bool: whether its value is a bool.
         takes_bools: whether its operands must be bools.
         is_exact: whether its value needs no rounding in single precision if the operands are rounded.
-        slopes: the gradients of its operands for one element, by number; those that are missing are 0. None for those
-            that `declared` declares.
+        slopes: the gradients of its operands for one element, by number; missing ones are 0. None to derive them from
+            the declaration.
         declared: the operator whose row declares its derivative, if it has another name.
         operands: the names of the operands in that row, if some are missing.
     """
@@ -132,7 +132,7 @@ OPERATOR_RULES: Final[dict[str, Rule]] = {
     "bitwise_xor": Rule(integers="{0} ^ {1}", bools="logical_xor"),
     "invert": Rule(integers="~{0}", bools="logical_not"),
 }
-# All rules: those of operators, and the building blocks of reductions and other operators.
+# All rules: those of operators, and of the building blocks of reductions and other operators.
 RULES: Final[dict[str, Rule]] = OPERATOR_RULES | {
     "": Rule(slopes={}),
     "detach": Rule("{0}", integers="{0}", is_exact=True, slopes={}),
@@ -198,7 +198,7 @@ def derivative(name: str, number: int) -> str | None:
 
 
 class _Unknown(Exception):
-    """A formula calls what is not known here."""
+    """A formula calls a function that has no scalar form."""
 
 
 class _Rewritten(ast.NodeTransformer):

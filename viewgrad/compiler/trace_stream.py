@@ -122,9 +122,9 @@ class Stream:
         """Return a computed value.
 
         Arguments:
-            name, expression, options: the operator, and what it computes.
+            name, expression, options: the operator, its expression, and its options.
             location: the number of the source line.
-            dtype: of the value.
+            dtype: the dtype of the value.
             sizes: the range of each label.
             out: the labels of the dimensions of the value.
             operands: values or numbers, each with the labels of its dimensions.

@@ -1,4 +1,4 @@
-"""Verifier of the loop IR: what must hold of a program between passes."""
+"""Verifier of the loop IR: the invariants of a program between passes."""
 
 from __future__ import annotations
 

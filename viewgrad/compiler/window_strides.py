@@ -1,7 +1,7 @@
 """Windows of length 0 and 1, given the strides and offsets that they have in a loop around them.
 
-A graph does not say what the stride of a dimension of length 1 is, nor where a window without elements begins. In
-`a[i, :i]` these follow from the windows that the same line takes in the next iterations.
+A graph leaves the stride of a dimension of length 1 open, and the offset of a window without elements. In `a[i, :i]`,
+they follow from the windows that the same line takes in the next iterations.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def window(base: Array, offset: int, sizes: tuple[int, ...], strides: tuple[int,
 def add_overlapping(
     base: Array, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...], value: Any
 ) -> None:
-    """Add to a window that may overlap itself: what comes to one place adds up."""
+    """Add to a window that may overlap itself; repeated elements accumulate."""
     if 0 in sizes:
         return
     add_at(base, window(np.arange(base.size), offset, sizes, strides), value)

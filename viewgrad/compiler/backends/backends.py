@@ -136,7 +136,7 @@ class NumbaExecutor:
 
 @attrs.frozen(eq=False)
 class Code:
-    """The kernels of a program, and what they need.
+    """The kernels of a program, with their constants and memory.
 
     Arguments:
         forward_kernel, backward_kernel: their sources; without a gradient the second is None.

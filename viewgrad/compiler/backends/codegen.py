@@ -63,12 +63,12 @@ class Kernel:
     Arguments:
         source: a function `kernel(...)`, which returns -1, `RAISED`, or the number of the line where a check failed.
         parameters: the names of its parameters.
-        arrays: the bases among them that are arrays, where others may be lists.
-        tables: the arrays among these that are known.
+        arrays: the buffers among them that are arrays; others may be lists.
+        tables: the arrays among these that are constants.
         tapes: those that are tapes.
-        functions: what it calls besides the functions of numbers, by name.
+        functions: the functions that it calls besides those of the runtime, by name.
         dtypes: of the elements of each parameter.
-        scratch: how many elements its own buffers have, which are parts of the last parameter; 0 where it has none.
+        scratch: the number of elements of its own buffers, which are parts of the last parameter; 0 if it has none.
         quiet: whether NumPy's floating-point warnings are suppressed: in derivatives, and for unused numbers.
     """
 
@@ -85,12 +85,12 @@ class Kernel:
 
 @attrs.define(eq=False)
 class LoopNest:
-    """Steps that become one loop nest.
+    """Steps that run in one loop nest.
 
     Arguments:
         sizes: its ranges.
         steps: what it does for each element.
-        after: steps without dimensions that come when it is over, although some of the others were recorded later.
+        after: scalar steps that run after the nest, although they precede some of its steps.
     """
 
     sizes: tuple[Integer, ...]
@@ -101,7 +101,7 @@ class LoopNest:
 class CodeWriter(abc.ABC):
     """Writes a program as the source of one function: its blocks and loops, and the schedule of its loop nests.
 
-    A printer says how a call, a step that has dimensions, and a loop nest are written.
+    Subclasses print calls, steps with dimensions, and loop nests.
     """
 
     scratch = 0
@@ -131,7 +131,7 @@ class CodeWriter(abc.ABC):
         self.places: dict[Block, dict[Item, int]] = {}
 
     def kernel(self) -> Kernel:
-        """Return the source and what it takes."""
+        """Return the source of the kernel, and its parameters."""
         self._block(self.program.block, "    ")
         body = self.lines
         head = []
@@ -389,7 +389,7 @@ class CodeWriter(abc.ABC):
         return f"{base.name}[{flat(places, step.strides, step.offset)}{self._moved(step, places)}]"
 
     def _moved(self, step: Read | Write, places: Sequence[str]) -> str:
-        """Return the end of a sum that says where a window is: by how many elements computed integers move it."""
+        """Return the terms of the offset of a window that depend on computed integers."""
         at = dict(enumerate(places))
         return "".join([f" + {self._value(move.value, at)}*{parenthesised(move.stride)}" for move in step.moves])
 
@@ -416,7 +416,7 @@ class CodeWriter(abc.ABC):
         return f"{tape}[{block.name} * {parenthesised(size)} + {within}]"
 
     def _moves(self, block: Block) -> list[tuple[str, Integer]]:
-        """Return the tapes of a block whose entries differ in size: what says where they are, and the size."""
+        """Return the tapes of a block whose entries differ in size: for each its position, and the size."""
         found = []
         for item in block.items:
             if isinstance(item, (Push, Pop)):
@@ -450,7 +450,7 @@ class CodeWriter(abc.ABC):
         return True
 
     def _fits(self, read: Read, user: Write) -> bool:
-        """Return whether a write of what is read can go element by element: it writes each after all reads of it."""
+        """Return whether a read and a write can run element by element: all reads of an element precede its write."""
         return self._is_same(user, read, user, user) or self._apart(read, user)
 
     def _positions(self, block: Block) -> dict[Any, int]:
@@ -535,21 +535,21 @@ class CodeWriter(abc.ABC):
 
 
 def moved_by(value: Value) -> list[Step]:
-    """Return the steps whose integers move the window that a value is, which may be taken where the value is wanted."""
+    """Return the steps whose integers move the window of a value, if it is read where the value is used."""
     if not isinstance(value, Operand) or type(value.step) is not Read:
         return []
     return [move.value.step for move in value.step.moves]
 
 
 def steps_in(item: Item) -> list[Step]:
-    """Return a step itself, or those of a loop."""
+    """Return the steps of an item: itself, or those of a loop."""
     if isinstance(item, Step):
         return [item]
     return [step for body in bodies_of(item) for _, step in steps_of(body)]
 
 
 def is_one_row(sizes: Sequence[Integer], strides: Sequence[Integer]) -> bool:
-    """Return whether the elements of a window lie at equal distances, in row order."""
+    """Return whether the elements of a window are equally spaced in row order."""
     pairs = itertools.pairwise(zip(sizes, strides))
     return all(stride == inner * n for (_, stride), (n, inner) in pairs)
 

@@ -150,7 +150,7 @@ def _folder() -> Path | None:
 
 
 def _let_go(folder: Path) -> None:
-    """Delete the oldest sources where there are many, and what Numba has made of them."""
+    """Delete the oldest sources and Numba's caches for them, if there are many."""
     found = sorted(folder.glob("kernel_*.py"), key=lambda path: path.stat().st_mtime)
     for path in found[: max(0, len(found) - KEPT)]:
         for made in (folder / "__pycache__").glob(f"{path.stem}*"):

@@ -104,7 +104,7 @@ class NumbaWriter(CodeWriter):
         self.current = frozenset()
 
     def _is_one_row(self, nest: LoopNest) -> bool:
-        """Return whether the elements that each step of a nest touches lie at equal distances, in the order of the
+        """Return whether each step of a nest accesses equally spaced elements, in the order of the
         nest.
         """
         sizes = nest.sizes

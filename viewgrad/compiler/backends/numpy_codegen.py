@@ -39,7 +39,7 @@ from .codegen import EXTREMA, SCRATCH, CodeWriter, LoopNest, flat, is_one_row, p
 __all__ = ["INTO", "NumpyWriter", "array_bases", "is_one_to_one"]
 
 Array = np.ndarray[Any, Any]
-# How an expression is computed over one of its operands, and which these may be.
+# How an expression is computed in place of one of its operands, and which operands can be overwritten.
 IN_PLACE: Final[dict[str, tuple[str, tuple[int, ...]]]] = {
     "{0} + {1}": ("+=", (0, 1)), "{0} * {1}": ("*=", (0, 1)), "{0} - {1}": ("-=", (0,)), "{0} / {1}": ("/=", (0,)),
     "-{0}": ("np_negative", (0,)), "exp({0})": ("np_exp", (0,)), "log({0})": ("np_log", (0,)),
@@ -55,9 +55,9 @@ WORTH_A_BUFFER: Final = 512  # elements; less memory costs nothing to take again
 
 
 class NumpyWriter(CodeWriter):
-    """Writes a program with NumPy's calls for what has dimensions."""
+    """Writes a program with calls of NumPy for steps that have dimensions."""
 
-    in_loop = False  # whether what is written now is in a loop
+    in_loop = False  # whether the current block is in a loop
     careful = False  # whether numbers are divided as NumPy divides them
 
     def __init__(self, program: Program, analysis: AccessAnalysis, arenas: Mapping[str, Arena], down: bool) -> None:
@@ -123,7 +123,7 @@ class NumpyWriter(CodeWriter):
         return [f"{step.name} = {step.tape}[{start}:{stop}]{shaped}"]
 
     def _over_an_operand(self, block: Block, step: Compute) -> list[str] | None:
-        """Return the lines that compute a value over an operand that nothing else needs; None if there is none.
+        """Return the lines that compute a value in the memory of an operand that is not used again, or None.
 
         Fresh memory for large arrays costs more than the arithmetic.
         """
@@ -355,7 +355,7 @@ def array_bases(program: Program) -> set[str]:
 
 @functools.cache
 def vectorised(expression: str) -> str:
-    """Return an expression of numbers as one of arrays."""
+    """Translate an expression of numbers to one of arrays."""
     return _translated(expression, _Vectorised())
 
 
@@ -415,7 +415,7 @@ def _tuple(integers: Sequence[Integer]) -> str:
 
 
 def is_one_to_one(step: Write) -> bool:
-    """Return whether no two elements of a window are known to lie apart."""
+    """Return whether no two elements of a window can be the same element of memory."""
     dims = []
     for n, stride in zip(step.sizes, step.strides):
         if n.value is None or stride.value is None:

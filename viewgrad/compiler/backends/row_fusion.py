@@ -51,7 +51,7 @@ def write_vectors(
 
 
 class RunWriter(NumpyWriter):
-    """Writes values where they are wanted, and computes over runs of neighbours where that takes less time."""
+    """Computes values where they are used, and over runs of adjacent elements if that takes less time."""
 
     def __init__(self, program: Program, analysis: AccessAnalysis, arenas: Mapping[str, Arena], down: bool) -> None:
         super().__init__(program, analysis, arenas, down)

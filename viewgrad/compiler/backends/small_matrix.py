@@ -232,7 +232,7 @@ NAMES: Final = frozenset(function.__name__ for function in MATRIX_FUNCTIONS[3:])
 
 
 def quick_call(step: Call) -> tuple[str, str] | None:
-    """Return the function that implements a step, and its last arguments; None if there is none."""
+    """Return the function that implements a step, with its last arguments; None if no function does."""
     of = step.operation
     name = of.name if of.name != "slogdet" else f"slogdet_{of.number}"
     if step.of is not None:

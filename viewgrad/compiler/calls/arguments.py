@@ -65,7 +65,7 @@ def owners(names: Sequence[str], structure: Structure) -> list[tuple[Any, str]]:
     """Return the argument that each leaf of `(args, keywords)` belongs to: its position or keyword, and its name.
 
     Arguments:
-        names: of the positional arguments, as far as they are known.
+        names: the names of the positional arguments, as far as they are known.
         structure: the structure of the arguments.
     """
     assert isinstance(structure, Branch)
@@ -93,7 +93,7 @@ def is_found_by_name(function: Callable[..., Any], thing: Any) -> bool:
 
 
 class Arguments:
-    """The arguments of a function, and which of them were found to vary or to decide what it does.
+    """The arguments of a function, and which of them are inputs, constants or part of the signature.
 
     Arguments:
         function: the function.

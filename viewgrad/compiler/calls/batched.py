@@ -98,7 +98,7 @@ def _taken(leaf: Any, at: int) -> Any:
 
 
 def _like_example(leaf: Any, records: bool) -> Tensor:
-    """An example of zeros like those of an empty batch."""
+    """Return an example of zeros, as in an empty batch."""
     requires_grad = records and isinstance(leaf, Tensor) and leaf.requires_grad
     example = Tensor(np.zeros(leaf.shape[1:], leaf.dtype), requires_grad=requires_grad)
     return example if leaf.ndim > 1 else as_scalar(example)
@@ -296,11 +296,11 @@ class Batched:
 
 
 class BatchedBackward(CompiledBackward):
-    """The step of the calls of a program for the examples of a batch.
+    """The node of the calls of a program for the examples of a batch.
 
     Attributes:
         batched: the numbers of the inputs that have a leading axis.
-        runs: what the gradient needs of each example; None once that was released.
+        runs: the saved values of each example; None after they were released.
     """
 
     __slots__ = ("batched", "runs")
@@ -400,7 +400,7 @@ def _example(arrays: list[Array], batched: frozenset[int], at: int) -> list[Arra
 
 
 def _together(results: list[Any], rest: list[Any] | None, count: int) -> Any:
-    """Join the results of single examples and those of the other examples along a leading axis.
+    """Stack the results of single examples and those of the other examples along a leading axis.
 
     Arguments:
         results: of each of the first examples.

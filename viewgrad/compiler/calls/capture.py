@@ -43,7 +43,7 @@ class Capture:
     """A call that was traced, or a run of the function if it could not be.
 
     Arguments:
-        result: what the function has returned.
+        result: the function's result.
         trace: the trace; None if there is none. Without a reason, the next call may be traced.
         fallback_reason: why the function stays eager.
         is_untraceable: whether tracing has failed, as opposed to a trace that is not used.
@@ -57,10 +57,10 @@ class Capture:
 
 @attrs.frozen(eq=False)
 class TracedRun:
-    """A run of a function that was traced.
+    """A traced run of a function.
 
     Arguments:
-        result: what the function has returned.
+        result: the function's result.
         graph: the trace; None if tracing has failed.
         closures: the tensors of its closure that are inputs.
         error: why tracing has failed.

@@ -82,7 +82,7 @@ class FastCall:
         self.orders: dict[Sequence[int], list[tuple[int | None, Any, Any]]] = {}
 
     def call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Any:
-        """Return what the function returns, a `GuardFailure`, or `MISSED`."""
+        """Return the function's result, a `GuardFailure`, or `MISSED`."""
         if mode != self.mode:
             return MISSED
         plain = self.plain
@@ -259,7 +259,7 @@ class EagerCall:
 
 
 def eager_call(call: Call) -> EagerCall | None:
-    """Return the signature of calls like this one; None if there is none.
+    """Return the signature of calls like this one; None if they have no fast path.
 
     Arguments:
         call: the call.
@@ -269,7 +269,7 @@ def eager_call(call: Call) -> EagerCall | None:
 
 
 def fast_call(trace: GuardedTrace, program: CompiledProgram, call: Call) -> FastCall | None:
-    """Return the fast path of calls like this one; None if there is none.
+    """Return the fast path of calls like this one; None if they have none.
 
     Arguments:
         trace, program: the trace, and its verified program.

@@ -62,7 +62,7 @@ class GuardedTrace:
         return tensors
 
     def results(self, tensors: Sequence[Tensor], outputs: Sequence[Tensor]) -> Any:
-        """Return what the function returns, and write to arguments as it does.
+        """Return the function's results, and write to the arguments as the function does.
 
         Arguments:
             tensors: the inputs of the graph.

@@ -80,10 +80,10 @@ class CompiledBackward(Node):
         return tuple([None if edge is None else next(found) for edge in edges])
 
     def _by_replay(self, seeds: Sequence[Any], arrays: list[Any], numbers: list[int]) -> list[Any]:
-        """Return the gradients by a replay, in which outputs without a gradient contribute nothing.
+        """Return the gradients by a replay of the trace, in which outputs without a gradient contribute nothing.
 
-        The program would take zeros for them, which give NaN beside infinite factors. So do zeros that a mask has set,
-        which the replay leaves out.
+        The program would use zeros for them, which give NaN if a factor is infinite. So do zeros set by a mask; the
+        replay skips them.
         """
         tensors = [from_array(array).requires_grad_(number in numbers) for number, array in enumerate(arrays)]
         with enable_grad():
@@ -131,9 +131,9 @@ def called(
     Arguments:
         program, graph: the program, and its trace.
         arrays: its results.
-        run: what its gradient needs.
+        run: the saved values of its gradient.
         tensors: its inputs.
-        node: the step, if it is to be of another class.
+        node: the node, if it is of another class.
     """
     outputs = [from_array(array) for array in arrays]
     if not program.wanted:

@@ -23,7 +23,7 @@ def by_parts(work: Callable[[int, int, int], None], count: int, is_parallel: boo
     Threads that wait for the interpreter's lock after every short kernel take longer than one.
 
     Arguments:
-        work: what is done for the examples from one number up to another.
+        work: a function of the numbers of a part, the first example and the end.
         count: the number of examples.
         is_parallel: whether parts are run on all cores.
     """

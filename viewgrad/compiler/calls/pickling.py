@@ -1,4 +1,4 @@
-"""Pickling: the traces that a pickle of a compiled function carries, so that it need not be traced again.
+"""Pickling of compiled functions with their traces, so that they need not be traced again.
 
 A trace depends on the state that the function captured. Another process uses it only if it can tell that the function
 and all of its captured state are the same. The program is rebuilt there, and verified in its first call as usual.
@@ -46,7 +46,7 @@ class PickledTrace:
 def packed(
     function: Callable[..., Any], key: Any, trace: GuardedTrace, arguments: Sequence[Any]
 ) -> PickledTrace | None:
-    """Return a trace for a pickle; None if another process could not tell whether it applies.
+    """Return a trace for a pickle; None if another process could not check whether it applies.
 
     Arguments:
         function: the function.
@@ -73,7 +73,7 @@ def unpacked(pickled: PickledTrace, function: Callable[..., Any]) -> GuardedTrac
 
 
 def _fingerprint(function: Callable[..., Any], guard: ClosureGuard) -> tuple[Any, ...] | None:
-    """Return what a function is and captures, comparable across processes; None if something has no such form."""
+    """Return a function and its captured state in a form comparable across processes; None if there is no such form."""
     function = user_function(function)
     if not isinstance(function, types.FunctionType):
         return None

@@ -1,6 +1,6 @@
 """Value and gradient in a single run, as optimisers need them.
 
-No one else sees the buffers of such a run, so they are allocated once and reused by the next.
+The buffers of such a run are visible nowhere else, so they are allocated once and reused.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Verdict:
     """The outcome of a comparison.
 
     Arguments:
-        result: what the function has returned.
+        result: the function's result.
         fallback_reason: why the program is not used; None if it agrees.
         error: the error to raise, if there is one.
     """
@@ -51,7 +51,7 @@ def verify(
         function: the function.
         trace, program: its trace and its program.
         tensors: the inputs of the program.
-        outputs, run: its outputs, and what its gradient needs.
+        outputs, run: its outputs, and the saved values of its gradient.
         args, keywords: the arguments.
     """
     signature = trace.signature
@@ -100,7 +100,7 @@ def _gradients(outputs: list[Tensor], leaves: list[Tensor]) -> list[Any]:
 
 
 def _seed(output: Tensor) -> Array:
-    """Return the gradient of an output: not constant, since the gradients of softmax, say, sum to zero."""
+    """Return a gradient of an output to compare with; not constant, since gradients of softmax, say, sum to zero."""
     seed: Array = np.asarray(1.0 + 0.5 * np.sin(np.arange(output.size)), output.dtype).reshape(output.shape)
     return seed
 

@@ -1,7 +1,7 @@
 """Guards on captured state: variables of enclosing functions and of modules, classes, defaults.
 
-A trace depends on what was found there, so all of it is compared before the trace is used again. Numbers, strings and
-arrays are compared by value, functions by identity and by their own captured state. Tensors are looked up again.
+A trace depends on this state, so all of it is compared before the trace is used again. Numbers, strings and arrays are
+compared by value, functions by identity and by their own captured state. Tensors are looked up again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COPIED: Final = (set, deque, bytearray, array.array)  # compared with a copy
 COUNTED: Final = (list,)  # compared by length
 KEYED: Final = (dict, types.MappingProxyType)  # compared by keys
 INPUTS: Final = (Tensor, np.ndarray, np.generic, float)  # the types of inputs of programs
-FREE: Final = object()  # what is kept of inputs, which are not compared
+FREE: Final = object()  # placeholder for inputs, which are not compared
 
 
 class ClosureGuard:
@@ -35,7 +35,7 @@ class ClosureGuard:
 
     Arguments:
         function: the function.
-        arguments: what is neither a tensor nor an array nor a number among its arguments: functions, objects.
+        arguments: its arguments that are neither tensors nor arrays nor numbers: functions, objects.
         inputs: the places of arrays and floats that are not compared, since they are looked up at each call: the
             address of what holds one, and the key, the attribute or None (of a cell).
     """
@@ -153,7 +153,7 @@ class ClosureGuard:
 
 def random_state(generators: list[Any]) -> Any:
     """Return the state of the global random generators of NumPy and Python, and of others."""
-    found = np.random.get_state(legacy=False)  # noqa: NPY002 -- what the user may have drawn from
+    found = np.random.get_state(legacy=False)  # noqa: NPY002 -- a generator that the user may have drawn from
     assert isinstance(found, dict)
     return _state(found), random.getstate(), [_state_of(generator) for generator in generators]
 

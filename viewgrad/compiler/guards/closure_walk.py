@@ -49,7 +49,7 @@ VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.values()), type({}.it
 ORDERED: Final = OrderedDict[Any, Any]()
 ODD_VIEWS: Final[tuple[type, ...]] = (type(ORDERED.keys()), type(ORDERED.values()), type(ORDERED.items()))
 DISPATCHERS: Final = (type(np.mean),)  # NumPy's functions
-# Types in C whose bound methods read nothing but what is inspected.
+# Types in C whose bound methods read only state that is inspected.
 INSPECTED: Final = (
     str, bytes, bytearray, int, float, complex, list, tuple, dict, set, frozenset, deque, range, slice, memoryview,
     array.array, np.ndarray, np.generic, types.MappingProxyType, type, np.random.Generator, np.random.RandomState,
@@ -81,7 +81,7 @@ OF_MODULES: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")  #
 INTEGERS: Final = ("LOAD_CONST", "LOAD_SMALL_INT")  # that may load the level of a relative import
 
 
-# How a value is looked up again: in a dict, a cell or a sequence, as an attribute, or never.
+# How a value is looked up later: in a dict, a cell or a sequence, as an attribute, or never.
 # Or by a call.
 ITEM, CELL, PLACE, ATTRIBUTE, FIXED, CALLED = range(6)
 
@@ -168,7 +168,7 @@ def things_seen(function: Callable[..., Any], arguments: Sequence[Any]) -> Itera
 
     Arguments:
         function: the function.
-        arguments: what is neither a tensor nor an array nor a number among its arguments.
+        arguments: its arguments that are neither tensors nor arrays nor numbers.
     """
     walk = Walk()
     walk.add(Seen("Tensor", Tensor), Seen("", user_function(function)))

@@ -66,7 +66,7 @@ def _is_of_program(frame: FrameType | None) -> bool:
     return True
 
 
-# Functions: where each is, and what it does.
+# Functions: the module of each, and a description of what it reads.
 NAMED: Final = [
     *[(time, name, "reading a clock") for name in CLOCKS.split()],
     *[(os, name, "asking the system for files and folders") for name in FILES.split()],
@@ -79,7 +79,7 @@ NAMED: Final = [
     (importlib, "import_module", "importing a module by a name that is put together"),
 ]
 FOUND: Final = [(owner, name, getattr(owner, name), what) for owner, name, what in NAMED if hasattr(owner, name)]
-# What each of them does, by address, for functions that a variable keeps alive.
+# The descriptions by address, for functions that a variable keeps alive.
 OUTSIDE: Final = {id(given): what for _, _, given, what in FOUND}
 # The objects in which tracing replaces them, by address. Calls through other references are not noticed.
 OWNERS: Final[dict[int, set[int]]] = {}

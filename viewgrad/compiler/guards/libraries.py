@@ -38,8 +38,8 @@ BUILTIN: Final = (
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
     types.MemberDescriptorType, types.ClassMethodDescriptorType, np.ufunc, type(np.mean),
 )  # fmt: skip
-# Modules of the standard library whose functions compute from their arguments, or read what is inspected otherwise:
-# clocks, files and random numbers are noticed when they are read; see `impure_reads`.
+# Modules of the standard library whose functions depend only on their arguments, or on state that is checked otherwise:
+# clocks, files and random numbers are detected when they are read; see `impure_reads`.
 PURE: Final = frozenset(
     "builtins math cmath operator _operator functools _functools itertools collections _collections _collections_abc "
     "copy copyreg numbers fractions statistics _statistics bisect _bisect heapq _heapq string re _sre struct _struct "
@@ -134,9 +134,9 @@ def _found_in(module: types.ModuleType, path: str) -> Any:
 
 
 def why_impure(value: Any) -> str | None:
-    """Return what a function or class of the standard library reads besides its arguments; None if nothing.
+    """Return a description of the state that a function or class of the standard library reads; None if it reads none.
 
-    Clocks, files and others that are noticed when read are not included.
+    State that is detected when it is read, such as clocks and files, is not included.
     """
     if id(value) in OUTSIDE or "<locals>" in getattr(value, "__qualname__", ""):
         return None

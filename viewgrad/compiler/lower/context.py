@@ -45,7 +45,7 @@ Lowered = TracedValue | Memory | Number
 
 
 class LoweringContext:
-    """The context of lowering handlers: what they read and emit.
+    """The context in which lowering handlers read values and emit instructions.
 
     Arguments:
         graph: the graph that is lowered.
@@ -53,14 +53,14 @@ class LoweringContext:
         native: whether the program is compiled to machine code, in which loops over single elements are fast.
         near_singular: the lines with small matrices that are left to NumPy.
         reserves: by allocation site, the size of its largest part.
-        windows: the windows of nodes that the graph does not say in full.
+        windows: the windows of nodes whose strides and offsets the graph leaves open.
         fixed: the integers that are indices and must not change.
-        outlived: the values that are used after a write over them.
+        outlived: the values that are used after they were overwritten.
 
     Attributes:
         node: the node that is lowered now.
         growing: the allocation sites with a part that is larger than those before.
-        expected: the values that indices have had, for those that must not change.
+        expected: the traced values of indices that must not change.
     """
 
     def __init__(
@@ -110,13 +110,13 @@ class LoweringContext:
         return np.dtype(self.stream.places[value.place][1])
 
     def refused(self, what: str) -> NotCompiledError:
-        """Return the error for what is not compiled."""
+        """Return the error for a node that is not supported."""
         return NotCompiledError(what + ("" if self.node is None else f" ({self.graph.where(self.node)})"))
 
     # -- values --------------------------------------------------------------------------------------------------------
 
     def assign(self, output: Value, value: TracedValue | Number) -> None:
-        """Set what a value of the graph is."""
+        """Assign an instruction's value to a value of the graph."""
         self._values[output] = value
 
     def is_number(self, value: Value) -> bool:
@@ -129,7 +129,7 @@ class LoweringContext:
         return found if isinstance(found, Number) else self.named(value)
 
     def named(self, value: Value) -> TracedValue:
-        """Return a value as one of the stream; without its history if the node takes it so, under `no_grad`."""
+        """Return a value of the stream; detached if the node takes it so, under `no_grad`."""
         plain = self._plain(value)
         return self.detached(plain) if self._ends_history(value) else plain
 
@@ -141,7 +141,7 @@ class LoweringContext:
         return operand, broadcast_labels(operand.shape, shape)
 
     def given(self, source: TracedValue | Number, target: Value, value: Value, shape: Shape) -> tuple[Any, Shape]:
-        """Return what is written to a window of `target`, in its dtype, and its labels."""
+        """Return the value to write to a window of `target`, in its dtype, and its labels."""
         to, of = self.type_of(target).dtype, self.type_of(value).dtype
         narrows = is_single(target) and not is_single(value)
         if isinstance(source, Number):
@@ -189,7 +189,7 @@ class LoweringContext:
         return memory
 
     def taken(self, value: Value) -> Memory:
-        """Return the memory from which a node takes a value: that of a copy without history, under `no_grad`."""
+        """Return the memory from which a node takes a value; under `no_grad`, that of a detached copy."""
         if not self._ends_history(value):
             return self.memory(value)
         operand = self.named(value)
@@ -213,7 +213,7 @@ class LoweringContext:
         self._latest[memory] = value
 
     def new_part(self, what: str, size: int, dtype: np.dtype[Any] = FLOAT) -> Memory:
-        """Allocate memory for what a node makes."""
+        """Allocate memory for the result of a node."""
         return self._allocated((what, self.location, dtype.char), size, dtype, 0.0)
 
     def constant(self, what: str, array: np.ndarray[Any, Any], shared: bool = False) -> TracedValue:
@@ -244,7 +244,7 @@ class LoweringContext:
         return Result(self.stream.bases[memory.base].name, shape, row_strides(shape), memory.offset)
 
     def fill_constants(self) -> None:
-        """Set what is in the buffers of constants at first."""
+        """Set the initial content of the buffers of constants."""
         for base, parts in self._contents.items():
             initial = np.zeros(self.stream.bases[base].size, self.stream.bases[base].dtype)
             for offset, part in parts:
@@ -304,7 +304,7 @@ class LoweringContext:
         return self._rounded(found) if rounds and is_sum else found
 
     def apply(self, name: str, *operands: TracedValue | float, dtype: str | None = None) -> TracedValue:
-        """Emit an operator of elements of operands of one shape, or numbers; the dtype is that of the first one."""
+        """Emit an elementwise operator of operands of one shape, or numbers, in the dtype of the first operand."""
         first = next(operand for operand in operands if type(operand) is TracedValue)
         labels = labels_of(first.shape)
         taken = [(operand, labels if type(operand) is TracedValue else ()) for operand in operands]

@@ -58,7 +58,7 @@ def _is_fit(node: Node, given: Sequence[Value]) -> bool:
         return False
     if node.kind == "gather_at":
         return True
-    # Which of several values for one place stays, or that they add up, is known of one place alone.
+    # Repeated indices, of which the last write wins or which accumulate, are supported for a single index only.
     return node.kind.startswith("put_at") and not any(kind.shape for kind in kinds)
 
 
@@ -89,11 +89,11 @@ def moved_write(of: LoweringContext, node: Node, unrecorded: bool) -> None:
 def _window(
     of: LoweringContext, shape: Shape, steps: Shape, pattern: Any, given: Sequence[Value | None]
 ) -> tuple[Shape, Shape, int, list[Moved]]:
-    """Return the window that an index picks if its computed integers are 0, and what moves it.
+    """Return the window that an index picks if its computed integers are 0, and the integers that move it.
 
     Arguments:
-        of: the lowering.
-        shape, steps: of what is indexed, its lengths and strides.
+        of: the context.
+        shape, steps: the lengths and strides of the indexed array.
         pattern, given: the index, and the integers in it.
     """
     items = list(pattern)

@@ -101,9 +101,9 @@ def _places(of: LoweringContext, node: Node, shape: Shape, pattern: Any, numbers
 
     Arguments:
         of, node: the context, and the node.
-        shape: the shape of what is indexed.
+        shape: the shape of the indexed array.
         pattern: the index.
-        numbers: the numbers of its elements; those of an array in C order if there are none.
+        numbers: the numbers of its elements; those of an array in C order if omitted.
     """
     given = node.inputs[1 if node.kind == "gather_at" else 2 :]
     known = [None if value is None else of.expected.get(value) for value in given]
@@ -124,7 +124,7 @@ def _last_mentions(places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
 
 
 def _mentions(places: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
-    """Return the numbers of the first mentions of places, then those of the second ones, and so on."""
+    """Return the positions of first occurrences of indices, then those of second occurrences, and so on."""
     flat = places.reshape(-1)
     order = np.argsort(flat, kind="stable")
     begins = np.flatnonzero(np.r_[True, np.diff(flat[order]) != 0]) if flat.size else np.zeros(0, int)

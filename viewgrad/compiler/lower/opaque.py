@@ -43,7 +43,7 @@ def call(of: LoweringContext, node: Node) -> None:
 
 
 def _filled(of: LoweringContext, number: Number) -> TracedValue | float | bool | int:
-    """Return a number as an operand of a call: an array that is filled with it, if it stands for one."""
+    """Return a number as an operand of a call: an array filled with it, if it replaces one."""
     if not math.prod(number.shape) or not number.shape:
         return number.value  # type: ignore[no-any-return]
     return of.emit("spread", [(number.value, ())], number.shape, labels_of(number.shape), char_of(number.value))

@@ -105,7 +105,7 @@ def _guard(of: LoweringContext, node: Node) -> bool:
     operand = of.operand(value)
     if isinstance(operand, Number):
         return True
-    if how == RAN:  # keep an operator that may raise an exception, though its result is unused: a check that holds
+    if how == RAN:  # a check that holds: keeps an operator whose result is unused, because it may raise an exception
         labels = labels_of(operand.shape)
         same = of.apply("equal", operand, operand, dtype=BOOL.char)
         count = of.emit("sum", [(of.converted(same, FLOAT), labels)], operand.shape, ())

@@ -273,7 +273,7 @@ REDUCTIONS: Final[dict[str, Callable[[LoweringContext, Node], bool]]] = {
 }  # fmt: skip
 
 
-# -- what they are made of ---------------------------------------------------------------------------------------------
+# -- building blocks ---------------------------------------------------------------------------------------------------
 
 
 def _reduced(of: LoweringContext, name: str, operand: TracedValue, axis: Any, keepdims: bool) -> TracedValue:

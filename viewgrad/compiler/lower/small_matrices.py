@@ -105,7 +105,7 @@ SMALL_MATRICES: Final[dict[str, Callable[[LoweringContext, Node], bool]]] = {
 }  # fmt: skip
 
 
-# -- what they are made of ---------------------------------------------------------------------------------------------
+# -- building blocks ---------------------------------------------------------------------------------------------------
 
 
 def _rows(of: LoweringContext, node: Node) -> Rows | None:

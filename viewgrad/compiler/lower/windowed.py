@@ -58,7 +58,7 @@ def _diff(of: LoweringContext, node: Node) -> bool:
 
 
 def _extremum_place(of: LoweringContext, node: Node) -> bool:
-    """`argmax` and `argmin`: the least number of an element that is the extremum, or is no number."""
+    """`argmax` and `argmin`: the least index of an element that is the extremum, or NaN."""
     values, options = _floats(of, node), options_of(node, "axis", "keepdims")
     if values is None or options is None:
         return False
@@ -83,7 +83,7 @@ def _extremum_place(of: LoweringContext, node: Node) -> bool:
 
 
 def _part_of_matrix(of: LoweringContext, node: Node) -> bool:
-    """`tril` and `triu`: what is not wanted is zero."""
+    """`tril` and `triu`: the elements of the other triangle become zero."""
     values, options = _floats(of, node), options_of(node, "k")
     if values is None or options is None or len(of.shape_of(values[0])) < 2:
         return False

@@ -20,7 +20,7 @@ MOST: Final = 3_000_000  # elements written that are inspected
 
 
 def coalesce_buffers(program: Program) -> Program:
-    """Replace gradients that are copied to those of inputs by these."""
+    """Compute gradients that are only copied to gradients of inputs in the buffers of the latter."""
     wanted, unset = program.kept, program.unset
     made = {
         base for base in program.bases.values() if base.is_gradient and base.kind == "made" and base.name not in wanted

@@ -80,7 +80,7 @@ def eliminate_dead_stores(program: Program) -> Program:
                 gone.add(zero)
                 if _gives_back(back, item):
                     gone.add(back)
-                else:  # what is added to zeros is written
+                else:  # an addition to zeros becomes a write
                     program.analysis = None
                     block.items[block.items.index(back)] = Write(
                         back.name, back.sizes, back.location, back.base, back.strides, back.offset, back.value

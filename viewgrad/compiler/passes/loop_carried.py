@@ -1,4 +1,4 @@
-"""Loop-carried scalars: what the next iteration of a loop reads stays in a variable.
+"""Loop-carried scalars: values for the next iteration of a loop are carried in variables.
 
 `level[t] = f(level[t - 1])` writes what the next iteration reads. A variable spares the load and the store, forward and
 in the gradient.
@@ -79,12 +79,12 @@ class _Promotion:
 
 
 def shifted(integer: Integer, name: str) -> Integer:
-    """Return an integer as it was in the previous iteration."""
+    """Return the value of an integer in the previous iteration."""
     return replaced(integer, name, variable(name) - ONE)
 
 
 def at_first(integer: Integer, name: str) -> Integer:
-    """Return an integer as it is in the first iteration."""
+    """Return the value of an integer in the first iteration."""
     return replaced(integer, name, ZERO)
 
 

@@ -1,7 +1,7 @@
-"""Zero propagation: zeros that a gradient need not read, write, or begin with.
+"""Zero propagation: remove reads, writes and initializations of zeros from gradients.
 
-Each gradient buffer begins with zeros, and what was read for a write is set to zero again. Reads of elements that are
-known to be zero, and additions to them, can therefore be removed, and so can further writes of zero.
+Each gradient buffer begins with zeros, and the adjoint of a write sets the elements that it read to zero. Reads of
+elements known to be zero, additions to them, and further writes of zero can therefore be removed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["begins_unset", "propagate_zeros"]
 
 Array = np.ndarray[Any, Any]
 MOST: Final = 3_000_000  # touches of elements of one base that are inspected
-PART: Final = 2_000  # touches that are inspected at a time, and those of the same elements
+PART: Final = 2_000  # accesses that are inspected at a time, with all others to the same elements
 READ, ADD, ZERO, WRITE, GONE = range(5)
 ZERO_VALUE: Final = Number(0.0)
 
 
 def propagate_zeros(program: Program) -> Program:
-    """Remove from a gradient what is done to elements that are known to be zero; `program.unset` gains buffers."""
+    """Remove the work on elements that are known to be zero from a gradient; `program.unset` gains buffers."""
     analysis, wanted = analysis_of(program), program.kept
     by_base: dict[Buffer, list[Read | Write]] = {}
     for _, step in steps_of(program.block):
@@ -59,19 +59,19 @@ def propagate_zeros(program: Program) -> Program:
 
 
 class _Touches:
-    """All touches of the elements of one base, in the order of elements and times.
+    """All accesses to the elements of one buffer, sorted by element and time.
 
     Arguments:
-        executions: of the program.
-        steps: those that touch the base.
-        wanted: whether it is inspected afterwards.
-        called: steps whose values must be arrays, as functions take them.
-        grain: the neighbours that they touch together, which then stand for one element.
+        executions: the access analysis of the program.
+        steps: the steps that access the buffer.
+        wanted: whether the buffer is read after the program.
+        called: steps whose values must be arrays, because functions take them.
+        grain: the number of adjacent elements that they always access together.
 
     Attributes:
-        zero_reads: the steps that read nothing but zeros.
-        first_adds: those that add to nothing but zeros.
-        needless: those that write what nothing looks at.
+        zero_reads: the steps that read only zeros.
+        first_adds: those that add only to zeros.
+        needless: those whose writes are never read.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class _Touches:
             start = stop
 
     def _settle(self) -> None:
-        """Take out the reads of zeros, and have written what is added first."""
+        """Remove the reads of zeros, and turn first additions into writes."""
         for number, step in enumerate(self.steps):
             if step in self.zero_reads:
                 self.kinds[number] = GONE
@@ -150,17 +150,17 @@ class _Touches:
                 self.kinds[number] = WRITE
 
     def _steps(self, counts: _Counts, kind: int) -> set[Step]:
-        """Return the steps of a kind of all of whose touches something holds."""
+        """Return the steps of a kind for which a property holds in all their accesses."""
         fit = (counts.wrong == 0) & (counts.all > 0)
         return {step for step, fits in zip(self.steps, fit) if fits and _kind_of(step) == kind}
 
 
 class _Part(NamedTuple):
-    """The touches of some elements.
+    """The accesses to some elements.
 
     Arguments:
-        places, numbers, kinds: the element of each, the number of the step, and what that does.
-        is_twice: whether the execution that each belongs to touches the element more than once.
+        places, numbers, kinds: the element, the number of the step, and the kind of each access.
+        is_twice: whether its execution accesses the element more than once.
     """
 
     places: Array
@@ -183,7 +183,7 @@ class _Part(NamedTuple):
         return (before < starts) | (self.kinds[before] == ZERO)  # type: ignore[no-any-return]
 
     def is_looked_at(self, wanted: bool) -> Array:
-        """Return whether the touch that follows each one reads or adds, or the element is wanted in the end."""
+        """Return whether the access after each one reads or adds, or the element is read in the end."""
         looked_at = np.full(len(self.places), wanted)
         same = self.places[1:] == self.places[:-1]
         looked_at[:-1][same] = np.isin(self.kinds[1:][same], (READ, ADD))
@@ -191,7 +191,7 @@ class _Part(NamedTuple):
 
 
 class _Counts:
-    """The number of accesses of each step, and of those that a property does not hold for."""
+    """The number of accesses of each step, and of those for which a property does not hold."""
 
     def __init__(self, kinds: Array) -> None:
         self.all = np.zeros(len(kinds), int)
