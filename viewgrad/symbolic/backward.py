@@ -81,7 +81,7 @@ class BackwardWriter:
 
     @staticmethod
     def includes_total(node: Node) -> int | None:
-        """Return the number of the input whose returned gradient includes the total so far; None if there is none."""
+        """Return the number of the input whose returned gradient includes the total so far, or None."""
         return 0 if node.kind in ("read", "gather_at") else None
 
     def write(
@@ -226,7 +226,7 @@ class BackwardWriter:
         return self.emit("_where_flowing", (grad, arriving), (), kind).output
 
     def _whole_gradient(self, grad: Value, window: Window, base: TensorType) -> Value | None:
-        """Return the gradient of a base all of which was read, each element once or repeatedly by broadcasting."""
+        """Return the gradient of a base that was read completely, each element once or repeatedly by broadcasting."""
         if window.dtype is not None or window.offset:
             return None
         inverse = inverted(window, base.shape)
@@ -319,7 +319,7 @@ class BackwardWriter:
         (grad,) = grads
         source, shape = tensor_type(node.inputs[0]).shape, tensor_type(grad).shape
         leading = len(source) - len(shape)
-        # Of a shape with more dimensions, the first have length 1.
+        # If the shape has more dimensions, the leading ones have length 1.
         steps = (0,) * leading + row_strides(shape) if leading >= 0 else row_strides(shape)[-leading:]
         strides = tuple([t if n != 1 else 0 for n, t in zip(source, steps, strict=True)])
         return [self.read(grad, Window(source, strides, 0))]

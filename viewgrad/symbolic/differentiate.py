@@ -23,7 +23,7 @@ from .passes.tuples import lower_all_tuples
 __all__ = ["differentiate"]
 
 NAMED = 1000  # inputs; more need no names
-REMADE = frozenset({"constant", "full"})  # what is made again in the reverse, rather than captured
+REMADE = frozenset({"constant", "full"})  # nodes that are repeated in the reverse instead of captured
 WRITES = frozenset({"write", "overwrite", "put_at", "add_at", "put_at_unrecorded", "add_at_unrecorded", "accumulate"})
 
 
@@ -77,16 +77,16 @@ def differentiate(graph: Graph, *, copy: bool = True) -> Gradient:
 
 
 class Reverse:
-    """The reverse of a graph, in a block of which the graph's own values are taken.
+    """The reverse of a graph, as a block that captures values of the graph.
 
     Arguments:
         f: the graph.
-        forced: values of which gradients arrive from outside, besides those of the outputs.
+        forced: values whose gradients are inputs too, besides those of the outputs.
 
     Attributes:
         block: the reverse; its inputs are gradients of outputs, its outputs gradients of inputs.
-        grads: of values, their gradients.
-        input_vjps, output_vjps: of which outputs and inputs.
+        grads: the gradients of values.
+        input_vjps, output_vjps: the outputs and inputs of the graph whose gradients these are.
         temporaries: the forced values, each with its input.
     """
 
@@ -99,7 +99,7 @@ class Reverse:
         self.output_vjps: list[int] = []
         self.temporaries: list[tuple[Value, Value]] = []
         self.constants: dict[Any, Value] = {}
-        self.products: set[Node] = set()  # of which a part may be left out, where nothing flows
+        self.products: set[Node] = set()  # whose undefined gradients may be left out
         for number, output in enumerate(f.outputs):
             if output is not None and output.type.requires_grad:
                 self._add(output, self.block.add_input(output.type))
@@ -126,7 +126,7 @@ class Reverse:
             self.grads[value] = self.block.append("AutogradAdd", (before, grad), None, (kind,)).output
 
     def _visit(self, node: Node) -> None:
-        """Write the backward of a node, in a linear block of its own."""
+        """Write the backward of a node as a linear block."""
         grads = self.grads
         outputs = node.outputs
         if not any(value in grads for value in outputs) or not any(value.type.requires_grad for value in outputs):
@@ -258,7 +258,7 @@ def is_kept(base: Value | None, reverse: Block) -> bool:
 
 
 def lift_lambda(f: Graph, reverse: Reverse, captures: Sequence[Value]) -> Gradient:
-    """Make a graph of the reverse; what it captures become outputs of the graph."""
+    """Turn the reverse into a graph, and make the values that it captures outputs of `f`."""
     real = len(f.outputs)
     outputs = {value: number for number, value in reversed(list(enumerate(f.outputs))) if value is not None}
     inputs = {value: number for number, value in enumerate(f.inputs)}

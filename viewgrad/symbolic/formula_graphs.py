@@ -33,9 +33,9 @@ class Template:
     """A formula as a graph.
 
     Arguments:
-        graph: its inputs are what the formula reads, its outputs the gradients.
-        reads: what its inputs are: ("grad", output), ("input", number) or ("output", number).
-        gives: for each output of the graph, the number of the input that it is the gradient of.
+        graph: the graph from the values that the formula reads to the gradients.
+        reads: the inputs of the graph: ("grad", output), ("input", number) or ("output", number).
+        gives: for each output of the graph, the number of the input whose gradient it is.
     """
 
     graph: Graph
@@ -52,13 +52,13 @@ _templates: dict[Any, tuple[Template, ...]] = {}
 
 
 def template_for(operator: Operator, node: Node, arriving: tuple[bool, ...], wanted: tuple[bool, ...]) -> Any:
-    """Return the templates of the formulas of a node that give the gradients that are wanted.
+    """Return the templates of the formulas that compute the wanted gradients of a node.
 
     Arguments:
-        operator: of the node.
+        operator: its operator.
         node: the node.
-        arriving: for each output, whether a gradient of it is known not to be zero.
-        wanted: for each input, whether its gradient is asked for.
+        arriving: for each output, whether its gradient may be nonzero.
+        wanted: for each input, whether its gradient is wanted.
     """
     options = node.attributes
     key: Any = (
@@ -74,7 +74,7 @@ def template_for(operator: Operator, node: Node, arriving: tuple[bool, ...], wan
     if found is None or _has_objects(options):
         found = _kept(key, tuple(_templates_of(operator, node, arriving, wanted)))
     if any(template.is_opaque for template in found):
-        # It looks at values: at those of constants it may, which are known.
+        # It inspects values, which is possible for constants.
         constants = tuple([known_constant(value) for value in node.inputs])
         if any(constant is not None for constant in constants):
             key = (key, constants)
@@ -97,7 +97,7 @@ def known_constant(value: Value | None) -> Any:
 
 
 def _has_objects(options: Any) -> bool:
-    """Return whether options are not wholly told by how they print."""
+    """Return whether options contain objects that their text does not determine."""
     if isinstance(options, (tuple, list)):
         return any(_has_objects(option) for option in options)
     return isinstance(options, Tensor) or not isinstance(options, PRINTED)
@@ -121,14 +121,14 @@ def _templates_of(
 
 
 class Maker:
-    """Makes a template of a formula.
+    """Makes the template of a formula.
 
     Arguments:
-        operator, formula: which.
-        node: a node of the kind that it is for.
-        arriving: for each output, whether a gradient of it is known not to be zero.
-        places: the inputs that each argument is.
-        constants: for each input, what it is known to be; empty where that is not to be inspected.
+        operator, formula: the formula, and its operator.
+        node: a node of the operator.
+        arriving: for each output, whether its gradient may be nonzero.
+        places: the numbers of the inputs of each argument.
+        constants: the known values of inputs; empty if the formula may not inspect them.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Maker:
         return metadata_of(values[0], attribute)
 
     def template(self, gives: list[int]) -> Template:
-        """Return the template; an opaque one where the formula looks at values."""
+        """Return the template; an opaque one if the formula inspects values."""
         try:
             first, reads = self._traced(1)
             second, _ = self._traced(2)
@@ -321,7 +321,7 @@ def same_graph(first: Graph, second: Graph) -> bool:
 
 
 def same_blocks(first: Block, second: Block, numbers: dict[Value, Value]) -> bool:
-    """Return whether two blocks have; `numbers` says which values correspond."""
+    """Return whether two blocks have the same nodes; `numbers` maps corresponding values to numbers."""
     one, other = list(first), list(second)
     if len(one) != len(other):
         return False

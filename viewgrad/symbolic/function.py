@@ -82,7 +82,7 @@ class GraphFunction:
         return found
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        """Return the outputs of the graph as tensors of their own; one step of the eager graph, in grad mode."""
+        """Return the outputs of the graph as new tensors; in grad mode, they are one node of the eager graph."""
         mode = current_mode()
         if mode & FORWARD:
             return list(run_on_tensors(flat(self.graph), inputs))
@@ -112,11 +112,11 @@ class GraphFunction:
 
 
 class DifferentiableGraph(Function):
-    """A graph, as one step."""
+    """A graph as one differentiable step."""
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run the graph; in forward mode step by step, each of which has its tangents."""
+        """Run the graph; in forward mode node by node, to compute tangents."""
         function, *inputs = args
         if current_mode() & FORWARD:
             function.forward()
@@ -195,7 +195,7 @@ class TracedFunction:
 
     @in_own_context
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Return the result for other arguments of the same kind; what the function writes to is written to.
+        """Return the result for other arguments of the same kind, and write to the arguments as the function does.
 
         Raises:
             GraphError: for arguments of another structure, of other shapes or dtypes, or that share memory otherwise.
@@ -269,7 +269,7 @@ def exception_guard_error(error: Exception) -> GuardError:
     try:
         combined: type[GuardError] = type(kind.__name__, (GuardError, kind), {"__module__": kind.__module__})
         return combined(message)
-    except TypeError:  # a class with a constructor or a layout of its own
+    except TypeError:  # a class with its own constructor or layout
         return GuardError(message)
 
 
@@ -311,7 +311,7 @@ def check_sharing(inputs: Sequence[Tensor], specs: Sequence[InputSpec]) -> None:
     histories: dict[int, int] = {}
     first: dict[int, tuple[Tensor, InputSpec]] = {}
     for tensor, spec in zip(inputs, specs, strict=True):
-        if is_scalar(tensor):  # which shares no memory: it may stand for several, but not several for one
+        if is_scalar(tensor):  # which shares no memory: it may replace several inputs, but several may not replace one
             if first.setdefault(spec.memory, (tensor, spec))[0] is not tensor:
                 raise other_sharing(spec)
             continue
@@ -336,7 +336,7 @@ def other_sharing(spec: InputSpec) -> GraphError:
 
 
 def is_placed_alike(tensor: Tensor, other: Tensor, spec: InputSpec, theirs: InputSpec) -> bool:
-    """Return whether two tensors lie in one memory as two inputs did."""
+    """Return whether two tensors share memory in the same way as two inputs did."""
     assert spec.place is not None and theirs.place is not None
     distance = address_of(tensor._array) - address_of(other._array)
     return bool(

@@ -1,7 +1,7 @@
 """Graphs as Python source: straight-line NumPy, with in-place writes where the analysis of last uses allows them.
 
 The source computes what the interpreter computes. It is kept in `linecache`, so that tracebacks and debuggers show it.
-The file is long because it is a table: how each kind of node is written.
+The file is long because it is a table with an entry for each kind of node.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["Program", "program_of"]
 Array = np.ndarray[Any, Any]
 PART: Final = 5000  # nodes in one function: compiling takes more than linear time
 SHOWN: Final = 200_000  # lines; greater programs are not kept as source
-LARGE: Final = 1 << 12  # elements; variables of greater ones are let go when they are not needed any more
+LARGE: Final = 1 << 12  # elements; variables of larger arrays are deleted after their last use
 numbers: Final = itertools.count(1)
 
 
@@ -157,7 +157,7 @@ class Writer:
         return Program(self.graph, run, [source.rstrip("\n")], self._constants())
 
     def _in_parts(self, nodes: list[Node]) -> Program:
-        """Return a program of several functions, which hand values on in a list."""
+        """Return a program of several functions, which pass values in a list."""
         slots = {value: number for number, value in enumerate(self.graph.inputs)}
         parts, functions = [], []
         last = self.uses.last
@@ -257,14 +257,14 @@ class Writer:
         return name
 
     def _settle(self, value: Value) -> list[str]:
-        """Return a line that lets a value lie in row order, where windows of it are taken."""
+        """Return a line that copies a value into row order, because windows of it are taken."""
         if value not in self.bases or self._is_settled(value):
             return []
         name = self.name_of(value)
         return [f"    {name} = in_row_order({name})"]
 
     def _is_settled(self, value: Value) -> bool:
-        """Return whether a value is known to lie in row order, as an array."""
+        """Return whether a value is known to be an array in row order."""
         node = value.node
         if node.kind in WRITES or node.kind in ("full", "constant"):
             return True
@@ -443,7 +443,7 @@ class Text:
 
 @attrs.frozen
 class OwnedForward:
-    """The forward of an operator; what it gives shares no memory with its arguments."""
+    """The forward of an operator; its results share no memory with its arguments."""
 
     forward: Callable[..., Any]
 
@@ -459,7 +459,7 @@ class OwnedForward:
 
 @attrs.frozen
 class Owned:
-    """An opaque step; what it gives shares no memory with its inputs, or among itself."""
+    """An opaque step; its results share no memory with its inputs or with each other."""
 
     step: Step
 

@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 def isolated(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function in a copy of the context, so that whatever it does to the modes ends with it.
+    """Call a function in a copy of the context, so that its changes to modes end with it.
 
-    That is not undone by code of ours, which a signal could interrupt: the caller's context is never touched.
+    Nothing needs to be undone, which a signal could interrupt: the caller's context is never changed.
     """
     return copy_context().run(function, *args, **kwargs)
 

@@ -20,7 +20,7 @@ import attrs
 
 __all__ = ["CALL", "FORMAT", "ITERATION", "OTHER", "STORE", "Site", "resolved", "site_of"]
 
-# What the instruction does that asked for the value.
+# The instruction that requested the value.
 CALL: Final = "call"
 STORE: Final = "store"  # an assignment to an element: `plain[i] = x`
 FORMAT: Final = "format"  # the operator `%` of strings
@@ -45,14 +45,14 @@ class Site:
     """The expression that requests a plain value, and its context.
 
     Attributes:
-        kind: what the instruction does: one of the names above.
+        kind: the kind of the instruction: one of the names above.
         is_consumed: whether the value goes into a comparison, a condition, an assertion, an error or a text, and
             nowhere else.
         is_discarded: whether the statement is an expression whose value is not used: `losses.append(float(loss))`.
         is_stored: whether a module's own code assigns the value itself to a name: `last = float(loss)`.
         is_flat: whether the assignment is to `plain.flat[i]`.
-        callee: of a call, what is called; None if it cannot be determined.
-        around: what is called with the value among its arguments, the innermost first.
+        callee: the function of a call; None if it cannot be determined.
+        around: the functions called with the value among their arguments, the innermost first.
         formats: the left operands of `%` around it.
         names: without a source, the names that the code uses; otherwise None.
     """
@@ -170,7 +170,7 @@ def _described(kind: str, path: list[ast.AST], is_module: bool) -> Site:
     is_consumed = is_plain = False
     child = node
     for parent in reversed(path[:-1]):
-        if isinstance(parent, ast.Lambda):  # what a function returns goes on
+        if isinstance(parent, ast.Lambda):  # the value of a return statement is used by the caller
             return Site(kind, is_consumed, False, False, False, callee, tuple(around), tuple(formats))
         if _consumes(parent, child):
             is_consumed = True
@@ -197,7 +197,7 @@ def _described(kind: str, path: list[ast.AST], is_module: bool) -> Site:
 
 
 def _consumes(parent: ast.AST, child: ast.AST) -> bool:
-    """Return whether what an expression or statement makes of a part of it is a choice or a text."""
+    """Return whether an expression or statement uses a part of it only for a choice or a text."""
     if isinstance(parent, ast.Compare | ast.Assert | ast.Raise | ast.JoinedStr | ast.FormattedValue):
         return True
     if isinstance(parent, ast.If | ast.While | ast.IfExp):

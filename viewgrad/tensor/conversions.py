@@ -46,22 +46,22 @@ STEPS: Final = "steps"
 REFUSES: Final = "refuses"
 KEEPS: Final = "keeps"
 
-# What a program calls to convert a number; the others do so without saying it.
+# Explicit conversions of numbers; others are implicit.
 EXPLICIT: Final = (float, complex, int, hash)
 NAMES: Final = frozenset({"float", "complex", "int", "hash", "map", "item", "tolist", "tobytes"})
-# Builtins that call what they are given, or iterate over it: `list(map(float, xs))`.
+# Builtins that call their argument, or iterate over it: `list(map(float, xs))`.
 RUNNING: Final = (list, tuple, set, frozenset, dict, sum, any, all, next, map, filter, zip, enumerate, functools.reduce)
 SORTING: Final = (sorted, max, min)  # by a `key` that converts
 COMPARING: Final = (
     math.isclose, math.isnan, math.isfinite, math.isinf, cmath.isclose, cmath.isnan, cmath.isfinite,
     cmath.isinf, operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, bool, isinstance,
 )  # fmt: skip
-# What gives a choice or a whole number of a number among its arguments.
+# Functions that return a choice or an integer for a number among their arguments.
 STEPPING: Final = (
     *COMPARING, int, round, math.floor, math.ceil, math.trunc, np.isclose, np.allclose, np.isnan, np.isfinite, np.isinf,
     np.array_equal, np.floor, np.ceil, np.trunc, np.rint, np.sign, np.signbit, range, len, type,
 )  # fmt: skip
-OF_FLAT: Final = "Error setting single item of array."  # what NumPy says for `plain.flat[i] = x`, whatever failed
+OF_FLAT: Final = "Error setting single item of array."  # NumPy's message for `plain.flat[i] = x`, whatever failed
 TEXTS: Final = (print, format, str, repr, ascii)
 STANDARD: Final = os.path.dirname(linecache.__file__)
 PRINTERS: Final = frozenset({"print", "pprint", "pformat", "format", "echo"})
@@ -87,7 +87,7 @@ GIVEN: Final = {
     "tobytes()": "gives plain bytes: no gradient flows through them, nor to a tensor that finds a result under them",
     "hash()": "goes by its value: another tensor of equal value finds what is kept under it, without a gradient",
 }
-# What a line tries, and what keeps the history there; the first that fits is said.
+# What a line attempts, and the way to keep the history; the first match is used.
 TRIED: Final = (
     (
         re.compile(r"\]\s*[-+*/@%|&]*=(?!=)|\b(put|place|putmask|copyto|fill_diagonal|full|full_like)\s*\("
@@ -112,7 +112,7 @@ TRIED: Final = (
     (re.compile(r"\bmath\s*\."), "use viewgrad.math instead of math"),
     (re.compile(r"\btype\s*\("), "cast a tensor by astype()"),
 )
-# Of a number: Python's own functions ask for it, and so do elements of plain arrays.
+# For numbers: requested by Python's own functions, and by elements of plain arrays.
 NUMBERED: Final = (
     (re.compile(r"\b(fromiter|array)\s*\("), "join tensors by array() or stack() of viewgrad.numpy"),
     (
@@ -126,10 +126,10 @@ NUMBERED: Final = (
 
 
 def conversion_refused(what: str) -> str:
-    """Return the message of the error for a tensor that NumPy, or another library, wants to make an array of.
+    """Return the error message for a tensor that NumPy, or another library, tries to convert to an array.
 
     Arguments:
-        what: what the tensor has, that an array cannot have: "requires grad" or "has a tangent".
+        what: the property that an array cannot have: "requires grad" or "has a tangent".
     """
     frame, libraries = _frame_of_user()
     line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip() if frame is not None else ""
@@ -149,7 +149,7 @@ def conversion_refused(what: str) -> str:
 
 
 def is_drawn() -> bool:
-    """Return whether a plotting library asks for the array: nothing comes back from there."""
+    """Return whether a plotting library requests the array, so that no result depends on it."""
     return "matplotlib" in _frame_of_user()[1]
 
 
@@ -158,11 +158,11 @@ def judge_conversion(by: str, history: str, in_transform: bool) -> None:
 
     Arguments:
         by: the name of the escape.
-        history: what becomes of a history there: ENDS, DETACHES or STEPS.
+        history: what happens to a history: ENDS, DETACHES or STEPS.
         in_transform: whether a function is being differentiated or compiled.
 
     Raises:
-        DetachedConversionError: if the value would go on without the history, and the line does not say so.
+        DetachedConversionError: if the history would be lost, and the line does not make that explicit.
     """
     frame = sys._getframe(3)
     if history is STEPS and by != "int()":
@@ -182,7 +182,7 @@ def judge_conversion(by: str, history: str, in_transform: bool) -> None:
             error = DetachedConversionError(_refused(by, frame, site))
             if site.kind == STORE:
                 _refusal.set(error)
-                if site.is_flat and not in_transform:  # NumPy's own error says nothing of ours
+                if site.is_flat and not in_transform:  # NumPy's own error does not mention this one
                     warnings.warn(error.message, DetachedConversionWarning, stacklevel=4)
             raise noted(error)
         return
@@ -201,10 +201,10 @@ NOTED: Final[ContextVar[list[DetachedConversionError] | None]] = ContextVar("vie
 
 
 def noted(error: DetachedConversionError) -> DetachedConversionError:
-    """Remember an error that is about to be raised, and return it.
+    """Store an error that is about to be raised, and return it.
 
-    A program that catches it (`except Exception: return default`) goes on with another value than it would have
-    computed from plain numbers. The transform raises the error then.
+    A program that catches it (`except Exception: return default`) continues with another value than it would have
+    computed from plain numbers. The transform then raises the error.
     """
     found = NOTED.get()
     if found is not None:
@@ -249,7 +249,7 @@ def _is_logger(owner: Any) -> bool:
 
 
 def _is_explicit(site: Site, called: Any) -> bool:
-    """Return whether the program itself says that it wants a number."""
+    """Return whether the program converts to a number explicitly."""
     if site.names is not None:
         return bool(site.names & NAMES) and site.kind in (CALL, ITERATION)
     if site.kind == ITERATION:
@@ -264,9 +264,9 @@ def _writes(site: Site, called: Any) -> bool:
 
 
 def is_shown(frame: FrameType) -> bool:
-    """Return whether a text that a frame asks for is printed, logged or raised, and goes nowhere else."""
+    """Return whether a text that a frame requests is only printed, logged or raised."""
     site = site_of(frame)
-    if site.names is not None:  # there is no source
+    if site.names is not None:  # no source available
         return not site.names.isdisjoint({"print", *LOGGERS})
     return any(_shows(function, frame) for function in (site.callee, *site.around) if function is not None)
 
@@ -290,7 +290,7 @@ def _value(expression: Any, frame: FrameType) -> Any:
 
 
 def _refused(by: str, frame: FrameType, site: Site) -> str:
-    """Return the message of the error for a number that a tensor is asked for."""
+    """Return the error message for a conversion to a number."""
     user = frame
     while _is_library(user) and user.f_back is not None:
         user = user.f_back
@@ -313,7 +313,7 @@ def _is_library(frame: FrameType) -> bool:
 
 
 def _way_out(by: str, frame: FrameType, is_store: bool = False) -> str:
-    """Return what keeps the history at a line of a program that asks for a plain value."""
+    """Return the advice for keeping the history at a line of a program that requests a plain value."""
     if by not in ("float()", "complex()", "int()"):
         return KEEPING[by]
     if is_store:

@@ -39,7 +39,7 @@ __all__ = [
 
 # What a trace does about an escape; the shapes, dtypes and identities of a graph are fixed.
 GUARDED: Final = "guarded"  # `Observer.left`: the elements must be the same in each run
-TOLD: Final = "told"  # `Observer.asked`: the answer differs in each run
+TOLD: Final = "told"  # `Observer.asked`: the result differs from run to run
 RECORDED: Final = "recorded"  # the result is a tensor, which the trace knows
 FIXED: Final = "fixed"  # it is the same in each run of a graph
 UNSEEN: Final = "unseen"  # it raises for every tensor that a trace has made
@@ -206,7 +206,7 @@ def within_compiled() -> AbstractContextManager[None]:
 
 @contextmanager
 def within_transform(kind: int = DIFFERENTIATED) -> Iterator[None]:
-    """Run the function that a transform is given.
+    """Run the function that is transformed.
 
     NumPy reports an error in an assignment to an element of an array as a ValueError of its own; the error that caused
     it is raised instead. An error for a lost history that the function has caught is raised in the end.

@@ -11,7 +11,7 @@ from .modes import FORWARD, MODE
 
 __all__ = ["LEVEL", "DualLevel", "at_level", "open_levels"]
 
-FIRST_PRUNE: Final = 64  # how many holders a level remembers before it forgets those that are gone
+FIRST_PRUNE: Final = 64  # the number of holders of a level above which dead ones are dropped
 
 
 class DualLevel:
@@ -63,7 +63,7 @@ def open_levels() -> list[DualLevel]:
 
 
 class at_level:
-    """Run a block as if `level` were the innermost that is open; with None, as if there were none.
+    """Run a block as if `level` were the innermost open level; with None, as if no level were open.
 
     The tangents of a level are computed at the level around it: so they have tangents of their own there.
     """

@@ -20,8 +20,8 @@ BASIC: Final = frozenset({int, slice, type(None), type(Ellipsis)})
 def window_at(buffer: Any, index: Any) -> Any:
     """Return the window `buffer[index]` of an array or a tensor, also of a single element.
 
-    Where an index names every dimension, NumPy takes a number out. What is to be written to, or to be seen to change,
-    is the window.
+    If an index is complete, NumPy returns a number. A caller that writes to the result, or needs to see changes, needs
+    the window.
     """
     window = buffer[index]
     if type(window if type(buffer) is np.ndarray else window._array) is not np.ndarray:
@@ -42,10 +42,10 @@ def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] 
     Arguments:
         outer: the index of a view of the base.
         inner: an index of that view, which is in range.
-        shape: of the base.
+        shape: the shape of the base.
 
     Returns:
-        The index, with no negative numbers in it but steps; None in the rare case that no basic index says the same.
+        The index, without negative numbers except steps; None in the rare case that no basic index is equivalent.
     """
     outer = outer if type(outer) is tuple else (outer,)
     inner = inner if type(inner) is tuple else (inner,)

@@ -62,7 +62,7 @@ _found: Final[dict[tuple[type[Call], int], tuple[Feature, ...]]] = {}  # by clas
 def feature(bit: int, kind: type[C]) -> Callable[[Callable[[C, Callable[[], Any]], Any]], Any]:
     """Register a function `(call, run) -> result` to run around every call of a kind while `bit` is set in the mode.
 
-    `run` takes no arguments and does the rest; what it returns is what the caller gets: a tensor or a tuple of tensors.
+    `run` takes no arguments and makes the call; it returns the result, a tensor or a tuple of tensors.
     """
 
     def register(function: Callable[[C, Callable[[], Any]], Any]) -> Any:
@@ -74,7 +74,7 @@ def feature(bit: int, kind: type[C]) -> Callable[[Callable[[C, Callable[[], Any]
 
 
 def run_with_features(call: Call, mode: int) -> Any:
-    """Run a call with the features that the mode asks for."""
+    """Run a call with the features of the mode."""
     run = call.run
     kind = type(call)
     found = _found.get((kind, mode))

@@ -1,8 +1,8 @@
 """Backward passes in which a mask has set a part of a gradient to zero.
 
-What a mask leaves out has no influence on the result, though it may be infinite or NaN: `np.where(ok, z * a, z)`. In
-such a pass, products of a gradient that is 0 and a factor that is not finite are 0, as the derivative is. Others are
-NaN, as in NumPy: looking for zeros in every product would cost more than a few per cent of a backward pass.
+Elements excluded by a mask do not influence the result, even if they are infinite or NaN: `np.where(ok, z * a, z)`. In
+such a pass, products of a gradient that is 0 and a factor that is not finite are 0, like the derivative. In other
+passes they are NaN, as in NumPy: checking every product for zeros would cost several per cent of a backward pass.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ is_masked_run: Final = _masked.get
 
 
 class MaskedRuns:
-    """Whether there has been such a pass in this process; only then need products ask whether their own pass is one.
+    """Whether such a pass has occurred in this process; only then do products check whether their own pass is one.
 
     Attributes:
-        any: whether there has.
-        classes: of nodes whose methods do not ask before. Those whose names begin with `masked_` do.
+        any: whether such a pass has occurred.
+        classes: the classes of nodes whose methods check only afterwards; methods named `masked_...` do.
     """
 
     __slots__ = ("any", "classes")
@@ -35,7 +35,7 @@ class MaskedRuns:
         self.classes: list[type] = []
 
     def prepare(self, kind: type) -> None:
-        """Let a class of nodes have the methods that ask, now or from the first such pass on."""
+        """Give a class of nodes the methods that check, now or at the first such pass."""
         if self.any:
             _ask(kind)
         else:

@@ -1,4 +1,4 @@
-"""The modes that say what is recorded: per thread and per asynchronous task.
+"""The modes that control recording, per thread and per asynchronous task.
 
 All modes live in one integer, read once per operator. Its lowest bit is grad mode. Every other bit is a feature that is
 off unless requested. A plain operator tests `mode > GRAD`, and pays nothing more for all the features together.
@@ -34,10 +34,10 @@ REPLAY: Final = 64  # views are taken again by replaying their view functions
 TRACE: Final = 128  # operators are passed to a tracer instead of being run
 CHECK_NAN: Final = 256  # beside ANOMALY: a gradient that is not a number is an error
 FUNCTIONAL: Final = 512  # what would be written to gets a new value instead
-PLAIN: Final = 1024  # backward passes are run by the plain engine
+PLAIN: Final = 1024  # backward passes use the plain engine
 PROFILE: Final = 2048  # calls are counted and timed
 NOTING: Final = ANOMALY | PROFILE  # nodes remember where they were made
-OTHER_ENGINE: Final = ANOMALY | PLAIN | PROFILE  # backward passes are not run by the engine that is the default
+OTHER_ENGINE: Final = ANOMALY | PLAIN | PROFILE  # backward passes do not use the default engine
 
 MODE: Final[ContextVar[int]] = ContextVar("viewgrad_mode", default=GRAD)
 current_mode: Final = MODE.get
@@ -85,7 +85,7 @@ class ModeSwitch:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         try:
             self._leave()
-        except BaseException:  # a signal: once more, which does no harm
+        except BaseException:  # interrupted by a signal: repeating it is harmless
             self._leave()
             raise
 
@@ -101,7 +101,7 @@ class ModeSwitch:
         MODE.set(switched(MODE.get() & ~ours | before & ours, 0, 0))
 
     def __call__(self, function: F) -> F:
-        # Each call enters a switch of its own: calls may overlap, in other threads or in each other.
+        # Each call enters a new switch, since calls may overlap in other threads or be nested.
         if inspect.isgeneratorfunction(function):
             return cast(F, self._around_generator(function))
         if inspect.isasyncgenfunction(function):

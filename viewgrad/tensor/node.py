@@ -24,11 +24,11 @@ __all__ = ["AccumulateGrad", "Edge", "Node", "NodeHooks"]
 ONE: Final = 0  # one edge; `apply` returns its gradient
 MANY: Final = 1  # any number of edges; `apply` returns a gradient for each
 SCATTER: Final = 2  # one edge; adds its gradient to a part of the accumulator that the edge leads to
-OVERWRITE: Final = 3  # passes its gradient on along edge 0, with a part of it rewritten in place
-GATHER: Final = 4  # as SCATTER, with arrays that say where, which are released after the run
-PAIR: Final = 5  # as MANY, with two edges in slots of their own
+OVERWRITE: Final = 3  # passes its gradient to edge 0, with a part of it rewritten in place
+GATHER: Final = 4  # like SCATTER, with index arrays, which are released after the run
+PAIR: Final = 5  # like MANY, with two edges in separate slots
 
-# What leads to a history: a node, one of several outputs of a node, or nothing where no gradient is needed.
+# An edge to a history: a node, one of several outputs of a node, or None if no gradient is needed.
 OptionalEdge: TypeAlias = "Node | Edge | None"
 
 new: Final = object.__new__
@@ -79,7 +79,7 @@ class Node:
         try:
             return self._metadata
         except AttributeError:
-            hooks_of(self)  # a node that has hooks stays as it is
+            hooks_of(self)  # a node with hooks is not merged
             self._metadata: dict[Any, Any] = {}
             return self._metadata
 
@@ -149,12 +149,12 @@ class NodeHooks:
 
     Attributes:
         tensor: for each output of the step, the hooks of the tensor that was that output when they were registered.
-        retained: for each output, the tensor whose `grad` is to receive its gradient.
-        following: the views of this step's output whose `grad` is to receive the gradient of what they are, whatever is
-            written to their base.
-        before: what is to be called before the node runs.
-        after: what is to be called after it has run.
-        accumulated: of a leaf's node, what is to be called when the leaf has accumulated.
+        retained: for each output, the tensor whose `grad` receives its gradient.
+        following: the views of this step's output whose `grad` receives the gradient of their current value, whatever
+            is written to their base.
+        before: the hooks to call before the node runs.
+        after: the hooks to call after it has run.
+        accumulated: for a leaf, the hooks to call after it has accumulated.
         has_moved: whether a tensor in `retained` had another history when it was asked to retain its gradient.
     """
 

@@ -1,12 +1,11 @@
 """Reference counts that the library relies on, and the probes that measure them.
 
-Several shortcuts are right only where nothing else can see an object. A gradient may be written over then, and a saved
-window that no node holds any longer need not be preserved. Each such place compares the reference count of what it has
-found with one of the constants below. See Note [Reference counts] in docs/notes/reference_counts.md for what each
-proves, and why that is sound.
+Several shortcuts are valid only if an object is not referenced elsewhere: a gradient may be overwritten then, and a
+saved window need not be preserved. Each shortcut compares the reference count of the object with one of the constants
+below. See Note [Reference counts] in docs/notes/reference_counts.md for what each proves, and why it is sound.
 
-With the environment variable VIEWGRAD_REFERENCE_COUNTS=0 no object counts as held exclusively. So it is, too,
-where the interpreter does not count as the probes expect, and where it runs without its global lock.
+With the environment variable VIEWGRAD_REFERENCE_COUNTS=0 no object counts as held exclusively. The same holds if the
+interpreter does not count as the probes expect, or runs without its global lock.
 """
 
 from __future__ import annotations

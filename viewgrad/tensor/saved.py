@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 class SavedTensor:
     """A window kept by a node for backward. A write that is about to touch the window replaces `array` by a copy.
 
-    Of a single element a node may keep the number itself instead; see `save_scalar`.
+    For a single element a node may keep the number instead; see `save_scalar`.
     """
 
     __slots__ = ("__weakref__", "array")
@@ -27,7 +27,7 @@ class SavedTensor:
     array: Array
 
     def restore_onto(self, tensor: Tensor) -> None:
-        """Give a tensor that was made of the saved value what was saved beside it: nothing, here."""
+        """Restore what was saved besides the value on a tensor made from it: nothing, in this class."""
 
     def __repr__(self) -> str:
         return f"SavedTensor({self.array!r})"
@@ -42,7 +42,7 @@ class SavedConstant(SavedTensor):
 class PreservedTensor(SavedTensor):
     """A saved window that was copied just before a write touched it.
 
-    It becomes one by assignment to `__class__`: a field that says so would make every saved value 16 bytes larger.
+    It becomes one by assignment to `__class__`; a flag would make every saved value 16 bytes larger.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""The windows saved from a storage, so arranged that a write finds those that it touches without comparing all.
+"""The windows saved from a storage, arranged so that a write finds those that it overlaps without comparing all.
 
 A window is located by its bounding box. That is a range for each dimension, in the index space of the array that the
 storage was made with. Boxes of like extents go into one grid whose cells are as large as they are. So a row, a column,
@@ -52,9 +52,9 @@ class SavedWindows:
     between two writes to it share what is saved.
 
     Attributes:
-        compared: how many pairs of windows have been held against each other, for tests of growth.
-        touched: what has been taken out because of a write, until it has been copied. So wherever an exception strikes,
-            what is not registered here is still known, and the next write copies it.
+        compared: the number of compared pairs of windows, for tests of growth.
+        touched: the windows removed because of a write, until they are copied. If an exception strikes in between, they
+            are still known, and the next write copies them.
     """
 
     __slots__ = (
@@ -82,7 +82,7 @@ class SavedWindows:
         self._count = 0
         self._limit = FIRST_PRUNE
         self._arranging: deque[tuple[SavedTensor, Any]] | None = None  # the part of `_pending` that is being arranged
-        self._moving: SavedTensor | None = None  # the row that is being looked at, out of its place
+        self._moving: SavedTensor | None = None  # the row that is being inspected, removed from its place
         self.touched: list[SavedTensor] = []
         self.compared = 0
 
@@ -90,7 +90,7 @@ class SavedWindows:
         return len(self._rows) + self._count + len(self._pending)
 
     def save(self, array: Array, index: Any) -> SavedTensor:
-        """Register the window `array`, and return what a node keeps of it.
+        """Register the window `array`, and return the saved value for a node.
 
         Arguments:
             array: the window, taken as `root[index]`.
@@ -155,7 +155,7 @@ class SavedWindows:
     def _take_rows(
         self, box: Box, window: Array | None, index: Any, touched: list[SavedTensor], keep: bool
     ) -> Array:
-        """Remove and return what was saved of the rows that a box intersects; return the window too."""
+        """Remove and return the saved values of the rows that a box intersects; return the window too."""
         rows = self._rows
         if window is None:
             window = window_at(self._root, index)
@@ -166,7 +166,7 @@ class SavedWindows:
         return window
 
     def _take_strided(self, window: Array, touched: list[SavedTensor], keep: bool) -> None:
-        """Remove and return what was saved of windows located by first and last element and step."""
+        """Remove and return the saved values of windows located by first and last element and step."""
         reach = self._reach_of(window)
         if reach is not None:
             span = ((reach[0], reach[1] + 1),)
@@ -178,7 +178,7 @@ class SavedWindows:
         self.touched = []
 
     def _take_row(self, row: int, window: Array | None, touched: list[SavedTensor], keep: bool) -> None:
-        """Remove and return what was saved of a row if it shares memory with `window` (None: the row itself)."""
+        """Remove and return the saved value of a row if it shares memory with `window` (None: the row itself)."""
         rows = self._rows
         saved = rows[row]
         self.compared += 1
@@ -469,7 +469,7 @@ def _meet(box: Box, other: Box) -> bool:
 
 
 def _share_memory(array: Array, window: Array) -> bool:
-    """Return whether two windows have an element in common; True if that is too hard to tell, at the cost of a copy."""
+    """Return whether two windows share an element; True, at the cost of a copy, if the search takes too long."""
     try:
         return np.shares_memory(array, window, max_work=100_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:

@@ -1,8 +1,8 @@
-"""The classes that tensors without dimensions name as their own, so that programs take them for numbers.
+"""The classes that 0-d tensors report as `__class__`, so that programs treat them as numbers.
 
-`isinstance` looks at `type(x)` first and at `x.__class__` next. Python does not let one class be that of tensors and of
-NumPy's numbers at once, since the two lie in memory differently. So there is a class below each of NumPy's numbers, of
-which no object is ever made, and `issubclass` finds it below `Tensor` too. `functools.singledispatch` asks in that way.
+`isinstance` checks `type(x)` first and `x.__class__` next. No class can derive from both `Tensor` and NumPy's numbers,
+whose layouts in memory differ. So each of NumPy's number types has a subclass without instances, which `issubclass`
+reports as a subclass of `Tensor` too. `functools.singledispatch` relies on that.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class TensorType(type):
 
 
 def number_class(kind: type, tensor_class: TensorType) -> Any:
-    """Return the class that a tensor without dimensions of NumPy's type `kind` names as its own.
+    """Return the `__class__` of a 0-d tensor of NumPy's type `kind`.
 
     Arguments:
-        kind: the type of NumPy's numbers of its dtype.
-        tensor_class: what it is actually; the class found makes such tensors where it is called.
+        kind: NumPy's scalar type of its dtype.
+        tensor_class: its actual class; calling the class that is returned creates such tensors.
     """
     found = _MADE.get(kind)
     if found is None:

@@ -1,8 +1,8 @@
-"""Tangents: what forward mode knows of a tensor beside its value.
+"""Tangents: the derivatives that forward mode keeps for tensors.
 
-A tangent is kept at the *root* of a tensor: the base of a view, or the tensor itself where it is none. The tangent of a
-view is the same window of the root's tangent, taken on access. So the two share
-memory, whichever of them was given a tangent first, and a write to either is seen by both.
+A tangent is kept at the *root* of a tensor: the base of a view, or the tensor itself otherwise. The tangent of a view
+is the same window of the root's tangent, taken on access. So the two share memory, whichever of them was given a
+tangent first, and each sees writes to the other.
 
 A dual tensor, as `make_dual` makes it, shares the memory of its primal but has a tangent of its own. Its root, and
 that of its views, is a `TangentRoot`. A write to memory that has several roots updates all of them. See Note
@@ -56,7 +56,7 @@ class Tangent:
     """The tangent of a root at one level.
 
     Attributes:
-        value: a tensor laid out in memory as the root is.
+        value: a tensor with the memory layout of the root.
         owned: whether nothing else has seen it, so that it may be written to in place.
     """
 
@@ -116,7 +116,7 @@ def tangent_of(tensor: Tensor, level: DualLevel | None = None) -> Tensor | None:
 
     Arguments:
         tensor: any tensor.
-        level: the level asked for; the innermost that is open if left out.
+        level: the level; the innermost open one if omitted.
     """
     view = tensor._view
     tangents = getattr(tensor if view is None else view.tangent_root, "_tangent", None)
@@ -148,10 +148,10 @@ def write_tangents(tensor: Tensor, source: Tensor, index: Any = None, last: Any 
     """Update the tangents after `source` was written over `tensor`, or over `tensor[index]`.
 
     Arguments:
-        tensor: what was written to.
-        source: what was written.
+        tensor: the tensor that was written to.
+        source: the value.
         index: the part that was written, if it was not the whole.
-        last: where a place is named more than once, the number of the value that stays for each value.
+        last: if indices repeat, for each value the number of the value that is written last to its element.
     """
     if tensor._array.dtype.kind not in "fc":
         return
@@ -168,14 +168,14 @@ def write_tangents(tensor: Tensor, source: Tensor, index: Any = None, last: Any 
 
 
 def set_tangent(tensor: Tensor, tangent: Tensor | None, level: DualLevel | None = None) -> None:
-    """Give `tensor` a tangent, of its own shape; or take it away with None.
+    """Set the tangent of `tensor`, which has its shape, or remove it with None.
 
-    Of a view the base's tangent is changed, and made where there was none. `tangent` itself is never written to.
+    For a view, the base's tangent is changed, or created. `tangent` itself is never written to.
 
     Arguments:
         tensor: any tensor, of floating-point or complex dtype.
         tangent: the tangent, or None for zero.
-        level: the level meant; the innermost that is open if left out.
+        level: the level; the innermost open one if omitted.
 
     Raises:
         GradientMismatchError: for a tangent of another shape.
@@ -251,7 +251,7 @@ def overwrite_tangent(
 
 
 def writable_tangent(tensor: Tensor, level: DualLevel) -> Tensor:
-    """Return the tangent of `tensor` at `level`, made if there is none, to be written to in place.
+    """Return the tangent of `tensor` at `level`, created if necessary, for writing in place.
 
     To be called at the level around `level`.
     """
@@ -354,7 +354,7 @@ def _tell(other: Tensor | TangentRoot, tensor: Tensor, level: DualLevel, index: 
             record.value = record.value.clone()
             record.owned = True
         full = other._tangent.records[level].value
-    else:  # a dual tensor of a part of the base: what is written may lie inside, outside, or across its edge
+    else:  # a dual tensor of a part of the base: the write may be inside, outside, or across its edge
         full = from_new_array(np.zeros_like(part.view.base._array))
     window = full if view is None else view.window(full)
     if index is None:
@@ -378,7 +378,7 @@ def _tangents(root: Tensor | TangentRoot) -> Tangents:
     return tangents
 
 
-NONE: Final = Tangents()  # stands for that of a root without any; never written to
+NONE: Final = Tangents()  # the tangent of a root that has none; never written to
 
 
 # -- saving ------------------------------------------------------------------------------------------------------------
@@ -408,7 +408,7 @@ class DualSaved(SavedTensor):
         return self.inner.array
 
     def restore_onto(self, tensor: Tensor) -> None:
-        """Give the tensor made of the saved value its tangents."""
+        """Restore the tangents of a tensor made from the saved value."""
         for level, (saved, edge) in self._tangent.records.items():
             if level.open:
                 _attach(tensor, tensor_like(saved, edge), level, False)
@@ -434,6 +434,6 @@ def saved_tangents(tensor: Tensor) -> dict[DualLevel, Any]:
 
 
 def with_tangents(saved: SavedTensor, tensor: Tensor) -> SavedTensor:
-    """Return what a node keeps of `tensor`, given the `saved` value: the tangents are kept as well."""
+    """Return the saved value for a node, with the tangents of `tensor` added to `saved`."""
     tangents = saved_tangents(tensor)
     return DualSaved(saved, tangents) if tangents else saved

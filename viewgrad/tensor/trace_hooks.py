@@ -1,7 +1,7 @@
 """Events that a tracer and a profile subscribe to, besides intercepted calls; see `trace/trace.py`.
 
-If the mode has the bit TRACE, there is an observer. It is notified of tensors made of numbers and arrays, of
-tensors that come to share memory, and of values that leave the library: all that no operator, read or write shows.
+If the mode has the bit TRACE, there is an observer. It is notified of everything that interceptors of operators, reads
+and writes do not see: tensors made from numbers and arrays, tensors that share memory, and values that escape.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ class Observer(Protocol):
     """The interface of a subscriber.
 
     Attributes:
-        keeps_indices: whether single integers that are indices stay arrays, which are inputs of what is recorded.
+        keeps_indices: whether integers used as indices remain arrays, which are inputs of the trace.
     """
 
     keeps_indices: bool
 
     def made(self, tensor: Tensor, data: Tensor | None = None, garbage: bool = False) -> None:
-        """`tensor` was made of numbers or arrays, or of the tensor `data`, without its history.
+        """Handle a tensor made from numbers or arrays, or from the tensor `data`, without its history.
 
         Arguments:
-            tensor: it.
+            tensor: the tensor.
             data: its source, if that is a tensor.
             garbage: whether its elements are whatever the memory held.
         """
 
     def number(self, tensor: Tensor) -> None:
-        """`tensor` was made of a number, or of something else of the library's own, which nothing changes."""
+        """Handle a tensor made from a number, or from another constant of the library."""
 
     def detached(self, tensor: Tensor, other: Tensor) -> None:
         """`other` shares the memory of `tensor` now, with another history."""
@@ -68,7 +68,7 @@ class Observer(Protocol):
         """An array, or something that may hold arrays, is an option of an operator, which a graph holds fixed."""
 
     def asked(self, tensor: Tensor, what: str) -> None:
-        """The program asks `tensor` for something other than its elements: its text, its gradient."""
+        """Handle a query of `tensor` for something other than its elements: its text, its gradient."""
 
     def varies(self, tensor: Tensor) -> bool:
         """Return whether the elements of `tensor` may differ in another run, so that they must not be inspected."""
@@ -77,7 +77,7 @@ class Observer(Protocol):
         """`tensor` is about to get another shape in place."""
 
     def preserved(self, window: Array, copy: Array) -> None:
-        """`copy` was made of a window of memory that is about to be written to, or that others may write to unseen."""
+        """Handle a copy of a window of memory that is about to be written to, or that others may write to unnoticed."""
 
     def cut(self, tensor: Tensor) -> None:
         """The history of `tensor` is about to end, in place."""
@@ -102,7 +102,7 @@ class Profiler(Protocol):
         """Run a step of a backward pass, which belongs to an operator and to a line."""
 
     def alone(self, name: str, run: Callable[[], Any]) -> Any:
-        """Run something that is one call, whatever it consists of, and return what it returns."""
+        """Run a function that counts as one call, and return its result."""
 
 
 PROFILER: Final[ContextVar[Profiler]] = ContextVar("viewgrad_profiler")
@@ -154,7 +154,7 @@ def index_raised(items: tuple[Any, ...], error: Exception) -> None:
 def composed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function of tensors alone, which is composed of operators.
 
-    Where it looks at values to choose, or to find a start by SciPy, a record has it as one step, which is run again.
+    If it inspects values, to choose or to let SciPy find a start, it is one opaque step of a trace, which is run again.
     """
     observer = observed()
     return function(*args, **kwargs) if observer is None else observer.composed(name, function, args, kwargs)

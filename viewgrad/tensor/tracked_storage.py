@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["SESSION", "KnownStorage", "Session", "copy_of_layout", "move", "share"]
 
 Array = np.ndarray[Any, Any]
-FIRST_PRUNE: Final = 64  # how many tensors a storage knows before it forgets those that are gone
+FIRST_PRUNE: Final = 64  # the number of tensors of a storage above which dead ones are dropped
 
 
 class Session:

@@ -1,7 +1,7 @@
 """The evaluation of nodes on arrays: the semantics of each primitive.
 
-No array is written to that anything else can see, and values may be windows of others. The generated source of graphs
-does the same, with in-place writes where they are safe.
+Arrays that are visible elsewhere are never written to, and values may be windows of other values. The generated source
+of graphs does the same, with in-place writes where they are safe.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def forward_call(operator: Any, inputs: Sequence[Any], attributes: Any) -> tuple
 
 
 def window_of(base: Array, window: Window) -> Array:
-    """Return the window of an array that lies in row order."""
+    """Return the window of an array in row order."""
     dtype = base.dtype if window.dtype is None else window.dtype
     sizes = window.sizes
     if 0 in sizes:
@@ -103,7 +103,7 @@ def window_of(base: Array, window: Window) -> Array:
 
 
 def in_row_order(base: Any) -> Array:
-    """Return an array that lies in row order."""
+    """Return an array in row order."""
     array = np.asarray(base)
     return array if array.flags.c_contiguous else array.copy("C")
 
@@ -154,7 +154,7 @@ def check_guard(how: str, expected: Any, value: Any, where: str) -> None:
         )
 
 
-SHAPE: Final = "a shape"  # what is checked of an operator that chooses its shape by values
+SHAPE: Final = "a shape"  # the guard of an operator whose result's shape depends on values
 TAKEN: Final[dict[str, Callable[[Any], Any]]] = {
     "bool()": bool, "int()": int, "float()": float, "complex()": complex, "an index": int, SHAPE: np.shape,
 }  # fmt: skip
@@ -228,7 +228,7 @@ def _add_at(attributes: Any, base: Any, value: Any, *given: Any) -> Array:
 
 
 def winners(shape: tuple[int, ...], index: tuple[Any, ...]) -> Array:
-    """Return for each value put at an index of an array of `shape` whether it stays."""
+    """Return for each value assigned to an index of an array of `shape` whether it is the last one for its element."""
     probe = np.empty(shape, bool)
     last = last_writers(probe, index)
     if last is None:

@@ -1,11 +1,11 @@
 """Graphs: programs as values and nodes, in blocks.
 
-A node takes values and gives values; each value is given by one node, once. There are no side effects in a graph, apart
-from guards, which raise: a write is a node that gives a new version of its base. A graph of a million nodes fits into a
+A node has input and output values; each value is the output of one node. There are no side effects in a graph, apart
+from guards, which raise: the output of a write is a new version of its base. A graph of a million nodes fits into a
 few hundred megabytes; therefore nodes and values have slots and tuples, and one object where there is one
 output. See Note [Memory of graphs] in docs/notes/symbolic.md.
 
-The file is long because values, nodes, blocks and graphs hold links to each other, which one file keeps right.
+The file is long because values, nodes, blocks and graphs hold links to each other, which are maintained together.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Node:
         attributes: its options; their names are determined by the kind.
         location: the number of its source line in `Graph.locations`; -1 if unknown.
         block: the block that contains it; None if there is none.
-        prev, next: its neighbours there.
+        prev, next: its neighbours in the block.
     """
 
     __slots__ = ("_output", "attributes", "block", "inputs", "kind", "location", "next", "prev")

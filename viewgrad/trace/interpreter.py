@@ -1,4 +1,4 @@
-"""The interpreter: a graph run node by node. It is the specification of what a graph computes."""
+"""The interpreter runs a graph node by node. It is the specification of the semantics of graphs."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def checked(given: Any, kind: Any, what: str) -> Any:
 def run_block(
     block: Block, values: dict[Value, Any], graph: Graph, undefined: AbstractSet[Any] = frozenset()
 ) -> tuple[Any, ...]:
-    """Run the nodes of a block; `values` are those known so far, and get those inside added.
+    """Run the nodes of a block; `values` holds the values so far, and gets those of the block.
 
     Arguments:
-        undefined: gradients that the values have zeros for. The gradients of a step are made of the others alone.
+        undefined: gradients that are zeros in `values`, and do not contribute to the gradients of a step.
     """
     for node in block:
         absent = undefined if node.kind == "call" and isinstance(node.attributes[0], VjpStep) else ()

@@ -1,8 +1,8 @@
-"""Last uses: which writes may happen in place, and which windows are to be copied before they are overwritten.
+"""Last uses: which writes may happen in place, and which windows must be copied before they are overwritten.
 
-A value that is a window of another lies in its buffer. A write may happen in place where nothing takes the old version
-any more. Windows of it that are taken later are copied when they are read. That is what copy-on-write does when a
-program runs eagerly, decided beforehand. See Note [In-place writes in graphs] in docs/notes/symbolic.md.
+A value that is a window of another shares its buffer. A write may happen in place if the old version is not used later,
+except by windows that were read before, which are then copied when they are read. This is the copy-on-write of eager
+mode, decided ahead of time. See Note [In-place writes in graphs] in docs/notes/symbolic.md.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from .types import TensorType, Window
 
 __all__ = ["UNRECORDED", "LastUse", "last_uses", "outlived"]
 
-# Writes that the history of the base does not know of.
+# Writes that are not in the history of the base.
 UNRECORDED: Final = frozenset({"overwrite", "put_at_unrecorded", "add_at_unrecorded"})
 
 # The kinds that give a new version of their first input.
 WRITES: Final = frozenset(
     {"write", "overwrite", "accumulate", "put_at", "put_at_unrecorded", "add_at", "add_at_unrecorded"}
 )
-# The writes that NumPy carries out as assignments. Some that read what they write to (`t[:, 2] = t[1]`) it gets wrong.
+# The writes that NumPy runs as assignments. It gets some wrong that read the memory they write to (`t[:, 2] = t[1]`).
 ASSIGNMENTS: Final = frozenset({"write", "overwrite", "add_at", "add_at_unrecorded"})
-ALIASES: Final = frozenset({"read", "detach", "sum_to_size"})  # what may lie in the buffer of the first input
-SHARED: Final = frozenset({"param", "constant"})  # what lies in memory that is not ours
+ALIASES: Final = frozenset({"read", "detach", "sum_to_size"})  # results that may share the buffer of the first input
+SHARED: Final = frozenset({"param", "constant"})  # results in memory that the program does not own
 COMPARED: Final = 16  # writes that a window is held against; one that outlives more is copied
 
 
@@ -122,7 +122,7 @@ def _copied_reads(
         assert base is not None
         if base in inside:
             buffer, window = inside[base]
-            # A window of a window: where that lies is not worked out.
+            # A window of a window: its position is not computed.
             window = None if node.kind == "read" or window is None else window
         elif base in buffers:
             buffer, window = buffers[base], node.attributes if node.kind == "read" else None

@@ -31,12 +31,12 @@ def run_on_tensors(
 
     Arguments:
         graph: the graph.
-        inputs: tensors; None for what is not used. They are not written to.
+        inputs: tensors, which are not written to; None for unused ones.
         checks_guards: whether guards are checked.
         ends_histories: whether results that had no history when the graph was traced, as under `no_grad`, have none.
 
     Returns:
-        The outputs: tensors of their own, with the histories and tangents that the operators give them.
+        The outputs: new tensors, with the histories and tangents that result from the operators.
 
     Raises:
         GuardError: if a guard fails.
@@ -239,7 +239,7 @@ def _sum_to_size(node: Node, given: list[Any], in_place: bool) -> Any:
 
 
 def _detach(node: Node, given: list[Any], in_place: bool) -> Any:
-    """Return a value without its history; of what was done under no_grad it has the tangent."""
+    """Return a value without its history; the result of an operation under no_grad keeps its tangent."""
     if node.attributes is None:
         return given[0].detach().clone()
     with ModeSwitch(off=GRAD):

@@ -53,9 +53,9 @@ class FormulaStep(Step):
     Arguments:
         operator: the operator.
         formula: the formula.
-        names: what its inputs are: "grad" or "grads[i]", names of arguments and of outputs.
-        options: by name, all else that it reads.
-        specs: of the inputs that it gives gradients for, shape and dtype.
+        names: the names of its inputs: "grad" or "grads[i]", arguments and outputs.
+        options: the other values that it reads, by name.
+        specs: shape and dtype of the inputs whose gradients it computes.
         grads: for an operator of several outputs, shape and dtype of each, of which gradients that are no inputs are
             zeros; None otherwise.
     """
@@ -93,14 +93,14 @@ def run_formula(
     grads: Sequence[Any] | None,
     recorded: bool,
 ) -> tuple[Any, ...]:
-    """Return the gradients that a formula gives, in the shapes and dtypes of their inputs.
+    """Return the gradients computed by a formula, in the shapes and dtypes of their inputs.
 
     Arguments:
-        operator, formula: which.
-        given: by name, what it reads; "grad" or "grads[i]" are gradients.
-        specs: shape and dtype of the inputs that it is for; for a list of tensors one entry, a list.
+        operator, formula: the formula, and its operator.
+        given: the values that it reads, by name; "grad" or "grads[i]" are gradients.
+        specs: shape and dtype of the inputs that it differentiates; for a list of tensors one entry, a list.
         grads: shapes and dtypes of the outputs, if there are several.
-        recorded: whether from tensors.
+        recorded: whether the values are tensors.
     """
     values = {name: value for name, value in given.items() if not name.startswith("grads[")}
     if grads is not None:
@@ -116,7 +116,7 @@ def run_formula(
 
 
 def fitted(grad: Any, spec: Any) -> Any:
-    """Return a gradient as a formula gave it, a tensor or an array in the shape and dtype of what it is for."""
+    """Return the gradient computed by a formula, a tensor or an array, in the shape and dtype of its input."""
     if grad is None or spec is None:
         return None
     if not isinstance(grad, (Tensor, np.ndarray)):
@@ -128,7 +128,7 @@ _functions: dict[Any, Any] = {}
 
 
 def formula_function_of(operator: Operator, formula: Formula, recorded: bool, names: tuple[str, ...]) -> Any:
-    """Return a formula as a function of what it reads, for arrays or, `recorded`, for tensors."""
+    """Return a formula as a function of the values that it reads: arrays or, if `recorded`, tensors."""
     key = (id(operator), id(formula), recorded, names)
     found = _functions.get(key)
     if found is None:
@@ -147,7 +147,7 @@ class FunctionStep(Step):
 
     Arguments:
         function: takes tensors, and returns a tensor or a tuple of them.
-        label: what it is called.
+        label: its name in messages.
     """
 
     function: Callable[..., Any]
@@ -172,7 +172,7 @@ class VjpStep(Step):
 
     Arguments:
         step: that step.
-        count: how many inputs it has.
+        count: the number of its inputs.
         arriving: the numbers of the outputs whose gradients are given.
         wanted: the numbers of the inputs whose gradients are computed.
     """
@@ -193,7 +193,7 @@ class VjpStep(Step):
         given, grads = list(inputs[: self.count]), inputs[self.count :]
         with ModeSwitch(on=GRAD):
             for i in self.wanted:
-                # What leads to the inputs from outside is not gone through: each is a value of its own here.
+                # The histories of the inputs are not followed: each input is a leaf here.
                 if recorded and given[i].requires_grad:
                     given[i] = given[i].clone()
                 else:

@@ -25,7 +25,7 @@ __all__ = [
     "types_with_grad",
 ]
 
-# The kinds that are no operators, each with the names of its attributes.
+# The kinds besides operators, each with the names of its attributes.
 ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "AutogradAdd": (),
     "AutogradZero": (),
@@ -53,7 +53,7 @@ ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "winners_at": ("shape", "pattern"),
     "write": ("window",),
 }
-OURS: Final = "op:"  # stands before the name of an operator that is called like one of these
+OURS: Final = "op:"  # prefix of an operator that has the name of one of these kinds
 
 
 @functools.cache

@@ -129,7 +129,7 @@ class Printer:
 
 
 LITERALS: Final = frozenset({int, float, str, bool, type(None), type(Ellipsis)})
-LONG: Final = frozenset({np.longdouble, np.clongdouble})  # which item() and tolist() give as they are
+LONG: Final = frozenset({np.longdouble, np.clongdouble})  # which item() and tolist() return unchanged
 
 
 def number_text(value: Any) -> str:

@@ -50,7 +50,7 @@ def is_static(error: BaseException, inplace: bool) -> bool:
 
 
 def raising_kind(error: BaseException, operator: Operator) -> str | None:
-    """Return the kind of the node that checks whether an operator raises such an exception; None if there is none.
+    """Return the kind of the node that checks whether an operator raises an exception, or None if no kind does.
 
     Floating-point errors and warnings have none: `numpy.errstate` and the filters of warnings decide on them, too.
     """
@@ -74,7 +74,7 @@ def _class_called(name: str) -> Any:
 
 @functools.cache
 def raising_operator(kind: str) -> Operator | None:
-    """Return the operator of such a kind of nodes: it takes what the other one takes, and gives a bool."""
+    """Return the operator of such a kind of nodes: it has the arguments of the checked operator, and returns a bool."""
     module, name, operator_name = kind.removeprefix(RAISES).split(":")
     operator, raised = OPERATORS.get(operator_name), _class_called(f"{module}:{name}")
     if operator is None or raised is None:

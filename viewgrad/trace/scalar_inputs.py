@@ -17,10 +17,10 @@ from .types import ScalarType, TensorType
 
 __all__ = ["WEAK", "check_numbers", "lower_numbers", "number_given", "number_traced"]
 
-WEAK: Final = (float, complex)  # which take the dtype of what they meet; NumPy's numbers have their own
-# What Python computes of its own numbers is such a number again.
+WEAK: Final = (float, complex)  # which take the dtype of the other operand; NumPy's numbers have their own
+# Operators whose result on Python numbers is a Python number.
 OF_PYTHON: Final = frozenset({"abs", "add", "div", "floor_divide", "mul", "neg", "positive", "pow", "remainder", "sub"})
-# What it takes no dtype from: it is cast to that of what it is written to.
+# Operations that do not promote it: the value is cast to the dtype of the target.
 CASTS: Final = frozenset(
     "write overwrite put_at put_at_unrecorded add_at add_at_unrecorded guard _cast _cast_exactly".split()
 )
@@ -41,11 +41,11 @@ def number_traced(leaf: Any) -> Any:
 
 
 def check_numbers(graph: Graph, given: Sequence[Value]) -> None:
-    """Check that Python's numbers that are inputs meet nothing whose dtype they would take.
+    """Check that inputs that are Python numbers are not promoted to the dtype of another operand.
 
     Arguments:
         graph: the graph.
-        given: the inputs that are Python's numbers.
+        given: the inputs that are Python numbers.
 
     Raises:
         TraceError: if one meets a narrower dtype than its own.

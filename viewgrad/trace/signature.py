@@ -61,9 +61,9 @@ class ResultSpec:
     Arguments:
         output: the number of the output with its value.
         type: its type.
-        input: the number of the input that it is, or is a view of; None if there is none.
+        input: the number of the input that it is or views, or None.
         base: the number of the output with the value of its base, if other results share its memory; None otherwise.
-        steps: the view functions that lead from that input or base to it; empty if it is the same tensor.
+        steps: the view functions from that input or base to it; empty if it is the same tensor.
         scalar: whether it is a scalar instead of an array.
     """
 

@@ -23,7 +23,7 @@ from .graph import Graph, Value
 from .raised import guard_exceptions
 from .scalar_inputs import WEAK, check_numbers, number_traced
 from .signature import InputSpec, MutationSpec, ResultSpec, Signature, layout_of
-from .tracing import call_hooks  # noqa: F401 -- which registers what is traced of operators, reads and writes
+from .tracing import call_hooks  # noqa: F401 -- registers the hooks that trace operators, reads and writes
 from .tracing.alias_histories import remember
 from .tracing.error_modes import warnings_refused
 from .tracing.memory import Memory, identified, owner_of
@@ -267,7 +267,7 @@ class Binder:
         )  # fmt: skip
 
     def _results(self, leaves: list[Any]) -> list[Any]:
-        """Return the leaves of the result; each tensor among them has an output of its own, in their order."""
+        """Return the leaves of the result; each tensor among them has its own output, in order."""
         block = self.tracer.block
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         for number, tensor in enumerate(tensors):
@@ -327,7 +327,7 @@ class Binder:
         return number
 
     def _lay_out(self, number: int, tensor: Tensor) -> None:
-        """Note how a tensor lies in memory whose value is an output."""
+        """Record the memory layout of a tensor whose value is an output."""
         if not tensor._array.flags.c_contiguous and not is_spread(tensor):
             self.layouts.setdefault(number, layout_of(tensor._array))
 

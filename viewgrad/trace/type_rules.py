@@ -30,7 +30,7 @@ _found: dict[Any, Any] = {}
 
 
 def fault_of(node: Node) -> str | None:
-    """Return what is wrong with a node; None if nothing is."""
+    """Return a description of the fault of a node, or None."""
     for value in node.outputs:
         if not may_require_grad(value.type):
             return f"gives {value.type}, to which no gradient can flow"
@@ -60,7 +60,7 @@ def _kind(value: Value | None) -> TensorType:
 
 
 def _gives(node: Node, dtype: Any, shape: tuple[int, ...]) -> str | None:
-    """Return what is wrong with the only output, given its expected dtype and shape."""
+    """Return the fault of the only output, given its expected dtype and shape."""
     if len(node.outputs) != 1:
         return f"gives one value, and has {len(node.outputs)}"
     given = _kind(node.output)
@@ -78,7 +78,7 @@ def _broadcast(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
 
 
 def _window(base: TensorType, window: Any) -> np.dtype[Any]:
-    """Return the dtype of a window of a base, in which it lies."""
+    """Return the dtype of a window, which must be inside its base."""
     if type(window) is not Window or {*map(type, (*window.sizes, *window.strides, window.offset))} != {int}:
         raise TypeError("a window is missing")
     dtype = base.dtype if window.dtype is None else window.dtype
@@ -281,7 +281,7 @@ def _of_operator(node: Node) -> str | None:
     if len(node.outputs) != len(operator.signature.outputs):
         return f"gives {len(operator.signature.outputs)} values, and has {len(node.outputs)}"
     if any(value is not None and type(value.type) is not TensorType for value in node.inputs):
-        return None  # Python's numbers, whose dtype depends on what they meet
+        return None  # Python numbers, whose dtype depends on the other operand
     expected = _inferred(node)
     if isinstance(expected, str):
         return expected
@@ -293,7 +293,7 @@ def _of_operator(node: Node) -> str | None:
 
 
 def _inferred(node: Node) -> Any:
-    """Dtype and shape of each output, or what is wrong; None if that is not known beforehand."""
+    """Return the dtype and shape of each output, or a description of the fault; None if they depend on values."""
     kinds = [None if value is None else _kind(value) for value in node.inputs]
     if sum(kind.size for kind in kinds if kind is not None) > MOST:
         return None

@@ -1,4 +1,4 @@
-"""The types of values in a graph, and windows: what is known before the graph runs."""
+"""The types of values in a graph, and windows of memory."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def verify(graph: Graph) -> None:
 
 
 def _verify_signature(graph: Graph, signature: Signature) -> None:
-    """Check that what is said of the inputs and outputs is said of those that there are."""
+    """Check that the signature describes the inputs and outputs of the graph."""
     kinds = [value.type.with_grad(False) for value in graph.inputs]
     if kinds != [spec.type.with_grad(False) for spec in signature.inputs]:
         said = ", ".join([str(spec.type) for spec in signature.inputs])

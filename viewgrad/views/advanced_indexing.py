@@ -83,12 +83,12 @@ def normalised(index: Any) -> tuple[Any, bool]:
 
 
 def is_window(given: Any, index: tuple[Any, ...], ndim: int) -> bool:
-    """Return whether all arrays of an index stand for integer scalars, and it reads a view and no single element.
+    """Return whether all arrays of an index are integer scalars, and it selects a view instead of an element.
 
     Arguments:
         given: the index as the program gives it.
-        index: the same, normalised.
-        ndim: of the tensor that is indexed.
+        index: the normalised index.
+        ndim: the number of dimensions of the indexed tensor.
     """
     items = given if type(given) is tuple else (given,)
     numbers = 0
@@ -126,10 +126,10 @@ def _reads_once(index: tuple[Any, ...]) -> bool:
 
 @attrs.define(eq=False)
 class Gather(Call):
-    """A read by arrays.
+    """A read by index arrays.
 
     Arguments:
-        source: what is read.
+        source: the tensor that is read.
         index: the index, normalised.
     """
 
@@ -189,13 +189,13 @@ class ReadElement(Gather):
 
 @attrs.define(eq=False)
 class Write(Call):
-    """A write of values over a tensor or over a part of it.
+    """A write of values to a tensor or to a part of it.
 
     Arguments:
-        target: what is written to.
-        value: what is written, still to be broadcast and cast.
-        items: the arrays that name the part of the target that is written to; None for all of it.
-        last: where these name a place more than once, for each value the number of the value that stays.
+        target: the tensor that is written to.
+        value: the value, not yet broadcast and cast.
+        items: the index arrays; None for the whole target.
+        last: if indices repeat, for each value the number of the value that is written last to its element.
     """
 
     target: Tensor
@@ -224,7 +224,7 @@ class Write(Call):
         refuse_written(self.target, "an assignment")
 
     def write(self) -> None:
-        """Write, and record it in grad mode; what is special about a kind of writes."""
+        """Write, and record the write in grad mode."""
         assert self.items is not None
         _put(self.target, self.items, self.value, self.last)
 
@@ -286,7 +286,7 @@ def _put(self: Tensor, index: tuple[Any, ...], value: Tensor, last: Array | None
     edge = current_edge(value)
     own = current_edge(self)
     if last is not None:
-        # NumPy does not promise which value stays: give every mention of a place the one that we say stays.
+        # NumPy does not specify which value wins for repeated indices: assign the last one everywhere.
         source = np.broadcast_to(source.reshape(source.shape[-last.ndim :]), last.shape).ravel()[last]
     if np.may_share_memory(array, source):  # NumPy looks after that, but not where it assigns by one mask
         source = source.copy()
@@ -303,9 +303,9 @@ def _put(self: Tensor, index: tuple[Any, ...], value: Tensor, last: Array | None
 
 
 def last_writers(array: Array, index: tuple[Any, ...]) -> Array | None:
-    """Return for each value assigned to `array[index]` the number of the value that stays in its place.
+    """Return for each value assigned to `array[index]` the number of the last value written to its element.
 
-    None if no place is named twice, so that every value stays.
+    None if no index is repeated.
     """
     if _reads_once(index):
         return None

@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 class IndexedNode(Node):
-    """A node that keeps the index arrays of what was read or written until it is released."""
+    """A node that keeps the index arrays of a read or write until it is released."""
 
     __slots__ = ("index",)
 
@@ -76,7 +76,7 @@ class IndexBackward(IndexedNode):
 
 
 class IndexPutBackward(IndexedNode):
-    """The node of `x[index] = values` by arrays: the values get the gradient of what was overwritten."""
+    """The node of `x[index] = values` by arrays: the values get the gradient of the elements written."""
 
     __slots__ = ("edge0", "edge1", "layout", "like", "winners")
 

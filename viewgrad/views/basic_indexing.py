@@ -174,9 +174,9 @@ def _refuse_swapped_rows() -> None:
 
 
 def _apart(source: Array, window: Array) -> Array:
-    """Return the value to assign to a window, copied if NumPy would read what it has just written there.
+    """Return the value to assign to a window, copied if NumPy would read elements that it has just written.
 
-    NumPy looks after overlaps, but in one dimension only after opposite directions.
+    NumPy handles overlaps, but in one dimension only if the directions are opposite.
     """
     if window.ndim != 1 or (source.strides == window.strides and source.dtype == window.dtype):
         return source
@@ -355,7 +355,7 @@ class CopyInto(Write):
     """A copy into all of a tensor.
 
     Arguments:
-        writer: what the user has called.
+        writer: the name of the function that the user called.
     """
 
     writer: str = "copy_"

@@ -30,9 +30,9 @@ WHOLE: Final = slice(None)
 
 
 def index_view(self: Tensor, index: Any, node_class: type[IndexViewBackward]) -> Tensor:
-    """Return the view that basic indexing takes: `index` is an int, a slice, None, `...` or a tuple of these.
+    """Return the view selected by a basic index: an int, a slice, None, `...` or a tuple of these.
 
-    Of a single element too it is a view, without dimensions; of a scalar, one of an array made of it.
+    A single element is a 0-d view too; for a scalar, it is a view of an array made from it.
     """
     self = as_buffered(self)
     source = self._array
@@ -48,7 +48,7 @@ def view_of_window(self: Tensor, array: Array, index: Any, node_class: type[Inde
     parent = self._view
     if current_mode() != GRAD or (parent is not None and type(parent) is not DifferentiableViewMeta):
         return make_view(self, array, index, None, node_class)
-    # What follows is make_view, inlined for the usual case.
+    # The rest is make_view, inlined for the usual case.
     storage = self._storage
     if storage is None:
         storage = storage_of(self)
@@ -179,7 +179,7 @@ class TakeView(Call):
     """The creation of a view, which only a profile intercepts.
 
     Arguments:
-        node_class: what the node of the view is to be.
+        node_class: the class of the view's node.
         make: makes the view.
     """
 

@@ -51,8 +51,8 @@ class TensorGeometry:
 def overlaps_itself(window: Array) -> bool:
     """Return whether two elements of a window share one place in memory.
 
-    Decided exactly, by NumPy's search for a common element of two windows; only where that takes too long the answer is
-    yes without being known.
+    Decided exactly, by NumPy's search for a common element of two windows. If the search takes too long, the result is
+    True.
     """
     if window.size <= 1:
         return False

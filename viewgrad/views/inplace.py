@@ -14,7 +14,7 @@ consistent again. So no exception, wherever it strikes, leaves a gradient that c
 Note [Interrupted writes] in docs/notes/interruption.md.
 
 A small write takes 0.3 to 1.5 us; one more call would add 5 %. Therefore the protocol is a template, `PROTOCOL`.
-Each kind of write fills its steps in, and is compiled from the result.
+Each kind of write fills in its steps, and is compiled from the result.
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ class Steps:
         begin: makes it the history; sets `head` and `old`, as `begin_write` returns them.
         prepare: preserves the saved windows that the write touches, and bumps the version.
         write: writes to memory.
-        save_inputs: saves what formulas read of the inputs, before these are overwritten.
-        save_results: saves what they read of the result.
-        note: tells `constant_written`, if the write was not recorded and its target was detached in place.
-        result: the expression for what is returned.
+        save_inputs: saves the inputs that formulas read, before these are overwritten.
+        save_results: saves the results that formulas read.
+        note: calls `constant_written`, if the write was not recorded and its target was detached in place.
+        result: the expression for the returned value.
     """
 
     target: str = "self"
@@ -145,9 +145,9 @@ def write_function(name: str, source: str, environment: dict[str, Any]) -> Calla
     """Compile the source of a function that writes in place; tracebacks and debuggers show it.
 
     Arguments:
-        name: that of the function.
+        name: the name of the function.
         source: its source.
-        environment: what its steps call besides `ENVIRONMENT`.
+        environment: the names that its steps use besides `ENVIRONMENT`.
     """
     filename = f"<viewgrad generated: {name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
@@ -162,7 +162,7 @@ def is_recorded(target: Tensor, edge: OptionalEdge, own: OptionalEdge) -> bool:
     return (edge is not None or own is not None) and bool(current_mode() & GRAD) and target._array.dtype.kind in "fc"
 
 
-# The protocol as it is, for writes that are not small.
+# The protocol as functions, for writes that are not small.
 write_in_place: Final = write_function(
     "write_in_place",
     write_source(

@@ -1,7 +1,7 @@
-"""Rebasing history: what a write in place does to the history of what it writes to, and of its base.
+"""Rebasing history: how a write in place changes the history of its target, and of the target's base.
 
-The old history is replaced before memory is touched, by one that refuses to be differentiated until the write is
-finished. So wherever an exception strikes, no gradient comes out that contradicts a value. See
+Before memory is written, the old history is replaced by one that refuses to be differentiated until the write is
+finished. So no exception, wherever it strikes, leaves a gradient that contradicts a value. See
 Note [Interrupted writes] in docs/notes/interruption.md.
 """
 
@@ -51,7 +51,7 @@ class InterruptedWrite(Node):
     writer: str
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[None, ...]:
-        """Raise, unless what was left has been overwritten since, and no gradient comes here."""
+        """Raise, unless the elements in question were overwritten since, so that no gradient arrives."""
         if np.any(grad._array if isinstance(grad, Tensor) else grad):
             raise InterruptedWriteError(
                 f"{self.writer} failed during an in-place write, so the result has no gradient; recompute the "
@@ -65,14 +65,14 @@ class InterruptedWrite(Node):
 def begin_write(tensor: Tensor, node: Node, own: OptionalEdge) -> tuple[Node, OptionalEdge]:
     """Make `node`, which is about to write to `tensor`, the history of `tensor` and of its base.
 
-    What is returned refuses to be differentiated, and to be written over, until its `hooks` are set: the last step of
-    the write. See Note [Concurrent writes] in docs/notes/interruption.md.
+    The returned node refuses to be differentiated, and to be written over, until its `hooks` are set in the last step
+    of the write. See Note [Concurrent writes] in docs/notes/interruption.md.
 
     Arguments:
-        tensor: what is to be written to.
-        node: the step, without number and hooks. Its first edge is the tensor's own old history; for a view it is never
+        tensor: the tensor to write to.
+        node: the node, without number and hooks. Its first edge is the tensor's own old history; for a view it is never
             followed.
-        own: the edge to that.
+        own: the edge to the old history.
 
     Returns:
         The node that is at the end of the history now, and the edge that was there before.
@@ -124,7 +124,7 @@ def begin_copy(base: Tensor, index: Any, edge: OptionalEdge, like: Like | None) 
         base: a tensor that is not a view.
         index: a basic index.
         edge: None for a value without history.
-        like: shape and dtype of the value, if they differ from those of what it is written to.
+        like: shape and dtype of the value, if they differ from those of the target.
     """
     node = CopySlicesOfCopy()
     node.edge1 = edge
@@ -145,9 +145,9 @@ def begin_copy(base: Tensor, index: Any, edge: OptionalEdge, like: Like | None) 
 
 
 def finish_write(tensor: Tensor, head: Node, old: OptionalEdge) -> None:
-    """Commit the history that was begun; retained gradients follow.
+    """Commit the history that was begun; retained gradients move to it.
 
-    The hot paths say `head.hooks = None` in its place where `old` has no hooks.
+    The hot paths inline it as `head.hooks = None` if `old` has no hooks.
     """
     hooks: NodeHooks | None = None
     if old is not None and finished_hooks(old) is not None:
@@ -161,11 +161,11 @@ def abandon_write(tensor: Tensor, head: Node, old: OptionalEdge, error: BaseExce
     """Roll back after an exception: restore the old history if nothing was written, else one that refuses.
 
     Arguments:
-        tensor: what was to be written to.
-        head: what `begin_write` or `begin_copy` has returned.
-        old: the edge that was there before.
+        tensor: the tensor that was written to.
+        head: the node returned by `begin_write` or `begin_copy`.
+        old: the earlier edge.
         error: the exception, as caught in the function that writes.
-        writer: what the user has called.
+        writer: the name of the function that the user called.
     """
     root = root_of(tensor)
     if is_refusal(error):
@@ -209,7 +209,7 @@ def keep_own(view: Tensor) -> None:
 def refuse_written(tensor: Tensor, writer: str) -> None:
     """Mark the histories of a tensor and its base, and the tangents, as unusable after a failed write.
 
-    A leaf stays one: its gradient is that of the value that it has.
+    A leaf remains a leaf: its gradient is that of its current value.
     """
     root = root_of(tensor)
     interrupt_tangents(tensor)

@@ -3,7 +3,7 @@
 The cost of a backward pass over scalars is the interpreter's. If all objects at a line are of one class, the
 interpreter caches the positions of their slots; with a class for each operator it looks them up, which takes five times
 as long. So the nodes of `+`, `-`, `*`, `/`, `-x`, `exp` and `log` on scalars share two classes. What a node computes is
-given by the *form* of its formulas, which the engine knows: see `autograd/scalar_engine.py`. Everything else is
+given by the *form* of its formulas, which the engine implements: see `autograd/scalar_engine.py`. Everything else is
 inherited from the class of the operator's other nodes. See Note [The gradients of scalars] in docs/notes/scalars.md.
 
 Most scalars are intermediate results, whose nodes are held only by the next node. In large graphs, nodes of two scalars
@@ -46,11 +46,11 @@ QUOTIENT: Final = 3
 NEGATIVE: Final = 4
 TIMES_RESULT: Final = 5
 OVER_SELF: Final = 6
-# Of two operators on one number each, one after the other: a product or quotient, with the other sign.
+# The composition of two operators on one number: a product or quotient, with the other sign.
 NEGATED_TIMES: Final = 7
 NEGATED_OVER: Final = 8
 
-MANY_NODES: Final = 24  # from where on the rest of a formula stays as it was recorded
+MANY_NODES: Final = 24  # after which the rest of a formula is not merged
 
 # The forms of two operators, the outer one first.
 JOINED: Final[dict[tuple[int, int], int]] = {
@@ -78,7 +78,7 @@ class ScalarRule:
     joined: dict[ScalarRule, ScalarRule | None] = attrs.Factory(dict)
 
     def after(self, inner: ScalarRule) -> ScalarRule | None:
-        """Return the rule of this operator applied to the result of another one; None if there is no such form."""
+        """Return the rule of this operator applied to the result of another one, or None."""
         form = JOINED.get((self.form, inner.form))
         found = None if form is None else ScalarRule(form, self.node_class, (self, inner))
         return self.joined.setdefault(inner, found)
@@ -93,7 +93,7 @@ class ScalarNode(Node):
     input_specs: ClassVar[None] = None  # nothing was broadcast or cast
 
     def name(self) -> str:
-        """Return the name of the step, that of the operator."""
+        """Return the name of the operator."""
         name: str = self.rule.node_class.__name__
         return name
 
@@ -163,7 +163,7 @@ class ScalarOfTwo(ScalarNode):
     @property
     def edges(self) -> tuple[OptionalEdge, ...]:  # type: ignore[override]
         """The edges to nodes as they were recorded; merged ones are rebuilt."""
-        # All of them are newer than what they lead to, and older than this one.
+        # All of them are newer than their inputs, and older than this one.
         edge = self.edge0
         if type(edge) is tuple:
             edge = self.edge0 = _given_back(edge, self.sequence_nr - 0.5)
@@ -174,7 +174,7 @@ class ScalarOfTwo(ScalarNode):
 
     @property
     def ends(self) -> tuple[OptionalEdge, ...]:
-        """The edges past what was taken in, which lead to the same leaves."""
+        """The edges behind the absorbed nodes, which lead to the same leaves."""
         edge = self.edge0
         other = self.edge1
         return (
@@ -220,8 +220,8 @@ def take_in(node: Any, since: int) -> None:
     """Merge the nodes that recorded a formula into one another.
 
     Arguments:
-        node: that of the result; an edge to one of several outputs is left as it is.
-        since: nodes that are no newer than this number have been inspected before.
+        node: the node of the result; an edge to one of several outputs is unchanged.
+        since: nodes that are not newer than this number were inspected before.
     """
     waiting = [node]
     for node in waiting:
@@ -239,7 +239,7 @@ def take_in(node: Any, since: int) -> None:
 
 
 def _take_in_operands(node: Any) -> None:
-    """Merge into a node of two scalars the nodes that nothing else holds: those of operators on one number, and reads.
+    """Merge unary operators and reads, if nothing else holds their nodes, into a node of two scalars.
 
     Holders are counted once more just before, since another thread may have asked for `edges` in between.
     """
@@ -260,10 +260,10 @@ def _take_in_operands(node: Any) -> None:
 
 
 def _beyond(node: Any, following: int) -> tuple[Taken | None, int]:
-    """Return what replaces a node and those behind it (None if it has to stay), and the number of the oldest.
+    """Return the replacement of a node and those behind it, or None, and the number of the oldest.
 
-    In a run a read has to come after the writes that followed it. So it is taken in only where nothing was recorded
-    between it and the number `following`. Of a leaf, which has one gradient, all reads are taken in.
+    In a backward pass, a read must run after the writes that followed it. So it is absorbed only if nothing was
+    recorded between it and the number `following`. Reads of a leaf, which has one gradient, are always absorbed.
     """
     if node.hooks is not None:
         return None, 0

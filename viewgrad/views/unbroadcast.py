@@ -18,7 +18,7 @@ def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
     if not shape:
         return grad.sum()
     leading = grad.ndim - len(shape)
-    if leading < 0:  # what was assigned had more dimensions than what it was assigned to, all of length 1
+    if leading < 0:  # the value had more dimensions than the target, all of length 1
         return sum_to(grad, shape[-leading:]).reshape(shape)
     axes = tuple(range(leading)) + tuple(
         leading + i for i, n in enumerate(shape) if n == 1 and grad.shape[leading + i] != 1

@@ -34,7 +34,7 @@ WHOLE: Final = (...,)  # the index of a view of all that it is taken from
 
 
 class ViewFunction:
-    """Takes a view of what it is called with.
+    """A function that takes a view of its argument.
 
     Attributes:
         exact: whether it takes a window of any buffer, and never copies.
@@ -57,7 +57,7 @@ class Index(ViewFunction):
 
     Arguments:
         index: an int, a slice, None, `...` or a tuple of these.
-        shape: of what it is taken from.
+        shape: the shape of the tensor or array.
     """
 
     index: Any
@@ -134,7 +134,7 @@ class Broadcast(ViewFunction):
 
     def __call__(self, base: Any) -> Any:
         view = np.broadcast_to(base, self.shape)
-        if type(view) is np.ndarray and base.flags.writeable:  # for parts of it whose elements lie apart
+        if type(view) is np.ndarray and base.flags.writeable:  # for parts whose elements are not contiguous
             view.flags.writeable = True
         return view
 
@@ -235,15 +235,15 @@ def lies_in_pairs(array: np.ndarray[Any, Any]) -> bool:
 def chained(steps: tuple[ViewFunction, ...], step: ViewFunction, base: np.ndarray[Any, Any]) -> ViewFunction:
     """Return one view function after others, merged into as few steps as possible.
 
-    So a tensor that is transposed, or given another shape, again and again is not one of ever more steps.
+    Repeated transposes and reshapes thus do not accumulate.
 
     Arguments:
-        steps: of a view of `base`.
-        step: that takes a view of that view.
-        base: what the first of them takes a view of.
+        steps: the view functions from `base` to a view.
+        step: a view function of that view.
+        base: the base.
 
     Returns:
-        The view function that takes it from `base`.
+        The view function from `base` to the new view.
     """
     last = steps[-1]
     merged: tuple[ViewFunction, ...] | None = None

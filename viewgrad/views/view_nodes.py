@@ -41,10 +41,10 @@ class ViewBackward(Node):
     """The node of a view: adds the gradient to the view's window, at the cost of the view.
 
     Attributes:
-        layout: of the gradient of what it was taken from.
-        index: the basic index that takes the view from that, if one does.
-        view_fn: the function that takes it where none does.
-        overlaps: whether elements of the view share places in memory, so that their gradients add up.
+        layout: the layout of the gradient of the viewed tensor.
+        index: the basic index that selects the view, if there is one.
+        view_fn: the function that takes it otherwise.
+        overlaps: whether elements of the view share memory, so that their gradients accumulate.
     """
 
     __slots__ = ("edge", "layout")
@@ -113,8 +113,8 @@ class ViewBackward(Node):
 def take_window(buffer: Any, index: Any, view_fn: ViewFunction | None) -> Any:
     """Return the window of `buffer`, an array or a tensor, that `index` or `view_fn` takes.
 
-    None if `view_fn` copies, because it reshapes and the buffer is laid out otherwise than what the view was taken
-    from: what is written to a copy would be lost.
+    None if `view_fn` copies, because it reshapes and the buffer has another layout than the viewed tensor: a write to
+    the copy would be lost.
     """
     if view_fn is None:
         return window_at(buffer, index)
@@ -132,7 +132,7 @@ def _is_window(window: Any, buffer: Any) -> bool:
 
 
 def zeros_for(view_fn: Any, layout: Layout) -> tuple[Array, Array]:
-    """Return zeros, and the window that `view_fn` takes of them, as it did of what the view was taken from."""
+    """Return zeros, and the window that `view_fn` takes of them, laid out like the viewed tensor."""
     shape, dtype, _ = layout
     for order in itertools.permutations(range(len(shape))):
         zeros = np.zeros([shape[dim] for dim in order], dtype).transpose(np.argsort(order))
@@ -175,9 +175,9 @@ class IndexViewBackward(ViewBackward):
 
 
 class ElementBackward(IndexViewBackward):
-    """The node of a read of one element, which gives a scalar and no view.
+    """The node of a read of one element, whose result is a scalar and not a view.
 
-    In one dimension `index` is the number of the element itself, and no tuple: see `autograd/scalar_engine.py`.
+    In one dimension `index` is the number of the element, not a tuple: see `autograd/scalar_engine.py`.
     """
 
     __slots__ = ()
@@ -225,5 +225,5 @@ def node_of_view(
     return node  # type: ignore[no-any-return]
 
 
-# Of a view whose base has moved on: leads from the view straight to the base's present history.
+# The edge from a view whose base was written since to the current history of the base.
 AS_STRIDED: Final = node_pair("AsStridedBackward")

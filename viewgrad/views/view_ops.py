@@ -160,7 +160,7 @@ def squeeze(self: Tensor, axis: int | tuple[int, ...] | None = None) -> Tensor:
         dims = {i for i, extent in enumerate(shape) if extent == 1}
     else:
         named = axis if isinstance(axis, tuple) else (axis,)
-        dims = {_dimension(dim, len(shape)) for dim in named if shape or dim not in (0, -1)}  # NumPy lets those pass
+        dims = {_dimension(dim, len(shape)) for dim in named if shape or dim not in (0, -1)}  # accepted, as by NumPy
         if any(shape[dim] != 1 for dim in dims):
             raise ValueError(f"cannot squeeze dimensions {sorted(dims)} of shape {shape}: not all have length 1")
     if is_scalar(self):
@@ -360,7 +360,7 @@ def as_strided(
     Raises:
         ValueError: for a window that leaves the memory, or a base that is not laid out in row order.
         ViewInPlaceError: for a view whose history is not that of its base.
-        ForwardModeError: for a dual tensor that is only a part of its base, in whose other parts no tangent is known.
+        ForwardModeError: for a dual tensor that is only a part of its base, as the tangents of other parts are unknown.
     """
     self = as_buffered(self)
     base = root_of(self)
@@ -386,7 +386,7 @@ def as_strided(
     window = StridedWindow(geometry)
     out = _view(base, window, AsStridedBackwardOfView, overlaps_itself=overlaps_itself(window(base._array)))
     dual = self._view
-    if type(dual) is DualViewMeta and current_mode() > GRAD:  # its tangent is not that of the base
+    if type(dual) is DualViewMeta and current_mode() > GRAD:  # its tangent differs from that of the base
         if not dual.root.whole:
             raise ForwardModeError(
                 "as_strided of a dual tensor that is a part of its base reaches beyond what has the tangent; "
@@ -412,7 +412,7 @@ def real(self: Tensor) -> Tensor:
 def imag(self: Tensor) -> Tensor:
     """Return the imaginary parts: a view for a complex tensor (a scalar for a scalar), zeros for a real one."""
     if self._array.dtype.kind != "c":
-        return _of_scalar(self, Tensor(self._array.imag.copy(order="K")))  # zeros that lie as NumPy's do
+        return _of_scalar(self, Tensor(self._array.imag.copy(order="K")))  # zeros with NumPy's layout
     return _of_scalar(self, _view(self, ImaginaryPart(), ImagBackward, strided=False))
 
 
@@ -493,7 +493,7 @@ def _assign(window: Tensor, value: Any) -> None:
     if view is not None and given is not None and given.base is view.base and given.tangent_root is view.tangent_root:
         if given.steps == view.steps and given.creation is view.creation:
             return
-    # What was taken elsewhere may have another history.
+    # A view that was taken elsewhere may have another history.
     window.copy_(value)
 
 

@@ -26,10 +26,10 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
     """Refuse an in-place write that is not allowed, or whose history would be ambiguous.
 
     Arguments:
-        tensor: what is to be written to; its edge must be current.
+        tensor: the tensor to write to; its edge must be current.
         recorded: whether the write is recorded, which only happens in grad mode.
         window: the part of it that is written to; None for the whole.
-        overwritten: whether nothing that is written depends on the value before.
+        overwritten: whether the new value does not depend on the old one.
 
     Returns:
         Whether to call `constant_written` after the write.

@@ -40,7 +40,7 @@ def inline_block(node: Node) -> None:
 
 
 def specialize_autograd_zero(graph: Graph, undefined: Iterable[int] = ()) -> Graph:
-    """Specialise a graph on which of its inputs are undefined gradients.
+    """Specialize a graph for undefined gradients among its inputs.
 
     If all inputs of a linear block are undefined, so are its outputs; a sum with an undefined summand is the other
     summand. All other blocks are inlined. The graph then does no work for gradients that are known to be zero.
@@ -88,7 +88,7 @@ def _specialize_add(node: Node, zeros: set[Value]) -> None:
 def materialize(node: Node, zeros: set[Value]) -> None:
     """Pass zeros for the undefined inputs of nodes of a linear block that have defined inputs too.
 
-    What adds to an undefined sum starts it; what adds an undefined gradient leaves the sum as it is.
+    An addition to an undefined sum starts it; an addition of an undefined gradient leaves it unchanged.
     """
     made: dict[Value, Value] = {}
     (inner,) = node.blocks
@@ -111,7 +111,7 @@ def materialize(node: Node, zeros: set[Value]) -> None:
 
 
 def leave_out(node: Node, zeros: set[Value]) -> None:
-    """Leave the undefined gradients out that the gradients of a step are made of."""
+    """Remove undefined gradients from the inputs of the gradients of a step."""
     step: VjpStep = node.attributes[0]
     inputs = list(node.inputs)
     grads = zip(step.arriving, inputs[step.count :], strict=True)

@@ -54,12 +54,12 @@ class Ended:
     """A history that was ended in place.
 
     Attributes:
-        tensor: that whose history it was; weakly.
-        chain: the history in which that tensor goes on.
-        nodes: the steps that it had ended in; weakly.
-        value: the value that the buffer had in it then.
-        known: the value of the memory then: while it is the same, nothing was written.
-        before: the one that was ended before, in the same buffer; None for none.
+        tensor: the tensor that had the history; weakly referenced.
+        chain: the history that this tensor has since then.
+        nodes: the nodes at its end; weakly referenced.
+        value: the value of the buffer in it at that time.
+        known: the value of the memory at that time; nothing was written while it is unchanged.
+        before: the history of the same buffer that ended before, or None.
     """
 
     __slots__ = ("before", "chain", "known", "nodes", "tensor", "value")
@@ -80,7 +80,7 @@ class Ended:
 
 
 def end(memory: Memory, chain: Chain | Memory, tensor: Any, value: Any) -> None:
-    """End the history of a tensor, which goes on with `value`."""
+    """End the history of a tensor, whose value is now `value`."""
     remember(chain, tensor)
     old, nodes = chain.value, chain.nodes
     chain.value, chain.nodes = value, ()
@@ -101,14 +101,14 @@ def ended_of(memory: Memory, root: Any) -> Ended | None:
 
 
 def has_old_history(tensor: Any, root: Any) -> bool:
-    """Return whether a view still has, perhaps in part, the history that that of its base, `root`, was until it
+    """Return whether a view still has, perhaps in part, the history that its base, `root`, had until it
     ended.
     """
     if tensor is root:
         return False
     try:
         return current_edge(tensor) is not None and tensor._view.is_before_end
-    except ViewInPlaceError:  # which comes again where its history is asked for
+    except ViewInPlaceError:  # which is restored when its history is requested
         return False
 
 
@@ -126,7 +126,7 @@ def write_to_ended(ended: Ended | None, chain: Any, write: Callable[[Any], Any])
 
 
 def remember(history: Chain | Memory, root: Any) -> None:
-    """Remember the step in which a history ends now, that of the tensor `root`."""
+    """Store the node at the end of the history of the tensor `root`."""
     node = node_of(root._edge)
     if node is None:
         return
@@ -137,7 +137,7 @@ def remember(history: Chain | Memory, root: Any) -> None:
 
 
 def follows(node: Node) -> Node | None:
-    """Return the step in which a history ended before a write; None if there is none, or the step is no write."""
+    """Return the node at the end of a history before a write; None if there is none, or the node is not a write."""
     return node_of(node.edges[0]) if node.inplace or isinstance(node, CopySlices) else None
 
 
@@ -158,7 +158,7 @@ def belongs(history: Chain | Memory | Ended, node: Node) -> bool:
 
 
 def history_of(memory: Memory, node: Node) -> Chain | Memory | Ended | None:
-    """Return the history of a buffer that a step belongs to; None if there is none.
+    """Return the history of a buffer that a node belongs to, or None.
 
     A tensor that comes out of a node is a new one. With the one that was saved it shares the step in which its history
     ends, or that of a view of it.

@@ -138,7 +138,7 @@ def write_traced(call: Write, run: Callable[[], Any]) -> Any:
 
 @feature(TRACE, FunctionCall)
 def function_traced(call: FunctionCall, run: Callable[[], Any]) -> Any:
-    """Call a custom function, and write it down as one opaque step."""
+    """Call a custom function, and trace it as one opaque step."""
     self = tracer()
     tensors = [arg for arg in call.args if isinstance(arg, Tensor)]
     inputs = [self.value_of(tensor) for tensor in tensors]
@@ -183,14 +183,14 @@ def leads_to_an_input(values: Iterable[Value | None]) -> bool:
 
 
 class Applied:
-    """A custom function with all of its arguments but the tensors.
+    """A custom function with all arguments bound except the tensors.
 
     Arguments:
         function: the subclass of `Function`.
-        args: the arguments of a call; what stands for the tensors among them is given at each call.
+        args: the arguments of a call, with placeholders for the tensors.
 
     Attributes:
-        kinds: the shapes and dtypes that its results had, and have in each call.
+        kinds: the shapes and dtypes of its results, which are the same in each call.
     """
 
     kinds: list[Any]
@@ -220,10 +220,10 @@ def kinds_of(results: tuple[Any, ...]) -> list[Any]:
 
 
 def result_type(kind: str, operator: Any, target: Tensor, inputs: list[Any], recorded: bool) -> TensorType:
-    """Return the type of what an in-place operator computes, before it is cast to that of what it is written to."""
+    """Return the type of the result of an in-place operator, before it is cast to the dtype of the target."""
     dtype = target.dtype
     if isinstance(operator.forward, np.ufunc):
-        # The loop is chosen by the operands; what it gives is cast.
+        # The loop is chosen by the operands; its result is cast.
         dtypes = tuple([value.type.dtype for value in inputs])
         resolved = operator.forward.resolve_dtypes((*dtypes, None))
         dtype = resolved[-1]

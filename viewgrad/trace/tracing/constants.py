@@ -1,4 +1,4 @@
-"""Nodes that give the elements of an array as they are now."""
+"""Nodes for the current elements of an array."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ Array = np.ndarray[Any, Any]
 
 
 def holds(memories: Memories, memory: Memory, tensor: Any) -> bool:
-    """Return whether the value of a buffer holds the elements that a tensor, made of an array over it just now, has.
+    """Return whether the value of a buffer contains the elements of a tensor that was just made from an array over it.
 
-    Otherwise they are constants of its own: NumPy has written to the array unseen since, or only parts of the buffer,
-    those that are arguments, are known.
+    Otherwise they are constants: NumPy has written to the array unnoticed, or only the parts of the buffer that are
+    arguments are known.
     """
     array: Array = tensor._array
     if memory.root is not None:

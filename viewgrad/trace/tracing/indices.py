@@ -25,7 +25,7 @@ class Indices:
         self._known[id(array)] = (array, value)
 
     def copied(self, index: Array, array: Array) -> None:
-        """An array takes the place of another in an index."""
+        """Note that an array replaces another one in an index."""
         known = self._known.get(id(index))
         if known is not None:
             self.add(array, known[1])

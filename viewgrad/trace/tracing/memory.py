@@ -1,7 +1,7 @@
 """The memory of a run while it is traced: which value each buffer holds, and which window of it an array is.
 
-Aliasing is decided by memory, and not by Python's objects: two arrays are windows of one base where they lie in one
-buffer. A buffer is known by the array that owns it. See Note [Aliasing by memory] in docs/notes/symbolic.md.
+Aliasing is decided by memory, not by Python objects: two arrays are windows of one base if they share a buffer. A
+buffer is identified by the array that owns it. See Note [Aliasing by memory] in docs/notes/symbolic.md.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def identified(tensor: Any) -> Any:
 
 
 class Reference(weakref.ref[Any]):
-    """A weak reference to the owner of a buffer, which knows the number that the owner goes by."""
+    """A weak reference to the owner of a buffer, with the owner's number."""
 
     __slots__ = ("key",)
 
@@ -75,26 +75,26 @@ class Reference(weakref.ref[Any]):
 class Memory:
     """The state of a buffer.
 
-    As long as nothing takes a window of it, its value is that of the array `array_id`. From then on it is a *base*,
-    whose elements lie in row order.
+    Until a window of it is taken, its value is that of the array `array_id`. From then on it is a *base*, whose
+    elements are in row order.
 
     Attributes:
-        value: the value that it has now.
-        array_id: the id of the array that is the value; 0 where it is a base.
-        address: where the base starts.
+        value: its current value.
+        array_id: the id of the array that is the value; 0 for a base.
+        address: the address of the base.
         itemsize, dtype: of the elements of the base.
         shape: of the base.
         others: further histories.
         ended: the last of its histories that were ended in place; None for none.
-        kept: the window of other memory whose elements, as they were, it holds, if that has ended histories.
+        kept: the window of other memory whose former elements it holds, if that has ended histories.
         written: whether it was written to.
         recorded: whether a write to it was recorded.
-        reference: to its owner.
+        reference: a reference to its owner.
         foreign: whether it is a NumPy array found by the program; a tensor may cover only a part of it.
-        elements: those of foreign memory, as its value holds them, once requested.
-        root: the tensor of the first history, where it came from outside; weakly.
-        first: the tensor of the first history, once there are others; weakly.
-        nodes: the steps that the first history is known to have ended in, if there are others.
+        elements: the elements of foreign memory at the time of its value, once requested.
+        root: the tensor of the first history, if it came from outside; weakly referenced.
+        first: the tensor of the first history, once there are others; weakly referenced.
+        nodes: the known nodes at the end of the first history, if there are others.
     """
 
     __slots__ = (
@@ -126,7 +126,7 @@ class Memory:
         return self.others is None and self.ended is None and self.root is None
 
     def window(self, array: Array) -> Window | None:
-        """Return the window of the base that an array is; None if it cannot be expressed as one."""
+        """Return an array as a window of the base; None if it is not one."""
         sizes = array.shape
         itemsize = self.dtype.itemsize
         dtype = None
@@ -149,9 +149,9 @@ class Memory:
         return None if rest else Window(sizes, tuple(strides), offset, dtype)
 
     def element(self, owner: Array, index: tuple[Any, ...]) -> Window | None:
-        """Return the window that an element of the array that owns the buffer is; None if its index does not tell.
+        """Return an element of the array that owns the buffer as a window; None if its index does not determine it.
 
-        The address of a window costs more than all else that is done for an element.
+        Reading the address of a window would cost more than everything else.
         """
         shape = owner.shape
         if self.array_id or self.ended or not shape or self.shape != shape or not owner.flags.c_contiguous:
@@ -164,7 +164,7 @@ class Memory:
         return Window((), (), offset)
 
     def is_whole(self, window: Window) -> bool:
-        """Return whether a window is all of the base, as it is."""
+        """Return whether a window is the whole base, unchanged."""
         return (
             window.dtype is None
             and window.offset == 0
@@ -177,8 +177,8 @@ class Memories:
     """The buffers of a run.
 
     Arguments:
-        emit: makes a node: `emit(kind, inputs, attributes, types)` gives its value.
-        constant: gives the value that holds the elements of an array as they are now.
+        emit: adds a node: `emit(kind, inputs, attributes, types)` returns its value.
+        constant: returns a value with the current elements of an array.
     """
 
     def __init__(self, emit: Callable[..., Any], constant: Callable[[Array], Any]) -> None:
@@ -194,7 +194,7 @@ class Memories:
         return memory
 
     def add(self, array: Array, value: Any) -> Memory:
-        """Return a buffer that holds `value`, the elements of `array`, and nothing else that anything could see."""
+        """Add and return the buffer of `array`, whose value is `value`, and which nothing else shares."""
         memory: Memory = Memory.__new__(Memory)
         memory.value = value
         memory.array_id = id(array)
@@ -282,7 +282,7 @@ class Memories:
 
 
 def elements_of(memory: Memory, owner: Array) -> Array:
-    """Return the elements of a base as they are now, in the order in which they lie in its memory."""
+    """Return the current elements of a base, in the order of its memory."""
     first = owner[tuple([slice(-1, None) if step < 0 else slice(0, 1) for step in owner.strides])]
     flat = np.lib.stride_tricks.as_strided(first, (memory.shape[0] * memory.dtype.itemsize // owner.itemsize,),
                                            (owner.itemsize,), writeable=False)  # fmt: skip
@@ -303,7 +303,7 @@ def extent_of(array: Array) -> tuple[int, int]:
 
 
 def reaches(window: Window, shape: tuple[int, ...]) -> bool:
-    """Return whether a window stays in a base of `shape`, as far as can be said without its dtype."""
+    """Return whether a window is inside a base of `shape`, as far as this is known without its dtype."""
     sizes = window.sizes
     if 0 in sizes or window.dtype is not None:
         return True

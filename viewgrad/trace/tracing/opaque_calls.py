@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["composed"]
 
-# What among the arguments, or the results, is the same in each run, and holds no tensor.
+# Arguments and results that are the same in each run, and contain no tensor.
 KNOWN: Final = (type(None), str, np.dtype, type)
 NUMBERS: Final = (bool, int, np.integer, np.bool_, slice, type(Ellipsis))
 
@@ -34,11 +34,11 @@ OF_MEMORY: Final = frozenset({"constant", "full", "read", "write", "detach"})
 def composed(tracer: Tracer, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Call a function while a program is traced; see `Observer.composed`.
 
-    While a program is traced, all tensors count as having a history. A function that takes none with a history may do
-    for those that are given: it is a step, too.
+    While a program is traced, all tensors count as having a history. A function that accepts only tensors without one
+    is an opaque step too, if the given tensors have none.
 
     Raises:
-        ConcretizationError: if it looks at values, and has other arguments or results than tensors and numbers.
+        ConcretizationError: if it inspects values, and has other arguments or results than tensors and numbers.
         UnsupportedFunctionError: if it has no derivative, and a tensor has a history.
     """
     last = tracer.block.returns.prev
@@ -90,7 +90,7 @@ def is_new(tracer: Tracer, result: Any) -> bool:
 
 
 def forget(tracer: Tracer, last: Node | None) -> None:
-    """Take away what was recorded behind a node, but for what may be the value of a buffer from before."""
+    """Remove the nodes after a given one, except those that may be the value of an earlier buffer."""
     node = tracer.block.returns.prev
     while node is not last:
         before = node.prev
@@ -100,12 +100,12 @@ def forget(tracer: Tracer, last: Node | None) -> None:
 
 
 class Whole:
-    """A function of tensors among other arguments, as one of these tensors alone.
+    """A function with all arguments bound except the tensors.
 
     Arguments:
         function: the function.
-        structure, leaves: its arguments and keywords; what stands for the tensors among them is given at each call.
-        results: those of one call; others have their shapes and dtypes.
+        structure, leaves: its arguments and keywords, with placeholders for the tensors.
+        results: the results of one call; others have the same shapes and dtypes.
     """
 
     def __init__(

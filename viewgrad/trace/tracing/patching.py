@@ -9,16 +9,16 @@ from typing import Any, Final
 
 __all__ = ["PATCHED", "Place", "Replaced"]
 
-# A function: where it is, what it is called, the given one, and ours.
+# A function: its module or class, its name, the original, and the replacement.
 Place = tuple[Any, str, Callable[..., Any], Callable[..., Any]]
 PATCHED: Final[set[int]] = set()  # the ids of all such functions, the given ones and ours
 
 
 class Replaced:
-    """Functions with others in their place, for all threads, as long as a program is traced in any of them.
+    """Replacements of functions, in all threads, while a program is traced in any of them.
 
     Arguments:
-        places: the functions. Ours must do what the given ones do where nothing is traced.
+        places: the functions. A replacement must behave like the original if nothing is traced.
     """
 
     def __init__(self, places: Sequence[Place]) -> None:

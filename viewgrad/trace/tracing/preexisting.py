@@ -29,12 +29,12 @@ KINDS: Final = GENERATORS | {Tensor, _Marker}
 
 
 class Existing:
-    """The tensors and generators that there are, found in one pass over all objects that Python's collector knows.
+    """The existing tensors and generators, found in one pass over all objects that Python's garbage collector tracks.
 
-    What `gc.freeze` has hidden from the collector is found by the references to it, once for each freeze.
+    Objects hidden by `gc.freeze` are found by the references to them, once for each freeze.
 
     Attributes:
-        generators: those of random numbers.
+        generators: the generators of random numbers.
     """
 
     def __init__(self) -> None:

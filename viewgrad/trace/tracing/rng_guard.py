@@ -31,8 +31,8 @@ def _refuse(what: str) -> None:
 
 
 def is_importing() -> bool:
-    """Return whether a module is being imported by the program that is traced: what that does is none of the
-    program's.
+    """Return whether the traced program is importing a module, whose random numbers are not part of the
+    program.
     """
     return imports() > _imports.get()
 
@@ -83,10 +83,10 @@ _replaced: Final = Replaced(PLACES)
 
 @contextlib.contextmanager
 def seeds_refused() -> Iterator[None]:
-    """A block in which a program that is traced makes no generator of random numbers without a seed.
+    """A block in which the traced program may not create unseeded generators of random numbers.
 
-    What such a generator draws would be fixed in the graph, and it is gone when the program ends, so that its state
-    tells nothing. The functions that seeds come from refuse where a program is traced.
+    The numbers of such a generator would be constants of the graph, and it no longer exists when the program ends, so
+    its state cannot be checked. The functions that create seeds raise while a program is traced.
     """
     token = _imports.set(imports())
     try:
@@ -115,7 +115,7 @@ class Generators:
         return repr(generator.get_state(legacy=False))
 
     def drawn_from(self, known: list[Any]) -> str | None:
-        """Return the generator that numbers were drawn from, apart from the known ones; None if there is none."""
+        """Return a generator that numbers were drawn from, other than the known ones, or None."""
         if random.getstate() != self._python:
             return "Python's random"
         if self._state(np.random) != self._numpy:

@@ -19,7 +19,7 @@ DRAWING: Final = frozenset([str(module.__file__) for module in (random, secrets,
 
 
 class Locations:
-    """Numbers for places in the source: each expression has one of its own.
+    """Numbers for source locations; each expression has its own.
 
     Attributes:
         lines: by number, the file and the line; several numbers may be on one line.
@@ -49,7 +49,7 @@ class Locations:
         key = (id(code), frame.f_lasti)
         number = self._numbers.get(key)
         if number is None:
-            # An instruction may be seen at more than one offset: once it was specialised, after its cache.
+            # An instruction may be found at two offsets: after it was specialised, also behind its cache.
             at = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
             position = (code.co_filename, code, at)  # equal code may be in several files
             number = self._positions.get(position)

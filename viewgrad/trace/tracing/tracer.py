@@ -39,11 +39,11 @@ Array = np.ndarray[Any, Any]
 ESCAPES: Final = ("error", "guard")
 CONSTANTS: Final = frozenset({"constant", "full"})
 UNDER_NO_GRAD: Final = ("no_grad",)  # reverse mode does not look through it, and forward mode does
-MANY: Final = 4096  # numbers that are remembered before those that are gone are forgotten
+MANY: Final = 4096  # the number of remembered numbers above which dead ones are dropped
 
 
 class Tracer:
-    """Watches what is done to tensors in the thread in which it is the observer.
+    """The observer that traces operations on tensors in its thread.
 
     Arguments:
         escapes: what becomes of values that leave the library by `item()`, `float()` or `numpy()`: "error", or "guard",
@@ -51,13 +51,13 @@ class Tracer:
         lenient: whether tensors of unknown origin are constants; otherwise they are refused.
 
     Attributes:
-        graph: what has been recorded.
-        closures: the tensors that were found outside, each with its input.
-        existing: what there was before; None if tensors of unknown origin are constants.
+        graph: the graph so far.
+        closures: the captured tensors, each with its input.
+        existing: the objects that existed before; None if tensors of unknown origin are constants.
         ended: the tensors from outside whose history was ended in place.
-        aliased: where memory that a gradient flows to was written to by a tensor of another history; None for nowhere.
-        failure: why the program cannot be recorded, once that was found: the program may have caught the exception.
-        unguarded: an exception that depends on values and that no guard covers; None for none.
+        aliased: the place where memory with a gradient was written to by a tensor of another history, or None.
+        failure: why the program cannot be traced, in case it caught the exception, or None.
+        unguarded: an exception that depends on values and that no guard covers, or None.
     """
 
     keeps_indices = False
@@ -150,7 +150,7 @@ class Tracer:
         return self.node(kind, inputs, attributes, types).output
 
     def constant(self, array: Array, garbage: bool = False) -> Value:
-        """Return the value that holds the elements of an array, as they are now."""
+        """Return a value with the current elements of an array."""
         kind, attributes = full_or_constant(array, garbage)
         small = kind == "constant" and array.size <= LARGE
         if small and attributes in self._constants:
@@ -232,7 +232,7 @@ class Tracer:
         return window
 
     def chain_of(self, memory: Memory, tensor: Tensor) -> Any:
-        """Return the history to which a tensor belongs: `memory` itself stands for the first."""
+        """Return the history that a tensor belongs to; `memory` itself represents the first one."""
         if memory.is_simple:
             return memory
         root = root_of(tensor)
@@ -268,13 +268,13 @@ class Tracer:
         return found
 
     def write(self, tensor: Tensor, value: Value, recorded: bool, items: Any = None, kind: str = "write") -> None:
-        """A tensor was written to.
+        """Record that a tensor was written to.
 
         Arguments:
-            tensor: it.
-            value: what was written, still to be broadcast and cast.
-            recorded: whether the tensor's history knows of it.
-            items: the arrays that name the places; None for all of the tensor.
+            tensor: the tensor.
+            value: the value, not yet broadcast and cast.
+            recorded: whether the write is in the tensor's history.
+            items: the index arrays; None for the whole tensor.
                 kind: "write", "put_at" or "add_at".
         """
         memory = self.memories.find(tensor._array)
@@ -325,7 +325,7 @@ class Tracer:
         return self.indices.pattern(items)
 
     def add(self, tensor: Tensor, value: Value) -> None:
-        """A tensor was made, whose value nothing else can see."""
+        """Record a new tensor, whose memory is not shared."""
         self.memories.add(identified(tensor), value)
 
     def _unknown(self, tensor: Tensor) -> Memory:
@@ -344,7 +344,7 @@ class Tracer:
         return self.input_memory(root, self._input(root))
 
     def _is_number(self, owner: Any) -> bool:
-        """Return whether an array is a number that nothing changes, which has not been recorded yet."""
+        """Return whether an array is a constant number that has not been recorded yet."""
         number = self._numbers.get(id(owner))
         return number is not None and number() is owner
 
@@ -370,7 +370,7 @@ class Tracer:
     # -- notifications -------------------------------------------------------------------------------------------------
 
     def made(self, tensor: Tensor, data: Any = None, garbage: bool = False) -> None:
-        """A tensor was made of numbers or arrays, or of another tensor without its history."""
+        """Record a tensor made from numbers or arrays, or from another tensor without its history."""
         array = tensor._array
         if isinstance(data, Tensor):
             value = self._read(data)
@@ -390,7 +390,7 @@ class Tracer:
         self.memories.add(array, self.constant(array, garbage)).foreign = foreign
 
     def number(self, tensor: Tensor) -> None:
-        """A tensor was made of a number that nothing changes: it is recorded where it is used first."""
+        """Record a tensor made from a constant number when it is first used."""
         array = tensor._array
         numbers = self._numbers
         numbers[id(array)] = weakref.ref(array)
@@ -485,9 +485,9 @@ class Tracer:
             self.refuse("giving a tensor from outside another shape in place")
 
     def asked(self, tensor: Tensor, what: str) -> None:
-        """Refuse a query that the graph cannot answer: gradients of a traced run are the run's own.
+        """Raise for a query that a graph cannot answer, such as the gradient of a tensor.
 
-        A text is printed, logged or raised; otherwise what is made of it depends on the elements.
+        A text may only be printed, logged or raised; otherwise the program depends on the elements.
         """
         if what != "the text" or self.lenient:
             return
@@ -505,7 +505,7 @@ class Tracer:
             self.left(tensor, "an index", array if array.ndim else array.item())
 
     def copied(self, index: Array, array: Array) -> None:
-        """An array takes the place of another in an index."""
+        """Note that an array replaces another one in an index."""
         self.indices.copied(index, array)
 
     def index_raised(self, items: tuple[Any, ...], error: Exception) -> None:
@@ -520,7 +520,7 @@ class Tracer:
         """A window of memory that is about to be written to was copied, for a node that has saved it."""
         memory = self.memories.find(window)
         if memory is None:
-            return  # if it is asked for, it is unknown
+            return  # unknown, if it is requested
         if memory.array_id == id(window):
             self.memories.add(copy, memory.value)
             return
@@ -547,5 +547,5 @@ class Tracer:
         raise self._failed(f"{what} at {self._here()} cannot be traced")
 
     def composed(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call a function that is composed of operators; it becomes one step where it looks at values."""
+        """Call a function that is composed of operators; it becomes one opaque step if it inspects values."""
         return composed(self, name, function, args, kwargs)
