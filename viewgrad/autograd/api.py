@@ -164,7 +164,7 @@ def grad(
 
 
 def _retains(retain_graph: bool | None, create_graph: bool) -> bool:
-    """Return whether a run keeps what was saved: by default where the result, or a transform, differentiates again."""
+    """Return whether a run keeps saved values: by default if the result, or a transform, differentiates again."""
     return create_graph or is_within_transform() if retain_graph is None else retain_graph
 
 

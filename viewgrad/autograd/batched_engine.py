@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 Rule = Callable[[Any, Array, tuple[OptionalEdge, ...]], tuple[Any, ...] | None]
 
 KNOWN: Final[weakref.WeakKeyDictionary[Any, Rule | None]] = weakref.WeakKeyDictionary()  # by class of nodes
-FIRST: Final = 12  # nodes that are looked at before all of them are
+FIRST: Final = 12  # the number of nodes inspected before all of them are
 LOOPED: Final = 0.3  # the share of nodes that run row by row, above which the engine for single gradients is faster
 OTHER_MODES: Final = OTHER_ENGINE | FORWARD | TRACE | INFERENCE
 WORDS_OF_SHAPES: Final = ("shape", "ndim", "axis", "size", "[")
@@ -37,13 +37,13 @@ WORDS_OF_SHAPES: Final = ("shape", "ndim", "axis", "size", "[")
 def batched_gradients(
     edge: Node | Edge, gradients: Array, inputs: Sequence[Node], nodes: Iterable[Node]
 ) -> list[Tensor | None] | None:
-    """Return the gradients of some inputs for many gradients of one output; None if that is not faster.
+    """Return the gradients of some inputs for many gradients of one output; None if this is not faster.
 
     Arguments:
-        edge: of the output.
-        gradients: for the output, with a leading axis.
+        edge: the edge of the output.
+        gradients: the gradients of the output, with a leading axis.
         inputs: the nodes whose gradients are returned, with a leading axis each.
-        nodes: those on the way, of which some may not be needed.
+        nodes: the nodes between them, some of which may not be needed.
     """
     mode = current_mode()
     on_the_way = list(nodes)
@@ -182,7 +182,7 @@ def _elementwise(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tup
 
 @functools.cache
 def _slots(kind: Any) -> tuple[str, ...]:
-    """Return the names of what a node of a generated class saves; that of a write in place inherits them."""
+    """Return the names of the saved values of a node of a generated class; in-place variants inherit them."""
     generated = [base for base in kind.__mro__ if base.__module__ == kind.__module__]
     slots = [vars(base).get("__slots__", ()) for base in generated]
     return tuple([name for each in slots for name in ((each,) if isinstance(each, str) else each)])

@@ -42,7 +42,7 @@ __all__ = ["Gradient", "GraphTask", "ViewNode"]
 # An array or a number of NumPy's, a tensor where the run is recorded, and None if nothing has arrived. Which it is,
 # follows from the run, so that a checker cannot know it.
 Gradient: TypeAlias = Any
-# A node that reads a window: it has `layout` and `add_to`, which are those of its own class.
+# A node that reads a window; it has its class's own `layout` and `add_to`.
 ViewNode: TypeAlias = Any
 
 
@@ -54,7 +54,7 @@ class GraphTask(HookedRun):
         exec_info: which nodes must run, with the edges that must be followed from each; None for all of them.
         captures: the gradients to be returned, by node and input number; filled in as they arrive.
         captured: the nodes for which there is an entry in `captures`.
-        buffers: what has arrived at nodes that have not run yet: for each of their outputs a gradient or None.
+        buffers: the gradients that arrived at nodes that have not run yet: for each output a gradient or None.
         ready: a heap of those nodes, leaves excepted; the newest comes first.
     """
 
@@ -108,7 +108,7 @@ class GraphTask(HookedRun):
         return (made,) if node.kind == ONE else made
 
     def deliver(self, edge: Node | Edge, grad: Gradient) -> None:
-        """Add `grad` to what has arrived along `edge`."""
+        """Add `grad` to the gradient that arrived along `edge`."""
         node, number = node_of(edge), input_nr_of(edge)
         if node not in self.buffers:
             self.buffers[node] = [None] * node.outputs
@@ -118,7 +118,7 @@ class GraphTask(HookedRun):
         self.buffers[node][number] = grad if held is None else held + grad
 
     def zeros(self, node: ViewNode) -> Gradient:
-        """Zeros like what the view `node` was taken from."""
+        """Return zeros like the tensor that the view `node` was taken from."""
         zeros = np.zeros(*node.layout)
         return from_number(zeros) if self.recorded else zeros
 
@@ -132,11 +132,11 @@ class GraphTask(HookedRun):
     # -- where it begins and ends --------------------------------------------------------------------------------------
 
     def restrict(self, roots: Sequence[OptionalEdge], inputs: Sequence[Node | Edge], capture: bool) -> None:
-        """Run only the nodes that lie on a way from `roots` to `inputs`, all of them edges.
+        """Run only the nodes on paths from `roots` to `inputs`, all of them edges.
 
         Arguments:
-            roots: where the run starts.
-            inputs: where it is to lead.
+            roots: the start of the run.
+            inputs: the edges to reach.
             capture: whether the gradients of the inputs are returned; leaves among them accumulate otherwise.
         """
         for edge in inputs:
@@ -172,8 +172,8 @@ class GraphTask(HookedRun):
     def finish(self) -> None:
         """Accumulate the gradients of the leaves that were reached.
 
-        All hooks that come before have run when the first leaf accumulates. So an error in one of them leaves every
-        leaf as it was.
+        All other hooks have run when the first leaf accumulates. So an error in one of them leaves every leaf
+        unchanged.
         """
         reached = {}
         for leaf, grads in self.buffers.items():

@@ -11,7 +11,7 @@ without it, divided by the time with it. Measured on
 The gains in hundreds grow with the number of rows: without these shortcuts the engine is quadratic. See also
 Note [Ownership of gradients] in docs/notes/engine.md.
 
-The file is long because `run` is one loop, and what each shortcut gains stands beside it.
+The file is long because `run` is one loop, with the gain of each shortcut beside it.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 float64: Final = np.float64
 np_add: Final = np.add
-DEEP: Final = 8  # views of views, from where on it pays to remember where they lie
+DEEP: Final = 8  # the depth of views of views from which remembering their windows pays
 
 
 @attrs.frozen
 class Place:
-    """Return the window of a view in the accumulator of `root`, which is laid out as `outermost` says."""
+    """Return the window of a view in the accumulator of `root`, which has the layout of `outermost`."""
 
     root: Node
     outermost: ViewNode
@@ -84,9 +84,9 @@ class FastTask(GraphTask):
 
     Attributes:
         buffers: as in the plain engine, but for a node of one output the gradient itself instead of a list.
-        owned: in a recorded run, the nodes whose buffer was made by the engine and has been shown to no one.
-        places: of views deep in a chain of views, where they lie in the accumulator of the outermost one's base.
-        went_deep: whether the run has gone down such a chain before.
+        owned: in a recorded run, the nodes whose buffer was made by the engine and is visible nowhere else.
+        places: for views deep in a chain of views, their windows in the accumulator of the outermost one's base.
+        went_deep: whether the run has followed such a chain before.
     """
 
     __slots__ = ("owned", "places", "went_deep")
@@ -130,7 +130,7 @@ class FastTask(GraphTask):
                 grad = buffers.pop(node)
             while True:
                 if scalars and type(grad) is float64:
-                    # (10) arithmetic on scalars, and what it reads and writes, by a loop of its own: 2.1 for a soft-DTW
+                    # (10) a separate loop for arithmetic on scalars, with its reads and writes: 2.1 for a soft-DTW
                     node, grad = run_scalars(self, node, grad)
                     if node is None:
                         break
@@ -186,7 +186,7 @@ class FastTask(GraphTask):
                 elif len(edges) == 2:  # (4) the usual case, without a loop: C 1.6
                     edge, node = edges
                     g, grad = grads
-                    grads = None  # so that nothing but `g` and `grad` holds them
+                    grads = None  # so that only `g` and `grad` hold them
                     if edge is not None and g is not None:
                         if kind == OVERWRITE:
                             self.deliver(edge, g, owned=True)
@@ -250,7 +250,7 @@ class FastTask(GraphTask):
     def _deliver_all(
         self, edges: Sequence[OptionalEdge], grads: Sequence[Gradient], overwritten: bool
     ) -> tuple[OptionalEdge, Gradient]:
-        """Deliver what a node has made, but for the gradient of the newest node; return that node and its gradient."""
+        """Deliver the gradients of a node, except that for the newest node; return that node and its gradient."""
         node = grad = None
         if overwritten:
             if edges[0] is not None and grads[0] is not None:
@@ -272,7 +272,7 @@ class FastTask(GraphTask):
         return node, grad
 
     def deliver(self, edge: Node | Edge, grad: Gradient, owned: bool = False) -> None:
-        """Add `grad` to what has arrived along `edge`; `owned` says that nothing else holds it."""
+        """Add `grad`, which nothing else holds if `owned`, to the gradient that arrived along `edge`."""
         buffers = self.buffers
         if type(edge) is Edge:
             self._deliver_to_output(edge, grad)
@@ -299,7 +299,7 @@ class FastTask(GraphTask):
         elif owned:
             buffers[edge] = np_add(held, grad, grad)
         elif 0 in held.strides and held.size > 1 and all(not b for a, b in zip(held.strides, grad.strides) if not a):
-            # (6) both broadcast, as sums give them: what they repeat is summed, and repeated again. 7 for the sum
+            # (6) both broadcast, as by sums: the distinct elements are summed, and broadcast again. 7 for the sum
             # of twenty sums of a million numbers
             part = tuple([slice(None) if stride else slice(1) for stride in held.strides])
             buffers[edge] = np.broadcast_to(held[part] + grad[part], held.shape)
@@ -336,7 +336,7 @@ class FastTask(GraphTask):
             node.release()
 
     def _scatter_alone(self, node: ViewNode, grad: Gradient, edge: Node | Edge) -> None:
-        """Add the gradient of a view to an accumulator of its own, which hooks can be shown."""
+        """Add the gradient of a view to a separate accumulator, which hooks may see."""
         accumulator = self.zeros(node)
         self.add_to_window(node, accumulator, grad)
         grads = self._after(node, (accumulator,))
@@ -364,14 +364,14 @@ class FastTask(GraphTask):
         accumulator = self._owned(edge, inner)
         root = None
         if len(path) > DEEP and not self.recorded:
-            if self.went_deep:  # a chain that is gone down once is not worth a note of its places: 1.3 for 50 views
+            if self.went_deep:  # remembering the windows of a chain followed once does not pay: 1.3 for 50 views
                 root = (edge, inner, accumulator)
             self.went_deep = True
         while path:
             edge, inner = inner, path.pop()
             window = edge.window(accumulator)
             accumulator = self._owned(edge, inner) if window is None else window
-            if root is not None:  # (10) whoever peels an array, `rest = rest[1:]`, reads at every depth
+            if root is not None:  # (10) repeated slicing, `rest = rest[1:]`, reads at every depth
                 if window is None:
                     root = (edge, inner, accumulator)
                 else:
@@ -386,7 +386,7 @@ class FastTask(GraphTask):
         return ndarray(place.shape, held.dtype, held, place.offset, place.strides)
 
     def _owned(self, edge: Node, node: ViewNode) -> Gradient:
-        """Return the gradient held for `edge` itself, made where there is none, or copied where others hold it too."""
+        """Return the gradient held for `edge` alone: zeros if there is none yet, a copy if others hold it too."""
         buffers = self.buffers
         held = buffers.get(edge)
         if held is None:
@@ -407,7 +407,7 @@ class FastTask(GraphTask):
 
     def _before(self, node: Node, grad: Gradient) -> Gradient:
         """Run the hooks that come before `node`, and capture what was requested; None if the node need not run."""
-        self.owned.discard(node)  # hooks and captures have seen it
+        self.owned.discard(node)  # visible to hooks and captures
         single = node.outputs == 1
         grads = self.before(node, [grad] if single else grad)
         return grads[0] if single and grads is not None else grads
@@ -476,7 +476,7 @@ def accumulate_alone(node: AccumulateGrad, grad: Array) -> None:
 
 
 def _add_to_grad(tensor: Tensor, grad: Gradient, recorded: bool, alone: bool) -> None:
-    """Add `grad`, which `alone` says that nothing else holds, to the `grad` of `tensor`."""
+    """Add `grad`, which nothing else holds if `alone`, to the `grad` of `tensor`."""
     with accumulating:
         held = held_grad(tensor)
         if recorded:

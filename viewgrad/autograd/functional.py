@@ -275,9 +275,9 @@ class Run:
     Arguments:
         func: the function.
         inputs: its arguments.
-        strict: whether what is independent is refused.
-        create_graph: whether what is computed is going to be differentiated.
-        prepare: what to do with each copy, given its number, before the function gets it.
+        strict: whether independent inputs raise an error.
+        create_graph: whether the results will be differentiated.
+        prepare: a function called with the number of each copy and the copy, before `func` gets it.
     """
 
     def __init__(

@@ -166,7 +166,7 @@ def gradgradcheck(
     def first_gradients(*arguments: Any) -> tuple[Tensor | None, ...]:
         sources, given = list(arguments[:count]), arguments[count:]
         wanted = [sources[k] for k in program.positions]
-        # What fn writes to must not be what is differentiated with respect to.
+        # fn must not write to the tensors that are differentiated.
         results = fn(*[source.clone() if isinstance(source, Tensor) else source for source in sources])
         pairs = [
             (result, start)
@@ -258,7 +258,7 @@ class Program:
 
 
 def _differentiable(results: Any) -> list[Tensor]:
-    """Return the tensors that can have a gradient among what a function returned."""
+    """Return the outputs of a function that can have a gradient."""
     listed = results if isinstance(results, (tuple, list)) else (results,)
     return [result for result in listed if isinstance(result, Tensor) and result.dtype.kind in "fc"]
 
@@ -327,7 +327,7 @@ def _forward(program: Program, outputs: list[Tensor]) -> list[list[Array | None]
 
 
 def _tangents(program: Program, outputs: list[Tensor], number: int, tangent: Array) -> list[Array | None]:
-    """Return the components of the tangents of all outputs, where leaf `number` has one; None if there is none."""
+    """Return the components of the tangents of all outputs for a tangent of leaf `number`; None if there are none."""
     with dual_level():
         _, found = program.run(number, program.arguments[program.positions[number]]._array, tangent=tangent)
         tangents = [unpack_dual(output).tangent for output in found]
@@ -351,7 +351,7 @@ def _same_outputs(program: Program, outputs: list[Tensor], number: int, array: A
 
 
 def _analytical(leaves: list[Tensor], outputs: list[Tensor]) -> list[list[Array | None]]:
-    """Return for each output and each leaf the same matrix, by columns from backward passes; None for no gradient."""
+    """Return for each output and each leaf the matrix from backward passes, by columns; None for no gradient."""
     jacobians: list[list[Array | None]] = []
     for output in outputs:
         columns: list[list[Array | None]] = [[] for _ in leaves]
@@ -501,7 +501,7 @@ def _check_linear(leaves: list[Tensor], outputs: list[Tensor], atol: float, rtol
         others = _gradients([output], leaves, [second])
         finite = all(g is None or np.isfinite(g).all() for g in (*ones, *others))
         for factor, term in ((-1.75, 0.0), (0.5, -3.0), (0.0, 0.0)):
-            if not finite and not (factor and term):  # zero times what is infinite is not a number
+            if not finite and not (factor and term):  # zero times infinity is NaN
                 continue
             start = (factor * first + term * second).astype(output.dtype)
             found = _gradients([output], leaves, [start])

@@ -21,12 +21,12 @@ accumulating: Final = threading.RLock()  # a leaf may be reached by the runs of 
 
 
 class HookedRun:
-    """The part of a run that has to do with hooks.
+    """The hooks of a run.
 
     Attributes:
         recorded: whether the run itself is recorded, with tensors for gradients instead of arrays.
-        seen: the gradients that nodes were run with whose hooks are to be shown them afterwards.
-        watched: what the hooks that wait for several gradients have seen so far; None if they wait no more.
+        seen: the gradients of nodes with hooks that run afterwards.
+        watched: the gradients so far of hooks that wait for several; None if they no longer wait.
     """
 
     __slots__ = ("recorded", "seen", "watched")
@@ -103,7 +103,7 @@ class HookedRun:
                 tensor._grad = from_array(np.asarray(held._array + grad))
 
     def _show(self, grad: Any) -> Tensor | None:
-        """Return a gradient as the tensor that a hook sees. It may write to it: no other gradient shares its memory."""
+        """Return a gradient as a tensor for a hook, which may write to it: no other gradient shares its memory."""
         if grad is None:
             return None
         return grad.clone() if self.recorded else from_array(np.array(grad))
@@ -140,7 +140,7 @@ class HookedRun:
 
 
 class RunHook:
-    """A tensor hook that is told in which run a gradient arrives, and when the run ends; see `HookedRun.watched`."""
+    """A tensor hook that receives the run of a gradient, and is notified of its end; see `HookedRun.watched`."""
 
     __slots__ = ()
 
@@ -149,7 +149,7 @@ class RunHook:
         raise NotImplementedError
 
     def finished(self, grads: list[Tensor | None]) -> None:
-        """Called at the end of a run, with what has been kept in `run.watched`, unless that is None by then."""
+        """Handle the end of a run, given the hook's entry in `run.watched`, unless that is None."""
         raise NotImplementedError
 
 

@@ -22,10 +22,10 @@ __all__ = ["register_hook", "register_post_accumulate_grad_hook", "retain_grad"]
 def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
     """Call `hook(grad)` whenever the gradient of this tensor's current value has been computed.
 
-    Hooks run in the order of their registration, each seeing what the one before it has made of the gradient.
+    Hooks run in the order of their registration; each receives the result of the one before.
 
     Arguments:
-        hook: takes the gradient, and returns another of the same shape and dtype to go on in its place, or None.
+        hook: takes the gradient, and returns a replacement of the same shape and dtype, or None.
 
     Returns:
         A handle, whose `remove()` takes the hook away again.
@@ -80,8 +80,8 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
 def retain_grad(self: Tensor) -> None:
     """Accumulate gradients in this tensor's `grad`, although it is not a leaf.
 
-    It is the gradient of the value that the tensor has at the time of the pass. It may be written to before that, and
-    so may the base of which it is a view.
+    It is the gradient of the tensor's value at the time of the pass. The tensor, or its base, may be written to before
+    that.
 
     Raises:
         DifferentiabilityError: for a tensor that does not require grad.
@@ -108,7 +108,7 @@ def retain_grad(self: Tensor) -> None:
 
 
 def _retains_grad(self: Tensor) -> bool:
-    """True if backward passes accumulate in this tensor's `grad` although it is not a leaf."""
+    """Whether backward passes accumulate in this tensor's `grad` although it is not a leaf."""
     edge = current_edge(self)
     if edge is None or type(edge) is AccumulateGrad:
         return False

@@ -35,19 +35,19 @@ __all__ = ["run_scalars"]
 ndarray: Final = np.ndarray
 float64: Final = np.float64
 ZERO: Final = np.float64(0.0)
-EARNED: Final = 4  # how many elements a write of one pays for, of an array that becomes a list or is made of one
+EARNED: Final = 4  # the number of elements, per write, of an array that is converted to a list or back
 
 
 def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C901 - see the first lines
-    """Run `node`, and the nodes that come after it, as long as they are about scalars, or copies into parts of arrays.
+    """Run `node` and the following nodes, as long as they are on scalars, or copies into parts of arrays.
 
     Arguments:
         task: the run, which is not recorded, and captures the gradients of leaves only.
-        node: a node that has been taken out of the heap; None for the newest that is in it.
+        node: a node that was taken out of the heap; None for the newest one in it.
         grad: its gradient, a number.
 
     Returns:
-        The first node that is not about scalars, with its whole gradient; None twice where nothing is left to be run.
+        The first node that is not on scalars, with its whole gradient; None twice if no node is left.
     """
     buffers = task.buffers
     ready = task.ready
@@ -365,15 +365,15 @@ def _as_arrays(buffers: Any) -> None:
 
 
 def _through(task: Any, node: Any, second: bool, taken: Any, grad: Any) -> tuple[Any, Any]:
-    """Return where an edge leads to past the nodes that were merged, and the gradient that arrives there.
+    """Return the destination of an edge behind merged nodes, and the gradient that arrives there.
 
     It is None if the last of them is a read, which has added its gradient.
 
     Arguments:
         task: the run.
-        node: a node that has taken nodes in.
-        second: whether in place of its second edge.
-        taken: what is there.
+        node: a node that has absorbed nodes.
+        second: whether for its second edge.
+        taken: the absorbed nodes of that edge.
         grad: its gradient.
     """
     edge, rule, number, index, layout = taken

@@ -17,7 +17,7 @@ from .fast_engine import accumulate_alone
 __all__ = ["MISSED", "run_alone"]
 
 Array = np.ndarray[Any, Any]
-MISSED: Final = object()  # what a pass gives that needs the engine
+MISSED: Final = object()  # the result if a pass needs the engine
 
 
 def run_alone(edge: Node | Edge, grad: Array, inputs: Sequence[Node | Edge] | None, retain: bool) -> Any:

@@ -29,10 +29,10 @@ def table_text(head: Sequence[str], rows: Sequence[Sequence[Any]], last: Sequenc
     """Return a table whose last column is aligned to the left, and all others to the right.
 
     Arguments:
-        head: what the columns are called.
+        head: the headings of the columns.
         rows: the rows, of which the first `limit` are shown.
-        last: one more row, for what all of them amount to.
-        limit: see above.
+        last: one more row, for the totals.
+        limit: the number of rows to show.
     """
     shown = [tuple(map(str, row)) for row in (head, *rows[:limit], last)]
     widths = [max(len(row[column]) for row in shown) for column in range(len(head) - 1)]

@@ -53,10 +53,10 @@ ROUNDING: Final = 0.5  # the power of the machine's precision below which a part
 
 
 class PrimalBackward(Node):
-    """The node of the copy of an input that a transform hands to a function: where its gradient is taken.
+    """The node of the copy of an input that a transform passes to a function, at which its gradient is captured.
 
     Attributes:
-        over: whether the function has returned: then, without an edge, this leads to nothing that is still of interest.
+        over: whether the function has returned; from then on, it is a dead end unless it has an edge.
     """
 
     __slots__ = ("edge", "over")
@@ -80,13 +80,13 @@ class Transform:
     """One run of a function that is differentiated: `with transform:` around the call.
 
     Arguments:
-        after: where what is differentiated was made of the results of another transform, that one.
-        kind: what the function may assume about values that leave tensors; see tensor/escapes.py.
+        after: the other transform, if the function is derived from its results.
+        kind: the rules for values that escape from tensors; see tensor/escapes.py.
 
     Attributes:
         primals: the nodes of the primals, in the order in which they were made.
-        arrays: the values that these had.
-        inputs: what these and other copies were made of, to be noted before the function runs.
+        arrays: their values.
+        inputs: the sources of these and other copies, recorded before the function runs.
     """
 
     def __init__(self, after: Transform | None = None, kind: int = DIFFERENTIATED) -> None:
@@ -100,7 +100,7 @@ class Transform:
 
     @contextmanager
     def runs(self) -> Iterator[None]:
-        """Run the function, in whatever mode."""
+        """Run the function in any mode."""
         with within_transform(self._kind), self.inputs.kept_separate():
             yield
 
@@ -137,13 +137,13 @@ class Transform:
     def gradients(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], *, retain: bool = False, record: bool = False
     ) -> list[Tensor | None]:
-        """Return the gradients of what the function has returned, with respect to the primals; None for zero.
+        """Return the gradients of the function's results with respect to the primals; None for zero.
 
         Arguments:
-            outputs: tensors that the function has returned.
+            outputs: tensors that the function returned.
             cotangents: the gradient for each of them.
-            retain: whether there is going to be another run.
-            record: whether to record the run in any case; what it returns keeps its whole history then.
+            retain: whether another run follows.
+            record: whether to record the run in any case; the gradients then keep their whole history.
         """
         edges: list[Node | Edge] = []
         starts: list[Tensor] = []
@@ -227,7 +227,7 @@ class Transform:
                         stack.append(before)
 
     def result(self, tensor: Tensor) -> Tensor:
-        """Return a result as the caller is to have it: without a history that leads to nothing but the primals."""
+        """Return a result for the caller: detached if its history leads only to the primals."""
         edge = current_edge(tensor)
         mode = current_mode()
         if edge is None or (mode & GRAD and self._leads_outside([edge])):
@@ -264,7 +264,7 @@ class Transform:
 
 
     def _rows_at_once(self, output: Tensor, rows: list[list[Tensor]]) -> bool:
-        """Append the rows for each primal, by passes for some rows at once; return whether that can be done."""
+        """Append the rows for each primal, by passes for several rows at once; return whether this is possible."""
         edge, size = current_edge(output), output.size
         if edge is None or size < FEWEST_ROWS or output.dtype.kind != "f" or not is_promising(edge):
             return False
@@ -329,7 +329,7 @@ def from_columns(columns: Sequence[Tensor], output: Tensor, array: Array) -> Ten
 
 
 def _joined(parts: Sequence[Tensor], shape: tuple[int, ...], dtype: np.dtype[Any], last: bool = False) -> Tensor:
-    """Rows or columns as one tensor."""
+    """Join rows or columns to one tensor."""
     if not parts:
         return from_new_array(np.zeros(shape, dtype))
     if current_mode() & (FORWARD | TRACE) or any(part._edge is not None for part in parts):
@@ -339,7 +339,7 @@ def _joined(parts: Sequence[Tensor], shape: tuple[int, ...], dtype: np.dtype[Any
 
 
 def _require_holomorphic(straight: Tensor, turned: Tensor) -> None:
-    """Refuse a complex derivative of what has none, told by those along 1 and along i (or of cotangents 1 and i)."""
+    """Refuse a complex derivative that does not exist, given those along 1 and along i (or of cotangents 1 and i)."""
     a, b = straight._array, turned._array
     tolerance = np.finfo(a.dtype).eps ** ROUNDING * max(np.abs(a).max(initial=0), np.abs(b).max(initial=0))
     if not (np.abs(a + 1j * b) <= 2 * tolerance).all():
@@ -370,7 +370,7 @@ def as_gradient(value: Any, like: Tensor, what: str) -> Tensor:
 
 
 def require_differentiable(tensor: Tensor, what: str, advice: str = "convert it") -> None:
-    """Refuse an input with respect to which there is no derivative."""
+    """Refuse an input that cannot be differentiated with respect to."""
     if tensor.dtype.kind not in "fc":
         raise DifferentiabilityError(
             f"{what} has dtype {tensor.dtype}, and derivatives exist with respect to floating-point and complex "
@@ -382,9 +382,9 @@ def the_real_number(outputs: Sequence[Tensor], name: str, advice: str) -> Tensor
     """Return the only output of a function, which must be one real number.
 
     Arguments:
-        outputs: what it has returned.
-        name: what differentiates it.
-        advice: what else there is for other outputs.
+        outputs: the function's results.
+        name: the name of the transform.
+        advice: the alternative for other outputs.
     """
     if len(outputs) != 1 or outputs[0].size != 1 or outputs[0].dtype.kind != "f":
         told = " and ".join(f"a tensor of shape {output.shape} and dtype {output.dtype}" for output in outputs)

@@ -227,7 +227,7 @@ class OperatorMethods:
         Raises:
             ValueError: for a window that leaves the memory, or a base that is not laid out in row order.
             ViewInPlaceError: for a view whose history is not that of its base.
-            ForwardModeError: for a dual tensor that is only a part of its base, in whose other parts no tangent is known.
+            ForwardModeError: for a dual tensor that is only a part of its base, as the tangents of other parts are unknown.
         """
 
     def astype(self, dtype: npt.DTypeLike | None, order: str = 'K', casting: str = 'unsafe', subok: bool = True, copy: bool = True) -> Tensor:
@@ -1289,10 +1289,10 @@ class OperatorMethods:
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call `hook(grad)` whenever the gradient of this tensor's current value has been computed.
 
-        Hooks run in the order of their registration, each seeing what the one before it has made of the gradient.
+        Hooks run in the order of their registration; each receives the result of the one before.
 
         Arguments:
-            hook: takes the gradient, and returns another of the same shape and dtype to go on in its place, or None.
+            hook: takes the gradient, and returns a replacement of the same shape and dtype, or None.
 
         Returns:
             A handle, whose `remove()` takes the hook away again.
@@ -1367,8 +1367,8 @@ class OperatorMethods:
     def retain_grad(self) -> None:
         """Accumulate gradients in this tensor's `grad`, although it is not a leaf.
 
-        It is the gradient of the value that the tensor has at the time of the pass. It may be written to before that, and
-        so may the base of which it is a view.
+        It is the gradient of the tensor's value at the time of the pass. The tensor, or its base, may be written to before
+        that.
 
         Raises:
             DifferentiabilityError: for a tensor that does not require grad.
@@ -1849,4 +1849,4 @@ class OperatorMethods:
 
     @property
     def retains_grad(self) -> bool:
-        """True if backward passes accumulate in this tensor's `grad` although it is not a leaf."""
+        """Whether backward passes accumulate in this tensor's `grad` although it is not a leaf."""

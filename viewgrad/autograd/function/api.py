@@ -61,7 +61,7 @@ class FunctionCall(Call):
         return self.function.__name__
 
     def run(self) -> Any:
-        """Call it unwatched by a tracer: what forward does is no part of the program."""
+        """Call it hidden from a tracer: the operations of forward are not part of the trace."""
         with ModeSwitch(off=TRACE):
             separate = self.function.setup_context is not Function.setup_context
             result = self.function._apply(self.args, separate, current_mode())
@@ -170,7 +170,7 @@ class Function:
         try:
             return isolated(cls._run, ctx, args, separate, mode, inputs, edges, versions)
         except BaseException:
-            # What forward has written to before it failed, or was refused, has a value that no history tells of.
+            # If forward failed, or was refused, after a write to a tensor, its value is not that of its history.
             for tensor, version in zip(inputs, versions, strict=True):
                 if version_of(tensor) != version:
                     refuse_written(tensor, f"{cls.__name__}.apply()")
@@ -187,7 +187,7 @@ class Function:
         edges: tuple[OptionalEdge, ...],
         versions: list[int],
     ) -> Any:
-        """Run forward, and give what it returns its history; in a context of its own, in which modes end with it."""
+        """Run forward in a copy of the context, so that its modes end with it, and set the history of its outputs."""
         tangents = tangents_of(args) if mode & FORWARD else ()
         ctx._dual = bool(tangents)
         MODE.set(mode & ~(GRAD | FORWARD))
@@ -301,7 +301,7 @@ def _bound(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], s
     return bound.args if separate else bound.args[1:]
 
 
-Known = tuple[tuple[Any, ...], inspect.Signature]  # what it was made of, by which a change is seen
+Known = tuple[tuple[Any, ...], inspect.Signature]  # its source, to detect a change
 SIGNATURES: Final[weakref.WeakKeyDictionary[Any, Known]] = weakref.WeakKeyDictionary()
 
 

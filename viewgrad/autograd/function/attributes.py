@@ -19,15 +19,15 @@ __all__ = ["SavedAttribute", "saved_attributes"]
 
 @attrs.define(eq=False)
 class SavedAttribute:
-    """A value that forward has left on ctx under a name, or in a container there.
+    """A value that forward stored on ctx under a name, or in a container there.
 
     Arguments:
-        name: of the attribute.
+        name: the name of the attribute.
         item: a tensor, or an array.
         owner: the tensor itself, or one over the same memory.
-        version: the version of that, when forward or backward was done with it.
-        kept: what is kept of the value.
-        is_new: whether forward has made the tensor, and left it here alone: its history is not known.
+        version: its version at the end of forward or backward.
+        kept: the saved value.
+        is_new: whether forward created the tensor, and stored it only here, so that its history is not known.
     """
 
     name: str
@@ -46,7 +46,7 @@ class SavedAttribute:
             self.note()
 
     def note(self) -> None:
-        """Take what has been written so far for granted."""
+        """Accept the writes so far."""
         self.version = version_of(self.owner)
 
 
@@ -106,7 +106,7 @@ def _with_item(value: Any, old: Any, new: Any) -> Any:
 
 
 def _count_on_ctx() -> int:
-    """Return the count of references to what an attribute alone holds, as `items_left_in` sees it."""
+    """Return the reference count of an object that only an attribute holds, as counted in `items_left_in`."""
     attributes = {"item": [np.empty(0)]}
     for item in _items_of(attributes["item"]):
         return getrefcount(item)

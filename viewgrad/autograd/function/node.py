@@ -38,7 +38,7 @@ class FunctionCtx:
     """The base of the contexts of custom functions, shared by forward and backward; takes any attribute.
 
     Attributes:
-        needs_input_grad: for each argument of `apply`, whether a gradient of it may be asked for.
+        needs_input_grad: for each argument of `apply`, whether its gradient may be needed.
     """
 
     needs_input_grad: tuple[bool, ...]
@@ -61,9 +61,9 @@ class FunctionCtx:
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `backward`, which finds them in `saved_tensors`.
 
-        Each keeps the value that it has now, whatever is written to it later. Under `create_graph=True`, inputs and
-        outputs come back with their history. Other tensors come back without one, and asking for a derivative through
-        them is an error.
+        Each keeps its current value, whatever is written to it later. Under `create_graph=True`, inputs and outputs
+        are restored with their history. Other tensors are restored without one, and differentiating through them is an
+        error.
 
         Arguments:
             tensors: inputs, outputs, or others; None is kept as None.
@@ -360,7 +360,7 @@ class SavedEntry:
 
 @attrs.define(eq=False)
 class SaveRequest:
-    """A tensor given to `save_for_backward`: what was kept of it, and its version then."""
+    """A tensor passed to `save_for_backward`: its saved value, and its version at that time."""
 
     tensor: Tensor | None
     saved: SavedTensor | None
@@ -368,7 +368,7 @@ class SaveRequest:
 
 
 class DelayedError(Node):
-    """In the place of a history that is not known: raises when a gradient comes to it."""
+    """The node that replaces an unknown history: it raises when a gradient arrives."""
 
     __slots__ = ("edges", "message")
 
@@ -420,7 +420,7 @@ def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 
 def _is_nobody_elses(grads: list[Any], i: int) -> bool:
-    """Return whether gradient `i` is referenced by the list alone, or lies in memory that no one writes to."""
+    """Return whether gradient `i` is referenced only by the list, or is in memory that nothing writes to."""
     grad = grads[i]
     storage = grad._storage
     if storage is not None and storage.windows is GRADIENT_LOCK:

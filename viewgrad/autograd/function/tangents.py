@@ -57,14 +57,14 @@ def push_forward(
         if output.dtype.kind not in "fc" or is_in(output, ctx._non_differentiable):
             tangent = None
         if output._view is not None and not is_in(output, ctx._dirty):
-            _stand_apart(output)  # what the function says of its output is not said of the base
+            _stand_apart(output)  # the function's tangent is that of its output, not of the base
             make_dual_root(output, output, tangent, level)
         else:
             set_tangent(output, tangent, level)
 
 
 def _stand_apart(output: Tensor) -> None:
-    """Give a view a tangent of its own."""
+    """Give a view a separate tangent."""
     plain = output._view
     assert plain is not None
     if type(plain) is not DualViewMeta or not plain.is_root:

@@ -25,9 +25,9 @@ class SavedValue:
     """One value that a node keeps for its backward.
 
     Arguments:
-        name: the argument or output that it is.
-        text: its shape, dtype and size, or what has become of it.
-        nbytes: how many bytes it holds; 0 where it holds none itself.
+        name: the name of the argument or output.
+        text: its shape, dtype and size, or its state.
+        nbytes: the number of bytes that it holds itself.
     """
 
     name: str
@@ -48,7 +48,7 @@ def nodes_from(edges: Iterable[OptionalEdge]) -> list[Node]:
 
 
 def saved_values(node: Node) -> list[SavedValue]:
-    """Return what `node` keeps for its backward; for a `CopySlices`, see the node that it wraps."""
+    """Return the values that `node` saves for backward; for a `CopySlices`, see the node that it wraps."""
     return [_saved_value(name, saved) for name, saved in saved_entries(node)]
 
 
@@ -125,7 +125,7 @@ STEPS: dict[str, Callable[[Any], str]] = {
 
 def _index_text(index: Any) -> str:
     items = index if type(index) is tuple else (index,)
-    if len(items) > 1 and items[-1] is Ellipsis:  # which changes nothing but that a window is taken of one element
+    if len(items) > 1 and items[-1] is Ellipsis:  # which only selects one element of a window
         items = items[:-1]
     return f"[{', '.join(_item_text(item) for item in items)}]"
 

@@ -16,13 +16,13 @@ __all__ = ["Arrow", "Box", "boxes_and_arrows", "to_dot", "to_mermaid"]
 
 @attrs.frozen
 class Box:
-    """Something drawn.
+    """A box in the drawing.
 
     Arguments:
-        name: what it is called in the drawing's source.
+        name: its name in the drawing's source.
         kind: "tensor", "node" or "leaf".
-        lines: what is written in it.
-        inner: what is drawn inside of it.
+        lines: its text.
+        inner: the boxes inside it.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Box:
 
 @attrs.frozen
 class Arrow:
-    """A connection between two boxes, from what was computed to what it was computed from."""
+    """An arrow from the box of a result to the box of an input."""
 
     start: str
     end: str

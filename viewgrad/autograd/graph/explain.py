@@ -20,10 +20,10 @@ class Write:
     """A write in a history.
 
     Arguments:
-        edge: the edge to the history as it is with the write.
+        edge: the edge to the history that includes the write.
         step: the node of the operator that wrote.
-        window: what it wrote to, as an expression.
-        before: the edge to the history before the write; None if that does not count any longer, or there was none.
+        window: the window that was written to, as an expression.
+        before: the edge to the history before the write; None if it no longer matters, or there was none.
     """
 
     edge: OptionalEdge
@@ -97,7 +97,7 @@ def explain(tensor: Tensor) -> str:
 
 
 def _writes(base: Tensor, name: str) -> tuple[list[Write], OptionalEdge]:
-    """Return the writes in the history of `base`, the oldest first, and the edge to what it was before them."""
+    """Return the writes in the history of `base`, the oldest first, and the edge to its history before them."""
     writes: list[Write] = []
     edge = base._edge
     while edge is not None:

@@ -55,7 +55,7 @@ class OneOfSeveral(RunHook):
         self.number = number
 
     def arrived(self, run: HookedRun, grad: Tensor) -> None:
-        """Pass the gradient on to what the hooks have in common."""
+        """Pass the gradient to the state that the hooks share."""
         self.shared.receive(run, self.number, grad)
 
 

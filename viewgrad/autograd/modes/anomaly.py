@@ -88,7 +88,7 @@ def remember(call: Call, run: Callable[[], Any]) -> Any:
 
 
 class AnomalyTask(GraphTask):
-    """A run of the plain engine that looks at every gradient."""
+    """A run of the plain engine that checks every gradient."""
 
     __slots__ = ()
 

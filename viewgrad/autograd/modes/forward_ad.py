@@ -1,7 +1,7 @@
-"""Forward mode: dual tensors, which carry a tangent beside their value through every operator.
+"""Forward mode: dual tensors, whose tangents every operator propagates along with their values.
 
-What a program computes from dual tensors inside a `dual_level` is dual in turn, in-place writes through views
-included. The tangent of the result is the derivative of the program in the direction of the tangents put in. That is a
+Results computed from dual tensors inside a `dual_level` are dual tensors too, including those of in-place writes
+through views. The tangent of a result is the derivative of the program in the direction of the given tangents: the
 product of the Jacobian with a vector. It costs a constant factor of the program.
 """
 
@@ -75,7 +75,7 @@ class dual_level:
             exit_dual_level(level)
         except ForwardModeError:
             raise
-        except BaseException:  # a signal: once more, which does no harm
+        except BaseException:  # interrupted by a signal: repeating it is harmless
             if LEVEL.get() is level:
                 exit_dual_level(level)
             elif level.outer is None:

@@ -1,9 +1,9 @@
-"""Writes that are not made: under `func.functionalize`, what is written to gets a new value instead.
+"""Functionalization: under `func.functionalize`, the target of a write gets a new value instead.
 
-The new value of a tensor is computed out of place, by operators that are recorded as any others. Where the tensor is a
-view, its base gets the value of the base with the window replaced. The operator `overwritten` computes that. The tensor
-object stays what it is, as do all others that share the same memory. What changes is the array that they hold, and
-their history. See Note [Functional writes] in docs/notes/functionalize.md.
+The new value of a tensor is computed out of place, by operators that are recorded like any others. If the tensor is a
+view, its base gets a value with the window replaced, computed by the operator `_overwritten`. The tensor objects that
+share the memory remain the same; their arrays and their history change. See Note [Functional writes] in
+docs/notes/functionalize.md.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Place:
     """A part of a tensor: how it is read, and how it is replaced in a copy.
 
     Arguments:
-        shape: of the tensor.
-        index: the basic index that takes the window in which the part lies, if one does.
-        view_fn: the function that takes it where none does.
-        items: the arrays of indices that pick the part from the window; None if it is the window.
-        last: where these name a place more than once, for each value the number of the value that stays.
+        shape: the shape of the tensor.
+        index: the basic index of the window that contains the part, if there is one.
+        view_fn: the function that takes the window otherwise.
+        items: the index arrays that select the part of the window; None for the whole window.
+        last: if indices repeat, for each value the number of the value that is written last to its element.
     """
 
     shape: tuple[int, ...]
@@ -86,7 +86,7 @@ class Place:
         window[... if self.items is None else self.items] = values
 
     def of_values(self, grad: Any) -> Any:
-        """Return the gradient of `values`, from that of what `replaced` gives."""
+        """Return the gradient of `values`, given that of the result of `replaced`."""
         grad = grad if isinstance(grad, Tensor) else np.asarray(grad)
         part = window_at(grad, self.index) if self.view_fn is None else self.view_fn(grad)
         if self.items is not None:
@@ -140,14 +140,14 @@ row(
 
 @feature(FUNCTIONAL, OperatorCall)
 def out_of_place(called: OperatorCall, run: Callable[[], Any]) -> Any:
-    """Run the operator instead of its in-place variant, and let its result be the new value of the first argument."""
+    """Run the operator instead of its in-place variant; its result is the new value of the first argument."""
     if not called.inplace:
         return run()
     operator = called.operator
     target: Tensor = called.args[0]
     if operator.inplace_declaration is None:
         value = operator.function(*called.args, **called.kwargs)
-    else:  # the row says of the variant that it is something else: that is done to a copy which no one has seen
+    else:  # the row declares another variant: it is applied to a private copy
         value = target.clone()
         with ModeSwitch(off=FUNCTIONAL):
             operator.inplace_function(value, *called.args[1:], **called.kwargs)
@@ -176,12 +176,12 @@ def accumulate_instead(called: Accumulate, run: Callable[[], Any]) -> Tensor:
 def overwrite(
     target: Tensor, values: Tensor, items: tuple[Any, ...] | None = None, last: Array | None = None
 ) -> Tensor:
-    """Give `target` the value that writing `values` over it, or over `target[items]`, would give it; return `target`.
+    """Give `target` the value after a write of `values` to it, or to `target[items]`; return `target`.
 
     Arguments:
         target, values: tensors; the values are broadcast and cast, as NumPy does in an assignment.
-        items: arrays of indices, where only what they pick is written.
-        last: where these name a place more than once, for each value the number of the value that stays.
+        items: index arrays, if only these elements are written.
+        last: if indices repeat, for each value the number of the value that is written last to its element.
     """
     recorded, noted = _checked(target, values)
     place = Place.of(target, items, last)
@@ -205,7 +205,7 @@ def renew(target: Tensor, value: Tensor, places: Any = ...) -> None:
     """Give `target` a value of its shape that has just been computed and differs at these places only."""
     if value.dtype != target.dtype:
         value = value.astype(target.dtype)
-    value = as_buffered(value)  # the target is an array, though what was computed without dimensions is a scalar
+    value = as_buffered(value)  # the target is an array, but a 0-d result is a scalar
     recorded, noted = _checked(target, value)
     base = root_of(target)
     new = value
@@ -242,14 +242,14 @@ def tensors_over(storage: Storage) -> list[Tensor]:
 
 
 def _checked(target: Tensor, values: Tensor) -> tuple[bool, Callable[..., None]]:
-    """Refuse a write that would be refused if it were made.
+    """Raise if the write itself would raise.
 
     Returns:
-        Whether it is recorded, and what is to be told of it once it is done: see `views/detached_views.py`.
+        Whether it is recorded, and whether to call `constant_written` after it: see `views/detached_views.py`.
     """
     edge, view = current_edge(values), target._view
     own = current_edge(target)
-    if view is not None and view.is_before_end:  # then what the values depend on is all that counts
+    if view is not None and view.is_before_end:  # then only the history of the values matters
         own = view.base._edge
     kind = target._array.dtype.kind
     recorded = (edge is not None or own is not None) and bool(current_mode() & GRAD) and kind in "fc"
@@ -273,8 +273,8 @@ def _adopt(base: Tensor, new: Tensor, target: Tensor, write: Callable[[Array], N
     Arguments:
         base: the base of `target`, or that itself.
         new: its new value, which nothing else holds.
-        target: what was to be written to.
-        write: makes the write, to a window.
+        target: the target of the write.
+        write: a function that writes to a window.
         recorded: whether the history changes too.
     """
     storage = base._storage

@@ -15,7 +15,7 @@ __all__: list[str] = []
 
 @feature(INFERENCE, Call)
 def mark(call: Call, run: Callable[[], Any]) -> Any:
-    """Mark the storage of what a call makes; one in place makes nothing."""
+    """Mark the storage of the results of a call; in-place calls have none."""
     result = run()
     if not call.inplace:
         for output in result if type(result) is tuple else (result,):

@@ -28,7 +28,7 @@ def gather_tangents(call: Gather, run: Callable[[], Tensor]) -> Tensor:
 
 @feature(FORWARD, Write)
 def overwrite_tangents(call: Write, run: Callable[[], Tensor]) -> Tensor:
-    """Write, and let the tangents follow."""
+    """Write, and update the tangents."""
     out = run()
     write_tangents(call.target, call.value, call.items, call.last)
     return out
@@ -36,7 +36,7 @@ def overwrite_tangents(call: Write, run: Callable[[], Tensor]) -> Tensor:
 
 @feature(FORWARD, Accumulate)
 def accumulate_tangents(call: Accumulate, run: Callable[[], Tensor]) -> Tensor:
-    """Add, and add the tangents to those of what was added to."""
+    """Add, and add to the tangents of the target."""
     target = run()
     if target._array.dtype.kind in "fc":
         for level in open_levels():

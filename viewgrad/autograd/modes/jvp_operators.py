@@ -1,4 +1,4 @@
-"""Forward mode: while a dual level is open, an operator computes the tangents of its outputs beside their values.
+"""Forward mode of operators: while a dual level is open, they compute the tangents of their outputs.
 
 Tangents are tensors, and are computed with operators. So they are recorded in grad mode (reverse over forward), and
 have tangents of their own at the levels around theirs. What a node saves keeps its tangents too, so that a backward
@@ -41,7 +41,7 @@ __all__: list[str] = []
 
 @feature(FORWARD, OperatorCall)
 def propagate(call: OperatorCall, run: Callable[[], Any]) -> Any:
-    """Run an operator, and compute the tangents of what it makes."""
+    """Run an operator, and compute the tangents of its outputs."""
     levels = open_levels()
     given = call.named()
     _refuse_hidden_tangents(call.operator, given)
@@ -53,7 +53,7 @@ def propagate(call: OperatorCall, run: Callable[[], Any]) -> Any:
         return result
     result = run()
     outputs = dict(zip(call.operator.signature.outputs, result if type(result) is tuple else (result,), strict=True))
-    for level in levels:  # the outermost first: what an inner level reads of the outputs has its tangent there
+    for level in levels:  # the outermost first, since inner levels read outputs with their tangents
         computation = Computation.of(call.operator, given, level)
         if computation is not None:
             with at_level(level.outer):
@@ -170,10 +170,10 @@ def _made(value: Any) -> Any:
 
 
 def _inplace(call: OperatorCall, run: Callable[[], Any], given: dict[str, Any], levels: list[DualLevel]) -> Any:
-    """Run an in-place variant and write to the tangent of what it writes to.
+    """Run an in-place variant, and write to the tangent of its target.
 
-    A formula is evaluated before the write, unless it reads the result: then what it reads besides, and the write would
-    change, is copied first.
+    A formula is evaluated before the write, unless it reads the result: then its other operands that the write would
+    change are copied first.
     """
     operator = call.operator.inplace_declaration or call.operator
     target: Tensor = call.args[0]

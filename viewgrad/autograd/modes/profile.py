@@ -37,11 +37,11 @@ class ProfileRow:
 
     Attributes:
         name: the operator, or the file and the number of the line in it.
-        calls: how many calls there were.
-        forward: for how many seconds these ran, without what ran inside of them and has rows of its own.
-        steps: how many backward steps there were.
-        backward: for how many seconds these ran.
-        copied: how many bytes that were saved for backward were copied before they were written over.
+        calls: the number of calls.
+        forward: their time in seconds, without calls inside them that have their own rows.
+        steps: the number of backward steps.
+        backward: their time in seconds.
+        copied: the number of bytes saved for backward that were copied before they were overwritten.
     """
 
     name: str

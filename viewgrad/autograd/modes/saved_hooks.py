@@ -1,4 +1,4 @@
-"""Hooks on saved values: a pair of user functions that pack and unpack what is saved for backward."""
+"""Hooks on saved values: a pair of user functions that pack and unpack the values saved for backward."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class save_on_disk(saved_tensors_hooks):
 
 
 class OnDisk:
-    """An array in a file of its own, which is removed with this object."""
+    """An array in a file, which is removed with this object."""
 
     __slots__ = ("__weakref__", "path")
 
@@ -198,7 +198,7 @@ def packed(saved: SavedTensor) -> SavedTensor:
         return saved
     pack, unpack = stack[1]
     array = saved.array
-    # A copy: whoever wants to keep the tensor itself keeps its value, whatever is written to the original.
+    # A copy: hooks may keep the tensor, and its value does not change if the original is written to.
     tensor = from_array(array.copy(order="K"))
     with ModeSwitch(off=GRAD | PACK):
         content = pack(tensor)
@@ -214,7 +214,7 @@ def packed(saved: SavedTensor) -> SavedTensor:
 
 @feature(PACK, OperatorCall)
 def pack_saved_values(call: OperatorCall, run: Callable[[], Any]) -> Any:
-    """Pass what the node of an operator has saved through the hooks."""
+    """Pass the values saved by the node of an operator through the hooks."""
     result = run()
     node: Any = call.node
     if node is not None:
