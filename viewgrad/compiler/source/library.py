@@ -28,6 +28,7 @@ PURE: Final = frozenset(
     interp einsum sort argsort argmax argmin any all count_nonzero searchsorted take average
     nansum nanmean nanmax nanmin convolve correlate trapezoid logsumexp softmax log_softmax gradient
     percentile quantile pad meshgrid nonzero flatnonzero digitize isclose allclose array_equal vander
+    unique histogram nan_to_num triu_indices tril_indices
     linalg.solve linalg.inv linalg.det linalg.slogdet linalg.cholesky linalg.norm linalg.eigvalsh linalg.eigh
     linalg.matrix_power linalg.lstsq linalg.pinv linalg.qr linalg.svd
     """.split()
@@ -113,7 +114,7 @@ def library_name(value: Any) -> str | None:
     if found is not None and found[1] is value:
         return found[0]
     owner = getattr(value, "__self__", None)
-    if owner is not None and getattr(value, "__name__", "") in ("at", "reduce", "accumulate"):
+    if owner is not None and getattr(value, "__name__", "") in ("at", "reduce", "accumulate", "outer"):
         name_of_owner = library_name(owner)
         return None if name_of_owner is None else f"{name_of_owner}.{value.__name__}"
     if value is Tensor:

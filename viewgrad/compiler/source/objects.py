@@ -21,8 +21,8 @@ from .kinds import DTYPES, INT, Kind, Num, kind_of
 from .library import library_name
 from .values import Path, Rec, Static, Tup
 
-__all__ = ["PLAIN", "Getter", "Guard", "Input", "ObjectReader", "Room", "guards_hold",
-           "record_fields"]
+__all__ = ["PLAIN", "Fields", "Getter", "Guard", "Input", "ObjectReader", "Room",
+           "guards_hold", "record_fields"]
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), slice, type(Ellipsis), np.dtype, type)
 MANY: Final = 64  # items of a container
@@ -92,6 +92,10 @@ class Room:
     size: int = 64
 
 
+class Fields:
+    """The class of records that stand for structured arrays."""
+
+
 @attrs.frozen(eq=False)
 class Getter:
     """An attribute that a function of the object computes."""
@@ -149,6 +153,8 @@ class ObjectReader:
             return self.known(value, path)
         tensor = getattr(value, "_array", None) if hasattr(type(value), "requires_grad") else None
         array = value if tensor is None else tensor
+        if type(array) is np.ndarray and array.dtype.names is not None and array.ndim:
+            return self.structured(array, path, name)
         kind = kind_of(array)
         if kind is not None:
             if kind.dtype not in DTYPES:
@@ -159,6 +165,15 @@ class ObjectReader:
                 kind = Num(kind.dtype, boxed=True)
             return self.input(name, kind, path)
         return self.tree(value, path, name)
+
+    def structured(self, array: Any, path: Path, name: str) -> Rec:
+        """A structured array, such as `np.genfromtxt` gives: its fields are arrays."""
+        if path.is_argument:
+            raise self.out.refused(f"{name} has dtype {array.dtype}")
+        self.guard(array, path)
+        self.guard(array.dtype, path.to("attr", "dtype"))
+        return Rec({key: self.object(array[key], path.to("key", key), f"{name}_{key}") for key in array.dtype.names},
+                   Fields)
 
     def tree(self, value: Any, path: Path, name: str) -> Any:
         """Return what a container stands for, or an object that is only inspected in parts."""

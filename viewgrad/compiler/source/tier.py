@@ -888,6 +888,8 @@ def _places(inputs: Sequence[Input], given: Sequence[Any]) -> set[tuple[int, Any
         if not each.path.steps:
             continue
         *before, (how, key) = each.path.steps
+        if before and isinstance(Path(each.path.root, each.path.is_argument, tuple(before)).now(given), np.ndarray):
+            *before, (how, key) = before  # a field of a structured array
         owner = Path(each.path.root, each.path.is_argument, tuple(before)).now(given)
         found.add((id(owner), None if how == "cell" else key))
         own = getattr(owner, "__dict__", None) if how == "attr" else None

@@ -169,6 +169,9 @@ class CallReader(ComprehensionReader):
         own = self.in_python(name, args)
         if own is not None:
             return self.call_own(own, args)
+        given = arguments_in_python(name, args, keywords)
+        if given is not None:
+            return self.call_own(*given)
         if name in ("builtins.list", "builtins.tuple") and len(args) == 1 and not isinstance(args[0], (Tup, Rec)):
             return self.list_of(scope, args[0], node)
         if name.startswith("numpy."):
@@ -454,6 +457,48 @@ class CallReader(ComprehensionReader):
         if type(found) is Getter:
             return self.call_python(found.function, Path(found.function, False), [base], {})
         return found
+
+
+def arguments_in_python(name: str, args: list[Any], keywords: dict[str, Any]) -> tuple[Any, list[Any]] | None:
+    """The function of `python_code` that stands for one of NumPy's, and what it is called with; None if none does."""
+    exprs = [as_expr(arg) for arg in args]
+    kinds = [None if expr is None else expr.kind for expr in exprs]
+
+    def is_vector(number: int, dtypes: str = "d") -> bool:
+        kind = kinds[number]
+        return isinstance(kind, Arr) and kind.ndim == 1 and kind.dtype in dtypes
+
+    def is_number_of(number: int, dtypes: str) -> bool:
+        kind = kinds[number]
+        return isinstance(kind, Num) and kind.dtype in dtypes
+
+    if name == "numpy.bincount" and set(keywords) <= {"weights", "minlength"} and kinds and is_vector(0, "l"):
+        rest = dict(zip(("weights", "minlength"), args[1:])) | keywords
+        least, weights = rest.get("minlength", Static(0)), rest.get("weights", Static(None))
+        if isinstance(weights, Static) and weights.value is None:
+            return python_code.bincount, [args[0], least]
+        kind = getattr(as_expr(weights), "kind", None)
+        if isinstance(kind, Arr) and kind.ndim == 1 and kind.dtype in "dl":
+            return python_code.weighted_bincount, [args[0], weights, least]
+    if keywords:
+        return None
+    if name == "numpy.delete" and len(args) == 2 and is_vector(0, "dl") and is_number_of(1, "l"):
+        return python_code.delete, args
+    if name == "numpy.insert" and len(args) == 3 and is_vector(0) and is_number_of(1, "l") and is_number_of(2, "dl"):
+        return python_code.insert_at, args
+    if name == "numpy.polyval" and len(args) == 2 and isinstance(kinds[1], (Arr, Num)) and kinds[1].dtype == "d":
+        if kinds[0] is not None and is_vector(0):
+            return python_code.polyval, args
+        if isinstance(args[0], Tup) and all(
+            isinstance(getattr(as_expr(each), "kind", None), Num) for each in args[0].items
+        ):
+            return python_code.polyval, args
+    if name == "numpy.cross" and len(args) == 2 and all(isinstance(kind, Arr) for kind in kinds) \
+            and kinds[0] == kinds[1]:
+        return python_code.cross, args
+    if name == "numpy.cov" and len(args) == 1 and kinds[0] == Arr("d", 2):
+        return python_code.covariance, args
+    return None
 
 
 def _call_of(value: Any) -> types.FunctionType | None:

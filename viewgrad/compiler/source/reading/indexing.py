@@ -8,6 +8,7 @@ from typing import Any
 from ..emitting import Emitter
 from ..ir import FULL, NEW, Const, Dim, Get, Lazy, Op, Slice, Var, get, is_number
 from ..kinds import BOOL, INT, Arr
+from ..objects import Fields
 from ..values import Lst, Rec, Static, Tup, as_expr, is_plain, kind_name
 from .arrays import assembled
 from .lists import item_of_list
@@ -81,7 +82,7 @@ def _index_item(out: Emitter, each: Any) -> Any:
         raise out.refused(f"{expr.value!r} as an index")
     if expr.kind.dtype not in ("l" if is_number(expr) else "?l"):
         raise out.refused(f"{kind_name(expr)} as an index")
-    return expr if is_number(expr) or isinstance(expr, Var) else out.temporary(expr, "index")
+    return out.lifted(expr) if is_number(expr) or isinstance(expr, Var) else out.temporary(expr, "index")
 
 
 def _counted(base: Var, items: Sequence[Any]) -> tuple[Any, ...]:
@@ -140,7 +141,8 @@ def item(out: Emitter, base: Any, items: Sequence[Any], node: Any) -> Any:
                 raise out.refused(f"{type(error).__name__}: {error}", node) from None
         raise out.refused(f"an item of {kind_name(base)}", node)
     if isinstance(base, Rec):
-        if len(items) == 1 and isinstance(items[0], Static) and items[0].value in base.fields and base.cls is dict:
+        is_known = len(items) == 1 and isinstance(items[0], Static) and items[0].value in base.fields
+        if is_known and base.cls in (dict, Fields):
             return base.fields[items[0].value]
         raise out.refused("a key that is not known", node)
     if isinstance(base, Lst):

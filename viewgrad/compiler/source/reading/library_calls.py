@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from ..emitting import Emitter
-from ..ir import Op, is_number
-from ..kinds import Num, is_complex
+from ..ir import FULL, Check, Const, Dim, Lazy, Op, Slice, Var, is_number
+from ..kinds import BOOL, INT, Arr, Num, is_complex
 from ..library import ALIASES, CREATORS, MATH, PURE, ROWS, VIEWS, row_of
 from ..values import Static, Tup, as_expr, is_plain
 from .arrays import array_of, created, elementwise, pure, view
-from .attributes import attribute
+from .attributes import as_variable, attribute
+from .indexing import indexed
+from .operators import arithmetic
 from .python_functions import math_function, python_function
 
 __all__ = ["library"]
@@ -33,6 +36,8 @@ def library(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
     rule = MODULES.get(module)
     if rule is not None:
         return rule(out, short, args, keywords)
+    if module.startswith("numpy."):
+        return _of_ufunc(out, short, args, keywords, module.removeprefix("numpy."))
     short = ALIASES.get(short, short)
     if all(isinstance(arg, Static) for arg in args) and args and short in FOLDED:
         return _folded(out, short, args, keywords)
@@ -62,9 +67,76 @@ def _row(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) ->
 
 
 def _round(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    if len(args) != 1 or keywords:
-        raise out.refused("round to decimals")
-    return elementwise(out, "rint", args, keywords)
+    """`round`: by powers of ten, as NumPy has it."""
+    rest = dict(zip(("decimals",), args[1:])) | keywords
+    decimals = rest.pop("decimals", Static(0))
+    if rest or not isinstance(decimals, Static) or type(decimals.value) is not int or decimals.value < 0:
+        raise out.refused("round to decimals that are not known")
+    if decimals.value == 0:
+        return elementwise(out, "rint", args[:1], {})
+    expr = as_expr(args[0])
+    if expr is None or expr.kind.dtype != "d":
+        raise out.refused("round of something else than floats")
+    power = Static(10.0**decimals.value)
+    return arithmetic(out, "div", elementwise(out, "rint", [arithmetic(out, "mul", args[0], power)], {}), power)
+
+
+def _split(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """`split`, `array_split` and their relatives: views of parts of an array."""
+    given = dict(zip(("ary", "indices_or_sections", "axis"), args)) | keywords
+    base, sections = as_expr(given.get("ary")), given.get("indices_or_sections")
+    axis = {"vsplit": Static(0), "hsplit": Static(1), "dsplit": Static(2)}.get(short, given.get("axis", Static(0)))
+    if base is None or not isinstance(base.kind, Arr) or not isinstance(axis, Static) or len(given) > 3:
+        raise out.refused(f"{short} of these arguments")
+    number = axis.value + base.kind.ndim if axis.value < 0 else axis.value
+    number = 0 if short == "hsplit" and base.kind.ndim == 1 else number
+    if not 0 <= number < base.kind.ndim:
+        raise out.refused(f"{short} along an axis that is not there")
+    base = as_variable(out, base)
+    length = Dim(base, number)
+
+    def part(low: Any, high: Any) -> Any:
+        return indexed(out, base, [*[FULL] * number, Slice(low, high)])
+
+    if isinstance(sections, Tup):
+        cuts = [as_expr(each) for each in sections.items]
+        if any(cut is None or not is_number(cut) or cut.kind.dtype != "l" for cut in cuts):
+            raise out.refused(f"{short} at indices that are no integers")
+        cuts = [cut if isinstance(cut, (Const, Var)) else out.temporary(cut, "n") for cut in cuts]
+        return Tup(tuple([part(low, high) for low, high in zip([None, *cuts], [*cuts, None])]), list)
+    count = sections.value if isinstance(sections, Static) else None
+    if type(count) is not int or not 0 < count <= 64:
+        raise out.refused(f"{short} into a number of parts that is not known")
+    each = out.temporary(Op("floor_divide", (length, Const(count, INT)), INT), "n")
+    if short != "array_split":
+        out.emit(Check(Op("equal", (Op("mul", (each, Const(count, INT)), INT), length), BOOL), out.line))
+    more = out.temporary(Op("remainder", (length, Const(count, INT)), INT), "n")
+
+    def start(k: int) -> Any:
+        small = Op("less", (Const(k, INT), more), BOOL)
+        extra = Lazy("if", (small, Const(k, INT), more), INT)
+        return out.temporary(Op("add", (Op("mul", (each, Const(k, INT)), INT), extra), INT), "n")
+
+    cuts = [Const(0, INT), *[start(k) for k in range(1, count)], length]
+    return Tup(tuple([part(low, high) for low, high in itertools.pairwise(cuts)]), list)
+
+
+def _of_ufunc(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any], ufunc: str) -> Any:
+    """`reduce`, `accumulate` and `outer` of a ufunc."""
+    exprs = [as_expr(arg) for arg in args[:2]]
+    kinds = [None if expr is None else expr.kind for expr in exprs]
+    if short == "outer" and len(args) == 2 and not keywords and all(
+        isinstance(kind, Arr) and kind.ndim == 1 for kind in kinds
+    ):
+        column = indexed(out, as_variable(out, exprs[0]), [FULL, Static(None)])
+        return elementwise(out, row_of(ufunc), [column, args[1]], {})
+    names = {"reduce": REDUCED, "accumulate": ACCUMULATED}.get(short, {})
+    if ufunc not in names or not args or not isinstance(kinds[0], Arr):
+        raise out.refused(f"numpy.{ufunc}.{short} has no rule here")
+    rest = dict(zip(("axis",), args[1:])) | keywords
+    if set(rest) - {"axis"} or kinds[0].dtype not in "dfD":
+        raise out.refused(f"numpy.{ufunc}.{short} of these arguments")
+    return pure(out, names[ufunc], args[:1], {"axis": rest.get("axis", Static(0))})
 
 
 def _extremum(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -127,6 +199,8 @@ def _int(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) ->
     return python_function(out, "int", args, keywords)
 
 
+REDUCED: Final = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+ACCUMULATED: Final = {"add": "cumsum", "multiply": "cumprod"}
 FOLDED: Final = frozenset({*ROWS, *MATH, "abs", "power"})
 RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys(PURE, pure), **dict.fromkeys(VIEWS, view), **dict.fromkeys(ROWS, _row),
@@ -135,7 +209,8 @@ RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys(("float64", "float_", "double"), _float), **dict.fromkeys(("int64", "int_", "intp"), _int),
     **dict.fromkeys(("float32", "single"), _single), **dict.fromkeys(("real", "imag"), _part),
     **dict.fromkeys(("shape", "size", "ndim"), _attribute), **dict.fromkeys(("max", "min"), _extremum),
-    "round": _round, "diag": _diag, "select": _select, "append": _append, "rint": _row,
+    **dict.fromkeys(("split", "array_split", "vsplit", "hsplit", "dsplit"), _split),
+    **dict.fromkeys(("round", "around"), _round), "diag": _diag, "select": _select, "append": _append, "rint": _row,
 }  # fmt: skip
 MODULES: Final[dict[str, Rule]] = {
     "builtins": python_function, "math": math_function,

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "add_at", "all_of", "any_of", "copyto", "extend", "fill_diagonal", "fsum", "insert", "max_of", "min_of",
-    "multiply_at", "pop_first", "subtract_at", "sum_of",
+    "add_at", "all_of", "any_of", "bincount", "copyto", "covariance", "cross", "delete", "extend", "fill_diagonal",
+    "fsum", "insert", "insert_at", "max_of", "min_of", "multiply_at", "polyval", "pop_first", "subtract_at", "sum_of",
+    "weighted_bincount",
 ]  # fmt: skip
 
 
@@ -118,3 +119,81 @@ def multiply_at(target: Any, index: Any, values: Any) -> None:
     """`np.multiply.at` for an array of indices."""
     for number in range(len(index)):
         target[index[number]] *= values[number] if np.ndim(values) else values
+
+
+def bincount(x: Any, minlength: Any = 0) -> Any:
+    """`np.bincount` without weights."""
+    count = minlength
+    for value in x:
+        if value < 0:
+            raise ValueError
+        if value >= count:
+            count = value + 1
+    found = np.zeros(count, dtype=np.int64)
+    for value in x:
+        found[value] += 1
+    return found
+
+
+def weighted_bincount(x: Any, weights: Any, minlength: Any = 0) -> Any:
+    """`np.bincount`."""
+    if len(weights) != len(x):
+        raise ValueError
+    count = minlength
+    for value in x:
+        if value < 0:
+            raise ValueError
+        if value >= count:
+            count = value + 1
+    found = np.zeros(count)
+    for number in range(len(x)):
+        found[x[number]] += weights[number]
+    return found
+
+
+def delete(x: Any, place: Any) -> Any:
+    """`np.delete` of one element of a vector."""
+    start = place + len(x) if place < 0 else place
+    if start < 0 or start >= len(x):
+        raise IndexError
+    return np.concatenate((x[:start], x[start + 1 :]))
+
+
+def insert_at(x: Any, place: Any, value: Any) -> Any:
+    """`np.insert` of one element into a vector."""
+    start = place + len(x) if place < 0 else place
+    if start < 0 or start > len(x):
+        raise IndexError
+    found = np.empty(len(x) + 1)
+    found[:start] = x[:start]
+    found[start] = value
+    found[start + 1 :] = x[start:]
+    return found
+
+
+def polyval(coefficients: Any, x: Any) -> Any:
+    """`np.polyval`."""
+    found = x * 0.0
+    for each in coefficients:
+        found = found * x + each
+    return found
+
+
+def cross(a: Any, b: Any) -> Any:
+    """`np.cross` of vectors of three elements, or of rows of them."""
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise ValueError
+    parts = (
+        a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1],
+        a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2],
+        a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0],
+    )
+    return np.array(parts) if np.ndim(a) == 1 else np.stack(parts, axis=-1)
+
+
+def covariance(m: Any) -> Any:
+    """`np.cov` of the rows of a matrix."""
+    if m.shape[0] < 2 or m.shape[1] < 2:  # a number, or a division by zero
+        raise ValueError
+    rest = m - m.mean(axis=1, keepdims=True)
+    return rest @ rest.T / (m.shape[1] - 1)

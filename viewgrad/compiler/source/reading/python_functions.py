@@ -10,6 +10,7 @@ from ..emitting import Emitter
 from ..ir import Const, Dim, Lazy, Op, Var, is_number
 from ..kinds import BOOL, INT, Num, joined
 from ..library import MATH
+from ..objects import Fields
 from ..values import Lst, Rec, Static, Tup, as_expr, is_plain, kind_name
 from .arrays import pure
 from .attributes import as_variable
@@ -37,6 +38,8 @@ def _len(out: Emitter, args: list[Any]) -> Any:
         return Static(len(value.items))
     if isinstance(value, Rec) and value.cls is dict:
         return Static(len(value.fields))
+    if isinstance(value, Rec) and value.cls is Fields:
+        return Dim(as_variable(out, as_expr(next(iter(value.fields.values())))), 0)
     if isinstance(value, Lst):
         return out.temporary(value.count, "n")
     expr = as_expr(value)
