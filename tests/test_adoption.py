@@ -34,6 +34,8 @@ from numpy import zeros
 import viewgrad as vg
 from viewgrad.adoption import original_callable
 from viewgrad.autograd import grad
+from viewgrad.tensor.signatures import signature_of
+from viewgrad.testing import check_operator
 
 xp = np
 T = typing.TypeVar("T")
@@ -1086,3 +1088,56 @@ def test_abstract_classes_of_the_users():
     assert vg.grad(f)(2.0) == 4.0
     compiled = vg.compile(f, executor="python")
     assert [vg.grad(compiled)(2.0) for _ in range(3)] == [4.0] * 3
+
+
+# -- annotations -------------------------------------------------------------------------------------------------------
+
+ANNOTATED = """
+import numpy as np
+
+def slope_free(x: {Model}, n: {Model} = 2.0) -> {Model}:
+    total = np.zeros(2)
+    total[0] = x * x
+    def doubled(y: {Model}) -> {Model}:
+        return 2 * y
+    return doubled(total.sum()) * n
+
+class Scaled:
+    kept: {Model}
+
+    def __init__(self, scale: {Model}) -> None:
+        self.scale = scale
+
+    def __call__(self, x: {Model}) -> {Model}:
+        return self.scale * x * x
+
+def line(x: {Model}, a: {Model}, b: {Model}) -> {Model}:
+    return a * x + b
+"""
+
+
+def test_annotations_are_not_evaluated():
+    """They may name what only a type checker imports: on Python 3.14 without quotes."""
+    names = {"__name__": __name__, "__file__": __file__}
+    source = ANNOTATED.replace("{Model}", "Model" if sys.version_info >= (3, 14) else "'Model'")
+    exec(compile(source, "<annotated>", "exec", dont_inherit=True), names)
+    f, scaled = names["slope_free"], names["Scaled"](3.0)
+    for transform in (vg.grad, vg.jacrev, vg.jacfwd):
+        assert transform(f)(3.0) == 24.0 and transform(scaled)(3.0) == transform(scaled.__call__)(3.0) == 18.0
+    compiled = vg.compile(f)
+    assert [compiled(3.0), compiled(3.0), compiled(3.0, n=1.0)] == [36.0, 36.0, 18.0]
+    assert vg.grad(compiled)(3.0) == 24.0
+    adopted = vg.adopt(f)
+    if sys.version_info >= (3, 14):
+        with pytest.raises(NameError, match="Model"):
+            _ = adopted.__annotations__
+    names["Model"] = float
+    expected = {"x": "Model", "n": "Model", "return": "Model"}
+    if sys.version_info >= (3, 14):
+        expected = dict.fromkeys(expected, float)
+    assert adopted.__annotations__ == f.__annotations__ == expected
+    f.__annotations__ = {"x": int}
+    assert adopted(3.0) == 36.0 and vg.adopt(f).__annotations__ == {"x": int}
+    del names["Model"]
+    assert list(signature_of(names["line"]).parameters) == ["x", "a", "b"]
+    assert check_operator(names["line"], np.ones(2), 3.0, 1.0, only="gradients")

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..tensor.signatures import copy_annotations
 from ..tensor.tensor import Tensor
 from .builtin_names import CLASS_OF_VIEW, original_builtin
 from .classes import (
@@ -158,8 +159,7 @@ class World:
             module = made.__globals__.get(MODULE)
             if type(module) is AdoptedModule:
                 module._state.include(function.__code__)
-        if made.__annotations__ is not function.__annotations__:
-            made.__annotations__ = function.__annotations__
+        copy_annotations(function, made)
         for name in ("__name__", "__doc__"):
             if getattr(made, name) is not getattr(function, name):
                 setattr(made, name, getattr(function, name))
@@ -275,7 +275,7 @@ class World:
         own_names = names if module is None else vars(module)
         made = types.FunctionType(function.__code__, own_names, function.__name__, None, own_cells)
         made.__qualname__, made.__doc__, made.__module__ = function.__qualname__, function.__doc__, function.__module__
-        made.__annotations__ = function.__annotations__
+        copy_annotations(function, made)
         made.__dict__ = function.__dict__  # the same dict: attributes are shared
         self._functions[function] = weakref.ref(made)
         _ORIGINALS[made] = weakref.ref(function)

@@ -6,7 +6,6 @@ It does not depend on the starting point, which gets no gradient.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +20,7 @@ from ..numpy.namespace import filled, public_names
 from ..tensor.async_safety import in_own_context
 from ..tensor.creation import as_operand
 from ..tensor.modes import enable_grad
+from ..tensor.signatures import signature_of
 from ..tensor.tensor import Tensor
 from .implicit_diff import least_place, root_by_elements, root_place
 from .legacy_optimize import OLDER, free_elements
@@ -298,7 +298,7 @@ def curve_fit(
 ) -> Any:
     """Return the parameters that best fit a function to data, and their covariance, both differentiable."""
     if p0 is None:
-        p0 = np.ones(len(inspect.signature(f).parameters) - 1)
+        p0 = np.ones(len(signature_of(f).parameters) - 1)
     if isinstance(xdata, (list, tuple, np.ndarray)):  # anything else is passed to the function as it is
         xdata = numbers(xdata)
         xdata = xdata if xdata.dtype.kind in "fc" else xdata.astype(float)

@@ -17,6 +17,7 @@ from ..autograd.function import Function
 from ..operators.define import OPERATORS
 from ..operators.language.spec import Operator
 from ..tensor.modes import no_grad
+from ..tensor.signatures import signature_of
 from ..tensor.tensor import Tensor
 from .indices import index_source
 
@@ -194,9 +195,9 @@ def _arity_of(function: Any) -> int:
         return max(1, sum(a.default is None and not a.keyword_only for a in function.signature.arguments))
     if isinstance(function, type) and issubclass(function, Function):
         skipped = 1 if function.setup_context is Function.setup_context else 0
-        parameters = list(inspect.signature(function.forward).parameters.values())[skipped:]
+        parameters = list(signature_of(function.forward).parameters.values())[skipped:]
     else:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list(signature_of(function).parameters.values())
     dtype_kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return max(1, sum(p.default is p.empty and p.kind in dtype_kinds for p in parameters))
 

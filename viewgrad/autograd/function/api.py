@@ -24,6 +24,7 @@ from ...tensor.creation_sites import note
 from ...tensor.interceptors import Call, run_with_features
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, MODE, NOTING, PACK, PROFILE, TRACE, ModeSwitch, current_mode
 from ...tensor.node import OptionalEdge, named_node, new, node_of, numbered
+from ...tensor.signatures import signature_of
 from ...tensor.tangents import DualSaved, with_tangents
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, has_tangent, is_scalar
 from ...views.construct import index_view
@@ -308,12 +309,12 @@ SIGNATURES: Final[weakref.WeakKeyDictionary[Any, Known]] = weakref.WeakKeyDictio
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     """Return the signature of a function; kept, since `inspect.signature` takes longer than most calls."""
     if type(function) is not types.FunctionType or hasattr(function, "__wrapped__"):
-        return inspect.signature(function)
+        return signature_of(function)
     state = function.__code__, function.__defaults__, function.__kwdefaults__, function.__dict__.get("__signature__")
     known = SIGNATURES.get(function)
     if known is not None and all(one is other for one, other in zip(known[0], state, strict=True)):
         return known[1]
-    signature = inspect.signature(function)
+    signature = signature_of(function)
     SIGNATURES[function] = state, signature
     return signature
 

@@ -11,6 +11,7 @@ from hypothesis import currently_in_test_context
 
 from ...autograd.function import Function
 from ...operators.language.spec import Operator
+from ...tensor.signatures import signature_of
 from .contract import Contract, near_matches
 from .hypothesis_calls import calls_like, check_declared, check_drawn, check_within_test, holds_strategies
 from .operator_under_test import declared
@@ -218,7 +219,7 @@ def _parameters(operator: Any, context: bool = False) -> dict[str, inspect.Param
     if custom:
         function = owner.forward  # type: ignore[union-attr]
     try:
-        parameters = dict(inspect.signature(function).parameters)
+        parameters = dict(signature_of(function).parameters)
     except (TypeError, ValueError):
         return {}
     if custom and not context and owner.setup_context is Function.setup_context and parameters:  # type: ignore[union-attr]

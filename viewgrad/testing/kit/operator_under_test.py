@@ -24,6 +24,7 @@ from ...operators.define import OPERATORS
 from ...operators.domains import USUAL
 from ...operators.language.spec import Operator
 from ...tensor.modes import is_grad_enabled, no_grad, set_grad_enabled
+from ...tensor.signatures import signature_of
 from ...tensor.tensor import Tensor
 from .arguments import Example, outputs_of
 from .constants import numbers_in, strings_in
@@ -176,7 +177,7 @@ class OperatorUnderTest:
         elif self.custom is not None:
             function = self.custom.forward
         try:
-            parameters = dict(inspect.signature(function).parameters)
+            parameters = dict(signature_of(function).parameters)
         except (TypeError, ValueError):
             return {}
         if self.custom is not None and self.custom.setup_context is Function.setup_context and parameters:

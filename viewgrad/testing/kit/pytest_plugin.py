@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import sys
 from collections.abc import Callable
 from typing import Any, Final
 
+from ...tensor.signatures import signature_of
 from .check import check_operator
 from .properties.registry import PROPERTIES
 
@@ -40,7 +40,7 @@ def property_test(operator: Any, *args: Any, **kwargs: Any) -> Callable[[Callabl
     chosen = PROPERTIES if only is None else (only,) if isinstance(only, str) else tuple(only)
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        takes_report = "report" in inspect.signature(function).parameters
+        takes_report = "report" in signature_of(function).parameters
 
         def test(property: str) -> None:
             report = check_operator(operator, *args, **{**kwargs, "only": property})

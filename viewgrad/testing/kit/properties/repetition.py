@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import random
 from collections.abc import Callable
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....tensor.modes import no_grad
+from ....tensor.signatures import signature_of
 from ....tensor.tensor import Tensor
 from ..arguments import outputs_of
 from ..baseline import Baseline
@@ -79,7 +79,7 @@ def disturbed(baseline: Baseline) -> int:
     if disturb is None:
         return 0
     script = baseline.script("state between calls", ())
-    takes = bool(inspect.signature(disturb).parameters)
+    takes = bool(signature_of(disturb).parameters)
     script.lines.append("disturb(operator)" if takes else "disturb()")
     disturb(baseline.subject.given) if takes else disturb()
     script.call(f"again = {script.expression()}")

@@ -1,0 +1,38 @@
+"""Signatures of functions, without evaluating their annotations.
+
+Python 3.14 evaluates annotations when they are asked for. They may then name what only a type checker imports.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+if sys.version_info >= (3, 14):
+    import annotationlib
+
+__all__ = ["copy_annotations", "signature_of"]
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function; annotations that have not been evaluated are strings.
+
+    Raises:
+        ValueError: if it has none.
+        TypeError: for an object that cannot be called.
+    """
+    if sys.version_info >= (3, 14):
+        return inspect.signature(function, annotation_format=annotationlib.Format.STRING)
+    return inspect.signature(function)
+
+
+def copy_annotations(function: Any, copy: Any) -> None:
+    """Give a copy of a function its annotations, evaluated or not."""
+    annotate = getattr(function, "__annotate__", None)
+    if annotate is None:
+        if copy.__annotations__ is not function.__annotations__:
+            copy.__annotations__ = function.__annotations__
+    elif copy.__annotate__ is not annotate:
+        copy.__annotate__ = annotate
