@@ -1,4 +1,4 @@
-"""Counts the memory that NumPy allocates for the elements of arrays, in whatever way: `zeros`, `a + b`, `a.copy()`."""
+"""Counts the memory that NumPy allocates for the elements of arrays: by `zeros`, `a + b`, `a.copy()` and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs of the tests see in another module: a number, a class, a function that sees the number."""
+"""Captured state in another module: a number, a class, a function that uses the number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds of state that a function captures: for each, what makes it, a number that depends on it, and a change of it.
+"""Kinds of captured state: for each, code that creates it, a number that depends on it, and a change of it.
 
 Each is run in a namespace of its own, in which `state` is a list that outlives the parts.
 """

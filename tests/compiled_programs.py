@@ -1,4 +1,4 @@
-"""Programs that are compiled by the tests: each a function of tensors, and how its arguments are drawn."""
+"""Programs that the tests compile: functions of tensors, with strategies for their arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The custom function that several modules of tests try: a product."""
+"""A custom function shared by several test modules: a product."""
 
 from __future__ import annotations
 

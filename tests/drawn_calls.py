@@ -1,4 +1,4 @@
-"""Calls of NumPy's functions, drawn from tables: any option, dtype, layout and special value, on arrays and on tensors.
+"""Calls of NumPy's functions drawn from tables: all options, dtypes, layouts and special values, on arrays and tensors.
 
 Nothing here knows how the library works. A call that NumPy refuses is not used. Values, dtypes and what is a scalar are
 compared with NumPy's; gradients, forward mode and second derivatives with differences; and gradients in single

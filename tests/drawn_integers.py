@@ -1,4 +1,4 @@
-"""Drawn programs of integers, bools and floats: loops that compute, write and convert them, and write by index arrays.
+"""Drawn programs with integers, bools and floats: loops that compute, write and convert them, and index arrays.
 
 Each is the text of a function of a vector, a matrix, a vector of integers and one of bools. Numbers at which integers
 wrap around, zero divisors, and floats that are no integers are among what is drawn.

@@ -1,4 +1,4 @@
-"""A reference for programs with views and in-place writes: NumPy arrays, each with its derivative beside it.
+"""Dual numbers: NumPy arrays with derivatives, a reference for programs with views and in-place writes.
 
 A `DualArray` is a window on memory, and the same window on other memory that holds how each element changes along the
 direction that the leaves move in. Every view is taken of both, and every write made to both: what aliases what is

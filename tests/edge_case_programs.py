@@ -1,4 +1,4 @@
-"""Small programs at the edges of the library, drawn from seeds, each of a kind that knows by itself what must come out.
+"""Small programs for edge cases of the library, drawn from seeds; each kind knows the expected result.
 
 What a custom function keeps, what a check of gradients lets pass, what tensors are made of, who answers for an operand
 of another class, windows that are written from themselves, and dual tensors that share memory.

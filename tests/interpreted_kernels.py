@@ -1,4 +1,4 @@
-"""Kernels as Numba takes them, run by Python: drawn programs test their source without waiting for a compiler.
+"""Numba kernels run by Python, so that drawn programs test their source without waiting for a compiler.
 
 What Numba itself makes of a source is tested by fewer programs, since each takes about a second.
 """

@@ -1,4 +1,4 @@
-"""Programs that are interrupted: an exception raised at every line, or at every bytecode, of what the library does."""
+"""Interrupted programs: an exception is raised at every line, or at every bytecode, of the library."""
 
 from __future__ import annotations
 

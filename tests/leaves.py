@@ -1,4 +1,4 @@
-"""Leaves that tests differentiate with respect to, and what they compare."""
+"""Leaves for tests to differentiate with respect to, and comparisons of gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The corpus of loop programs that tests share: functions, how arguments are drawn, tags to choose them by."""
+"""The corpus of loop programs that tests share: functions, strategies for their arguments, and tags."""
 
 from __future__ import annotations
 

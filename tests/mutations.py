@@ -1,4 +1,4 @@
-"""Faults put into the core one at a time, each of which some test of the default suite must find.
+"""Mutations: faults inserted into the core one at a time, each of which some test of the default suite must find.
 
 A mutation replaces one text of one file. `python tests/mutations.py` applies each to a copy of the package, runs the
 tests that may find it, and prints what has survived:

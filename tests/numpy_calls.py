@@ -1,4 +1,4 @@
-"""Calls of every public function, ufunc and method of NumPy that takes or makes numbers, each on arrays and on tensors.
+"""Calls of every public function, ufunc and method of NumPy on numbers, with arrays and with tensors.
 
 The calls of each name by hand are in numpy_calls.txt; to those come calls with each option of `OPTIONS` that it takes.
 `verdict` compares the value of a call with NumPy's, and its gradient with a difference. Run as a program, this file

@@ -1,4 +1,4 @@
-"""Programs by someone who knows NumPy, and not how graphs come about; each a function of two vectors of twelve."""
+"""Programs in the idioms of NumPy users who do not think of graphs; functions of two vectors of length 12."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Functions of a module, whose compiled forms are pickled in one process and called in another."""
+"""Functions whose compiled forms are pickled in one process and called in another."""
 
 from __future__ import annotations
 

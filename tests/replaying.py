@@ -1,4 +1,4 @@
-"""What every checked function gives as a graph and as a compiled program, with other inputs than it was recorded with.
+"""Checks of traced and compiled functions with other inputs than those they were traced with.
 
 As a plugin of pytest (`-p replaying`), this replays each function that a test hands to `gradcheck` or `gradgradcheck`:
 so all that is tested for derivatives is tested for values that a record holds fixed. A summary is told at the end.

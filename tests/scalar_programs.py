@@ -1,4 +1,4 @@
-"""Small programs on single elements, as they are written for NumPy: one source for ndarrays and for tensors.
+"""Small programs on single elements, written for NumPy: one source for ndarrays and tensors.
 
 Each takes a vector of eight positive numbers, all different, and gives a number or an array. `tests/test_scalars.py`
 runs them.

@@ -1,4 +1,4 @@
-"""SciPy's functions, and those of libraries that build on arrays, called on tensors; a process of its own runs them.
+"""Calls of functions of SciPy, and of libraries built on NumPy, on tensors, in a separate process.
 
 SciPy asks for `SCIPY_ARRAY_API=1` before it is imported, so that `tests/test_scipy_on_tensors.py` starts this file. It
 prints, as JSON, for each program of `PROGRAMS` what became of it: "gradients", or the error.

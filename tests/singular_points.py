@@ -1,4 +1,4 @@
-"""One table of the points where functions have kinks, poles, ends and ties: operands and derivatives."""
+"""The table of points where functions have kinks, poles, ends and ties: operands and derivatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All drawn programs, by turns, for as long as is asked for; counts and failures are printed at the end.
+"""The soak: all kinds of drawn programs, alternately, for a given time; prints counts and failures at the end.
 
     python -m tests.soak --minutes 60
     python tests/soak.py --minutes 5 --only tiny,edges --first 7

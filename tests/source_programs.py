@@ -1,4 +1,4 @@
-"""Programs drawn as source text, from tables of lines as people write them for NumPy; run on arrays and on tensors.
+"""Programs drawn as source text from tables of idiomatic NumPy lines, run on arrays and on tensors.
 
 Nothing here knows how the library works. What a line means is what NumPy makes of it: lines that NumPy refuses are
 not used. Values, dtypes, scalars and shared memory are compared after the last line, and gradients with differences.

@@ -1,4 +1,4 @@
-"""Checks of graphs, for the tests: a function traced, differentiated and run, against the same function run eagerly."""
+"""Checks of graphs: a function is traced, differentiated and run, and compared with eager runs."""
 
 import numpy as np
 

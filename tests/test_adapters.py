@@ -1,4 +1,4 @@
-"""The table of adapters of NumPy's callables: one adapter for each, whatever order they are registered in."""
+"""The table of adapters: one for each NumPy callable, independent of the order of registration."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Functions for NumPy that are passed to transforms, solvers, quadratures and NumPy's own functions, as they are."""
+"""NumPy functions of users passed unmodified to transforms, solvers, quadratures and NumPy's own functions."""
 
 from __future__ import annotations
 

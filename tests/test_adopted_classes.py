@@ -1,4 +1,4 @@
-"""Drawn hierarchies of classes: methods of adopted code call those of the classes that Python would call."""
+"""Drawn hierarchies of classes: adopted methods call the same methods as Python's originals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages that know nothing of viewgrad, imported once more with its objects in place of NumPy's."""
+"""Adopted packages: imported a second time, with viewgrad in place of NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions, methods, classes and objects that know nothing of viewgrad, adopted as they are."""
+"""Adoption of functions, methods, classes and objects written for NumPy."""
 
 from __future__ import annotations
 

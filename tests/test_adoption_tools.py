@@ -1,4 +1,4 @@
-"""Debuggers, profilers and coverage on programs whose functions are adopted, each run as a user runs it."""
+"""Debuggers, profilers and coverage on programs with adopted functions, run as by users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The array API standard: its names are there with its keywords, and gradients flow through them."""
+"""The array API standard: names, keywords, and gradients."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""One source text, run on arrays and on tensors: values, dtypes, scalars, shared memory and layouts are the same."""
+"""Source programs on arrays and on tensors: the same values, dtypes, scalars, shared memory and layouts."""
 
 import numpy as np
 import pytest

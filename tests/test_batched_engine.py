@@ -1,4 +1,4 @@
-"""Rows of Jacobians that are computed at once are those of one backward pass each."""
+"""Rows of Jacobians computed at once equal those of separate backward passes."""
 
 from __future__ import annotations
 

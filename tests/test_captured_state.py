@@ -1,4 +1,4 @@
-"""Captured state that is changed: compiled functions notice it, or stay eager."""
+"""Changes of captured state: compiled functions detect them, or stay eager."""
 
 from __future__ import annotations
 

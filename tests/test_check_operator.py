@@ -1,4 +1,4 @@
-"""`check_operator`: it finds every faulty operator of the gallery, by the property meant for it, and no correct one."""
+"""`check_operator` finds every faulty operator of the gallery by the intended property, and passes correct ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`checkpoint`: the values and gradients of the function itself, for less memory; or an error."""
+"""`checkpoint`: the values and gradients of the function, with less memory, or an error."""
 
 from __future__ import annotations
 

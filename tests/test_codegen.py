@@ -1,4 +1,4 @@
-"""The code that is generated from declarations: written at the first call, and open to debuggers."""
+"""Code generated from declarations: written at the first call, and visible to debuggers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled functions: what they tell, what they share, transforms of them, and memory that their runs use again."""
+"""Compiled functions: `explain`, shared programs, transforms, and reuse of memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the steps of a program touch, and when: elements one by one, and rows of them at a time."""
+"""Access analysis: which elements each step accesses, and when, for single elements and for rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled functions of a batch: what a Python loop over the examples gives, values and gradients."""
+"""Compiled functions of a batch: the values and gradients of a Python loop over the examples."""
 
 from __future__ import annotations
 

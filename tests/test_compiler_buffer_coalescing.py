@@ -1,4 +1,4 @@
-"""Gradients that are made where they are wanted: only where they are copied there as a whole, and last."""
+"""Buffer coalescing: gradients share a buffer only if one is a copy of the whole other, made last."""
 
 from __future__ import annotations
 

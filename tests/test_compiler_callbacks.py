@@ -1,4 +1,4 @@
-"""Operators without a kernel, which programs call: their gradients by formulas are those of eager runs."""
+"""Callbacks: operators without a kernel, whose gradients by formulas equal those of eager runs."""
 
 from __future__ import annotations
 

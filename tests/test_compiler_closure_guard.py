@@ -1,4 +1,4 @@
-"""What a compiled function sees besides its arguments, changed afterwards: in modules, classes, objects, caches."""
+"""Guards on captured state: changes in modules, classes, objects and caches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only moves elements, and sums of products by subscripts, in compiled programs: as eagerly, without calls."""
+"""Data movement and einsum in compiled programs: the results of eager runs, without callbacks."""
 
 import importlib.util
 

@@ -1,4 +1,4 @@
-"""Dispatch of compiled calls: which run the program, and which the function."""
+"""Dispatch of compiled calls to the program or the function."""
 
 import numpy as np
 import pytest

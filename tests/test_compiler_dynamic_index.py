@@ -1,4 +1,4 @@
-"""Indices that are computed or passed in: compiled programs are the same whatever these are."""
+"""Indices that are computed or arguments: one compiled program serves all their values."""
 
 from __future__ import annotations
 

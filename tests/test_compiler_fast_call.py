@@ -1,4 +1,4 @@
-"""Gradients of compiled functions by transforms: the short way, and when it is not taken."""
+"""The fast path of transforms of compiled functions, and when it is not taken."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Programs of single precision, compiled: they round where eager runs do, and mix with double precision as these."""
+"""Compiled float32 programs round where eager runs do, and promote to double precision like them."""
 
 from __future__ import annotations
 

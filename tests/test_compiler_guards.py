@@ -1,4 +1,4 @@
-"""What a compiled function notices: each kind of change gives the result of the function itself."""
+"""Guards: after each kind of change, a compiled function returns the result of the original."""
 
 from __future__ import annotations
 

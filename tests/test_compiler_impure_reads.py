@@ -1,4 +1,4 @@
-"""What a compiled function reads outside of itself: kinds of objects that hide it, files, clocks, texts of tensors."""
+"""Impure reads of compiled functions: opaque objects, files, clocks, texts of tensors."""
 
 from __future__ import annotations
 

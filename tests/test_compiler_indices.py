@@ -1,4 +1,4 @@
-"""Indices by arrays in compiled programs: known ones, and computed ones, which are inspected in each run."""
+"""Index arrays in compiled programs: constant ones, and computed ones, which are checked in each run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled programs of integers and bools: computed, written, converted and given back as NumPy does."""
+"""Integers and bools in compiled programs: computed, written, converted and returned as by NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forward mode and second derivatives of compiled functions: by programs, and what they give eagerly."""
+"""Forward mode and second derivatives of compiled functions, against eager runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compiled programs compute: each operator that has a kernel, and those that are called, against eager."""
+"""Kernels of compiled programs: each operator with a kernel, and callbacks, against eager runs."""
 
 from __future__ import annotations
 

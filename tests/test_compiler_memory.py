@@ -1,4 +1,4 @@
-"""Compiled functions that are dropped leave nothing behind."""
+"""Memory of compiled functions is released when they are dropped."""
 
 from __future__ import annotations
 

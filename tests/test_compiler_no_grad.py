@@ -1,4 +1,4 @@
-"""Compiled programs that write by index arrays without a history, as under `no_grad`."""
+"""Compiled writes by index arrays under `no_grad`."""
 
 from __future__ import annotations
 

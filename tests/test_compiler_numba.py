@@ -1,4 +1,4 @@
-"""Kernels compiled by Numba: shared between programs, kept on disk, and done without where Numba fails."""
+"""Kernels compiled by Numba: shared between programs, cached on disk, with a fallback if Numba fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled programs whose writes read the memory that they write: each element as it was before the write."""
+"""Compiled writes that read the memory that they write: each element is read before the write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pickles of compiled functions carry what was recorded, and it is used only where the function is the same."""
+"""Pickles of compiled functions contain traces, which are used only if the function is the same."""
 
 from __future__ import annotations
 

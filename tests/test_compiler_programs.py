@@ -1,4 +1,4 @@
-"""Programs drawn at random, compiled against eager: values, gradients, second derivatives, aliasing seen afterwards."""
+"""Random programs, compiled against eager: values, gradients, second derivatives, aliasing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nested loop recognition: what is rolled up gives back the stream, and loops are found again."""
+"""Nested loop recognition: unrolling restores the stream, and loops are recovered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs run by Python: values computed where they are wanted, and over runs of neighbours with what lies between."""
+"""Row fusion in the Python backend: values computed where they are used, and over runs of adjacent elements."""
 
 import re
 import warnings

@@ -1,4 +1,4 @@
-"""Programs by Python warn of nothing that eager runs are silent about."""
+"""The Python backend emits no warnings that eager runs do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that are made of windows of arrays in compiled programs, against eager ones."""
+"""Operators lowered to windows of arrays in compiled programs, against eager runs."""
 
 from __future__ import annotations
 

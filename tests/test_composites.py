@@ -1,4 +1,4 @@
-"""Functions made of operators, Python's operators, and the in-place forms that are written by hand."""
+"""Composites of operators, Python's operators, and handwritten in-place forms."""
 
 import math
 

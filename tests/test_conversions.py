@@ -1,4 +1,4 @@
-"""Tensors with a history that become plain numbers: what the line of the program decides, in each mode."""
+"""Conversions of tensors with a history to plain numbers: allowed, warned of or refused, by line and by mode."""
 
 import array
 import functools

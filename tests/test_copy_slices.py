@@ -1,4 +1,4 @@
-"""The corners of views and in-place writes: each differentiated as executed, against differences and closed forms."""
+"""Corner cases of views and in-place writes, against finite differences and closed forms."""
 
 import copy
 import gc

@@ -1,4 +1,4 @@
-"""Linear cost, counted rather than timed: what a backward pass allocates, compares and records per write or read."""
+"""Linear cost, counted rather than timed: allocations, comparisons and nodes per write or read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivative declarations: the language, its checker, what is saved, what is generated, and operators of one's own."""
+"""Derivative declarations: the language, its validation, saved values, generated code, and operators of users."""
 
 from __future__ import annotations
 

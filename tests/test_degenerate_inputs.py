@@ -1,4 +1,4 @@
-"""Determinants of singular matrices, norms with zeros, extrema of what is no number: where formulas divide by zero."""
+"""Inputs where formulas divide by zero: singular matrices, norms of zeros, extrema of NaN."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What help() and editors say of every operator: arguments, result, gradient, and an example that runs."""
+"""Docstrings of operators: arguments, result, gradient, and an example that runs."""
 
 import doctest
 import inspect

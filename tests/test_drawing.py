@@ -1,4 +1,4 @@
-"""Pictures of memory and of graphs: what is in them, that they are SVG, and that drawing changes nothing."""
+"""Drawings of memory and of graphs: their content, their format, and that drawing has no side effects."""
 
 from xml.etree import ElementTree
 

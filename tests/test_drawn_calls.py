@@ -1,4 +1,4 @@
-"""Calls of NumPy's functions with any option: tensors give what arrays give, with all derivatives of it."""
+"""Calls of NumPy's functions with all options: tensors give the results of arrays, with derivatives."""
 
 import collections
 

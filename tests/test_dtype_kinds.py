@@ -1,4 +1,4 @@
-"""What `kinds` promises of operators that users define: complex numbers are differentiated rightly, or refused."""
+"""`dtype_kinds` of users' operators: complex numbers are differentiated correctly, or refused."""
 
 import numpy as np
 import pytest

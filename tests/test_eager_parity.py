@@ -1,4 +1,4 @@
-"""Programs that eager mode runs: traced and compiled, they give the same, and raise nothing."""
+"""Programs that run eagerly give the same results when traced and compiled, without errors."""
 
 from __future__ import annotations
 

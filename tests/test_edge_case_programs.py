@@ -1,4 +1,4 @@
-"""Programs at the edges of the library: what comes out is what their kind says."""
+"""Edge cases of the library: drawn programs give the result that their kind expects."""
 
 import pytest
 from edge_case_programs import KINDS, check

@@ -1,4 +1,4 @@
-"""The two engines: the plain one is what a backward pass is, the fast one gives the same gradients."""
+"""The two engines: the fast one gives the gradients of the plain one, the specification."""
 
 from __future__ import annotations
 

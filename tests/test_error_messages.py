@@ -1,4 +1,4 @@
-"""What is refused says the way out that keeps the gradient."""
+"""Error messages name the alternative that keeps the gradient."""
 
 import copy
 import decimal

@@ -1,4 +1,4 @@
-"""Every mode refuses what plain eager mode refuses: the same class of error, with the same message."""
+"""Errors of eager mode in every mode: the same class, with the same message."""
 
 import contextlib
 import re

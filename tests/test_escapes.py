@@ -1,4 +1,4 @@
-"""Each way by which something about a tensor leaves the library, tried in each mode."""
+"""Each escape of a value from a tensor, in each mode."""
 
 import copy
 import io

@@ -1,4 +1,4 @@
-"""Exceptions that decide control flow: whether an operator raises one is guarded in traces and compiled programs."""
+"""Exceptions in control flow: traces and compiled programs guard whether an operator raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradient buffers are reused only if no one can notice: what a user saw, kept or passed in is never written to."""
+"""Gradient buffers are reused only if that is invisible: arrays visible to users are never written to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be made a tensor without loss: Python's operators leave it to the other class, all else raises."""
+"""Operands that cannot become tensors without loss: Python's operators defer to the other class, functions raise."""
 
 import operator
 from decimal import Decimal

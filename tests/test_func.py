@@ -1,4 +1,4 @@
-"""Functional transforms: derivatives of functions as functions, over trees of tensors, and of each other."""
+"""Functional transforms: derivatives as functions, on trees of tensors, and nested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Custom functions: what comes back, for every way of writing one, and what is refused."""
+"""Custom functions: results for every way of writing one, and errors."""
 
 import gc
 import inspect

@@ -1,4 +1,4 @@
-"""Custom functions that leave what they need on ctx, and keep the promise of saved values all the same."""
+"""Custom functions that store values as attributes of ctx: these are protected like saved tensors."""
 
 import pytest
 

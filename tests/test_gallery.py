@@ -1,4 +1,4 @@
-"""The programs of the gallery: each finds what it looks for, at a small size, and draws it."""
+"""The programs of the gallery: each finds its solution at a small size, and draws it."""
 
 import importlib
 import math

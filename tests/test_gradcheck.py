@@ -1,4 +1,4 @@
-"""gradcheck and gradgradcheck pass what is right, and say precisely what is wrong."""
+"""gradcheck and gradgradcheck pass correct gradients, and describe errors precisely."""
 
 import numpy as np
 import pytest

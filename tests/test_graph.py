@@ -1,4 +1,4 @@
-"""`viewgrad.autograd.graph` and anomaly detection: what is saved, drawn, explained and found."""
+"""`viewgrad.autograd.graph` and anomaly detection: saved values, drawings, explanations."""
 
 import gc
 import os

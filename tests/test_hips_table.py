@@ -1,4 +1,4 @@
-"""The table of the guide for users of HIPS autograd: each piece of its code is taken from the page, and run."""
+"""The table of the guide for users of HIPS autograd: each piece of code on the page runs."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Hooks on tensors and nodes: what they see, in which order, and what they may change."""
+"""Hooks on tensors and nodes: their arguments, order, and effects."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""One basic index in place of two."""
+"""Composition of two basic indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is interrupted, and wherever: each tensor has the gradient of its value, or refuses to be differentiated.
+"""After an interruption anywhere, each tensor has the gradient of its value, or refuses to be differentiated.
 
 The programs are interrupted at lines all over what the library does for them; those marked slow, at every bytecode.
 """

@@ -1,4 +1,4 @@
-"""`numpy.ma` of tensors with a history: values and masks of NumPy's, and gradients that masked values do not reach."""
+"""`numpy.ma` of tensors with a history: NumPy's values and masks, and zero gradients of masked values."""
 
 from __future__ import annotations
 

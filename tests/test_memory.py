@@ -1,4 +1,4 @@
-"""What a graph holds: few bytes per operation, nothing once no one refers to it, and no recursion if it is long."""
+"""Memory of graphs: few bytes per operation, released when unreferenced, without recursion."""
 
 from __future__ import annotations
 

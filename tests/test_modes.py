@@ -1,4 +1,4 @@
-"""Modes, threads, tasks, passes inside of passes, and what is left after an error."""
+"""Modes in threads, tasks and nested passes, and after errors."""
 
 import asyncio
 import contextvars

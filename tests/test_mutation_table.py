@@ -1,4 +1,4 @@
-"""The table of mutations fits the code: each text occurs once, and each mutated file is Python."""
+"""The table of mutations matches the code: each text occurs once, and each mutated file is valid Python."""
 
 import ast
 from collections import Counter

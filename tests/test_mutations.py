@@ -1,4 +1,4 @@
-"""The source programs tested: each mend taken out again is found by one of them.
+"""Drawn programs find each fault that is put back in.
 
 As `test_drawn_programs_find_a_fault_in_the_library` in `test_programs.py`, for what programs drawn as steps do not do.
 """

@@ -1,4 +1,4 @@
-"""Names: NumPy's meaning in `viewgrad`, PyTorch's in `viewgrad.torch_names`, and hints for names that are not there."""
+"""Names: NumPy's meaning in `viewgrad`, PyTorch's in `viewgrad.torch_names`, and hints for missing names."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Arrays that are peeled: `rest = rest[1:]`, a view of a view of a view, read and written at every depth."""
+"""Nested views, as by `rest = rest[1:]`, read and written at every depth."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Formulas of large tensors are computed over the gradient that arrives, where nothing else can see it; only there."""
+"""Formulas of large tensors are computed in the memory of the incoming gradient only if nothing else references it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every public function, method and ufunc of NumPy that takes numbers gives what it gives on arrays, with gradients."""
+"""Every public function, method and ufunc of NumPy on numbers gives the results of arrays, with gradients."""
 
 import re
 from pathlib import Path

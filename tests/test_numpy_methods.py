@@ -1,4 +1,4 @@
-"""What the methods and attributes of NumPy's arrays do on tensors."""
+"""The methods and attributes of NumPy's arrays on tensors."""
 
 import operator
 

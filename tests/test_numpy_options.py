@@ -1,4 +1,4 @@
-"""NumPy's functions with the options that NumPy gives them: values, dtypes, scalars and gradients are NumPy's."""
+"""NumPy's functions with all their options: values, dtypes, scalars and gradients."""
 
 import operator
 

@@ -1,4 +1,4 @@
-"""Fifty programs as textbooks write them: one source with `np` being NumPy, and with it being `viewgrad.numpy`.
+"""Fifty textbook programs: one source, with NumPy and with `viewgrad.numpy` as `np`.
 
 Each program takes `np` and its arguments. The values are compared, and the gradient with finite differences.
 """

@@ -1,4 +1,4 @@
-"""NumPy's functions and ufuncs on tensors: names, `out=`, `where=`, `dtype=`, the methods of ufuncs, and refusals."""
+"""NumPy's functions and ufuncs on tensors: `out=`, `where=`, `dtype=`, methods of ufuncs, and errors."""
 
 import inspect
 

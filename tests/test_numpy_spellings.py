@@ -1,4 +1,4 @@
-"""NumPy's functions on tensors in the spellings that people use: keywords, tuples, numbers for lists."""
+"""NumPy's functions on tensors in common spellings: keywords, tuples, numbers for lists."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Operators from applications and in two versions: right ones pass, faults are named, programs pass once mended."""
+"""Operators from applications: correct ones pass, faults are named, and fixed versions pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the author of an operator says to `check_operator`, and how failures are reported."""
+"""Contracts that authors pass to `check_operator`, and reports of failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the generated tests of the rows cannot reach: phases, degenerate matrices, missing values, state, spellings."""
+"""Edge cases of operators that generated tests do not cover: phases, degenerate matrices, missing values, state."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The held-out galleries: right operators as first written and as polished, and faulty ones as edits of the latter."""
+"""The held-out galleries: correct operators, as drafts and polished, and faulty edits of the latter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python without assertions (`python -O`, `-OO`) computes the same values and gradients, and refuses the same."""
+"""Python without assertions (`python -O`, `-OO`): the same values, gradients and errors."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Assignments of a tensor to itself: all ways to run a program read what was there before the write."""
+"""Assignments of a tensor to itself: every way to run a program reads the values before the write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of memory that overlap themselves, and what may be written to them."""
+"""Windows of memory that overlap themselves, and writes to them."""
 
 import itertools
 

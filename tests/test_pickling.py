@@ -1,4 +1,4 @@
-"""What is sent to other processes: tensors, functions, operators, compiled programs."""
+"""Pickling of tensors, functions, operators and compiled programs."""
 
 import multiprocessing
 import pickle

@@ -1,4 +1,4 @@
-"""Profiles and the memory of graphs: what is counted, for whom; and that nothing else changes."""
+"""Profiles and the memory of graphs: counts by operator and line, without side effects."""
 
 import functools
 import json

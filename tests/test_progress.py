@@ -1,4 +1,4 @@
-"""Long commands of our own show a progress bar on a terminal, and none in a log."""
+"""The library's long commands show a progress bar on a terminal, and none in a log."""
 
 import io
 import os

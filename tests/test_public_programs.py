@@ -1,4 +1,4 @@
-"""Drawn NumPy functions, differentiated and compiled as users do it."""
+"""Drawn NumPy functions, differentiated and compiled by the public functions."""
 
 import pytest
 from public_programs import PublicProgram, differences, loaded

@@ -1,4 +1,4 @@
-"""Reference counts: what the probes see, and that results do not depend on the shortcuts that rely on them."""
+"""Reference counts: the probes, and results without the shortcuts that rely on them."""
 
 from __future__ import annotations
 

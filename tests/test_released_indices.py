@@ -1,4 +1,4 @@
-"""The arrays that say what was read or written are released with the saved values."""
+"""Index arrays of reads and writes are released with the saved values."""
 
 import contextlib
 import tracemalloc

@@ -1,4 +1,4 @@
-"""Every row of the table of operators, held against what it says.
+"""Every row of the table of operators, checked against its declaration.
 
 Nothing here names an operator, except where an example teaches: arguments are the samples of the rows, so that a new
 row is tested without a new test. What every operator must do is asked by the check that users have for theirs; here is

@@ -1,4 +1,4 @@
-"""Saved windows keep their value: exactly those that a write touches are copied, and found without comparing all."""
+"""Saved windows keep their value: a write copies exactly those that it overlaps, found without comparing all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A number stays one when it is passed to a function: after `s = x`, `s -= 1` leaves `x` alone, as in Python."""
+"""Numbers remain immutable when passed to a function: after `s = x`, `s -= 1` does not change `x`."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""The loop over scalars gives the gradients that the formulas give, whoever else looks at the graph."""
+"""The scalar engine gives the gradients of the formulas, with hooks and other observers of the graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results for tensors with a history have the types, and the leftovers, that SciPy's have."""
+"""Results for tensors with a history have SciPy's types and attributes."""
 
 from __future__ import annotations
 

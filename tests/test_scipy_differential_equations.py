@@ -1,4 +1,4 @@
-"""Differential equations of `viewgrad.scipy.integrate`: SciPy's values, and gradients to all that they depend on."""
+"""Differential equations of `viewgrad.scipy.integrate`: SciPy's values, and gradients with respect to all inputs."""
 
 from __future__ import annotations
 

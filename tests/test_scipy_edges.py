@@ -1,4 +1,4 @@
-"""Where functions of SciPy have signs, poles, ends and shapes that formulas miss: SciPy's values, or an error."""
+"""Edge cases of SciPy's functions, such as signs, poles, ends and shapes: SciPy's values, or an error."""
 
 import numpy as np
 import pytest

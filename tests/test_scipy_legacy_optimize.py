@@ -1,4 +1,4 @@
-"""The searches of `viewgrad.scipy.optimize` that are named after their methods: what they find has a history."""
+"""The legacy functions of `viewgrad.scipy.optimize`, named after their methods, with differentiable results."""
 
 from __future__ import annotations
 

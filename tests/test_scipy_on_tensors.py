@@ -1,4 +1,4 @@
-"""The tables in docs/scipy_on_tensors.md: which functions of SciPy and of other libraries give gradients."""
+"""The tables in docs/scipy_on_tensors.md: functions of SciPy and of other libraries that give gradients."""
 
 import json
 import re

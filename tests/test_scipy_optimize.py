@@ -1,4 +1,4 @@
-"""What `viewgrad.scipy.optimize` finds, and how it depends on what the function refers to."""
+"""Solutions of `viewgrad.scipy.optimize`, and their derivatives with respect to captured tensors."""
 
 import numpy as np
 import pytest

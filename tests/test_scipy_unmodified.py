@@ -1,4 +1,4 @@
-"""SciPy's own solvers on functions for NumPy, with derivatives by the transforms as they are."""
+"""SciPy's own solvers on NumPy functions, with derivatives by the transforms."""
 
 from __future__ import annotations
 

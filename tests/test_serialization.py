@@ -1,4 +1,4 @@
-"""Trees of tensors go through files, and results of several parts have names."""
+"""Serialization of trees of tensors, and named results."""
 
 import collections
 import enum

@@ -1,4 +1,4 @@
-"""The smallest programs that once went wrong where several modules meet."""
+"""Minimal programs for former defects in the interaction of modules."""
 
 import numpy as np
 import pytest

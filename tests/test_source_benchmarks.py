@@ -1,4 +1,4 @@
-"""The programs of `benchmarks.sources`: compiled from their source, with the right gradients, and told in a table."""
+"""The programs of `benchmarks.sources`: compiled from source, with correct gradients, and printed in a table."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Source programs, drawn from tables of NumPy's lines: tensors do what arrays do, and have its gradient."""
+"""Source programs drawn from tables of NumPy lines: tensors behave like arrays, with gradients."""
 
 import pytest
 from source_programs import Refused, SourceProgram, Wrong, check, shortened

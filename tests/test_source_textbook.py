@@ -1,4 +1,4 @@
-"""All that a compiled function does, for ten textbook programs by source: against the functions run eagerly."""
+"""Ten textbook programs compiled from source, against eager runs, in all uses of a compiled function."""
 
 import copy
 import os

@@ -1,4 +1,4 @@
-"""Derivatives at poles, at zero, far out and where nothing flows; NumPy's reductions with NumPy's options."""
+"""Derivatives at poles, at zero, far out and with zero cotangents; NumPy's reductions with NumPy's options."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Tensors beside plain NumPy arrays, step by step: values, layouts, shared memory, versions, views and bases."""
+"""Stateful tests of tensors against NumPy arrays: values, layouts, shared memory, versions, views and bases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storages: what is saved of the whole of a buffer, whose memory it is, and who counts its writes."""
+"""Storages: saved values of whole buffers, ownership of memory, and version counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a function has a kink or a pole, the gradient is the one that its row promises: PyTorch's, if it has one."""
+"""Gradients at kinks and poles are those that the rows declare: PyTorch's, if it defines one."""
 
 import math
 

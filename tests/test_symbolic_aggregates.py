@@ -1,4 +1,4 @@
-"""`simple`, two operators as one, by hand with the mistakes that are easily made, and as `differentiate` makes it."""
+"""`simple`, an aggregate of two operators: differentiated by hand, with common mistakes, and by `differentiate`."""
 
 import numpy as np
 import pytest

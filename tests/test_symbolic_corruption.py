@@ -1,4 +1,4 @@
-"""Graphs and texts of graphs, changed at random: each is refused, or still a graph that is what it says."""
+"""Randomly corrupted graphs and texts of graphs are refused, or remain valid."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""NumPy arrays inside of traced programs: rows of tables, windows that overlap, and elements that NumPy changes."""
+"""NumPy arrays in traced programs: rows of tables, overlapping windows, and elements changed by NumPy."""
 
 import numpy as np
 import pytest

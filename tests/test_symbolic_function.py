@@ -1,4 +1,4 @@
-"""A traced function in eager code: one step of the graph, which behaves as the function itself does."""
+"""Traced functions in eager code: one node of the graph, with the behaviour of the original function."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Programs that write, alias and choose by values, traced with some inputs and run with others: two derivatives."""
+"""Programs with writes, aliasing and choices by value, traced and run with other inputs: two derivatives."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Programs that differentiate inside: what their derivatives compute is part of the graph."""
+"""Traced programs that differentiate inside: the nested derivatives are part of the graph."""
 
 import numpy as np
 import pytest

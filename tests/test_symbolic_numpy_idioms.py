@@ -1,4 +1,4 @@
-"""Programs by outsiders, traced: values, dtypes, scalars, shared memory and two derivatives are those of eager runs."""
+"""Programs in NumPy idioms, traced: values, dtypes, scalars, shared memory and two derivatives of eager runs."""
 
 import numpy as np
 import pytest

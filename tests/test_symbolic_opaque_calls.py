@@ -1,4 +1,4 @@
-"""Functions that look at values in between, recorded: what they choose is chosen again in each run."""
+"""Traced functions that inspect intermediate values, and choose again in each run."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The passes over graphs: what each makes of a small one."""
+"""The passes over graphs, each on a small graph."""
 
 from collections import Counter
 

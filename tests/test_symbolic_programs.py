@@ -1,4 +1,4 @@
-"""Programs drawn at random, traced, differentiated as graphs and run, against eager runs of the same programs."""
+"""Random programs, traced, differentiated as graphs and run, against eager runs."""
 
 import warnings
 

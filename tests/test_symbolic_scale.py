@@ -1,4 +1,4 @@
-"""Long programs as graphs: what they take, and that time and memory grow as the program does."""
+"""Long programs as graphs: time and memory are linear in the length of the program."""
 
 import os
 import subprocess

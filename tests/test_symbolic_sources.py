@@ -1,4 +1,4 @@
-"""Source programs, as people write them for NumPy, traced: as a graph, and as one step of the eager graph."""
+"""Source programs, traced: as a graph, and as one node of the eager graph."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""The verifier: graphs that were broken by hand, each of which it refuses with what is wrong."""
+"""The verifier refuses each of a set of broken graphs with a description of the fault."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tensors themselves: what they are made of, and what becomes of what is not a tensor."""
+"""Tensors: their construction, and operands that are not tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Textbook programs in plain NumPy, differentiated as they are: against central differences of their own runs."""
+"""Textbook programs in plain NumPy, differentiated unmodified, against central differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What type checkers and editors see: stub files that are current, and mistakes in a user's program that are found."""
+"""Types: stub files are current, and mistakes in a user's program are found."""
 
 import importlib
 import json

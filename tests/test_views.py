@@ -1,4 +1,4 @@
-"""Views: which there are, what may be written through them, and what their gradients cost."""
+"""Views: the operators, writes through them, and the cost of their gradients."""
 
 from __future__ import annotations
 

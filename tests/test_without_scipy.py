@@ -1,4 +1,4 @@
-"""SciPy is imported when something of it is first used. Without it, what needs it says so, and the rest works."""
+"""SciPy is imported on first use. Without it, functions that need it say so, and the rest works."""
 
 import subprocess
 import sys

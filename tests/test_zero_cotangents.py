@@ -1,4 +1,4 @@
-"""Where the incoming gradient is exactly 0, nothing flows on, however steep the function is there."""
+"""A zero cotangent gives a zero gradient, even if the slope is infinite."""
 
 import numpy as np
 import pytest

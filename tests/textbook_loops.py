@@ -1,4 +1,4 @@
-"""Programs as textbooks have them, by loops: dynamic programming, filters, solvers, schemes; with their arguments."""
+"""Textbook programs with loops, and their arguments: dynamic programming, filters, solvers, schemes."""
 
 from __future__ import annotations
 

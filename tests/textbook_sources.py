@@ -1,4 +1,4 @@
-"""Ten textbook programs as people write them for plain NumPy, each with arguments of any length."""
+"""Ten textbook programs in plain NumPy, with arguments of any length."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Tiny programs that are interrupted at any place of any line, and that run in several threads at once."""
+"""Tiny programs, interrupted at any point, and run in several threads at once."""
 
 from __future__ import annotations
 

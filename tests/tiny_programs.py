@@ -1,4 +1,4 @@
-"""Tiny programs, many of them: two to six operations on a few numbers, written to through views, each checked at once.
+"""Tiny programs: two to six operations on a few numbers, with writes through views, each checked separately.
 
 A program is drawn as text. It runs on arrays, and on arrays of their changes beside them: what is linear in a line is
 done to both, and what is not is done to the changes by the product rule. Nothing here knows how the library works.

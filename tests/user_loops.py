@@ -1,4 +1,4 @@
-"""Further programs as users write them, each with its arguments: dynamic programming, filters, solvers, networks."""
+"""Further programs of users with loops, and their arguments: dynamic programming, filters, solvers, networks."""
 
 from __future__ import annotations
 
