@@ -247,7 +247,7 @@ def test_objects_of_libraries_that_were_made_outside(name):
     check(MADE_OUTSIDE[name], 1.2)
 
 
-def test_generators_made_outside_go_on_with_their_numbers():
+def test_generators_created_outside_continue_their_sequence():
     RANDOM.bit_generator.state = np.random.default_rng(3).bit_generator.state
     plain = np.random.default_rng(3)
     for _ in range(2):
@@ -577,7 +577,7 @@ def test_objects_with_slots():
     assert own.n == before + 1
 
 
-def test_objects_seen_in_adopted_code_are_of_their_class():
+def test_objects_in_adopted_code_are_instances_of_their_class():
     own = Model(2.0)
 
     def told():

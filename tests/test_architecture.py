@@ -158,7 +158,7 @@ def defined(tree):
     return names
 
 
-def test_what_the_architecture_page_names_is_there():
+def test_names_on_the_architecture_page_exist():
     text = (DOCS / "architecture.md").read_text()
     found = re.findall(r"`([\w/]+\.py): ([\w.]+)`", text)
     assert len(found) > 30
@@ -241,7 +241,7 @@ def test_tables_hold_derivatives_and_nothing_for_tests():
                 assert "samples" not in (node.module or ""), where
 
 
-def test_files_of_samples_stand_beside_tables():
+def test_each_file_of_samples_has_a_table():
     own = {"__init__.py", "functionalize.py", "trials.py"}
     for path in SAMPLES.rglob("*.py"):
         if path.name not in own:
@@ -342,7 +342,7 @@ def test_few_modules_write_the_array_of_a_tensor():
 # -- the tests ---------------------------------------------------------------------------------------------------------
 
 
-def test_modules_of_tests_say_what_they_are_about_and_none_is_a_drawer():
+def test_modules_of_tests_have_a_docstring_and_a_subject():
     for path in sorted((PACKAGE.parent / "tests").glob("test_*.py")):
         assert ast.get_docstring(ast.parse(path.read_text())), path.name
         assert not re.search("regression|misc|other|structure", path.name), path.name

@@ -235,7 +235,7 @@ def test_from_dlpack_shares_or_copies():
     assert back.shape == (2,) and vg.zeros(1).__dlpack_device__() == (1, 0)
 
 
-def test_copies_are_made_or_refused_as_asked():
+def test_copy_argument():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     assert vg.asarray(x) is x and vg.asarray(x, copy=True) is not x
     assert vg.autograd.grad(vg.asarray(x, copy=True).sum(), x)[0].tolist() == [1.0, 1.0]
@@ -264,7 +264,7 @@ def test_full_of_a_tensor_has_its_history():
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.float32])
 @pytest.mark.parametrize("initial", [False, True])
-def test_running_sums_and_products_are_of_the_dtype_asked_for(dtype, initial):
+def test_dtype_of_cumulative_sums_and_products(dtype, initial):
     for name in ("cumulative_sum", "cumulative_prod"):
         function = getattr(vg, name)
         assert function(vg.Tensor([100, 3], dtype=np.uint8), dtype=dtype, include_initial=initial).dtype == dtype

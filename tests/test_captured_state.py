@@ -136,7 +136,7 @@ def test_unguardable_state_is_not_compiled_from_source():
         ("import operator\npush = []\nlog = operator.methodcaller('append', 1)", "log(push)"),
     ],
 )
-def test_side_effects_go_on(setup, step):
+def test_side_effects_are_kept(setup, step):
     namespace = {}
     exec(f"{setup}\ndef scaled(x):\n    {step}\n    return x * 2.0", namespace)
     compiled = vg.compile(namespace["scaled"], executor="python")
@@ -148,7 +148,7 @@ def test_side_effects_go_on(setup, step):
         before = count
 
 
-def test_the_class_of_a_module_of_ones_own_may_be_called_like_a_library():
+def test_module_subclasses_may_have_the_name_of_a_library():
     namespace = {"__name__": "numpy"}
     exec(compile("factor = 2.0\ndef f(x): return x * factor", "/home/user/numpy.py", "exec"), namespace)
     compiled = vg.compile(namespace["f"], executor="python")

@@ -150,7 +150,7 @@ def test_derived_calls_may_be_refused_but_not_be_wrong():
 
 
 @given(hypothesis_calls.calls_like((np.array([-1.3, 0.1, 2.0, 0.5]),), {})[0][0])
-def test_numbers_that_are_drawn_are_equal_or_well_apart(values):
+def test_drawn_numbers_are_equal_or_well_separated(values):
     """No differences can tell a kink that is 1e-35 away."""
     values = np.unique(values)
     assert -1.3 <= values[0] and values[-1] <= 2.0
@@ -311,7 +311,7 @@ def test_arrays_that_an_operator_takes_as_options_stay_options():
 
 
 @property_test(vg.exp, A, only=["gradients", "a graph run twice", "in-place form", "undefined gradients"])
-def test_properties_are_tests_of_their_own(report):
+def test_properties_are_separate_tests(report):
     assert report.operator == "exp" and len(report.examples) == 2
 
 
@@ -328,7 +328,7 @@ def test_a_test_of_each_property_is_named_after_it():
     mark = parametrization(test_exp)
     assert mark.args == ("property", PROPERTIES)
     assert "in-place-form" in mark.kwargs["ids"]
-    assert len(parametrization(test_properties_are_tests_of_their_own).args[1]) == 4
+    assert len(parametrization(test_properties_are_separate_tests).args[1]) == 4
 
 
 def test_from_the_command_line(capsys):
@@ -365,7 +365,7 @@ def test_a_gradient_of_another_shape_is_found():
     assert "g[0].shape == x0.shape" in found.value.program
 
 
-def test_a_point_without_a_derivative_may_be_refused_unless_the_user_asks_for_it():
+def test_drawn_points_without_derivative_may_be_refused():
     def direction(x):
         return np.linalg.eigh(x * np.eye(2))[1]
 
@@ -398,7 +398,7 @@ def test_results_that_depend_on_the_precision_as_the_reference_says_are_right():
     assert check_operator(vg.spacing, A, only="dtypes").examples["dtypes"]
 
 
-def test_a_call_that_goes_on_for_ever_costs_little():
+def test_hanging_calls_cost_little():
     entry = RIGHT["RootByBisection"]
     assert check_operator(entry.make(), *entry.args, **entry.kwargs, only="dtypes").refused["dtypes"] < 8
 

@@ -76,7 +76,7 @@ def test_transforms_and_modes():
     assert not vg.checkpoint(lambda x: x * 2)(x).requires_grad
 
 
-def test_memory_is_that_of_the_arguments():
+def test_only_arguments_are_kept():
     def steps(x, n):
         for _ in range(n):
             x = x + 0.1 * vg.sin(x) * x

@@ -105,7 +105,7 @@ def test_generated_lines_name_their_row():
 @pytest.mark.parametrize(
     ("name", "file"), [("square", "elementwise.py"), ("pow", "elementwise.py"), ("ndtr", "special_functions.py")]
 )
-def test_the_line_of_a_row_is_that_which_names_it(name, file):
+def test_the_location_of_a_row_is_the_line_with_its_name(name, file):
     _, _, place = OPERATORS[name].row.partition(", ")
     found, _, number = place.partition(":")
     lines = (Path(vg.operators.derivatives.__file__).parent / file).read_text().splitlines()
@@ -117,7 +117,7 @@ def absent_slope(x):
     raise ValueError("no slope")
 
 
-def test_pythons_own_functions_mean_in_a_generated_frame_what_they_always_mean():
+def test_builtins_keep_their_meaning_in_generated_frames():
     seen = []
 
     def look(grad):
@@ -206,7 +206,7 @@ def test_code_is_generated_at_the_first_call():
     assert int(out) < len(OPERATORS) // 4
 
 
-def test_a_first_call_with_wrong_arguments_says_so():
+def test_a_first_call_with_wrong_arguments_raises():
     out = run(
         "import viewgrad as vg\n"
         "for _ in range(2):\n"
@@ -336,7 +336,7 @@ def test_plain_argument_keeps_its_value(name):
 
 
 @pytest.mark.parametrize("as_view", [False, True])
-def test_the_absolute_value_of_complex_numbers_in_place_passes_on_the_real_part_of_the_gradient(as_view):
+def test_inplace_abs_of_complex_uses_the_real_part_of_the_gradient(as_view):
     z = vg.Tensor([0.3 + 0.4j, -1 + 2j], requires_grad=True)
     t = z.clone()
     (t[...] if as_view else t).abs_()

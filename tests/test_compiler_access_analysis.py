@@ -61,7 +61,7 @@ def inner(u):
 
 
 @pytest.mark.parametrize("f", [inner, rows_by_columns, *list(PROGRAMS)[:12]])
-def test_rows_stand_for_all_of_their_elements(f):
+def test_rows_represent_all_their_elements(f):
     program = compiled_program(f, *given(f))
     for of in (program.program, program.adjoint.backward):
         executions = AccessAnalysis(of)
@@ -88,7 +88,7 @@ def test_windows_of_rows_have_their_length_as_grain():
     assert {grain.row for grain in grains} == {4}
 
 
-def test_parts_of_the_executions_tell_the_same(monkeypatch):
+def test_partial_analyses_agree(monkeypatch):
     for f in list(PROGRAMS)[6:10]:
         sources = []
         for part in (300_000, 5):

@@ -191,7 +191,7 @@ def test_a_tensor_stored_in_an_object_is_from_the_last_call():
         assert kept.last.tolist() == [2.0 * number, 2.0]
 
 
-def test_threads_have_programs_of_their_own_variables():
+def test_threads_have_programs_for_their_own_variables():
     def scaled(x):
         return (x * own.rate).sum()
 

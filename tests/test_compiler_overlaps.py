@@ -73,12 +73,12 @@ def check(number, executor):
 
 @pytest.mark.usefixtures("verified_ir")
 @pytest.mark.parametrize("executor", ["python", pytest.param("interpreted", marks=pytest.mark.slow)])
-def test_writes_that_read_what_they_write(executor):
+def test_writes_that_read_their_target(executor):
     ran = sum(check(number, executor).specializations[0].fallback_reason is None for number in range(20))
     assert ran > 15
 
 
-def test_arrays_of_one_number_are_read_when_all_was_added_to_them():
+def test_one_element_arrays_are_read_after_all_additions():
 
     def program(x):
         rows = x.copy()

@@ -62,7 +62,7 @@ def test_gradients(name):
 
 
 @pytest.mark.parametrize("name", ["index_add_", "scatter_", "scatter_add_"])
-def test_tangents_of_hand_written_in_place_forms(name):
+def test_tangents_of_handwritten_inplace_forms(name):
     function, *shapes = PROGRAMS[name]
     rng = np.random.default_rng(0)
     values = [rng.standard_normal(shape) for shape in shapes]

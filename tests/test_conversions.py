@@ -260,7 +260,7 @@ def imaginary_of_two(a):
 
 
 @pytest.mark.parametrize("program", [number, named, appended, listed, of_logarithm, imaginary, imaginary_of_two])
-def test_numbers_that_go_on_are_refused_in_transforms(program):
+def test_numbers_that_results_may_depend_on_are_refused_in_transforms(program):
     for transform in (func.grad, func.jacrev, func.jacfwd, func.hessian):
         with pytest.raises(DetachedConversionError, match=r"detach\(\)"):
             transform(program)(3.0)
@@ -277,7 +277,7 @@ def test_numbers_that_go_on_are_refused_in_transforms(program):
 
 
 @pytest.mark.filterwarnings("error")
-def test_statements_of_their_own_are_silent_outside_of_transforms():
+def test_expression_statements_are_silent_outside_transforms():
     loss = vg.Tensor(3.0, requires_grad=True) * 2
     losses = []
     float(loss)

@@ -853,7 +853,7 @@ def test_an_operator_can_be_redefined_while_the_old_one_still_works():
     assert OPERATORS["changed"] is second
 
 
-def test_broadcast_gradients_are_summed_without_being_asked_for():
+def test_broadcast_gradients_are_summed_automatically():
     op = define_op(
         "weighted(self, other)",
         forward=lambda a, b: a * b,

@@ -182,7 +182,7 @@ def peers(monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_tables_show_what_came_back(peers):
+def test_tables_show_the_printed_output(peers):
     text = (ROOT / "docs" / "comparison.md").read_text()
     assert text == peers["with_tables"](text, peers["load"]()), "run `python docs/peers`"
     shown = re.findall(r"<!-- peers: (\w+) -->", text)

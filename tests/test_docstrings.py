@@ -24,7 +24,7 @@ def public(name):
     return REDUCTIONS.get(name, OPERATORS[name].function)
 
 
-def test_every_operator_says_what_it_takes_and_gives_and_what_its_gradient_is():
+def test_every_operator_documents_arguments_result_and_gradient():
     for name in NAMES:
         doc = inspect.getdoc(public(name))
         sections = [line.rstrip(":") for line in doc.splitlines() if line[:1] not in ("", " ") and line.endswith(":")]
@@ -38,7 +38,7 @@ def test_every_operator_says_what_it_takes_and_gives_and_what_its_gradient_is():
             assert text in doc, name
 
 
-def test_operators_with_a_kink_say_what_the_gradient_is_there():
+def test_operators_with_a_kink_document_the_gradient_there():
     kinked = """abs angle arctan2 cbrt ceil clip copysign cummax cummin elu entr fabs floor floor_divide fmax fmin fmod
         hardshrink hardsigmoid hardswish hardtanh heaviside hypot i0e i1e interp ive kthvalue l1_loss leaky_relu max
         max_pool1d max_pool2d maximum median min minimum nan_to_num nanmedian nanquantile pow prod cumprod ptp quantile

@@ -57,7 +57,7 @@ def test_values_saved_of_other_memory_are_not_shown():
     assert [window.kind for window in memory_strip(y, z=z, since=before).windows] == ["copy"]
 
 
-def test_drawing_does_not_ask_for_histories():
+def test_drawing_does_not_rebuild_histories():
     b = matrix().clone()
     column = b[:, 1]
     b[0] *= 2.0

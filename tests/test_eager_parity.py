@@ -115,7 +115,7 @@ def test_a_ninth_shape_takes_the_place_of_the_least_recently_used():
     assert len(compiled.specializations) == 8
 
 
-def test_shapes_that_never_come_again_do_not_switch_off_those_that_do():
+def test_unique_shapes_do_not_disable_recurring_ones():
     compiled = vg.compile(lambda x: (x * x).sum(), executor="python")
     with pytest.warns(vg.errors.NotCompiledWarning, match="shapes, dtypes or numbers"):
         for size in range(1, 60):

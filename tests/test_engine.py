@@ -247,7 +247,7 @@ def test_a_wrapped_node_that_a_recorded_gradient_leads_to_as_well_runs_twice():
     np.testing.assert_allclose(t.grad.numpy(), expected)
 
 
-def test_a_recorded_gradient_keeps_its_history_when_it_is_asked_for_under_no_grad():
+def test_create_graph_under_no_grad_keeps_history():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     y = x[0] ** 2 * x[1]
     with vg.no_grad():

@@ -108,7 +108,7 @@ LEAVES = {
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.parametrize("name", LEAVES)
-def test_each_conversion_says_what_is_lost(name, x):
+def test_conversion_errors_describe_the_loss(name, x):
     function, kind, message = LEAVES[name]
     with pytest.warns(kind, match=message) if issubclass(kind, Warning) else pytest.raises(kind, match=message):
         function(x)
@@ -134,7 +134,7 @@ def test_errors_for_lost_history_suggest_alternatives(name, x):
         function(x)
 
 
-def test_what_was_refused_and_has_a_derivative(x):
+def test_formerly_refused_functions_have_derivatives(x):
     assert grad(np.emath.sqrt(x).sum(), x)[0].tolist() == [0.5, 0.25]
     assert grad(np.full_like(x, x[1] * 2.0).sum(), x)[0].tolist() == [0, 4]
 
@@ -173,7 +173,7 @@ def test_inference_mode_records_no_backward_pass(x):
         grad((x * x).sum(), x, create_graph=True)
 
 
-def test_exports_to_other_libraries_say_what_would_be_lost(x):
+def test_export_errors_describe_the_loss(x):
     torch = pytest.importorskip("torch")
     with pytest.raises(AutogradError, match="carries no history"):
         torch.as_tensor(x)

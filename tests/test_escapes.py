@@ -220,7 +220,7 @@ def test_scalars_that_leave_a_transform_are_differentiable():
 
 @pytest.mark.parametrize("leave", [lambda x: x.sum().item(), lambda x: sum(x.tolist())])
 @pytest.mark.parametrize("specialize", [False, True])
-def test_compiled_functions_do_in_transforms_what_functions_do(leave, specialize):
+def test_compiled_functions_in_transforms_equal_functions(leave, specialize):
     def function(x):
         return leave(x * x) * x[0]
 

@@ -73,7 +73,7 @@ def test_threads_and_a_cluster_fit_what_one_process_fits(example, monkeypatch, c
             assert error == pytest.approx(same_error)
 
 
-def test_the_command_says_how_work_scales(example, capsys):
+def test_the_command_reports_scaling(example, capsys):
     assert example.main(["--threads", "--series", "2", "--months", "24", "--workers", "1", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == ["1 threads", "2 threads"]

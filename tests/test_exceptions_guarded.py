@@ -193,7 +193,7 @@ def test_a_caught_exception_is_a_guard_of_the_program():
     check_compiled(factored, [4.0, 4.0, 4.0, -1.0])
 
 
-def test_a_graph_says_that_an_operator_raised():
+def test_graphs_contain_raised_exceptions():
     graph = vg.symbolic.trace(factored, vg.Tensor(-1.0))
     assert "raises:numpy.linalg:LinAlgError:cholesky" in graph.text()
     assert vg.symbolic.parse(graph.text()).text() == graph.text()

@@ -206,7 +206,7 @@ def observe(tensors, keeper):
 
 @pytest.mark.parametrize("recorded", [False, True], ids=["first order", "recorded"])
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_gradients_that_were_seen_are_never_written_to(program, recorded):
+def test_visible_gradients_are_never_overwritten(program, recorded):
     expected = plain_gradients(program)
     x, y = leaves()
     value, between = program(x, y)
@@ -530,7 +530,7 @@ def test_a_view_assigned_as_gradient_leaves_its_base_alone():
     assert np.array_equal(x.grad.numpy(), [11.0] * 4)
 
 
-def test_a_gradient_kept_by_a_hook_after_accumulation_stays():
+def test_gradients_kept_by_post_accumulate_hooks_do_not_change():
     x, _ = leaves()
     keeper = Keeper()
     x.register_post_accumulate_grad_hook(lambda tensor: keeper.keep(tensor.grad))
@@ -673,7 +673,7 @@ def run_steps(script, x, y):
 
 @settings(deadline=None, max_examples=150)
 @given(st.lists(steps, min_size=2, max_size=9), st.lists(number, max_size=5), st.booleans())
-def test_programs_drawn_at_random_write_to_nothing_that_was_seen(script, seen, recorded):
+def test_random_programs_never_overwrite_visible_gradients(script, seen, recorded):
     x, y = leaves()
     value, _ = run_steps(script, x, y)
     expected = [grad.numpy() for grad in vg.autograd.grad(value, [x, y], materialize_grads=True)]

@@ -104,7 +104,7 @@ def test_the_mask_of_a_masked_array_is_never_lost():
         vg.Tensor([1.0, 2.0], requires_grad=True) * masked
 
 
-def test_subclasses_that_only_say_where_the_memory_is_are_taken(tmp_path):
+def test_memmap_subclasses_are_accepted(tmp_path):
     mapped = np.memmap(tmp_path / "numbers", dtype=float, mode="w+", shape=(3,))
     mapped[...] = 2.0
     x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)

@@ -80,7 +80,7 @@ def test_make_and_unpack():
         assert unpacked.primal is unpacked[0] and unpacked.tangent is unpacked[1]
 
 
-def test_tangents_are_gone_with_their_level():
+def test_tangents_end_with_their_level():
     x = vg.Tensor([1.0, 2.0])
     with dual_level():
         dual = make_dual(x, vg.ones(2))
@@ -313,7 +313,7 @@ def test_complex_numbers():
     np.testing.assert_allclose(found, (ahead.numpy() - behind.numpy()) / (2 * step), rtol=1e-6)
 
 
-def test_float32_stays_float32():
+def test_float32_is_preserved():
     with dual_level():
         x = make_dual(vg.ones(3, dtype=np.float32), vg.ones(3, dtype=np.float32))
         y = x * vg.full(3, 2.0)
@@ -373,7 +373,7 @@ def test_a_view_taken_before_its_base_received_a_tangent():
         np.testing.assert_array_equal(unpack_dual(base).tangent.numpy(), expected)
 
 
-def test_a_write_to_the_tangent_of_a_view_is_seen_by_the_base():
+def test_writes_to_the_tangent_of_a_view_reach_the_base():
     with dual_level():
         base = make_dual(vg.Tensor(A), vg.Tensor(V)) * 1.0
         unpack_dual(base[0]).tangent.zero_()
@@ -480,7 +480,7 @@ def test_a_tangent_is_updated_in_place_where_the_formula_is_one_call_of_the_oper
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in divide")
-def test_a_tangent_that_is_zero_stays_so_where_it_is_divided_by_zero_in_place():
+def test_zero_tangents_divided_by_zero_in_place_remain_zero():
     with dual_level():
         x = make_dual(vg.Tensor([1.0, 0.0, 0.0]), vg.Tensor([2.0, 0.0, np.nan])) * 1.0
         x /= vg.Tensor([4.0, 0.0, 0.0])
@@ -687,7 +687,7 @@ def test_saved_values_keep_their_tangents_when_they_are_overwritten():
         np.testing.assert_allclose(unpack_dual(grad).tangent.numpy(), 6 * np.array([0.5, 1.5]))
 
 
-def test_tangents_with_a_history_of_their_own():
+def test_tangents_with_history():
     x, t = vg.Tensor([1.0, 2.0]), vg.Tensor([3.0, 4.0], requires_grad=True)
     with dual_level():
         dual = make_dual(x, t)
@@ -723,7 +723,7 @@ def test_a_dual_of_a_leaf_is_not_written_to_in_grad_mode():
 # -- operators of one's own --------------------------------------------------------------------------------------------
 
 
-def test_an_operator_without_forward_mode_says_so():
+def test_operators_without_forward_mode_raise():
     op = define_op(
         "no_forward(self, other)", forward=np.add, derivatives={"self": "grad", "other": "not_differentiable"}
     )
@@ -745,7 +745,7 @@ def test_a_tensor_with_a_tangent_where_the_declaration_has_none():
             vg.softplus(vg.ones(2), n)
 
 
-def test_a_derived_rule_that_would_lose_the_imaginary_part_says_so():
+def test_derived_rules_that_lose_the_imaginary_part_raise():
     op = define_op(
         "phase(self)",
         forward=lambda x: np.exp(1j * x),
@@ -1029,7 +1029,7 @@ def test_a_window_keeps_its_own_tangent_outside_the_write():
         assert forward_ad.unpack_dual(window).tangent.tolist() == [[0.0, 9.0], [9.0, 4.0]]
 
 
-def test_a_forward_formula_may_call_what_a_gradient_formula_may():
+def test_forward_formulas_may_call_formula_functions():
     scaled = vg.autograd.define_op(
         "scaled_product(self, other, *, n=2)",
         forward=lambda a, b, n=2: a * b * float(n),

@@ -352,7 +352,7 @@ def test_undifferentiable_arguments_are_refused_by_name():
 # -- what results can be differentiated with respect to ---------------------------------------------------------------
 
 
-def test_results_have_no_history_of_their_own():
+def test_results_have_no_history():
     x = tensor(4)
     w = tensor(4)
     f = lambda x: (x * w).sin().sum()
@@ -653,7 +653,7 @@ def test_a_pull_back_can_be_used_many_times():
         pull({"product": vg.ones(3)})
 
 
-def test_a_push_forward_can_be_used_many_times_and_runs_the_function_once():
+def test_linearized_functions_are_reusable_and_run_the_function_once():
     calls = []
 
     def f(x, y):

@@ -389,7 +389,7 @@ def test_a_buffer_that_backward_reuses_does_not_spoil_gradients():
 
 
 @pytest.mark.parametrize("create", [False, True])
-def test_a_saved_tensor_returned_as_gradient_stays_as_it_was(create):
+def test_saved_tensors_returned_as_gradients_do_not_change(create):
     class HalfSquare(Function):
         @staticmethod
         def forward(ctx, x):
@@ -1214,7 +1214,7 @@ def test_wrong_gradients(result, arguments, message, create):
 
 
 @pytest.mark.parametrize("create", [False, True])
-def test_backward_must_not_write_to_what_it_is_given(create):
+def test_backward_must_not_write_to_its_arguments(create):
     with pytest.raises(FunctionError, match=r"clone\(\)"):
         returning(lambda g: g.mul_(2)).backward(create_graph=create)
 
@@ -1350,7 +1350,7 @@ def test_an_error_in_backward_reaches_the_caller_and_leaves_everything_usable():
     assert_same(x.grad, [2.0])
 
 
-def test_jvp_of_a_custom_function_sees_the_values_that_were_saved():
+def test_jvp_of_a_custom_function_gets_saved_values():
     class AddSquare(vg.autograd.Function):
         @staticmethod
         def forward(ctx, x, y):

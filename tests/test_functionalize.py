@@ -344,7 +344,7 @@ def test_views_taken_between_two_calls_are_known_to_the_second():
     assert between.tolist() == [2.0, 0.0] and table.tolist() == [2.0, 0.0, 0.0]
 
 
-def test_a_leaf_is_updated_under_no_grad_and_stays_a_leaf():
+def test_leaves_updated_under_no_grad_remain_leaves():
     weight = vg.Tensor([1.0, 2.0], requires_grad=True)
     memory = weight._array
 

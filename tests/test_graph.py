@@ -289,7 +289,7 @@ def test_preserved():
     assert numbers(x.grad) == [2.0, 4.0, 6.0, 8.0]
 
 
-def test_preserved_stays_bounded():
+def test_preserved_copies_are_bounded():
     y = vg.zeros(3)
     x = leaf(1.0, 2.0, 3.0)
     for _ in range(1500):
@@ -315,7 +315,7 @@ def test_forbid_mutation_hears_of_single_elements_saved_inside():
     assert np.allclose(numbers(x.grad), [3 * np.exp(3), 4.0, np.exp(3)])
 
 
-def test_forbid_mutation_names_who_saved():
+def test_forbid_mutation_names_the_saving_operator():
     x = leaf(1.0, 2.0, 3.0)
     y = x * 1
     z = y.exp()
@@ -343,7 +343,7 @@ def test_forbid_mutation_names_who_saved():
     np.testing.assert_allclose(numbers(x.grad), 2 * np.exp([1.0, 2.0, 3.0]) + [0.0, 2.0, 3.0])
 
 
-def test_an_operator_may_overwrite_what_it_saved_itself():
+def test_operators_may_overwrite_their_own_saved_values():
     x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
     with forbid_mutation_on_saved_tensors():
         y = x * 1
@@ -440,7 +440,7 @@ def test_anomaly_notes_where_every_kind_of_node_was_made():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_anomaly_says_when_the_gradient_was_bad_already():
+def test_anomaly_reports_gradients_that_were_bad_on_arrival():
     with detect_anomaly():
         y = leaf(1.0) * 2
         with pytest.raises(AnomalyError, match="it was given such a gradient already"):
@@ -448,7 +448,7 @@ def test_anomaly_says_when_the_gradient_was_bad_already():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_anomaly_tells_of_the_pass_in_which_a_node_was_made():
+def test_anomaly_reports_the_pass_that_created_a_node():
     x = leaf(0.0)
     with detect_anomaly(check_nan=False):
         y = vg.square(vg.square(x)) + Product.apply(x, x)  # the forward line

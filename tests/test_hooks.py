@@ -23,7 +23,7 @@ RUNS = [
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_hook_sees_and_replaces_the_gradient(run):
+def test_hooks_get_and_replace_the_gradient(run):
     x = leaf(1.0, 2.0)
     y = x * 3
     seen = []
@@ -128,7 +128,7 @@ def test_a_hook_may_remove_itself_and_register_others():
     assert seen == ["once", "later"]
 
 
-def test_hook_of_an_intermediate_asked_for_by_grad():
+def test_hooks_of_intermediate_inputs_of_grad():
     x = leaf(2.0)
     y = x * 3
     y.register_hook(lambda g: g * 10)
@@ -215,7 +215,7 @@ def test_where_no_hook_can_be():
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_a_hook_registered_before_a_write_sees_the_gradient_of_the_old_value(run):
+def test_hooks_registered_before_a_write_get_the_gradient_of_the_old_value(run):
     x = leaf(1.0, 2.0)
     y = x * 1
     seen = {}
@@ -662,7 +662,7 @@ def test_hooks_change_nothing_by_observing():
 
 @pytest.mark.parametrize("retain", [False, True])
 @pytest.mark.parametrize("size", [2, 3000])
-def test_a_hook_on_a_product_of_a_value_with_itself_sees_both_gradients(retain, size):
+def test_hooks_on_squares_get_both_gradients(retain, size):
     x = vg.full((size,), 3.0, requires_grad=True)
     y = x * x
     seen = []

@@ -63,7 +63,7 @@ def conjugate_gradients(matvec, b):
     return x
 
 
-def test_a_linear_solver_sees_no_matrix():
+def test_linear_solvers_get_no_matrix():
     """A nonlinear diffusion: -(u'' ) + c u^3 = f, solved by Newton's method; the adjoint is solved by CG."""
     n = 30
 

@@ -123,7 +123,7 @@ def test_tags_choose_programs():
 # -- what single loops show -----------------------------------------------------------------------------------------
 
 
-def test_arrays_of_integers_that_steer_are_parts_of_the_program():
+def test_integer_arrays_in_control_flow_are_constants_of_the_program():
     def scattered(x, groups):
         totals = vg.zeros(4)
         for value, group in zip(x, groups.tolist()):

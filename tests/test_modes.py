@@ -182,7 +182,7 @@ def test_generators_are_in_the_mode_only_while_they_run():
     assert list(outer()) == [1, 2, 3]
 
 
-def test_generators_that_suspend_inside_a_block_restore_only_what_is_theirs():
+def test_suspended_generators_restore_only_their_own_modes():
     def generator():
         with vg.no_grad():
             yield
@@ -384,7 +384,7 @@ def test_tensors_from_outside_in_inference_mode():
 
 
 @pytest.mark.parametrize("replay", [False, True])
-def test_a_view_keeps_its_history_when_looked_at_in_inference_mode(replay):
+def test_views_keep_their_history_when_accessed_in_inference_mode(replay):
     z = vg.Tensor([1 + 2j, 3 + 4j], requires_grad=True)
     with vg.view_replay(replay):
         base = z * 1
@@ -444,7 +444,7 @@ def table(x, rows=12):
     return out
 
 
-def test_threads_with_graphs_of_their_own(frequent_switches):
+def test_threads_with_separate_graphs(frequent_switches):
     reference = grad(table(leaf(0.5, 0.25)).sum(), x := leaf(0.5, 0.25), allow_unused=True)[0]
     assert reference is None and x.grad is None
     x = leaf(0.5, 0.25)
@@ -519,7 +519,7 @@ def test_values_saved_by_threads_are_preserved_on_writes(frequent_switches):
             assert numbers(x.grad) == [6.0 * v for v in range(1, 9)]
 
 
-def test_threads_that_look_at_a_view_whose_base_moved_on(frequent_switches):
+def test_threads_that_access_a_view_whose_base_was_written(frequent_switches):
     for _ in range(20):
         x = leaf(1.0, 2.0, 3.0)
         base = x * 1

@@ -267,7 +267,7 @@ def elements_of_a_number_cannot_be_put(patch):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 @pytest.mark.filterwarnings("ignore")
-def test_source_programs_find_each_mend_that_is_taken_out(name, monkeypatch):
+def test_source_programs_find_each_fault(name, monkeypatch):
     FAULTS[name](monkeypatch)
     with pytest.raises((Wrong, Refused, IndexError, TypeError, ValueError)):
         for seed in range(2500):
@@ -313,7 +313,7 @@ def sums_of_weights_keep_their_precision(patch):
     ],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_drawn_calls_find_each_mend_that_is_taken_out(fault, name, monkeypatch):
+def test_drawn_calls_find_each_fault(fault, name, monkeypatch):
     calls = [call for call in map(DrawnCall, range(20_000)) if name in call.text]
     fault(monkeypatch)
     with pytest.raises((drawn_calls.Wrong, ValueError)):
@@ -407,7 +407,7 @@ def tangents_of_tangents_are_dropped(patch):
         (tangents_of_tangents_are_dropped, "shared_duals"),
     ],
 )
-def test_programs_at_the_edges_find_each_mend_that_is_taken_out(fault, kind, monkeypatch):
+def test_edge_case_programs_find_each_fault(fault, kind, monkeypatch):
     fault(monkeypatch)
     with pytest.raises((edge_case_programs.Wrong, NotImplementedError)):
         for seed in range(300):

@@ -87,7 +87,7 @@ def test_reading_at_every_depth_takes_each_window_once(monkeypatch):
     assert counts[1] <= 2.2 * counts[0]
 
 
-def test_a_chain_that_is_gone_down_once_notes_no_places(monkeypatch):
+def test_chains_followed_once_remember_no_windows(monkeypatch):
     noted = []
     place_of = fast_engine.Place.of
     monkeypatch.setattr(fast_engine.Place, "of", staticmethod(lambda *args: noted.append(1) or place_of(*args)))

@@ -40,7 +40,7 @@ def test_every_public_name_is_called():
     assert numpy_calls.names().keys() <= ALL.keys()
 
 
-def test_the_guide_tells_the_figures():
+def test_the_guide_has_current_figures():
     """The share of names all of whose calls are right, for the NumPy that they were counted with."""
     told = re.search(r"Of (\d+) names .*?, (\d+) are right .*?NumPy ([\d.]+)\.", GUIDE.read_text(), re.DOTALL)
     assert told is not None
@@ -60,7 +60,7 @@ def test_the_guide_tells_the_figures():
         (lambda x: (x * x).sum(), RIGHT),
     ],
 )
-def test_verdicts_tell_what_goes_astray(monkeypatch, lie, verdict):
+def test_verdicts_describe_differences(monkeypatch, lie, verdict):
     monkeypatch.setattr(numpy, "sum", lambda x: (x * x).sum())
     monkeypatch.setattr(numpy_calls.viewgrad.numpy, "sum", lie)
     assert numpy_calls.verdict("np.sum(a)")[0] == verdict

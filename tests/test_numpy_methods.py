@@ -298,7 +298,7 @@ def test_a_histogram_in_more_dimensions_sums_weights():
     assert len(edges) == 2
 
 
-def test_a_look_at_the_bits_of_numbers_takes_no_writes():
+def test_views_of_the_bits_of_numbers_are_read_only():
     x = vg.Tensor([1.0, 2.0])
     bits = x.view(np.int64)
     assert (bits == np.array([1.0, 2.0]).view(np.int64)).all()

@@ -104,7 +104,7 @@ def test_creators_give_tensors():
         assert type(kept) is numpy.ndarray
 
 
-def test_types_that_are_looked_up_cast_tensors():
+def test_looked_up_types_cast_tensors():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     for name in ("float64", "double", "float32"):
         cast = np.sctypeDict[name](x * 2.0)
@@ -241,7 +241,7 @@ TABLE = numpy.arange(6.0).reshape(2, 3)
         "a list": (lambda: np.reshape([1.0, 2, 3, 4, 5, 6], SIZES), [[1, 2], [3, 4], [5, 6]]),
     }.values(),
 )
-def test_tensors_say_how_plain_arrays_are_viewed(found, right):
+def test_views_of_tensors_as_arrays(found, right):
     assert numpy.array_equal(found().numpy(), right)
 
 

@@ -64,7 +64,7 @@ def test_reductions_of_truth_values_have_all_options():
         assert ufunc.reduceat(x, [0, 1]).dtype == bool
 
 
-def test_reductions_of_nothing_have_the_dtype_asked_for():
+def test_empty_reductions_have_the_requested_dtype():
     empty = leaf(np.zeros((2, 0), np.float32))
     assert np.min(empty, initial=0).dtype == np.float32
     assert np.float_power.reduce(leaf(np.zeros(0)), initial=2).dtype == np.float64
@@ -95,7 +95,7 @@ def test_a_whole_number_computed_is_a_scalar():
         (np.arcsinh, [2j, complex(-0.0, 2), -2j, complex(-0.0, -2)], 1j),
     ],
 )
-def test_derivatives_on_branch_cuts_are_those_of_the_side_that_numpy_is_on(function, points, along):
+def test_derivatives_on_branch_cuts_follow_numpys_side(function, points, along):
     for point in points:
         z = leaf([point])
         derivative = grad(function(z).real.sum(), z)[0].numpy().conj()[0]
@@ -107,7 +107,7 @@ def test_derivatives_on_branch_cuts_are_those_of_the_side_that_numpy_is_on(funct
         assert derivative == pytest.approx(differences, rel=1e-6), point
 
 
-def test_functions_that_go_on_to_complex_numbers():
+def test_emath_extends_to_complex_numbers():
     for function in (np.emath.arccos, np.emath.arcsin, np.emath.arctanh, np.emath.sqrt, np.emath.log):
         check(function, np.array([1.4, 0.3, -0.6, -1.7]))
     assert np.emath.sqrt(leaf(np.array([-1.0], np.longdouble))).dtype == np.complex128
@@ -613,7 +613,7 @@ def test_whole_numbers_are_computed_with_in_the_dtypes_that_numpy_takes(text, dt
     assert found.dtype == expected.dtype and np.allclose(found, expected, rtol=2e-3 if dtype != np.int64 else 1e-12)
 
 
-def test_polynomials_through_too_few_places_are_those_of_least_coefficients():
+def test_underdetermined_polynomials_have_least_coefficients():
     x, y = np.array([0.5, 0.5, 1.0, 1.0]), leaf([1.3, 1.1, 0.7, 0.2])
     with pytest.warns(np.exceptions.RankWarning):
         found = np.polyfit(x, y, 2)

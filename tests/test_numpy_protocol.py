@@ -251,7 +251,7 @@ def test_put_along_axis(x):
 
 
 @pytest.mark.parametrize("numpy", [np.concatenate, np.dot], ids=lambda function: function.__name__)
-def test_compiled_functions_of_versions_that_tell_nothing_of_them(numpy, monkeypatch):
+def test_compiled_functions_without_signatures(numpy, monkeypatch):
     """NumPy 2.0 has no signatures of its compiled functions."""
 
     def signature(function, *args, known=inspect.signature):

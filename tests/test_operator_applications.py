@@ -81,7 +81,7 @@ def test_an_operator_from_an_application_passes(name):
 
 
 @pytest.mark.parametrize("name", some(EDITS, 60))
-def test_an_edit_is_named_and_its_program_passes_once_it_is_mended(name, tmp_path):
+def test_faults_are_named_and_fixed_programs_pass(name, tmp_path):
     edit = EDITS[name]
     module, path = load(edit.source(wrong=True), tmp_path)
     args, kwargs, means = module.CALLS[edit.called]

@@ -109,7 +109,7 @@ def test_structure_keeps_perturbations_and_derived_calls_within_it():
         check_operator(lambda matrix: matrix.sum(), SPD, structure={"matrx": "symmetric"})
 
 
-def test_structure_message_says_how_elements_were_moved():
+def test_structure_message_describes_the_perturbation():
     class Skewed(LogDet):
         @staticmethod
         @once_differentiable
@@ -370,7 +370,7 @@ def test_the_time_budget_is_kept_and_omissions_are_reported():
 
 
 @pytest.mark.slow
-def test_hypothesis_does_not_shrink_what_the_kit_shrinks():
+def test_hypothesis_does_not_shrink_calls_that_the_kit_shrinks():
     calls = []
 
     def wrong_above_a_half(x):
@@ -499,7 +499,7 @@ def test_a_negative_option_of_no_meaning_is_noted_and_one_with_a_meaning_is_chec
         check_operator(Leaky, A)
 
 
-def test_the_command_line_says_what_there_is(capsys):
+def test_the_command_line_lists_operators(capsys):
     for arguments, told in (
         (["gallery.polished:Squre"], "did you mean 'Square' or 'SqrtGap'? gallery.polished has"),
         (["gallery.polished"], "say which operator, as in gallery.polished:unbroadcast; gallery.polished has"),

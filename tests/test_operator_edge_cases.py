@@ -544,7 +544,7 @@ def test_errors(program, error, message):
     [lambda a: vg.matrix_power(a, 1), lambda a: OPERATORS["diff"](a, 0), lambda a: np.fft.fftn(a, axes=()).real],
     ids=["matrix_power", "diff", "fftn"],
 )
-def test_a_result_for_which_nothing_was_done_is_a_copy(function):
+def test_results_of_no_operation_are_copies(function):
     """Of NumPy's functions, these return their argument itself; what is written there would change it unseen."""
     x = vg.Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     base = x * 1.0
@@ -572,7 +572,7 @@ def test_least_squares_of_whole_numbers_have_gradients():
 # -- integers ---------------------------------------------------------------------------------------------------------
 
 
-def test_integers_are_not_kept_where_the_result_is_none():
+def test_integers_become_floats_if_the_result_is_float():
     x = np.array([[3, 1, 2], [0, 5, 4]])
     for function in (
         lambda a: np.quantile(a, 0.3),

@@ -111,7 +111,7 @@ def in_fresh_interpreter(programs):
 
 
 @pytest.mark.parametrize("name", some(FAULTS, 75))
-def test_a_fault_is_named_and_its_program_passes_once_the_operator_is_mended(name, tmp_path):
+def test_faults_are_named_and_fixed_operators_pass(name, tmp_path):
     if name in NEEDS_MPMATH:
         pytest.importorskip("mpmath")
     fault = FAULTS[name]

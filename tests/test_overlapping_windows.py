@@ -50,7 +50,7 @@ WRITES = {
 @pytest.mark.parametrize("replay", [False, True])
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("write", WRITES)
-def test_a_window_whose_elements_lie_apart_can_be_written_to(window, write, replay):
+def test_windows_without_overlap_can_be_written_to(window, write, replay):
     take, act = WINDOWS[window], WRITES[write]
 
     def program(x):

@@ -44,7 +44,7 @@ def test_tensors_without_history(name):
         np.testing.assert_array_equal(TENSORS[name]().detach().numpy(), tensor.detach().numpy())
 
 
-def test_tensors_with_a_history_say_what_to_do():
+def test_pickling_tensors_with_history_raises_with_advice():
     with pytest.raises(AutogradError, match=r"MulBackward.*detach"):
         pickle.dumps(vg.Tensor([1.0], requires_grad=True) * 2)
 

@@ -244,7 +244,7 @@ def test_memory_by_kind_and_by_line():
     assert "z = vg.exp(y)" in str(found) and "ExpBackward" in str(found)
 
 
-def test_memory_of_what_was_copied_before_a_write():
+def test_memory_of_values_copied_before_a_write():
     x = random_leaf(1000)
     y = x * 1
     loss = (y * y).sum()

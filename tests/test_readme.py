@@ -65,6 +65,6 @@ def test_the_picture_shows_each_curve_and_no_label_lies_on_another(results):
     assert text.count("<circle") == 7
 
 
-def test_without_a_run_the_command_says_what_to_do(tmp_path, capsys):
+def test_without_a_run_the_command_gives_advice(tmp_path, capsys):
     assert readme.main([str(tmp_path / "results.json")]) == 1
     assert "run `make bench` first" in capsys.readouterr().err

@@ -26,7 +26,7 @@ class Thing:
 
 
 @pytest.mark.parametrize("name", refcounts.PROBES)
-def test_a_probe_sees_every_holder(name):
+def test_probes_count_every_holder(name):
     probe = refcounts.PROBES[name]
     alone = probe(Thing)
     assert alone > 0
@@ -66,7 +66,7 @@ def test_a_probe_sees_every_holder(name):
 
 
 @pytest.mark.parametrize("name", refcounts.PROBES)
-def test_a_probe_sees_a_variable_of_another_thread(name):
+def test_probes_count_variables_of_other_threads(name):
     probe = refcounts.PROBES[name]
     handed = []
     have, done = threading.Event(), threading.Event()

@@ -133,7 +133,7 @@ def test_a_row_counted_from_the_end_is_preserved(saved, written):
     assert x.grad.tolist() == [0.0, 0.0, 6.0]
 
 
-def test_rows_keep_their_values_among_so_many_that_dead_ones_are_looked_for():
+def test_rows_keep_their_values_when_dead_ones_are_pruned():
     x = vg.Tensor(np.arange(100.0), requires_grad=True)
     table = x.reshape(100, 1) * 1
     total = sum(table[i] * table[i] for i in range(100))

@@ -260,7 +260,7 @@ def test_arrays_whose_elements_are_written_one_after_the_other(way, earned, monk
 
 
 @pytest.mark.skipif(not TRUSTED, reason="without reference counts each write copies the gradient")
-def test_making_lists_of_gradients_stays_linear(monkeypatch):
+def test_conversions_of_gradients_to_lists_are_linear(monkeypatch):
     """Also where each of few writes is followed by what needs an array."""
     monkeypatch.setattr(viewgrad.autograd.scalar_engine, "EARNED", 4)
 
@@ -341,7 +341,7 @@ def test_nodes_that_nothing_holds_are_absorbed(many, monkeypatch):
     assert kept(20) - kept(10) == 10 * (4 if TRUSTED and many < 0 else 15)
 
 
-def test_whoever_looks_sees_them_as_they_were():
+def test_observers_get_unmerged_nodes():
     r, cost = (vg.Tensor([0.5, 1.0, 2.0], requires_grad=True) for _ in range(2))
     read = ("ElementBackward", "AccumulateGrad")
     soft = ("ExpBackward", ("NegBackward", read))
@@ -394,7 +394,7 @@ def test_absorbed_nodes_are_released(saved):
     written(-x[0] + -y[0]).backward()
 
 
-def test_a_long_formula_is_gone_through_in_bounded_time():
+def test_long_formulas_are_merged_in_bounded_time():
     """Each number twice: by following every edge, this would never end."""
     x = vg.Tensor([0.5], requires_grad=True)
     s = x[0]

@@ -595,7 +595,7 @@ def test_an_array_without_dimensions_as_an_index_reads_a_copy():
     assert tensor.tolist() == array.tolist()
 
 
-def test_views_of_a_scalar_are_of_memory_of_their_own():
+def test_views_of_a_scalar_have_separate_memory():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     s = x[1]
     for view in (s[...], s.reshape(1), s[None], s.unsqueeze(0), s.expand(3)[:1].clone()):
@@ -727,7 +727,7 @@ def test_tensors_without_dimensions_have_the_attributes_of_numpys_numbers(name, 
         assert hasattr(s, name) is hasattr(number, name) and not hasattr(s.reshape(1), name)
 
 
-def test_a_scalar_with_history_is_asked_for_whole_numbers_only_where_that_loses_nothing():
+def test_integer_conversions_of_scalars_with_history():
     x = vg.Tensor([3.0, 1.5], requires_grad=True)
     assert x[0].is_integer() and not x[1].is_integer()
     with pytest.raises(AutogradError, match=r"np\.mean"):

@@ -184,7 +184,7 @@ def test_stable_distributions(alpha, beta):
         assert gradcheck(function, leaves)
 
 
-def test_stable_distributions_refuse_what_their_integrals_do_not_reach():
+def test_stable_distributions_refuse_unsupported_parameters():
     for x, alpha, beta in (
         (500.0, 1.5, 0.0), (1.0, 1.0, 0.5), (1.0, 1.001, 0.5), (1.0, 0.3, 0.0), (1.0, 1.5, 2.0), (30.0, 2.0, 0.0),
     ):  # fmt: skip

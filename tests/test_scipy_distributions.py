@@ -156,6 +156,6 @@ def test_copies_and_pickles(made):
         assert type(other) is type(made)
 
 
-def test_a_copied_distribution_goes_on_working():
+def test_copied_distributions_work():
     frozen = pickle.loads(pickle.dumps(stats.norm(0.0, 2.0)))
     assert frozen.cdf(vg.Tensor(0.0)).item() == 0.5

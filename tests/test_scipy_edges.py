@@ -44,7 +44,7 @@ def functions(name):
 
 @pytest.mark.parametrize("name, arguments", ALL)
 @pytest.mark.filterwarnings("ignore")
-def test_values_are_scipys_and_slopes_those_of_differences(name, arguments):
+def test_values_and_derivatives(name, arguments):
     ours, theirs = functions(name)
     last = len(arguments) - 1 if name != "special.binom" and len(arguments) > 1 else 0
     x = leaf_of(arguments[last])

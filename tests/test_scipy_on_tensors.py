@@ -59,7 +59,7 @@ def test_conversions_inside_scipy_suggest_alternatives(outcomes):
 
 
 @pytest.mark.skipif(not scipy.__version__.startswith("1.17."), reason="the page is about SciPy 1.17")
-def test_the_page_says_what_happens(outcomes):
+def test_the_page_matches_the_results(outcomes):
     columns = table()
     for name, outcome in outcomes.items():
         assert columns.get(name) == (1 if outcome == "gradients" else 2), (name, outcome)

@@ -80,7 +80,7 @@ FOUND = {
 
 @pytest.mark.parametrize("name", FOUND)
 @pytest.mark.filterwarnings("ignore")
-def test_places_depend_on_what_the_function_refers_to(name):
+def test_solutions_depend_on_captured_tensors(name):
     a = leaf(0.7, 0.9)
     function = FOUND[name]
     np.testing.assert_allclose(vg.asarray(function(a)).detach().numpy(), function(a.detach()), rtol=1e-7)
@@ -157,7 +157,7 @@ def test_a_minimum_at_a_kink_is_an_error(function):
         optimize.minimize(lambda x: function(x, a), [0.5, 0.5], method="Nelder-Mead")
 
 
-def test_a_search_that_ends_a_little_early_is_none():
+def test_slightly_inexact_solutions_are_accepted():
     a = leaf(1.0, 2.0)
     found = optimize.fmin(lambda x: vnp.sum((x**3 - a) ** 2), [0.5, 0.5], disp=False, xtol=1e-2, ftol=1e-2)
     assert grad(found.sum(), a)[0].tolist() == pytest.approx([1 / 3, 2 ** (-2 / 3) / 3], rel=1e-3)

@@ -129,14 +129,14 @@ def test_places_are_plain():
     np.testing.assert_array_equal(signal.argrelmax(x)[0], scipy.signal.argrelmax(X)[0])
 
 
-def test_options_that_are_not_taken_say_so():
+def test_unsupported_options_raise():
     x = vg.Tensor(X, requires_grad=True)
     for wrong in (lambda: signal.resample(x, 5, window="hann"), lambda: signal.upfirdn(B, x, mode="wrap")):
         with pytest.raises(UnsupportedFunctionError, match=r"scipy\.signal"):
             wrong()
 
 
-def test_tensors_without_a_history_go_into_loops_that_want_arrays_to_write_to():
+def test_tensors_without_history_in_loops_that_need_writable_arrays():
     found = signal.sosfilt(vg.Tensor(SOS), vg.Tensor(X), zi=vg.zeros((2, 2)))
     for ours, right in zip(found, scipy.signal.sosfilt(SOS, X, zi=np.zeros((2, 2)))):
         np.testing.assert_allclose(ours.numpy(), right)

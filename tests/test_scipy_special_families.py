@@ -99,6 +99,6 @@ def test_arguments_without_gradient_raise():
         special.mathieu_a(1, x)
 
 
-def test_precision_stays():
+def test_precision_is_preserved():
     x = vg.Tensor(X.astype(np.float32), requires_grad=True)
     assert special.kv(1.5, x).dtype == special.airy(x)[0].dtype == special.eval_legendre(3, x).dtype == np.float32

@@ -121,7 +121,7 @@ def test_ranks_are_plain():
     assert stats.spearmanr(x, Y).statistic == scipy.stats.spearmanr(X, Y).statistic
 
 
-def test_options_that_are_not_taken_say_so():
+def test_unsupported_options_raise():
     x = vg.Tensor(X, requires_grad=True)
     with pytest.raises(UnsupportedFunctionError, match="trim"):
         stats.ttest_ind(x, Y, trim=0.1)

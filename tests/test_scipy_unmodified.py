@@ -54,7 +54,7 @@ def test_minimize_by_every_method(method):
         np.testing.assert_allclose(found.x, 1.0, atol=2e-3)
 
 
-def test_minimize_with_products_and_apart():
+def test_minimize_with_hessian_products_and_separate_gradients():
     def product(x, p):
         return vg.func.hvp(rosenbrock, (x,), (p,))[1][0]
 

@@ -143,7 +143,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_come_back_is_refused_and_nothing_is_written(name, tmp_path):
+def test_unserializable_objects_are_refused_without_writing(name, tmp_path):
     path = tmp_path / "tree"
     vg.save(path, {"before": 1})
     with pytest.raises(TreeError, match="save"):

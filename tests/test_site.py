@@ -39,14 +39,14 @@ def sections():
     return found
 
 
-def test_a_search_for_what_newcomers_ask_finds_the_answer_among_the_first():
+def test_site_search_answers_common_questions():
     import questions
 
     assert set(questions.QUESTIONS.values()) <= sections().keys()
     assert questions.unanswered(sections()) == []
 
 
-def test_what_newcomers_ask_is_answered_within_two_clicks():
+def test_common_questions_are_answered_within_two_clicks():
     import questions
 
     # The first leads to a page, the second to a section in the table at its side.

@@ -29,7 +29,7 @@ def test_programs_are_compiled_from_their_source(name):
     assert "not compiled" not in compiled.explain() and "ran eagerly" not in compiled.explain(), compiled.explain()
 
 
-def test_tables_say_whether_gradients_are_right():
+def test_tables_show_whether_gradients_are_correct():
     row = measure("overwritten", "source", True)
     assert row.is_right and row.first >= 0 and row.run > 0
     rows = [row, Row("p", "a", 1.0, 2.0, 0.003, False), Row("p", "b", 1.0, 2.0, 3.0), Row("p", "c", note="missing")]

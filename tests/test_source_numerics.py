@@ -154,7 +154,7 @@ class Cell:
         return u + 10 * self.v
 
 
-def test_arguments_are_what_they_were_when_the_call_was_made():
+def test_arguments_keep_their_values_at_the_time_of_the_call():
     def f(x, s):
         cell = Cell(x[1])
 

@@ -90,7 +90,7 @@ def test_kinds_settle_in_loops():
     assert source.kinds["s"].dtype == "d"
 
 
-def test_elementwise_trees_stay_whole_and_calls_stand_alone():
+def test_elementwise_trees_are_kept_and_calls_are_separated():
     def f(x, y):
         return x * np.dot(x, y) + np.sin(y)
 
@@ -379,7 +379,7 @@ def test_copied_parameters_have_separate_names():
     assert pushed(lu, np.ones((3, 3))) == []
 
 
-def test_values_at_hand_are_not_computed_again():
+def test_available_values_are_not_recomputed():
     def f(x):
         y = np.zeros(len(x))
         for i in range(len(x)):
@@ -441,7 +441,7 @@ def test_conditions_of_branches_are_used_by_dependence_tests():
     assert not any(each.startswith("push l") for each in pushed(cholesky, np.eye(3)))
 
 
-def test_the_adjoint_of_a_sum_goes_on_to_the_variable_before():
+def test_the_adjoint_of_a_sum_continues_in_the_previous_variable():
     def f(x):
         s = 0.0
         for v in x:

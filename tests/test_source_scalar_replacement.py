@@ -76,7 +76,7 @@ def f(x, k):
     assert "_cell" not in replaced(made(text), np.ones(4), np.zeros(4, int), is_checked=True)
 
 
-def test_rows_that_never_meet_are_kept_apart():
+def test_disjoint_rows_are_kept_separate():
     def f(costs):
         n = len(costs)
         r = np.zeros((n + 1, n + 1))

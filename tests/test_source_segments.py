@@ -354,7 +354,7 @@ def test_memory_of_a_long_recurrence_is_bounded():
     assert "20000 iterations in segments of" in c.explain()
 
 
-def test_limit_travels_with_pickles_and_lifts_without_a_loop():
+def test_limit_is_pickled_and_ignored_without_a_loop():
     for wrong in (0, -1.0, float("nan")):
         with pytest.raises(ValueError, match="positive number of bytes"):
             vg.compile(math_free, tape_limit=wrong)

@@ -236,7 +236,7 @@ def test_tape_limits(program):
     assert_by_source(limited)
 
 
-def test_names_of_the_user_do_not_meet_those_of_programs():
+def test_user_names_do_not_clash_with_generated_names():
     def f(tape, nf, floats, n):
         state, mark, goal, seed0, program, pullback, sin, x_list = tape, nf, 2.0, 3.0, 0.5, floats, 1.5, 0.1
         integers, loop_5, Segments, y_bar, power = 1.0, 0.3, 0.1, 0.7, 2.0

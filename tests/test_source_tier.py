@@ -335,7 +335,7 @@ def test_writes_after_a_copy_leave_the_argument_alone(f, check):
     assert is_taken(c) and not program.mutated
 
 
-def test_writes_that_may_meet_an_argument_raise_only_if_they_do():
+def test_writes_that_may_alias_an_argument_raise_only_if_they_do():
     def f(x, k):
         if k > 0:
             x = x.copy()

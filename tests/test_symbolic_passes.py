@@ -379,7 +379,7 @@ def test_writes_are_in_place_if_nothing_uses_the_old_version():
     assert "copied(" not in program_of(graph).source()
 
 
-def test_inputs_and_what_is_still_needed_are_not_overwritten():
+def test_inputs_and_live_values_are_not_overwritten():
     graph = parse("""
         graph(%x : float64[3], %v : float64[]):
           %a : float64[3] = write(%x, %v; window([], [], 0))

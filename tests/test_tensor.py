@@ -100,7 +100,7 @@ def test_a_base_that_is_written_to_before_or_after_it_is_detached():
 @pytest.mark.parametrize("taken", [lambda view: view[0:], lambda view: view.reshape(1)])
 @pytest.mark.parametrize("replay", [False, True])
 @pytest.mark.parametrize("used", [False, True])
-def test_views_have_what_was_written_between_two_ends_of_the_history_of_their_base(taken, replay, used):
+def test_views_have_writes_between_two_detachments_of_their_base(taken, replay, used):
     with vg.view_replay(replay):
         x = leaf(1.0, 2.0, 3.0)
         base = x * 1.0
@@ -185,7 +185,7 @@ def test_views_of_a_base_that_gets_a_history_and_loses_it_again_and_again():
     assert grad((kept * kept).sum(), x)[0].tolist() == [0.0, 36.0, 0.0]
 
 
-def test_views_that_never_have_the_history_of_their_base_are_none_the_worse_for_its_end():
+def test_independent_views_survive_detachment_of_their_base():
     x = leaf(1.0, 2.0, 3.0)
     base = vg.zeros(3)
     with vg.no_grad():

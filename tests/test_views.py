@@ -37,7 +37,7 @@ def test_views_taken_back_and_forth_are_not_views_of_ever_more_steps(there, back
 
 
 @pytest.mark.parametrize(("shape", "wider"), [((0,), (2, 0)), ((1, 0), (3, 0)), ((2, 0), (4, 2, 0))])
-def test_empty_tensors_broadcast_to_the_shape_asked_for(shape, wider):
+def test_empty_tensors_broadcast_to_the_requested_shape(shape, wider):
     x = vg.zeros(shape, requires_grad=True)
     y = x.broadcast_to(wider)
     assert y.shape == wider
