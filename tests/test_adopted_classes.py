@@ -168,3 +168,20 @@ def test_attributes_that_adopted_code_sets_on_classes():
     assert vg.grad(lambda x: OneObject(x).f(x) if OneObject(1.0) is OneObject(2.0) else x)(3.0) == 6.0
     Fulfils.count = 7
     assert vg.grad(lambda x: x * Fulfils.count)(1.0) == 7.0
+
+
+def test_classes_with_slots_and_a_dict_property():
+    class Segment:
+        __slots__ = ("end", "start")
+
+        def __init__(self, start, end):
+            self.start, self.end = start, end
+
+        @property
+        def __dict__(self):
+            return {"start": self.start, "end": self.end}
+
+        def length(self):
+            return np.sqrt((self.end - self.start) ** 2).sum()
+
+    assert vg.grad(lambda x: Segment(x, x * 3).length() * len(vars(Segment(x, 1.0))))(2.0) == 4.0

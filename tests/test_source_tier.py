@@ -701,6 +701,21 @@ def test_kernels_of_the_reverse_may_be_others_than_those_of_the_program(executor
     agree(f, [[onp.array(each)] for each in ([0.5, 1.5, 2.0], [-2.0, -1.0, 0.5])], executor)
 
 
+def test_gradients_of_functions_of_lists():
+    """A function of one array takes a list of numbers, too; the gradient has one part for each of them."""
+
+    def f(a, b):
+        c = onp.linalg.norm([a, b * 2.0, 3.0]) + onp.sum([a, b]) * onp.mean((a, b))
+        return c + onp.dot([a, b], [b, a]) * onp.std([a, b, 2.0])
+
+    compiled = vg.compile(f, executor="python")
+    expected = vg.grad(f, argnums=(0, 1))(1.0, 2.0)
+    for _ in range(3):
+        onp.testing.assert_allclose(vg.grad(compiled, argnums=(0, 1))(1.0, 2.0), expected)
+        onp.testing.assert_allclose(vg.jvp(compiled, (1.0, 2.0), (0.5, 0.7))[1], expected[0] * 0.5 + expected[1] * 0.7)
+    assert "ran eagerly" not in compiled.explain() and "not compiled" not in compiled.explain()
+
+
 def test_transforms():
     def f(x):
         s = 0.5

@@ -184,8 +184,8 @@ def refresh_class(made: type) -> None:
     for name, value in list(vars(cls).items()):
         if seen.get(name, MISSING) is value or isinstance(value, types.MemberDescriptorType):
             continue
-        if name.startswith("__") and not isinstance(value, FUNCTIONS):
-            continue
+        if name == "__dict__" or (name.startswith("__") and not isinstance(value, FUNCTIONS)):
+            continue  # a property of that name cannot be set, and is inherited
         seen[name] = value
         new = adopted(value)
         if new is not value or name != "__hash__":

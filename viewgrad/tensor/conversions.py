@@ -16,6 +16,7 @@ A plain value carries no gradient. Whether that is meant is decided by the line 
 from __future__ import annotations
 
 import cmath
+import contextlib
 import functools
 import linecache
 import math
@@ -25,6 +26,7 @@ import re
 import sys
 import types
 import warnings
+from collections.abc import Iterator
 from contextvars import ContextVar
 from types import FrameType
 from typing import Any, Final
@@ -35,8 +37,8 @@ from ..errors import DetachedConversionError, DetachedConversionWarning, NonLeaf
 from .call_sites import CALL, FORMAT, ITERATION, STORE, Site, resolved, site_of
 
 __all__ = [
-    "DETACHES", "ENDS", "KEEPS", "REFUSES", "STEPS", "NOTED", "conversion_refused", "is_drawn", "is_shown",
-    "judge_conversion", "noted", "raise_cause", "warn_of_missing_grad",
+    "DETACHES", "ENDS", "KEEPS", "REFUSES", "STEPS", "NOTED", "conversion_refused", "conversions_unnoted", "is_drawn",
+    "is_shown", "judge_conversion", "noted", "raise_cause", "warn_of_missing_grad",
 ]  # fmt: skip
 
 # What happens to the history of a value that escapes; see escapes.py.
@@ -210,6 +212,16 @@ def noted(error: DetachedConversionError) -> DetachedConversionError:
     if found is not None:
         found.append(error)
     return error
+
+
+@contextlib.contextmanager
+def conversions_unnoted() -> Iterator[None]:
+    """Run code of the library that handles the errors for lost histories that it causes."""
+    token = NOTED.set(None)
+    try:
+        yield
+    finally:
+        NOTED.reset(token)
 
 
 _refusal: Final[ContextVar[DetachedConversionError | None]] = ContextVar("viewgrad_refusal", default=None)

@@ -11,9 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from ...autograd.api import grad as eager_grad
+from ...errors import DetachedConversionError
 from ...func.transforms import jvp
 from ...operators.define import OPERATORS
 from ...operators.language.namespace import ARRAY_FUNCTIONS
+from ...tensor.conversions import conversions_unnoted
 from ...tensor.indices import add_at
 from ...tensor.modes import enable_grad
 from ...tensor.tensor import Tensor, from_array
@@ -183,7 +185,7 @@ def gradients_of(
         grads: those of its results.
     """
     direct = DIRECT.get(name)
-    if direct is not None and not any(np.iscomplexobj(each) for each in (*args, grads[0])):
+    if direct is not None and not any(isinstance(each, tuple) or np.iscomplexobj(each) for each in (*args, grads[0])):
         quick: tuple[Any, ...] | None = direct(args, options, grads[0])
         if quick is not None:
             return quick
@@ -204,7 +206,7 @@ def gradients_of(
 
         given = [[leaf(each) for each in arg] if isinstance(arg, tuple) else leaf(arg) for arg in args]
         function = tangent_of if name == "tangent" else operator.attrgetter(name)(np)  # which tensors take over
-        result = function(*given, **options)
+        result = _of_sequences(function, given, options)
         results = result if isinstance(result, tuple) else (result,)
         pairs = [(r, from_array(np.asarray(g, r.dtype))) for r, g in zip(results, grads)
                  if g is not None and isinstance(r, Tensor) and r.requires_grad]
@@ -213,6 +215,18 @@ def gradients_of(
             return tuple([None if each is None else np.zeros(each.shape) for each in leaves])
         made = iter(eager_grad([r for r, _ in pairs], inputs, [g for _, g in pairs], allow_unused=True))
     return tuple([None if each is None else _array_of(next(made), each) for each in leaves])
+
+
+def _of_sequences(function: Callable[..., Any], given: list[Any], options: dict[str, Any]) -> Any:
+    """Call a function, some of whose arguments may be lists of tensors; they are joined unless it joins them itself."""
+    if not any(isinstance(arg, list) for arg in given):
+        return function(*given, **options)
+    try:
+        with conversions_unnoted():
+            return function(*given, **options)
+    except DetachedConversionError:
+        joined = [np.stack(arg) if isinstance(arg, list) else arg for arg in given]
+        return function(*joined, **options)
 
 
 def tangent_of(
@@ -237,7 +251,7 @@ def tangent_of(
             flat[n] = part
         rest = iter(flat)
         args = [next(rest) if size < 0 else [next(rest) for _ in range(size)] for size in groups]
-        return target(*args, **dict(options))
+        return _of_sequences(target, args, dict(options))
 
     _, found = jvp(call, [_as_tensor(given[n]) for n in moving], [_as_tensor(each) for each in given[count:]])
     if any(isinstance(each, Tensor) for each in given):
