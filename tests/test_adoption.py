@@ -1141,3 +1141,28 @@ def test_annotations_are_not_evaluated():
     del names["Model"]
     assert list(signature_of(names["line"]).parameters) == ["x", "a", "b"]
     assert check_operator(names["line"], np.ones(2), 3.0, 1.0, only="gradients")
+
+
+def test_methods_of_counterparts_that_were_taken_before():
+    cdf, logpdf = scipy.stats.norm.cdf, scipy.stats.gamma.logpdf
+    frozen = scipy.stats.norm(0.3, 2.0)
+
+    class Model:
+        density = frozen.pdf
+
+        def __init__(self):
+            self.cdf = scipy.stats.norm.cdf
+
+        def value(self, x):
+            return self.cdf(x) * Model.density(x)
+
+    model = Model()
+    value = model.value
+    programs = [
+        lambda x: cdf(x) * x, lambda x: logpdf(x, 2.5), lambda x: model.value(x), lambda x: value(x),
+        lambda x: scipy.stats.norm.pdf(x),
+    ]  # fmt: skip
+    for program in programs:
+        slope = (program(0.7 + 1e-6) - program(0.7 - 1e-6)) / 2e-6
+        assert vg.grad(program)(0.7) == pytest.approx(slope, rel=1e-7)
+        assert vg.grad(vg.compile(program, executor="python"))(0.7) == pytest.approx(slope, rel=1e-7)

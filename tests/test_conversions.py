@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 
 import viewgrad as vg
 from viewgrad.autograd import grad
-from viewgrad.errors import AutogradError, DetachedConversionError, DetachedConversionWarning
+from viewgrad.errors import (
+    AutogradError,
+    DetachedConversionError,
+    DetachedConversionWarning,
+    UnsupportedFunctionError,
+)
 from viewgrad.func import transforms as func  # which do not adopt
 from viewgrad.func.checkpoint import checkpoint
 
@@ -356,6 +361,37 @@ def test_items_are_differentiable_in_transforms():
     with pytest.raises(ValueError, match="size 1"):
         func.grad(lambda x: x.item())(x)
     assert type(func.grad(lambda x: x.detach().item() * x)(3.0).item()) is float
+
+
+def test_data_is_not_read_in_transforms():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    assert not (x * 2).data.requires_grad
+    for transform in (func.grad, lambda f: lambda x: func.jvp(f, (x,), (x,)), vg.grad):
+        for program in (lambda x: (x.data * x).sum(), lambda x: x[0] * float(x.data[1])):
+            with pytest.raises(DetachedConversionError, match="data of a tensor"):
+                transform(program)(np.array([1.0, 2.0]))
+        transform(lambda x: (x * x.detach().data).sum())(np.array([1.0, 2.0]))
+
+
+def test_object_arrays_hold_tensors():
+    def program(x):
+        parts = x.astype(object)
+        parts[0] = parts[0] * parts[1]
+        return parts.sum() * x[0]
+
+    x = np.array([2.0, 3.0])
+    for transform in (vg.grad, vg.jacrev, lambda f: lambda x: [vg.jvp(f, (x,), (e,))[1] for e in np.eye(2)]):
+        np.testing.assert_allclose(transform(program)(x), [2 * 6 + 3.0, 4 + 2.0])
+    assert type(vg.Tensor([1.0]).astype(object)) is np.ndarray
+
+
+@pytest.mark.parametrize("name", ["frexp", "ulp", "nextafter"])
+def test_functions_of_math_without_a_derivative_are_refused_in_forward_mode(name):
+    more = (5.0,) if name == "nextafter" else ()
+    program = lambda x: np.sum(getattr(math, name)(x, *more)) * x
+    for transform in (vg.grad, lambda f: lambda x: vg.jvp(f, (x,), (1.0,))):
+        with pytest.raises(UnsupportedFunctionError, match=f"math.{name}"):
+            transform(program)(1.5)
 
 
 # -- drawn programs ----------------------------------------------------------------------------------------------------

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from .numpy.convert import carries_history
 from .numpy.functions import lost
 from .numpy.namespace import added_names, unbound
 from .operators.define import OPERATORS
 from .tensor.creation import as_operand, holds_tensor
-from .tensor.tensor import Tensor, current_edge
+from .tensor.tensor import Tensor
 from .tensor.trace_hooks import observed
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def _other(name: str) -> Callable[..., Any]:
 
     @functools.wraps(plain)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(arg, Tensor) and current_edge(arg) is not None for arg in args):
+        if carries_history(args):
             raise lost(f"math.{name}")
         return plain(*map(_number, args), **kwargs)
 

@@ -386,7 +386,10 @@ class World:
         return new
 
     def _method(self, method: types.MethodType) -> Any:
-        function, instance = self.adopted(method.__func__), self.adopted(method.__self__)
+        instance = self.adopted(method.__self__)
+        if not isinstance(instance, type(method.__self__)):  # a counterpart, as of scipy.stats.norm
+            return getattr(instance, method.__name__)
+        function = self.adopted(method.__func__)
         if function is method.__func__ and instance is method.__self__:
             return method
         return types.MethodType(function, instance)

@@ -929,6 +929,8 @@ def astype(self: _TensorLike, dtype: npt.DTypeLike | None, copy: bool = True) ->
     Arguments:
         dtype: the dtype wanted.
         copy: False gives the tensor itself where it has that dtype already.
+
+    For the dtype `object` it is NumPy's array of the elements, each a tensor with its history.
     """
 
 def average(self: _TensorLike, axis: _Axis = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Tensor:

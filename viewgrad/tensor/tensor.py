@@ -25,7 +25,7 @@ from ..errors import (
 )
 from .adapters import AdapterTable
 from .conversions import conversion_refused, is_drawn, noted, warn_of_missing_grad
-from .escapes import has_tangent, is_differentiated, record_escape
+from .escapes import has_history, has_tangent, is_differentiated, is_within_transform, record_escape
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
 from .node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, new, next_sequence_nr, node_of
 from .refcounts import ALONE_AS_STORAGE, getrefcount
@@ -362,7 +362,17 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     @property
     def data(self) -> Tensor:
-        """The values without history, as returned by `detach()`. Assigning to it writes the values in place."""
+        """The values without history, as returned by `detach()`. Assigning to it writes the values in place.
+
+        Raises:
+            DetachedConversionError: for a tensor with a history inside a transform of `viewgrad.func`, where an
+                unmodified function means NumPy's buffer.
+        """
+        if is_within_transform() and has_history(self):
+            raise noted(DetachedConversionError(
+                "data of a tensor with a history, inside a transform, would lose the history: use the tensor itself, "
+                "or detach() where no gradient is wanted"
+            ))
         return self.detach()
 
     @data.setter

@@ -69,8 +69,12 @@ def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
     Arguments:
         dtype: the dtype wanted.
         copy: False gives the tensor itself where it has that dtype already.
+
+    For the dtype `object` it is NumPy's array of the elements, each a tensor with its history.
     """
     dtype = np.dtype(dtype)
+    if dtype.kind == "O":
+        return self.__array__(object)
     if not copy and self.dtype == dtype:
         return self
     result = cast(self, dtype) if dtype.kind in "fc" else cast_exactly(self, dtype)
