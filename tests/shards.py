@@ -33,7 +33,7 @@ def shard(text: str) -> tuple[int, int]:
 def fingerprint(seed: int) -> str:
     """Return a hash of the sources, the tests, the documentation, the seed, and the versions of Python and NumPy."""
     digest = hashlib.sha256(f"{sys.version} {np.__version__} {seed}".encode())
-    paths = [ROOT / "pyproject.toml", ROOT / "README.md"]
+    paths = [ROOT / "pyproject.toml", ROOT / "README.md", ROOT / "_viewgrad_pytestplugin.py"]
     for folder in ("viewgrad", "tests", "docs", "examples"):
         paths += (path for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md", ".txt", ".json"))
     for path in sorted(paths):

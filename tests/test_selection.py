@@ -1,6 +1,7 @@
 """The selection of the default suite and of shards: stable, small, complete."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -69,7 +70,7 @@ def suite(tmp_path):
         "def pytest_addoption(parser):\n"
         "    parser.addoption('--programs-seed', type=int, default=0)\n"
     )
-    for name in ("pyproject.toml", "README.md"):
+    for name in ("pyproject.toml", "README.md", "_viewgrad_pytestplugin.py"):
         (tmp_path / name).touch()
     (folder / "test_small.py").write_text(
         "import pytest\n"
@@ -101,3 +102,19 @@ def test_passed_tests_are_not_rerun(suite):
     suite("--resume", "--deselect", "tests/test_small.py::test_number[3]")
     again = suite("--resume", "--deselect", "tests/test_small.py::test_number[3]")
     assert again.returncode == 0 and "passed" not in again.stdout, again.stdout
+
+
+def test_a_killed_run_resumes_with_the_tests_that_had_not_ended(suite, tmp_path):
+    (tmp_path / "tests" / "test_small.py").write_text(
+        "import os, signal\n"
+        "from pathlib import Path\n"
+        "import pytest\n"
+        "@pytest.mark.parametrize('number', range(40))\n"
+        "def test_number(number):\n"
+        "    if number == 15 and not Path('killed').exists():\n"
+        "        Path('killed').touch()\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    assert suite("--resume").returncode == -signal.SIGKILL
+    again = suite("--resume")
+    assert again.returncode == 0 and "25 passed" in again.stdout, again.stdout
