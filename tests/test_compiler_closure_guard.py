@@ -217,6 +217,22 @@ def test_captured_generators_are_not_compiled(generator):
 zero = 0.0
 
 
+@pytest.mark.parametrize("values", [(False, True), (2, 3), ("mul", "add"), (np.multiply, np.add)], ids=str)
+def test_a_changed_variable_of_an_enclosing_function_is_noticed(values):
+    chosen = values[0]
+
+    def function(x):
+        return x * 2.0 if chosen == values[0] else x * 3.0
+
+    compiled = vg.compile(function, executor="python")
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    for _ in range(3):
+        np.testing.assert_array_equal(compiled(x).detach(), [2.0, 4.0])
+    chosen = values[1]
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(x).detach(), [3.0, 6.0])
+
+
 def test_the_sign_of_a_captured_zero_is_a_part_of_the_program(monkeypatch):
     @vg.compile(executor="python")
     def f(x):
