@@ -63,7 +63,7 @@ class Writer:
 
     def text(self) -> str:
         start = ("a = np.zeros(n)", "b = x.copy()", "g = np.full((n, n), 0.5)", "s = 0.3", "t = 1.0", "k = 0",
-                 "pair, mode = (0.3, 0.6), 'first'")
+                 "pair, mode, last = (0.3, 0.6), 'first', None")
         self.lines = [f"    {line}" for line in start]
         if self.objects:
             self.lines += OBJECTS.splitlines()
@@ -159,6 +159,7 @@ class Writer:
             f"s = max(s, {self.number(2)}) - min(t, 0.5)",
             "pair = (pair[1], np.tanh(pair[0] * pair[1] + s))", f"pair = ({self.squashed()}, pair[0])",
             "s = 0.5 * pair[0] - 0.3 * pair[1]", "s = 0.9 * s if mode == 'first' else 0.3 * t",
+            f"last = {self.squashed()}", "last = None", "s = 0.5 * s if last is None else 0.3 * last + 0.1 * t",
             f"a[{self.index(True)}], b[{self.index(True)}] = b[{self.index(True)}], a[{self.index(True)}]",
         ]))
 

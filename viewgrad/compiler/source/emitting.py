@@ -23,6 +23,7 @@ class Emitter:
         inputs: the inputs, by their variables.
         line, file: where in the source the reader is.
         rows: the statements that copy arrays to lists.
+        bases: the names under which variables were asked for.
     """
 
     def __init__(self) -> None:
@@ -36,6 +37,7 @@ class Emitter:
         self.file = ""
         self.reshapes = False
         self.rows: list[Set] = []
+        self.bases: dict[str, str] = {}
 
     def refused(self, reason: str, node: Any = None) -> Refused:
         """An error that says what is not taken, and where."""
@@ -78,6 +80,7 @@ class Emitter:
                 break
             number += 1
         self.variables.add(target)
+        self.bases[target] = name
         self.kinds[target] = kind
         self.emit(Let(target, value, self.line))
         return Var(target, value.kind)

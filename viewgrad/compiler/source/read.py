@@ -17,6 +17,7 @@ from .functions import users_function
 from .ir import Block, Const, For, Let, Var, assigned, blocks_of
 from .kinds import BOOL, Kind
 from .objects import PLAIN, Guard, Input, Room, record_fields
+from .reading.optional import with_unset_flags
 from .reading.statements import StatementReader
 from .values import CONFLICT, Fn, Lst, Maybe, Path, Rec, Refused, Reread, Static, Tup
 from .versions import with_versions
@@ -122,6 +123,7 @@ class Reader(StatementReader):
 
     def _with_flags(self, block: Block) -> Block:
         """The statements with a flag for each variable that need not be defined where it is used."""
+        block = with_unset_flags(block, self.maybe, self.out.bases)
         if not self.maybe:
             return block
 

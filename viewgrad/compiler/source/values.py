@@ -13,8 +13,8 @@ from .ir import Const, Var, is_number
 from .kinds import Kind, joined, kind_of
 
 __all__ = [
-    "CONFLICT", "TEXT", "Fn", "Lst", "Maybe", "Path", "Rec", "Reread", "Refused", "Row", "Static", "Tup", "as_expr",
-    "is_identity", "is_plain", "joined_values", "kind_name", "leaves_of",
+    "CONFLICT", "TEXT", "Fn", "Lst", "Maybe", "OrNone", "Path", "Rec", "Reread", "Refused", "Row", "Static", "Tup",
+    "as_expr", "is_identity", "is_none", "is_plain", "joined_values", "kind_name", "leaves_of",
 ]  # fmt: skip
 
 
@@ -177,6 +177,16 @@ class Maybe:
     value: Any
 
 
+@attrs.frozen(eq=False)
+class OrNone(Maybe):
+    """A variable that holds None, or a value."""
+
+
+def is_none(value: Any) -> bool:
+    """Whether a value is None."""
+    return isinstance(value, Static) and value.value is None
+
+
 CONFLICT: Final = Static("a variable of several kinds")
 NUMBERS: Final = (bool, int, float, complex)
 
@@ -229,6 +239,8 @@ def joined_values(a: Any, b: Any) -> Any:
     """What a name means after two ways to the same place."""
     if a is b:
         return a
+    if isinstance(a, OrNone) or isinstance(b, OrNone) or is_none(a) is not is_none(b):
+        return _joined_with_none(a, b)
     if isinstance(a, Maybe) or isinstance(b, Maybe):
         inner = joined_values(getattr(a, "value", a) if isinstance(a, Maybe) else a,
                               getattr(b, "value", b) if isinstance(b, Maybe) else b)
@@ -251,6 +263,13 @@ def joined_values(a: Any, b: Any) -> Any:
     if isinstance(a, Fn) and isinstance(b, Fn) and a.node is b.node and a.scope is b.scope:
         return a
     return CONFLICT
+
+
+def _joined_with_none(a: Any, b: Any) -> Any:
+    """What a name means that is None after one of two ways."""
+    values = [each.value if isinstance(each, OrNone) else each for each in (a, b) if not is_none(each)]
+    found = values[0] if len(values) == 1 else joined_values(*values)
+    return OrNone(found) if isinstance(found, Var) else CONFLICT
 
 
 def leaves_of(value: Any) -> list[Any]:

@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from ..ir import Block, Call, Const, Get, If, Lazy, Let, Op, Set, Var, assigned, is_number, nodes, statements
 from ..kinds import BOOL, INT, Arr, Num, joined, kind_of_operator
-from ..values import CONFLICT, TEXT, Fn, Lst, Maybe, Rec, Static, Tup, as_expr, is_plain, joined_values, kind_name
+from ..values import CONFLICT, TEXT, Fn, Lst, Rec, Static, Tup, as_expr, is_plain, joined_values, kind_name
 from .arrays import pure
 from .indexing import item, sliced
 from .lists import appended, item_kind, joined_item_kinds, new_list, repeated
 from .names import NameReader
 from .operators import arithmetic, comparison
-from .scopes import Scope, joined_scopes, means_the_same
+from .optional import flag_of, is_none_test, negated, shown
+from .scopes import Scope, at_times, joined_scopes, means_the_same
 
 __all__ = ["BINARY", "COMPARISONS", "ExpressionReader", "UNARY"]
 
@@ -200,7 +201,10 @@ class ExpressionReader(NameReader):
                     continue
                 found = test
                 continue
+            present = scope.present
+            scope.present = present.union(*[shown(each, is_and) for each in node.values[:number]])
             found = self.second(scope, part, found, is_and)
+            scope.present = present
         return found
 
     def second(self, scope: Scope, part: ast.expr, first: Any, is_and: bool) -> Any:
@@ -228,6 +232,13 @@ class ExpressionReader(NameReader):
 
     def of_Compare(self, scope: Scope, node: ast.Compare) -> Any:
         """Comparisons."""
+        tested = is_none_test(scope, node)
+        if tested is not None:
+            variable, is_wanted = tested
+            if variable.name in self.out.inputs or variable.name in self.out.single:
+                raise self.out.refused("an argument or None is compared with None", node)
+            self.maybe.add(variable.name)
+            return flag_of(variable.name) if is_wanted else negated(flag_of(variable.name))
         left, *rest = self.values(scope, [node.left, *node.comparators])
         found: Any = None
         for operator, right in zip(node.ops, rest):
@@ -253,10 +264,11 @@ class ExpressionReader(NameReader):
         sides: list[Any] = []
         entry = dict(scope.env)
         blocks = []
-        for part in (node.body, node.orelse):
-            scope.env = dict(entry)
+        present = scope.present
+        for part, is_true in ((node.body, True), (node.orelse, False)):
+            scope.env, scope.present = dict(entry), present | shown(node.test, is_true)
             blocks.append(self.within(lambda part=part: sides.append(self.lifted(scope, part))))  # type: ignore[misc]
-        scope.env = entry
+        scope.env, scope.present = entry, present
         exprs = [as_expr(side) for side in sides]
         if not any(blocks) and not any(expr is None for expr in exprs):
             kind = joined(exprs[0].kind, exprs[1].kind)
@@ -315,15 +327,16 @@ class ExpressionReader(NameReader):
         entry = dict(scope.env)
         numbers = dict(self.out.numbers)
         for _ in range(8):
-            scope.env = dict(entry)
+            scope.env, scope.present = dict(entry), frozenset()
             self.out.numbers = dict(numbers)
             body = self.within(read)
             merged = {name: joined_values(value, scope.env.get(name, value)) for name, value in entry.items()}
             if all(means_the_same(merged[name], value) for name, value in entry.items()):
                 for name, value in scope.env.items():
                     if name not in entry:
-                        merged[name] = value if isinstance(value, (Maybe, Fn)) or value is CONFLICT else Maybe(value)
+                        merged[name] = at_times(value)
                 scope.env = merged
+                scope.present = frozenset()
                 return body
             entry = merged
         raise self.out.refused("the kinds of its variables do not settle")

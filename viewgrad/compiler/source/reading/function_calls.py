@@ -14,7 +14,7 @@ from ..ir import Const, Slice, Var, get
 from ..kinds import INT, Arr, Num
 from ..library import library_name
 from ..objects import Getter, Guard, record_fields
-from ..values import CONFLICT, Fn, Lst, Maybe, Path, Rec, Refused, Static, Tup, as_expr, is_plain, kind_name
+from ..values import CONFLICT, Fn, Lst, Maybe, OrNone, Path, Rec, Refused, Static, Tup, as_expr, is_plain, kind_name
 from . import python_code
 from .attributes import attribute
 from .comprehensions import ComprehensionReader
@@ -428,6 +428,8 @@ class CallReader(ComprehensionReader):
         scope.body = body
         self.block(scope, body)
         result = scope.env.get("_result", Static(None))
+        if isinstance(result, OrNone):
+            raise self.out.refused("it returns None or a value", node)
         if isinstance(result, Maybe):
             result = result.value
         if result is CONFLICT:

@@ -10,7 +10,8 @@ from ..exits import is_flag
 from ..ir import Check, Const, Op, Var, is_number, nodes
 from ..kinds import BOOL, INT, Num, joined
 from ..objects import Guard, ObjectReader
-from ..values import CONFLICT, Fn, Lst, Maybe, Path, Rec, Reread, Static, Tup, as_expr, kind_name, leaves_of
+from ..values import CONFLICT, Fn, Lst, Maybe, OrNone, Path, Rec, Reread, Static, Tup, as_expr, kind_name, leaves_of
+from .optional import unset
 from .scopes import Partial, Scope, grows, identifier, is_updated, unboxed, variables_in
 
 __all__ = ["NameReader"]
@@ -33,6 +34,8 @@ class NameReader(ObjectReader):
             found = scope.env[name]
             if found is CONFLICT:
                 raise self.out.refused(f"{name} is of several kinds", node)
+            if isinstance(found, OrNone) and name in scope.present:
+                return found.value
             if isinstance(found, Maybe):
                 found = self.defined(found.value, node)
             return found
@@ -84,6 +87,9 @@ class NameReader(ObjectReader):
             self.bind_outside(scope, name, value)
             return
         once = scope.stores.get(name, 1) <= 1
+        scope.present -= {name}
+        if not once:
+            unset(self.out, scope.prefix + name, value)
         if isinstance(value, Var) and isinstance(value.kind, Num) and value.kind.boxed:
             if any(is_updated(stmt, name) for stmt in scope.body):
                 raise self.out.refused("an array without dimensions is written to")

@@ -11,11 +11,12 @@ import attrs
 
 from ..ir import Block, Check, Const, Op, Var, nodes
 from ..kinds import BOOL, Num
-from ..values import CONFLICT, Fn, Maybe, Path, Rec, Static, Tup, joined_values
+from ..values import CONFLICT, Fn, Maybe, OrNone, Path, Rec, Static, Tup, joined_values
 
 __all__ = [
-    "Bound", "Deferred", "DictGet", "Given", "Partial", "Scope", "always_raises", "grows", "has_calls", "identifier",
-    "is_updated", "is_used_outside", "joined_scopes", "keyword_of", "means_the_same", "unboxed", "variables_in",
+    "Bound", "Deferred", "DictGet", "Given", "Partial", "Scope", "always_raises", "at_times", "grows", "has_calls",
+    "identifier", "is_updated", "is_used_outside", "joined_scopes", "keyword_of", "means_the_same", "unboxed",
+    "variables_in",
 ]  # fmt: skip
 
 
@@ -30,6 +31,7 @@ class Scope:
         prefix: of their names in the program.
         env: what they mean.
         nonlocals: those of functions around that it assigns.
+        present: those that may be None elsewhere, and are not here.
     """
 
     outer: Scope | None
@@ -42,6 +44,7 @@ class Scope:
     env: dict[str, Any] = attrs.Factory(dict)
     body: Sequence[Any] = ()
     nonlocals: frozenset[str] = frozenset()
+    present: frozenset[str] = frozenset()
 
 
 @attrs.frozen(eq=False)
@@ -108,8 +111,15 @@ def joined_scopes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
             found[name] = joined_values(a[name], b[name])
         else:
             value = a.get(name, b.get(name))
-            found[name] = value if isinstance(value, (Maybe, Fn)) or value is CONFLICT else Maybe(value)
+            found[name] = at_times(value)
     return found
+
+
+def at_times(value: Any) -> Any:
+    """What a name means that need not be bound."""
+    if isinstance(value, OrNone):
+        return CONFLICT
+    return value if isinstance(value, (Maybe, Fn)) or value is CONFLICT else Maybe(value)
 
 
 def means_the_same(a: Any, b: Any) -> bool:
@@ -124,7 +134,7 @@ def means_the_same(a: Any, b: Any) -> bool:
     if isinstance(a, Rec) and isinstance(b, Rec):
         return list(a.fields) == list(b.fields) and all(map(means_the_same, a.fields.values(), b.fields.values()))
     if isinstance(a, Maybe) and isinstance(b, Maybe):
-        return means_the_same(a.value, b.value)
+        return type(a) is type(b) and means_the_same(a.value, b.value)
     return joined_values(a, b) is a if isinstance(a, Static) else a == b
 
 

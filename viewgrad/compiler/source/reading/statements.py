@@ -36,6 +36,7 @@ from .expressions import BINARY
 from .function_calls import CallReader
 from .lists import item_kind, item_of_list, joined_item_kinds, set_item
 from .operators import arithmetic
+from .optional import shown
 from .scopes import Scope, always_raises, is_used_outside, joined_scopes, keyword_of
 
 __all__ = ["StatementReader"]
@@ -243,10 +244,13 @@ class StatementReader(CallReader):
             self.block(scope, stmt.body if test else stmt.orelse)
             return
         line = self.out.line
-        entry = dict(scope.env)
+        entry, present = dict(scope.env), scope.present
+        scope.present = present | shown(stmt.test, True)
         then = self.within(lambda: self.block(scope, stmt.body))
         after_then, scope.env = scope.env, dict(entry)
+        here, scope.present = scope.present, present | shown(stmt.test, False)
         other = self.within(lambda: self.block(scope, stmt.orelse))
+        scope.present &= here
         if always_raises(then):
             pass
         elif always_raises(other):
