@@ -56,9 +56,9 @@ class Place:
     """A point of a layout: a box, or a bend of an arrow that passes a layer.
 
     Arguments:
-        lines: what is written in it; none for a bend.
-        kind: of the box.
-        inner: what is written in the box inside.
+        lines: its text; none for a bend.
+        kind: the kind of the box.
+        inner: the text of the inner box.
         x, y: its upper left corner.
         depth: the height of its layer.
     """

@@ -27,15 +27,15 @@ ROW: Final = 30.0
 
 @attrs.frozen
 class Window:
-    """Some cells of the buffer, and what they are to someone.
+    """A window of the buffer in the drawing.
 
     Arguments:
-        name: what is written before it.
+        name: its label.
         cells: the numbers of the cells.
-        history: what is written behind it.
+        history: the text after it.
         kind: "view", "saved" or "copy", which decides the colour.
         stale: whether the history is that of an earlier value.
-        values: of a copy, what it holds.
+        values: the content of a copy.
     """
 
     name: str

@@ -74,9 +74,9 @@ def copies(
     name: str,
     make: Callable[[Tensor], Tensor],
 ) -> tuple[tuple[Any, ...], dict[str, Any], Differentiated]:
-    """Return the arguments as the function is to get them.
+    """Return the arguments for the function.
 
-    In those numbered by `argnums`, `make(tensor)` takes the place of each leaf; in the others, tensors and arrays are
+    In those numbered by `argnums`, each leaf is replaced by `make(tensor)`; in the others, tensors and arrays are
     copied.
     """
     numbers = [_position(number, len(args), name) for number in ([argnums] if isinstance(argnums, int) else argnums)]

@@ -99,13 +99,13 @@ def checkpoint(f: Callable[P, R], *, adopt: bool = True) -> Callable[P, R]:
 
 
 class CheckpointBackward(Node):
-    """The step of a checkpointed call.
+    """The node of a checkpointed call.
 
     Attributes:
         edges: one for each tensor among the arguments, then one for each captured history.
         outputs: the number of differentiable outputs.
-        call: what is run again.
-        saved: the tensors among the arguments; None once they were released.
+        call: the call to run again.
+        saved: the tensors among the arguments; None after they were released.
     """
 
     __slots__ = ("call", "edges", "outputs", "saved")
@@ -207,7 +207,7 @@ class _Call:
     """A call that can be run again.
 
     Attributes:
-        function: what is called.
+        function: the function.
         structure, leaves: of the arguments; None in place of each tensor.
         random: the states of random number generators before the call.
         captured: the edges to histories that the function uses and was not given.
@@ -288,7 +288,7 @@ class _Call:
         return transform, run.outputs
 
     def _given(self, tensors: Sequence[Tensor], needed: Iterable[bool]) -> tuple[Transform, list[Any]]:
-        """Copies of the leaves of the arguments; those of tensors that need a gradient are primals."""
+        """Return copies of the leaves of the arguments; those of tensors that need a gradient are primals."""
         transform = Transform(kind=self.kind)
         copies = iter([
             transform.primal(tensor) if need else transform.copy(tensor.detach())

@@ -14,17 +14,17 @@ PLAIN: Final = (int, float, complex, bool, str)
 
 
 class Containers:
-    """The arguments that a function is given, with other leaves than the caller's.
+    """The arguments of a function, with other leaves than the caller's.
 
-    Where the leaves are the caller's, the containers are so too. Otherwise they are others, of which `give_back` lets
-    the caller's have what the function puts into them.
+    If the leaves are the caller's, so are the containers. Otherwise they are copies; `give_back` transfers the
+    function's changes of containers to the caller's.
 
     Arguments:
         arguments: the caller's `(args, keywords)`.
-        structure, leaves: of what the function is given.
+        structure, leaves: the structure and leaves of the new arguments.
 
     Attributes:
-        given: what the function is given.
+        given: the new arguments.
     """
 
     def __init__(self, arguments: Any, structure: Structure, leaves: list[Any]) -> None:
@@ -36,7 +36,7 @@ class Containers:
         self._visit(arguments, self.given, "")
 
     def _visit(self, own: Any, given: Any, path: str) -> None:
-        """Note what a container holds, and what is inside of it; `own` is the caller's."""
+        """Record the content of a container, and of the containers inside it; `own` is the caller's."""
         self._callers[id(given)] = own
         found = children_of(given)
         if found is None:
@@ -50,13 +50,13 @@ class Containers:
             self._visit(mine, value, f"{path}.{key}" if is_record(type(given)) else f"{path}[{key!r}]")
 
     def changed(self) -> str | None:
-        """Return the path of a container that holds other things than it did; None if there is none."""
+        """Return the path of a container whose content has changed, or None."""
         return next((
             path for path, _, given, keys, values in self._found if is_other(children_of(given), keys, values)
         ), None)  # fmt: skip
 
     def give_back(self) -> None:
-        """Copy what the function has put into its copies of the caller's containers back into those containers."""
+        """Copy the changes that the function made to copies of the caller's containers into those containers."""
         for _, own, given, keys, before in self._found:
             found = children_of(given)
             if own is given or not is_other(found, keys, before):

@@ -70,7 +70,7 @@ def functionalize(f: Callable[..., Any], *, adopt: bool = True) -> Callable[...,
 
 
 class Functional:
-    """A block in which new values take the place of writes."""
+    """A block in which writes are replaced by new values."""
 
     def __init__(self) -> None:
         self._switch = ModeSwitch(on=FUNCTIONAL)
@@ -92,7 +92,7 @@ class Copies:
         self._storages: dict[int, KnownStorage] = {}
         self._copies: dict[int, Tensor] = {}
         self._duals: set[int] = set()
-        self._held: list[Any] = []  # what the numbers above are the ids of
+        self._held: list[Any] = []  # the objects with these ids
 
     def of(self, tree: Any) -> Any:
         """Return a tree with copies of its tensors."""

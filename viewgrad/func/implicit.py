@@ -1,7 +1,6 @@
-"""`implicit`: derivatives of what a solver returns, by the implicit function theorem.
+"""`implicit`: derivatives of the results of solvers, by the implicit function theorem.
 
-If F(x, a) = 0 then dx/da = -(dF/dx)^-1 dF/da. Only the solution enters: how it was found, in how many steps, by which
-library, does not matter.
+If F(x, a) = 0 then dx/da = -(dF/dx)^-1 dF/da. This depends only on the solution, not on the solver and its steps.
 
 Source: A. Griewank, A. Walther, "Evaluating Derivatives" (2008), chapter 15.
 """

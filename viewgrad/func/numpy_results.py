@@ -14,7 +14,7 @@ from .tree import children_of, map_leaves
 __all__ = ["PLAIN", "array_or_number", "arrays_as_tensors", "as_given", "as_inputs", "holds_tensors", "to_numpy"]
 
 NUMBERS: Final = (float, complex, np.inexact)
-PLAIN: Final = frozenset({np.ndarray, np.float64, float, int, bool, type(None)})  # arguments that are no trees
+PLAIN: Final = frozenset({np.ndarray, np.float64, float, int, bool, type(None)})  # arguments that are not trees
 AS_PYTHON: Final = frozenset(map(np.dtype, (float, complex, int, bool)))  # dtypes with a class of Python's own
 
 
@@ -54,11 +54,11 @@ def _as_input(leaf: Any) -> Any:
 
 
 def as_given(results: Any, given: Any) -> Any:
-    """Results as the caller is to have them.
+    """Return results in the caller's types.
 
     Arguments:
         results: a tree of tensors.
-        given: what the caller gave: if there is a tensor in it, results stay tensors.
+        given: the caller's arguments: if they contain a tensor, results remain tensors.
     """
     return results if holds_tensors(given) else map_leaves(to_numpy, results)
 

@@ -1,12 +1,11 @@
 """The transforms: from a function to the function that computes its derivative.
 
-All of them hand copies of the arguments to the function, which may write to them, in place and through views. The
+All of them pass copies of the arguments to the function, which may write to them, in place and through views. The
 caller's tensors keep their values. Arguments and outputs are trees (see `func/tree.py`) of tensors; arrays and
-floating-point numbers stand for tensors. Transforms can be applied to each other's results, to any depth.
+floating-point numbers are converted to tensors. Transforms can be nested to any depth.
 
-Results have no history, unless there is something outside that they can be differentiated with respect to. That may be
-an argument that requires grad or was computed from one that does. It may be such a tensor that the function uses
-without being given it, or another transform around this one.
+Results have no history, unless they can be differentiated with respect to something outside: an argument that requires
+grad or was computed from one that does, such a tensor captured by the function, or another transform around this one.
 
 The public transforms, with their documentation, are in `func/api.py`.
 """
@@ -125,7 +124,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
 @in_own_context
 def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     """Implement `viewgrad.func.linearize`, with tensors as results."""
-    # Pulling back is linear, so that its own pull-back is what it is the transpose of: pushing forward.
+    # The vjp is linear, so its own vjp is its transpose: the jvp.
     transform = Transform()
     given, structures = _differentiated(transform, primals, "linearize", transform.primal)
     with transform:
@@ -271,12 +270,12 @@ def _push_forward(
                 set_tangent(tensor, tangent, level)
         output = call()
         found = [tangent_of(leaf, level) for leaf in output.leaves]
-    # Copied, since what was supplied as a tangent may be what comes out.
+    # Copied, since the result may be the given tangent itself.
     return output, [None if tangent is None else transform.result(tangent.clone()) for tangent in found]
 
 
 def _kept(make: Callable[[Tensor], Tensor], into: list[Tensor]) -> Callable[[Tensor], Tensor]:
-    """`make`, with what it makes appended to a list."""
+    """Return `make`, which also appends its results to a list."""
 
     def make_and_keep(tensor: Tensor) -> Tensor:
         made = make(tensor)
@@ -312,7 +311,7 @@ def _pushed_like(f: Function, derive: Function, derived: Function, argnums: Argn
 
         def pushed(numbers: Any, args: Any, kwargs: Any, tangents: Any, has_aux: bool) -> Any:
             def along(*given: Any, **others: Any) -> Any:
-                with np.errstate(all="ignore"):  # slopes may be infinite; what the function computes, derived() does
+                with np.errstate(all="ignore"):  # slopes may be infinite; derived() computes the function too
                     return push(numbers, given, others, tangents, False)[1]
 
             output, tangent = derived(*args, **kwargs), derive(along, argnums)(*args, **kwargs)

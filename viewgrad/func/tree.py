@@ -1,8 +1,7 @@
-"""Trees: nested tuples, lists, dicts, dataclasses and attrs classes, flattened into leaves and put together again.
+"""Trees: nested tuples, lists, dicts, dataclasses and attrs classes, flattened into leaves and rebuilt.
 
-The leaves are what can be differentiated, or could be if its dtype were another: tensors, arrays, and floating-point
-and complex numbers. Everything else (None, strings, integers, functions) belongs to the structure, and is found
-unchanged in what is put together.
+The leaves are tensors, arrays, and floating-point and complex numbers, of any dtype. Everything else (None, strings,
+integers, functions) belongs to the structure, and is unchanged in the rebuilt tree.
 """
 
 from __future__ import annotations
@@ -106,8 +105,8 @@ def leaves_like(structure: Structure, tree: Any, what: str) -> list[Any]:
 
     Arguments:
         structure: the structure expected.
-        tree: what is to have it; where the structure has no leaves, it may have anything.
-        what: what it is, for the message.
+        tree: the tree to check; it may contain anything in places that are not leaves.
+        what: its name in the message.
 
     Raises:
         TreeError: if the tree has another structure.
@@ -139,7 +138,7 @@ def _fields(kind: type) -> tuple[tuple[str, str, bool], ...]:
 
 
 def children_of(tree: Any) -> tuple[tuple[Any, ...], list[Any]] | None:
-    """Return the keys of a container and what is found there; None for what is no container."""
+    """Return the keys of a container and its children; None for anything else."""
     kind = type(tree)
     if isinstance(tree, dict):
         return tuple(tree), list(tree.values())

@@ -206,7 +206,7 @@ def _argument_axes(in_axes: Axes, args: tuple[Any, ...]) -> Sequence[Axes]:
 
 
 def _axes_into(found: list[int | None], axes: Axes, tree: Any, what: str) -> None:
-    """Append the axis of each leaf of a tree; an axis stands for all leaves below it."""
+    """Append the axis of each leaf of a tree; an axis applies to all leaves below it."""
     if axes is None or isinstance(axes, int):
         found.extend([axes] * len(flatten(tree)[0]))
         return

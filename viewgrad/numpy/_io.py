@@ -18,7 +18,7 @@ __all__ = ["IO_FUNCTIONS"]
 
 
 def isscalar(element: Any) -> bool:
-    """Return whether a value is a number, or a tensor that stands for one."""
+    """Return whether a value is a number, or a scalar tensor."""
     return is_scalar(element) or np.isscalar(element)
 
 

@@ -20,7 +20,7 @@ __all__ = ["SCALAR_TYPES", "is_array", "is_scalar", "ndarray"]
 
 
 def is_scalar(value: Any) -> bool:
-    """Return whether a tensor stands for one number, as NumPy's scalars do."""
+    """Return whether a tensor is a scalar, like NumPy's."""
     return isinstance(value, Tensor) and not value.ndim
 
 

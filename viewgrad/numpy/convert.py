@@ -30,7 +30,7 @@ def carries_history(value: Any) -> bool:
 def plain_values(value: Any) -> Any:
     """`value` with read-only arrays for the tensors in it, however deep."""
     if isinstance(value, Tensor):
-        array = array_of(value, "a choice by values")  # a record would hold fixed what is made of them
+        array = array_of(value, "a choice by values")  # their values would be constants of a trace
         if is_scalar(value):
             return array[()]  # NumPy's scalar, also of a program that is traced
         if isinstance(array, np.ndarray):
@@ -61,7 +61,7 @@ def as_tensors(value: Any, given: tuple[Any, ...] = ()) -> Any:
 
 
 def _rebuilt(value: Any, items: list[Any]) -> Any:
-    """Other items in a list, a tuple or a named tuple; what is more than that stays as it is."""
+    """Return a list, tuple or named tuple with other items; other types are unchanged."""
     if type(value) in NESTED:
         return type(value)(items)
     return value._make(items) if hasattr(value, "_make") and type(value).__init__ is tuple.__init__ else value

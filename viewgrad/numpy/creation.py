@@ -313,7 +313,7 @@ def asmatrix(data: Any, dtype: Any = None) -> Any:
 
 @creator
 def bmat(obj: Any, ldict: Any = None, gdict: Any = None) -> Any:
-    """Return a NumPy matrix made of blocks, which is not a tensor; an error for tensors."""
+    """Return a NumPy matrix of blocks, which is not a tensor; raise for tensors."""
     if holds_tensor(obj):
         raise TypeError("tensors cannot become a numpy.matrix; use np.block")
     return np.bmat(obj, ldict, gdict)

@@ -45,15 +45,15 @@ LOOKING: Final = frozenset({np.block, np.einsum})
 
 
 def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Callable[..., Any]:
-    """Return a function of NumPy as it is in this namespace.
+    """Return the counterpart of a NumPy function in this namespace.
 
-    Tensors in nested lists are joined; arrays that come out are tensors. Where no operator computes the function, it is
-    NumPy's own, on tensors that have no history, and an error on those that have one.
+    Tensors in nested lists are joined, and arrays in the result become tensors. If no operator computes the function,
+    NumPy's own runs on tensors without history, and tensors with a history raise an error.
 
     Arguments:
-        function: NumPy's.
-        name: what it is called in messages.
-        way_out: what to use in its place where tensors have a history.
+        function: the NumPy function.
+        name: its name in messages.
+        way_out: the alternative for tensors with a history.
     """
     lists, looks, views = LISTS.get(function, ()), function in LOOKING, function in VIEWING
 

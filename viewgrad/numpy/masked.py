@@ -34,7 +34,7 @@ class MaskedTensor:
     Arguments:
         data: the values.
         mask: true where they are masked.
-        fill_value: what `filled` puts there.
+        fill_value: the value that `filled` uses there.
     """
 
     __array_priority__ = 100.0
@@ -227,7 +227,7 @@ class MaskedTensor:
         domain = DOMAINS.get(ufunc)
         if domain is not None:
             mask = mask | domain(*(plain_values(data.detach()) for data, _ in parts))
-        # A value at which every function is smooth stands below the mask.
+        # Masked elements are replaced by a value at which every function is smooth.
         safe = [np.where(mask, 0.5, np.broadcast_to(data, mask.shape)) if mask.any() else data for data, _ in parts]
         found = ufunc(*safe)
         return MaskedTensor(found, mask, self.fill_value)

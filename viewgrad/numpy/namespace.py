@@ -52,13 +52,13 @@ def public_names(module: types.ModuleType) -> list[str]:
 def filled(
     module: types.ModuleType, made: Mapping[str, Any], own: Iterable[str], ways_out: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the public names of a module, with what they stand for in this namespace.
+    """Return the public names of a module, with their objects in this namespace.
 
     Arguments:
-        module: NumPy's.
-        made: what is made here, by name.
-        own: the names that stay what they are in NumPy.
-        ways_out: what to use instead of functions that no operator computes.
+        module: NumPy's module.
+        made: the counterparts, by name.
+        own: the names that remain NumPy's.
+        ways_out: the alternatives to functions that no operator computes.
     """
     own = frozenset(own)
     found = {name: _counterpart(module, name, made, own, ways_out) for name in public_names(module)}
@@ -66,7 +66,7 @@ def filled(
 
 
 def added_names(module: types.ModuleType) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a namespace: it finds what a program has added to the original module.
+    """Return the `__getattr__` of a namespace, which finds attributes that a program added to the original module.
 
     Arguments:
         module: the original module.

@@ -56,7 +56,7 @@ _trimming: Final = _Trimming()
 
 
 def _keep_zeros_with_a_history(modules: list[types.ModuleType]) -> None:
-    """Let coefficients that are zero and have a history stay: series without them have no derivative with respect to
+    """Keep zero coefficients with a history: series without them have no derivative with respect to
     them.
 
     NumPy removes trailing zeros from the operands and results of sums and products. Functions that divide by the last

@@ -1,8 +1,7 @@
 """`numpy.random` for tensors: the same numbers for the same seed.
 
 Gradients flow to the location and the scale of a distribution, since a sample is a function of them. A discrete sample
-is constant between its jumps, so that nothing flows to its parameters. Where a sample depends on a parameter in another
-way, an error says so.
+is piecewise constant, so its parameters have zero gradients. Other dependences of samples on parameters raise an error.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ DISCRETE: Final = frozenset(
         "multivariate_hypergeometric",
     }
 )
-# Methods whose answer is no sample.
+# Methods that do not return samples.
 OTHER: Final = frozenset({"bytes", "get_state", "set_state", "seed", "spawn", "bit_generator"})
 
 

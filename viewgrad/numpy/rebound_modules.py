@@ -16,11 +16,11 @@ __all__ = ["borrowed_modules"]
 def borrowed_modules(
     modules: Mapping[types.ModuleType, str], replaced: Mapping[Any, Any]
 ) -> dict[types.ModuleType, types.ModuleType]:
-    """Copies of modules in which other objects stand behind the global names.
+    """Return copies of modules with other objects behind their global names.
 
     Arguments:
         modules: the modules, which may import each other, with the names of their copies.
-        replaced: what takes the place of modules that they import.
+        replaced: replacements of modules that they import.
 
     Returns:
         The copy of each.
@@ -33,7 +33,7 @@ def borrowed_modules(
             if name.startswith("__") and name != "__all__":
                 continue
             names[name] = _copied(value, module.__name__, names, objects)
-    for copy in copies.values():  # what was copied after it was imported elsewhere
+    for copy in copies.values():  # copied after it was imported elsewhere
         names = vars(copy)
         for name, value in names.items():
             names[name] = objects.get(id(value), value)
@@ -64,7 +64,7 @@ def _function(function: types.FunctionType, names: dict[str, Any]) -> types.Func
 
 
 def _class(cls: type, names: dict[str, Any], objects: dict[int, Any]) -> type:
-    """Return the class with functions of other global names; one that calls `super()` keeps what that refers to."""
+    """Return the class with functions that use other globals; `super()` still works in them."""
 
     def copied(value: Any) -> Any:
         if isinstance(value, types.FunctionType):

@@ -18,12 +18,12 @@ NUMBERS: Final = frozenset({Tensor, float, int})
 
 
 class UniversalFunction:
-    """A universal function of NumPy: called, or by one of its methods; arrays that come out are tensors.
+    """A universal function of NumPy, with its methods, whose results are tensors.
 
     Arguments:
-        function: NumPy's.
-        name: what it is called here.
-        way_out: what to use in its place where tensors have a history.
+        function: the NumPy ufunc.
+        name: its name here.
+        way_out: the alternative for tensors with a history.
     """
 
     def __init__(self, function: np.ufunc, name: str, way_out: str = "") -> None:
@@ -100,7 +100,7 @@ _made: Final[dict[np.ufunc, UniversalFunction]] = {}
 
 
 def ufunc(function: np.ufunc, name: str | None = None, way_out: str = "") -> UniversalFunction:
-    """Return the counterpart of a ufunc of NumPy; one for each, whatever its names."""
+    """Return the counterpart of a NumPy ufunc, the same one for all its names."""
     if function not in _made:
         _made[function] = UniversalFunction(function, name or function.__name__, way_out)
     return _made[function]

@@ -17,7 +17,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command.
 
     Arguments:
-        arguments: of the command line; those of the process if left out.
+        arguments: the arguments of the command line; by default those of the process.
 
     Returns:
         The exit status.

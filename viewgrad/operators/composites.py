@@ -1,4 +1,4 @@
-"""Functions made of operators: each is differentiable because its parts are."""
+"""Composites of operators, which are differentiable because their parts are."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def composite(*numpy: Any, method: bool = True) -> Callable[[F], F]:
 
 
 def choosing(function: F) -> F:
-    """Make a function that looks at values a single step of a graph, which looks again in each run.
+    """Make a function that inspects values a single opaque step of traces, which inspects them again in each run.
 
-    It writes to none of its arguments: the step would not tell.
+    It must not write to its arguments: the step would not record that.
     """
 
     @functools.wraps(function)

@@ -126,7 +126,7 @@ def row(
 
 def _register_late(numpy: LateFunction, function: Callable[..., Any]) -> None:
     found = numpy.found()
-    if isinstance(found, np.ufunc):  # others are not asked what they mean on tensors
+    if isinstance(found, np.ufunc):  # other functions are not dispatched on tensors
         declare(found, function)
 
 
@@ -199,7 +199,7 @@ def _declare(
     )
     environment = environment_of(operator)
     if user_defined:
-        operator.read_formulas()  # what is wrong with it is to be said here
+        operator.read_formulas()  # reports its faults at the definition
     unwritten(operator, environment)
     if user_defined:
         operator.write_code()
@@ -211,7 +211,7 @@ def _declare(
 def _reading(
     operator: Operator, formulas: tuple[Formula, ...], compile: Callable[[str, str], Any], *, own: bool = False
 ) -> Reading:
-    """Return what follows from formulas: the differentiable inputs, and how tangents are computed."""
+    """Return the properties that follow from formulas: the differentiable inputs, and the computation of tangents."""
     inputs = {name for formula in formulas for name in formula.inputs}
     differentiable = tuple(a.name for a in operator.signature.tensors if a.name in inputs)
     tangents = read_tangents(
@@ -229,7 +229,7 @@ def _reading(
 def _inplace_declaration(
     operator: Operator, inplace: InPlace, reading: Reading, compile: Callable[[str, str], Any]
 ) -> Operator:
-    """Return the operator that the in-place variant is made of: the row's own, but for what is said of the variant."""
+    """Return the operator of the in-place variant: that of the row, with the parts that `inplace` states."""
     signature, nondifferentiable = operator.signature, operator.nondifferentiable_outputs
     formulas = reading.formulas
     if inplace.derivatives is not None:

@@ -1,7 +1,7 @@
 """The dtype kinds that an operator accepts, and the conversion or refusal of others.
 
-A row says in `dtype_kinds` whether its formulas are right for complex numbers. Of an operator of a user's that says
-nothing, the formula is tried when the first complex number comes: see Note [Kinds] in docs/notes/declarations.md.
+A row states in `dtype_kinds` whether its formulas are right for complex numbers. For an operator of a user without
+`dtype_kinds`, the formula is tested on the first complex argument: see Note [Kinds] in docs/notes/declarations.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["as_list", "check_samples", "confirm_kinds", "is_wrong", "refuse_kind
 Array = np.ndarray[Any, Any]
 POINTS: Final = 4
 STEP: Final = 1e-6
-WRONG: Final = 1e-3  # relative to the size of what is compared; a formula that is right is off by much less
+WRONG: Final = 1e-3  # relative to the size of the compared values; the error of a correct formula is much smaller
 
 
 def refuse_kinds(operator: Operator, *arrays: Any) -> None:
@@ -46,11 +46,11 @@ def refuse_kinds(operator: Operator, *arrays: Any) -> None:
 
 @in_own_context
 def confirm_kinds(operator: Operator, *arguments: Any) -> None:
-    """Find out whether a user's operator, which does not say so, is right for complex numbers: by these.
+    """Determine whether a user's operator without `dtype_kinds` is right for complex numbers, by these arguments.
 
     Arguments:
         operator: whose `dtype_kinds` are undecided; they are decided afterwards.
-        arguments: what it was called with, in the order of the signature, with tensors in place of arrays.
+        arguments: the arguments of a call, in the order of the signature, with tensors in place of arrays.
 
     Raises:
         UnsupportedDtypeError: if the formula gives another gradient than finite differences.
@@ -96,10 +96,10 @@ def is_wrong(operator: Operator, arguments: Mapping[str, Any]) -> Formula | None
 
     Arguments:
         operator: the operator.
-        arguments: by name, with arrays for tensors. What is not finite, or raises, tells nothing.
+        arguments: by name, with arrays for tensors. Points at which values are not finite, or that raise, are ignored.
 
     Returns:
-        The formula that is wrong at most of the points that tell something, or None.
+        The formula that is wrong at most of the usable points, or None.
     """
     rng = np.random.default_rng(len(operator.name))
     inputs = [name for name in operator.differentiable if _is_inexact(arguments.get(name))]

@@ -23,7 +23,7 @@ class OperatorCall(Call):
     """One call of an operator.
 
     Arguments:
-        operator: what is called.
+        operator: the operator.
         args: its positional arguments; those that are tensors have been converted already.
         kwargs: its keyword arguments.
     """
@@ -58,7 +58,7 @@ class OperatorCall(Call):
         return result
 
     def refuse(self) -> None:
-        """After an exception in a write: let the history and the tangents of what it wrote to refuse to be used."""
+        """After an exception in a write: mark the history and the tangents of the target as unusable."""
         refuse_written(self.args[0], f"{self.operator.name}_")
 
     def named(self) -> dict[str, Any]:
@@ -67,10 +67,10 @@ class OperatorCall(Call):
 
 
 def run_special(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], mode: int) -> Any:
-    """Run an operator with the features that the mode asks for."""
+    """Run an operator with the features of the mode."""
     return run_with_features(OperatorCall(operator, args, kwargs, inplace=False), mode)
 
 
 def run_special_inplace(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], mode: int) -> Any:
-    """Run the in-place variant of an operator with the features that the mode asks for."""
+    """Run the in-place variant of an operator with the features of the mode."""
     return run_with_features(OperatorCall(operator, args, kwargs, inplace=True), mode)

@@ -16,10 +16,10 @@ __all__ = ["LateFunction", "LateModule"]
 
 
 class LateModule:
-    """A module of SciPy, imported when an attribute of it is first asked for.
+    """A module of SciPy, imported when one of its attributes is first accessed.
 
     Arguments:
-        name: of the module.
+        name: the name of the module.
     """
 
     def __init__(self, name: str) -> None:
@@ -70,8 +70,8 @@ class LateFunction:
     """A function of a `LateModule`.
 
     Arguments:
-        module: where it is.
-        name: what it is called there.
+        module: its module.
+        name: its name there.
     """
 
     __slots__ = ("module", "name")

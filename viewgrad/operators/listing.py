@@ -31,7 +31,7 @@ def described(name: str) -> str:
     """Return the declaration of an operator and the code generated from it; of a view operator, its code.
 
     Raises:
-        KeyError: for a name that is no operator's.
+        KeyError: if no operator has the name.
     """
     if name in OPERATORS:
         return _described(OPERATORS[name])

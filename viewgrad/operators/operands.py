@@ -46,10 +46,10 @@ CACHE_LIMIT: Final = 4096
 # Options of these types may change between the forward and the backward pass: nodes keep copies.
 MUTABLE: Final = frozenset({Tensor, dict, list, np.ndarray, set, tuple})
 
-# What may be a tensor, or hold one.
+# Types that may be tensors, or contain one.
 HOLDERS: Final = frozenset({Tensor, dict, list, tuple})
 
-# What stands for a number of type float64 beside one.
+# Types of operands that combine with a float64 scalar as numbers.
 NUMBERS: Final = frozenset({float, int, np.float64})
 FLOAT64: Final = np.dtype(np.float64)
 
@@ -65,7 +65,7 @@ def number_beside_scalar(value: Any) -> Any:
 
 
 def operands(*values: Any) -> Sequence[Any]:
-    """Values that are to be combined element by element, as tensors.
+    """Return operands of an elementwise operator as tensors.
 
     Python numbers adapt to the dtype of the others (NEP 50).
     """
@@ -88,14 +88,14 @@ def operands(*values: Any) -> Sequence[Any]:
 
 
 def foreign_operand() -> Any:
-    """Return the result of a function of operands one of which cannot be made a tensor, or raise the error that said
-    so.
+    """Return the result of a function of operands one of which cannot become a tensor, or raise the error
+    of the conversion.
     """
     raise
 
 
 def is_constant(tensor: Tensor) -> bool:
-    """Return whether a tensor is that of a Python number, which may be used again for the same number."""
+    """Return whether a tensor is the cached one of a Python number."""
     storage = tensor._storage  # it has one where a view of it was taken
     return type(tensor._saved if storage is None else storage.whole) is SavedConstant
 
@@ -107,12 +107,12 @@ def optional_operands(*values: Any) -> Sequence[Any]:
 
 
 def wide_operands(ufunc: str, *values: Any) -> Sequence[Any]:
-    """Operands of which one is a whole number that the dtype of the other cannot hold, for a ufunc that need not.
+    """Return operands one of which is an integer that the dtype of the other cannot represent.
 
-    Comparisons take it as it is, and functions such as `hypot` in the dtype of their result.
+    Comparisons use it unconverted, and functions such as `hypot` in the dtype of their result.
 
     Raises:
-        OverflowError: for a ufunc that computes with whole numbers.
+        OverflowError: for a ufunc that computes with integers.
     """
     given = tuple(int if type(value) is int else as_operand(value).dtype for value in values)
     *dtypes, result = getattr(np, ufunc).resolve_dtypes((*given, None))
@@ -204,7 +204,7 @@ def geometry_of(tensor: Tensor) -> TensorGeometry:
 
 
 def frozen_copy(option: Any) -> Any:
-    """Return an option of an operator as it is now, whatever its owner may do to it later."""
+    """Return a copy of an option of an operator that later changes do not affect."""
     if type(option) is tuple:
         for item in option:
             if type(item) in MUTABLE:
@@ -218,7 +218,7 @@ def frozen_copy(option: Any) -> Any:
 
 
 def plain_option(operator: str, argument: str, value: Tensor) -> Any:
-    """Return a tensor that was given for an option which is none in the declaration, as a number or an array."""
+    """Return the number or array of a tensor that was passed for a plain option."""
     if current_edge(value) is not None:
         raise DifferentiabilityError(
             f"no gradient flows to argument {argument!r} of operator {operator!r}, which is not a tensor in its "
@@ -269,7 +269,7 @@ def checked_gradient(grad: Any, like: Like | None, operator: str, argument: str)
     """Return the result of a user's formula in the shape and dtype of its input.
 
     Raises:
-        GradientMismatchError: if it is not shaped like the input, nor like what the input can be broadcast to.
+        GradientMismatchError: if the input cannot be broadcast to its shape.
     """
     if grad is None or like is None:
         return grad

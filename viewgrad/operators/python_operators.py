@@ -19,7 +19,7 @@ from .operands import operands
 
 __all__: list[str] = []
 
-# Of operators with a reflected and, where the row has one, an in-place form.
+# Operators with a reflected and, if the row has one, an in-place form.
 SAME_ORDER = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
     "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",

@@ -84,8 +84,8 @@ class Sample:
 def case(*args: Any, **kwargs: Any) -> Call:
     """One call for `draws`.
 
-    Positional tuples are the shapes of tensors to be drawn, and lists of them lists of tensors. All else, arrays and
-    keyword arguments included, is passed as it is.
+    Positional tuples are the shapes of tensors to draw, and lists of them lists of tensors. Everything else, including
+    arrays and keyword arguments, is passed unchanged.
     """
     return args, kwargs
 
@@ -119,7 +119,7 @@ def given_calls(calls: Sequence[Call]) -> Callable[[np.random.Generator], list[C
     """Return the `samples` of an operator that are the same each time.
 
     Raises:
-        TypeError: if they are no calls.
+        TypeError: if they are not calls.
     """
     for call in calls if isinstance(calls, list | tuple) else [calls]:
         pair = isinstance(call, tuple) and len(call) == 2

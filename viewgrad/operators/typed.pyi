@@ -1143,7 +1143,7 @@ def group_norm(self: _TensorLike, num_groups: int, weight: Any = None, bias: Any
 
     Arguments:
         self: of shape (batch, channels, ...).
-        num_groups: how many groups the channels are divided into.
+        num_groups: the number of groups.
         weight, bias: one number for each channel.
         eps: what is added to the variance.
     """

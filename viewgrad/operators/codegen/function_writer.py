@@ -20,7 +20,7 @@ class FunctionWriter:
 
     Arguments:
         operator: its declaration.
-        plain: whether what is written is blind to every mode but grad mode.
+        plain: whether the function ignores every mode except grad mode.
     """
 
     def __init__(self, operator: Operator, *, plain: bool = False) -> None:
@@ -50,7 +50,7 @@ class FunctionWriter:
         call = f"{name}_forward({self.signature.call(self._array_name)})"
         lines += guarded_forward(operator, f"{', '.join(f'r{i}' for i in range(len(outputs)))} = {call}")
         for i in range(len(outputs)):
-            if not self.is_ufunc:  # which gives numbers where there are no dimensions, and fresh arrays elsewhere
+            if not self.is_ufunc:  # which returns numbers for 0-d results, and new arrays otherwise
                 others = [self._array_name(argument.name) for argument in self.tensors]
                 test = f"type(r{i}) is not ndarray or r{i}.base is not None"
                 if not operator.returns_0d_arrays:
@@ -79,8 +79,7 @@ class FunctionWriter:
     def inplace(self, *, augmented: bool = False) -> str:
         """Return the source of the in-place variant; with `augmented`, of `x += y`, which rebinds scalars.
 
-        What the node keeps of the inputs it saves before the write, which preserves it; what it keeps of the result it
-        saves afterwards.
+        The node saves inputs before the write, which preserves them, and the result after it.
         """
         operator = self.operator
         declared = operator.inplace_declaration or operator
@@ -302,7 +301,7 @@ class FunctionWriter:
         return lines
 
     def _save(self, name: str) -> str:
-        # In special modes others look at what is saved, and want it with its window.
+        # In special modes saved values are inspected, with their windows.
         if self.plain:
             return f"save({name})"
         return f"save({name}) if {self._array_name(name)}.ndim else save_scalar({name})"
@@ -375,7 +374,7 @@ class FunctionWriter:
         if self.listed is not None:
             some = "edges.count(None) != len(edges)"
         several = grads_are_several(operator)
-        # An operator that casts, or that we know nothing about, may make integers: there is no gradient through these.
+        # An operator that casts, or is unknown, may return integers, which have no gradient.
         casts = operator.user_defined or any(argument.name == "dtype" for argument in self.signature.plain)
         first = next(i for i, output in enumerate(outputs) if output not in operator.nondifferentiable_outputs)
         floating = f" and r{first}.dtype.kind in 'fc'" if casts and not several else ""

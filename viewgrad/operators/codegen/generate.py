@@ -1,12 +1,12 @@
-"""From a declaration to code: the function, its in-place variant and the node class of an operator, as Python source.
+"""Code generation: the function, the in-place variant and the node class of an operator, as Python source.
 
-What is generated is flat and specialised: no loops over arguments, no dispatch on what the declaration settles. The
-source is registered with `linecache`, so that tracebacks and debuggers show it. All that is generated of one operator
-is a module of its own to Python, so that `inspect` finds the source of functions and classes.
+The generated code is flat and specialised: no loops over arguments, no dispatch on properties of the declaration. The
+source is registered with `linecache`, so that tracebacks and debuggers show it. The code of each operator is a module
+to Python, so that `inspect` finds the source of functions and classes.
 
-The functions of the library's operators are written when they are first called. Until then there stands a function of
-the same signature that writes them, and takes over their code. So everybody who has it in hand has the real one from
-then on. A call costs nothing more. See Note [Code generation on first call] in docs/notes/declarations.md.
+The functions of the library's operators are generated when they are first called. Until then, a function of the same
+signature generates them and takes over their code object. So references to it remain valid, and later calls have no
+overhead. See Note [Code generation on first call] in docs/notes/declarations.md.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ __all__ = [
     "with_names",
 ]
 
-# What generated code calls for its own purposes.
+# The helpers that generated code calls.
 INTERNAL: Final[dict[str, Any]] = ENVIRONMENT | {
     "ALONE_IN_NODE": ALONE_IN_NODE,
     "CopyBackwards": CopyBackwards,
@@ -150,7 +150,7 @@ _generation: Final = itertools.count(2)
 
 
 def environment_of(operator: Operator) -> dict[str, Any]:
-    """Return the globals of the generated code of one operator: those of a module."""
+    """Return the globals of the generated code of one operator, like those of a module."""
     name = operator.name
     label = name
     if operator.user_defined and f"<viewgrad generated: {name}>" in linecache.cache:
@@ -225,11 +225,11 @@ def with_names(function: Callable[..., Any], names: dict[str, Any]) -> FunctionT
 
 
 def generate(operator: Operator, environment: dict[str, Any]) -> Code:
-    """Write and compile the code of `operator`, and let its functions take it over.
+    """Generate and compile the code of `operator`, and install it in its functions.
 
     Arguments:
         operator: its declaration.
-        environment: the globals of what is generated.
+        environment: the globals of the generated code.
     """
     name = operator.name
     environment[f"{name}_forward"] = operator.forward
@@ -325,7 +325,7 @@ def reflected(operator: Operator) -> Callable[..., Any]:
 
 
 def compile_source(source: str, what: str, environment: dict[str, Any]) -> dict[str, Any]:
-    """Run generated source, with the names of `environment` as its globals, and return what it defines."""
+    """Run generated source, with the names of `environment` as its globals, and return its definitions."""
     filename = f"<viewgrad generated: {what}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     scope: dict[str, Any] = {}

@@ -74,7 +74,7 @@ class NodeWriter:
         if self.saved:
             lines += ["    def release(node):", *self.releases(), ""]
         lines += self.apply("apply_recorded", recorded=True, release=False)
-        if operator.zero_in_masked_runs:  # what takes the place of these from the first masked run on
+        if operator.zero_in_masked_runs:  # the replacements of these from the first masked run on
             self.asks = True
             lines += self.apply("masked_apply", recorded=False, release=False)
             lines += self.apply("masked_consume", recorded=False, release=True)
@@ -94,8 +94,8 @@ class NodeWriter:
         """Return the source of the class of the nodes of the in-place variant.
 
         Arguments:
-            may_be_real: whether it may write real numbers over complex ones. What comes back is the gradient of a
-                complex number then. Only its real part is that of the operator's own result.
+            may_be_real: whether it may write real numbers over complex ones. The incoming gradient is then complex, and
+                its real part is that of the operator's own result.
         """
         name = self.class_name
         lines = [
@@ -210,9 +210,9 @@ class NodeWriter:
         return ["        if node.input_specs is not None:", *matched]
 
     def _assigned(self, formula: Formula, targets: str, product: str, recorded: bool, indent: str) -> list[str]:
-        """Return the assignment of what a formula gives, and of zeros where nothing flows, if the formula says so.
+        """Return the assignment of a formula's result, with zeros where the gradient is 0 if the formula requests that.
 
-        Whether all of the gradient flows is cheap to see where that is small, and then nothing else is to be done.
+        For small gradients, checking that none of them is 0 is cheap, and nothing else needs to be done then.
         """
         if formula.tree is product_of(formula.tree) and not self.asks:
             return [f"{indent}{targets} = {product}  # {self.operator.row}"]
@@ -289,7 +289,7 @@ class NodeWriter:
             in_place = [f"{target} = {ufunc}(grad, grad)"]
         else:
             in_place = [f"{target} = {ufunc}(grad, factor, grad)"]
-        if formula.tree is not product_of(formula.tree):  # afterwards no one could tell where nothing flowed
+        if formula.tree is not product_of(formula.tree):  # afterwards the zeros of the gradient are unknown
             test += " and all_nonzero(grad, None)"
             if factor is not None:
                 in_place = [

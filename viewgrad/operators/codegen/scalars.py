@@ -16,7 +16,7 @@ from .node_writer import backward_name, edge_slots, needs_input_specs
 
 __all__ = ["EXPRESSIONS", "form_of", "scalar_path"]
 
-# What a ufunc gives for numbers of type float64, in terms of `n0` and `n1`.
+# The result of a ufunc for numbers of type float64, in terms of `n0` and `n1`.
 EXPRESSIONS: Final[dict[Any, str]] = {
     np.add: "n0 + n1",
     np.subtract: "n0 - n1",
@@ -38,7 +38,7 @@ EXPRESSIONS: Final[dict[Any, str]] = {
 }
 
 
-# The formulas of rows. Those that flow are 0 wherever the gradient is: Note [Infinite slopes].
+# The formulas of rows. Those with `flowing` are 0 wherever the gradient is: Note [Infinite slopes].
 FORMS: Final[dict[tuple[str, ...], int]] = {
     ("grad", "grad"): SUM,
     ("grad", "-grad"): DIFFERENCE,
@@ -106,7 +106,7 @@ def scalar_path(operator: Operator) -> list[str]:
 
 
 def _one_number(name: str) -> tuple[list[str], str]:
-    """Return the test for a scalar, which is `n0`, and the indentation of what is done with it."""
+    """Return the test for a scalar, `n0`, and the indentation of the code for it."""
     return [
         f"    if type({name}) is Tensor and type({name}._array) is float64 and (mode_bits := current_mode()) <= GRAD:",
         f"        n0 = {name}._array",
@@ -115,17 +115,17 @@ def _one_number(name: str) -> tuple[list[str], str]:
 
 
 def _two_numbers(names: list[str], converted: bool, differentiable: set[str]) -> tuple[list[str], str]:
-    """Return the test for a scalar beside another number, which are `n0` and `n1`, and the indentation of what is done.
+    """Return the test for a scalar and another number, `n0` and `n1`, and the indentation of the code for them.
 
-    The test comes first in every call, so it is as short as can be for arrays: two looks at a type. Numbers of Python's
-    own are left as they are where they do no harm: making a float64 of one costs more than adding it. A scalar is no
-    view, so that its edge is current; an array without dimensions may be one. What is no number is left to what comes
-    after: no mode is `UNSUITABLE`.
+    The test comes first in every call, so it is as short as possible for arrays: two type checks. Python numbers are
+    not converted unless necessary: making a float64 costs more than adding it. A scalar is never a view, so its edge is
+    current; a 0-d array may be a view. Operands that are not numbers are handled by the code that follows: no mode is
+    `UNSUITABLE`.
 
     Arguments:
         names: the names of the two arguments.
-        converted: whether numbers of Python's own have to be converted.
-        differentiable: the names of those of which there are derivatives: their edges are `s0` and `s1`.
+        converted: whether Python numbers have to be converted.
+        differentiable: the names of the differentiable ones, whose edges are `s0` and `s1`.
     """
     lines: list[str] = []
     for i, name in enumerate(names):

@@ -11,12 +11,12 @@ __all__ = ["list_source"]
 
 
 def list_source(filename: str, source: str, code: CodeType) -> None:
-    """Keep a source in `linecache` as long as a code object that was compiled from it.
+    """Keep a source in `linecache` during the lifetime of a code object that was compiled from it.
 
     Arguments:
-        filename: that of the source.
+        filename: the filename of the source.
         source: the source.
-        code: of a function that it defines, or of the whole.
+        code: the code of a function that it defines, or of the whole.
     """
     entry = (len(source), None, source.splitlines(keepends=True), filename)
     linecache.cache[filename] = entry

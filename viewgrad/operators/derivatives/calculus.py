@@ -43,7 +43,7 @@ def padded(a: Any, axis: int, before: int, after: int) -> Any:
 
 @formula_function
 def diff_gradient(grad: Any, shape: tuple[int, ...], n: int, axis: int) -> Any:
-    """Return the gradient of what the `n`-th differences were taken of."""
+    """Return the gradient of the operand of `n`-th differences."""
     if n == 0:
         return grad
     if shape[axis] <= n:
@@ -168,7 +168,7 @@ FUNCTIONS[np.gradient] = gradient
 
 @formula_function
 def trapezoid_weights(y: Any, x: Any, dx: float, axis: int) -> Any:
-    """With which weight each sample goes into the integral, in a shape that can be broadcast to that of `y`."""
+    """Return the weight of each sample in the integral, in a shape that can be broadcast to that of `y`."""
     n = y.shape[axis]
     if n < 2:
         return np.zeros((1,) * y.ndim, y.dtype)
@@ -183,7 +183,7 @@ def trapezoid_weights(y: Any, x: Any, dx: float, axis: int) -> Any:
 
 
 def aligned_shape(n: int, ndim: int, axis: int) -> tuple[int, ...]:
-    """Return the shape in which a vector lies along `axis`."""
+    """Return the shape of a vector along `axis`."""
     return tuple(n if dim == axis % ndim else 1 for dim in range(ndim))
 
 
@@ -242,10 +242,10 @@ class Segments:
 
     Attributes:
         lower, upper: the numbers of the knots at both ends of the segment of each point.
-        inside: whether the point lies on a segment, at its ends included.
-        before, after: whether it lies before the first knot, or after the last.
-        part: how far along its segment it lies.
-        width: how long its segment is.
+        inside: whether the point is on a segment, including its ends.
+        before, after: whether it is before the first knot, or after the last.
+        part: its relative position on its segment.
+        width: the length of its segment.
     """
 
     def __init__(self, x: Any, xp: Any) -> None:
@@ -257,7 +257,7 @@ class Segments:
         self.inside = ~(self.before | self.after)
         empty = knots[self.upper] == knots[self.lower]
         self.width = np.where(empty, 1, xp[self.upper] - xp[self.lower])
-        whole = empty | np.isneginf(knots[self.lower])  # the point lies at the upper end, or nearer to it by far
+        whole = empty | np.isneginf(knots[self.lower])  # the point is at the upper end, or much nearer to it
         with np.errstate(invalid="ignore"):
             self.part = np.where(self.inside & ~whole, (x - xp[self.lower]) / self.width, whole)
 
@@ -266,7 +266,7 @@ class Segments:
         return (fp[self.upper] - fp[self.lower]) / self.width * self.inside
 
     def spread(self, grad: Any, length: int) -> Any:
-        """Return the gradient of the knots: what of that of each point goes to the two ends of its segment."""
+        """Return the gradient of the knots: that of each point is divided between the ends of its segment."""
         lower = grad * (1 - self.part) * self.inside
         upper = grad * self.part * self.inside
         places = np.concatenate([self.lower.reshape(-1), self.upper.reshape(-1)])
@@ -361,7 +361,7 @@ FUNCTIONS[np.interp] = _interp
 
 
 def convolution_start(n: int, m: int, mode: str, correlated: bool) -> tuple[int, int]:
-    """Return the start and length of the part of the full convolution of lengths `n` and `m` that `mode` asks for."""
+    """Return the start and length of the part of the full convolution of lengths `n` and `m` selected by `mode`."""
     full = n + m - 1
     if mode == "full":
         return 0, full
@@ -375,7 +375,7 @@ def convolution_start(n: int, m: int, mode: str, correlated: bool) -> tuple[int,
 
 @formula_function
 def in_full(grad: Any, n: int, m: int, mode: str, correlated: bool) -> Any:
-    """Return the gradient of the full convolution, of which a part was asked for."""
+    """Return the gradient of the full convolution, of which a part was selected."""
     start, length = convolution_start(n, m, mode, correlated)
     return padded(grad, 0, start, n + m - 1 - start - length)
 

@@ -143,7 +143,7 @@ def append(self: Any, values: Any, axis: int | None = None) -> Any:
     """Append values along `axis`, or to the flattened tensor."""
     return concatenate([as_operand(self), as_operand(values)], axis)
 
-# -- what the formulas call --------------------------------------------------------------------------------------------
+# -- functions of formulas ---------------------------------------------------------------------------------------------
 
 
 @formula_function
@@ -203,7 +203,7 @@ def repeat_gradient(grad: Any, repeats: Any, shape: tuple[int, ...], axis: int |
 
 @formula_function
 def pad_gradient(grad: Any, shape: tuple[int, ...], pad_width: Any, mode: str) -> Any:
-    """Return the gradient of what is inside the margin, and of the elements that the margin repeats."""
+    """Return the gradient of the operand: that inside the margin, and that of the repetitions in the margin."""
     if mode == "constant":
         widths = np.broadcast_to(np.asarray(pad_width, int), (len(shape), 2)) if shape else ()
         return grad[tuple(slice(int(before), int(before) + extent) for (before, _), extent in zip(widths, shape))]

@@ -1,7 +1,7 @@
 """The derivatives of the elementwise operators.
 
-A formula gives the gradient that PyTorch gives: for complex numbers the conjugate Wirtinger derivative, so that a step
-against it lowers a real result. Where a function has a kink, the row says which of the subgradients is taken.
+Formulas follow PyTorch's conventions: the gradient of a complex number is the conjugate Wirtinger derivative, so that a
+step against it decreases a real result. If a function has a kink, the row states the subgradient.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ unary("sign",       np.sign,       "sign_gradient(grad, self, result)",
       "gradient 0 at 0.", tangent="sign_gradient(self_t, self_p, result)")
 conj = unary("conj", conj_forward, "conj(grad)",                   "The complex conjugate.",
              tangent=LINEAR, numpy=[np.conjugate])
-set_meaning("conj", None, conjugated)  # what it means in a formula: a real value is not even recorded
+set_meaning("conj", None, conjugated)  # its meaning in a formula: for real values, nothing is recorded
 
 binary("add", np.add,      ("grad", "grad"),  LINEAR, "The sum.", dtype_kinds="fc")
 binary("sub", np.subtract, ("grad", "-grad"), LINEAR, "The difference.", dtype_kinds="fc")
@@ -171,7 +171,7 @@ binary("hypot", np.hypot, ("grad * (self / nonzero_or_one(result))", "grad * (ot
 
 
 def sigmoid_forward(a: Array) -> Any:
-    if a.dtype.kind == "c":  # where an exponential overflows, its phase is no number
+    if a.dtype.kind == "c":  # if an exponential overflows, its phase is NaN
         right = a.real >= 0
         exponential = np.exp(np.where(right, -a, a))
         return np.where(right, 1, exponential) / (1 + exponential)
@@ -290,7 +290,7 @@ predicate("left_shift",    np.left_shift,    "Integers shifted to the left.", in
 predicate("right_shift",   np.right_shift,   "Integers shifted to the right.", inplace=True)
 predicate("invert",        np.invert,        "Bitwise NOT of integers or bools.", inplace=True)
 
-# -- what the formulas call --------------------------------------------------------------------------------------------
+# -- functions of formulas ---------------------------------------------------------------------------------------------
 
 
 @formula_function
@@ -383,7 +383,7 @@ def not_above(value: Any, low: Any, high: Any) -> Any:
 
 @formula_function
 def clip_tangent(value: Any, low: Any, high: Any, tangent: Any, low_tangent: Any, high_tangent: Any) -> Any:
-    """Return the tangent of a clipped value: that of the value or of the bound that it was clipped to."""
+    """Return the tangent of a clipped value: that of the value, or that of the bound."""
     result = np.where(outside(value, low, high), 0, tangent)
     if low is not None:
         result = result + np.where(not_below(value, low, high), 0, low_tangent)

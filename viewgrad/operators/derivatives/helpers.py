@@ -26,7 +26,7 @@ SMALL: Final = 4096  # up to so many elements np.broadcast_to, at 1.8 us, costs 
 
 
 def of_its_own(result: Any, a: Any) -> Any:
-    """Return a result in memory of its own; NumPy returns the argument itself where there is nothing to do."""
+    """Return a result that shares no memory with the argument, which NumPy returns itself if there is nothing to do."""
     return result.copy() if result is a else result
 
 
@@ -59,9 +59,9 @@ def nonzero_or_one(value: Any) -> Any:
 
 @formula_function
 def flowing(product: Any, grad: Any, dim: int | None = None) -> Any:
-    """Return a product with `grad`; but 0 where `grad` is 0 and the other factor is infinite or no number.
+    """Return a product with `grad`, which is 0 where `grad` is 0 even if the other factor is infinite or NaN.
 
-    Of what is computed along a dimension, it is 0 where `grad` is 0 all along that.
+    For a computation along a dimension, it is 0 where `grad` is 0 along the whole dimension.
 
     See Note [Infinite slopes] in docs/notes/declarations.md.
     """
@@ -69,7 +69,7 @@ def flowing(product: Any, grad: Any, dim: int | None = None) -> Any:
     if recorded and observed() is not None:  # whose record is to hold for other values
         return call("_where_flowing", product, grad if dim is None else (grad != 0).any(dim, keepdims=True))
     array = product._array if recorded else product
-    if not array.size or not np.isnan(minimum_reduce(array, None)):  # which is no number as soon as one of them is
+    if not array.size or not np.isnan(minimum_reduce(array, None)):  # which is NaN if one of them is
         return product
     still = (grad._array if isinstance(grad, Tensor) else grad) == 0
     if dim is not None and array.ndim:
@@ -111,10 +111,10 @@ def filled(array: Any, mask: Any, value: Any) -> Any:
 
 
 def kept_elements(array: Array, mask: Array) -> Array:
-    """Return the elements where the mask is true, elsewhere 0.
+    """Return the elements where the mask is true, and 0 elsewhere.
 
-    They are multiplied with the mask, as integers: as what they are, infinite ones would not become 0. A choice has
-    to guess which operand comes next, and takes five times as long where that is left to chance.
+    Their bits are multiplied with the mask, as integers: infinite floats would not become 0. Selection by a random mask
+    takes five times as long, because of branch mispredictions.
     """
     out = np.empty_like(array)
     number = INTEGERS[array.itemsize]
@@ -146,7 +146,7 @@ def as_dtype(grad: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return the array of an index or mask, or of what is chosen by, whether it is wrapped in a tensor or not."""
+    """Return the array of an index, a mask or a condition, whether it is wrapped in a tensor or not."""
     if not isinstance(value, Tensor):
         return np.asarray(value)
     return array_of(value, LOOKED_AT.get(value._array.dtype.kind, "a choice by values"))
@@ -161,7 +161,7 @@ def pattern_of(value: Any) -> Any:
 
 
 def call(name: str, value: Any, *args: Any) -> Any:
-    """Return the operator `name`: on a tensor itself, on an array what it computes."""
+    """Call the operator `name` on a tensor, or its forward on an array."""
     if isinstance(value, Tensor):
         return getattr(TENSOR_FUNCTIONS, name)(value, *args)
     return getattr(ARRAY_FUNCTIONS, name)(value, *args)

@@ -1,8 +1,8 @@
 """The incomplete gamma and beta functions as functions of all their arguments, where SciPy is installed.
 
-By a parameter the integrand is differentiated: each derivative brings a logarithm. So what the rows compute are
-integrals with powers of logarithms, which are closed under differentiation. They are evaluated by the double
-exponential rule. Its nodes crowd towards the ends, where logarithms and fractional powers are singular.
+Each derivative with respect to a parameter adds a logarithm to the integrand. So the rows compute integrals with powers
+of logarithms, which are closed under differentiation. They are evaluated by the double exponential rule, whose nodes
+are dense near the ends, where logarithms and fractional powers are singular.
 
 Source: H. Takahasi, M. Mori, "Double exponential formulas for numerical integration" (1974).
 """
@@ -25,7 +25,7 @@ __all__: list[str] = []
 
 Array = np.ndarray[Any, Any]
 
-LEFT, RIGHT = -10.0, 4.5  # of the nodes; where the integrand is below the precision of what it is added to
+LEFT, RIGHT = -10.0, 4.5  # of the nodes; beyond them, the integrand is negligible
 STEP: Final = 1 / 32
 
 
@@ -43,7 +43,7 @@ def _nodes(concentration: float) -> tuple[Array, Array, Array]:
 
 
 def _doubles(*values: Any) -> Any:
-    """Return the values in double precision, in their common shape; SciPy's functions refuse what is more precise."""
+    """Return the values in double precision, in their common shape; SciPy's functions refuse higher precision."""
     return np.broadcast_arrays(*(np.asarray(value, np.result_type(value, np.float64)) for value in values))
 
 

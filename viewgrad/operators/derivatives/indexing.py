@@ -25,7 +25,7 @@ LINEAR: Final = "auto_linear"
 
 
 def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
-    """Return a copy in another shape, which owns its memory, as what NumPy's `reshape` copies does not."""
+    """Return a copy in another shape that owns its memory, unlike copies by NumPy's `reshape`."""
     out = np.empty(shape, array.dtype)
     out.reshape(array.shape)[...] = array
     return out
@@ -227,7 +227,7 @@ row(
     doc="The indices that sort the elements along `axis`; the sort is stable.",
 )
 
-# -- what the formulas call --------------------------------------------------------------------------------------------
+# -- functions of formulas ---------------------------------------------------------------------------------------------
 
 
 @formula_function

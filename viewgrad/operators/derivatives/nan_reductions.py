@@ -1,4 +1,4 @@
-"""Reductions that pass over missing values, made of operators: NaN counts as what does not change the result."""
+"""Reductions that ignore NaN, composed of operators: NaN is replaced by the neutral element."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ row(
     numpy=[np.count_nonzero], doc="The number of elements that are not 0.",
 )
 
-# -- what the formulas call --------------------------------------------------------------------------------------------
+# -- functions of formulas ---------------------------------------------------------------------------------------------
 
 
 @formula_function
@@ -319,7 +319,7 @@ def norm_direction(value: Any, result: Any, order: Any, axis: Any, keepdims: boo
     if order == 1:
         return np.sign(value)
     if abs(order) == math.inf:
-        # Of the same magnitudes, since those of complex numbers are rounded in one layout otherwise than in another.
+        # Of the same magnitudes, since rounding of those of complex numbers depends on the layout.
         magnitude = np.abs(value)
         if not magnitude.size:
             return np.zeros_like(value)
@@ -331,7 +331,7 @@ def norm_direction(value: Any, result: Any, order: Any, axis: Any, keepdims: boo
         return value / length
     magnitude = np.abs(value)
     slope = np.sign(value) * ((magnitude if order > 1 else nonzero_or_one(magnitude)) / length) ** (order - 1)
-    if order < 0:  # then a norm is 0 as soon as one of the elements is, whatever the others are
+    if order < 0:  # then a norm is 0 if one of the elements is, whatever the others are
         slope = np.where(norm == 0, 0, slope)
     return slope
 

@@ -1,4 +1,4 @@
-"""Rows that put values into zeros, which the formulas of rows that pick values out are made of."""
+"""Rows that scatter values into zeros, used by the formulas of rows that gather values."""
 
 from __future__ import annotations
 

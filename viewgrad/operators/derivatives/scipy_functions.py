@@ -59,7 +59,7 @@ def student_density(df: Any, t: Any) -> Any:
 
 
 def _weak(value: Any) -> Any:
-    """Return a number that takes the precision of what it is combined with."""
+    """Return a number that takes the precision of the other operand."""
     return value if np.ndim(value) else float(value)
 
 
@@ -91,7 +91,7 @@ _unary("ellipe", "grad * ellipe_slope(self)", "The complete elliptic integral of
 
 @formula_function
 def unless_zero(factor: Any, value: Any) -> Any:
-    """Return the product; 0 where the factor is 0, whatever the value is."""
+    """Return the product, which is 0 if the factor is 0, whatever the value is."""
     factor = np.asarray(factor, value.dtype)
     return factor * np.where(factor == 0, 0, value)
 

@@ -1,5 +1,5 @@
-"""The derivatives of special functions: those of `scipy.special` where SciPy is installed, and a few that need no
-SciPy."""
+"""The derivatives of special functions: those of `scipy.special` if SciPy is installed, and a few that do not
+need SciPy."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def gamma_density(v: Any, x: Any) -> Any:
 
 @formula_function
 def log_beside(value: Any, factor: Any) -> Any:
-    """Return the logarithm of a value, with 0 for what is not positive beside a factor that is 0."""
+    """Return the logarithm of a value, or 0 if it is not positive and its factor is 0."""
     return np.log(np.where((factor == 0) & (value == 0 if value.dtype.kind == "c" else value <= 0), 1, value))
 
 

@@ -38,7 +38,7 @@ def in_its_precision(slope: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return formula_function(converted)
 
 
-# What is taken as a power where it is near 0; beyond that order of differentiation, derivatives at 0 are 0 anyway.
+# Near 0, exponents up to this one are factored out as powers; higher powers have zero derivatives at 0 anyway.
 WHOLE: Final = 6.0
 
 
@@ -134,7 +134,7 @@ def logit_slope(x: Any) -> Any:
 
 @formula_function
 def less_exponent(x: Any, y: Any) -> Any:
-    """x - y, of which the sigmoid is the share of exp(x) in exp(x) + exp(y); a sum that is 0 has no shares."""
+    """Return x - y, whose sigmoid is the share of exp(x) in exp(x) + exp(y), or -inf if that sum is 0."""
     empty = (x.real == -math.inf) & (y.real == -math.inf)
     return np.where(empty, -math.inf, x) - np.where(empty, 0, y)
 

@@ -107,7 +107,7 @@ def quantile_weights_forward(
 def nanquantile_places(ndim: int, axes: tuple[int, ...], q_ndim: int) -> tuple[int, ...]:
     """Return NumPy's order of the dimensions of quantiles that ignore NaN: those of the fractions, then the rest.
 
-    Fractions of several dimensions go to other places than with `np.quantile`, where several axes are reduced.
+    If several axes are reduced, the dimensions of the fractions are placed differently than by `np.quantile`.
     """
     places = []
     for dim in range(q_ndim + ndim):
@@ -124,13 +124,13 @@ def is_misplaced(ndim: int, axes: tuple[int, ...], q_ndim: int) -> bool:
 
 
 def in_places_of_numpy(quantiles: Any, ndim: int, axes: tuple[int, ...], q_ndim: int) -> Any:
-    """Quantiles that pass over NaN, whose first dimensions are those of the fractions, with the dimensions as NumPy."""
+    """Reorder the dimensions of quantiles that ignore NaN, which begin with those of the fractions, as NumPy does."""
     return quantiles.transpose(tuple(map(int, np.argsort(nanquantile_places(ndim, axes, q_ndim)))))
 
 
 @formula_function
 def quantile_gradient(grad: Any, weights: Any, q_ndim: int, axis: Any, ignore_nan: bool = False) -> Any:
-    """Return the gradient of what a weighted sum was taken of."""
+    """Return the gradient of the operand of a weighted sum."""
     shape = weights.shape[q_ndim:]
     if not weights.size:  # where NumPy's quantiles that pass over NaN have not the shape of the fractions
         return weights.sum(axis=tuple(range(q_ndim))) if q_ndim else weights
@@ -230,17 +230,17 @@ def _is_followed(q: Any) -> bool:
 
 
 PICKING = frozenset({"lower", "higher", "nearest", "inverted_cdf", "closest_observation"})  # one of the values
-STEPS = PICKING | {"midpoint", "averaged_inverted_cdf"}  # of which a small change of the fraction changes nothing
+STEPS = PICKING | {"midpoint", "averaged_inverted_cdf"}  # which a small change of the fraction does not change
 
 
 def _following(function: Callable[..., Any], numpy: Any, whole: float, counted: bool) -> Callable[..., Any]:
-    """Return the function as one of the fractions, too: linear between those at which it is one of the values.
+    """Return the function of values and fractions: linear between the fractions at which it is one of the values.
 
     Arguments:
         function: the function of values and plain fractions.
-        numpy: that of NumPy.
-        whole: what stands for all: 1, or 100 per cent.
-        counted: whether values that are no numbers are passed over.
+        numpy: NumPy's function.
+        whole: the largest fraction: 1, or 100 per cent.
+        counted: whether NaN is ignored.
     """
 
     def call(
@@ -287,11 +287,11 @@ def _of_single_values(function: Any, a: Any, q: Any, keepdims: bool, method: str
     found = a.reshape(-1)[np.rint(places).astype(int)].astype(values.dtype, copy=False)
     if found.dtype.kind in "biu":
         return found
-    return found.masked_fill(np.isnan(values), math.nan)  # between two infinite ones, NumPy says
+    return found.masked_fill(np.isnan(values), math.nan)  # between two infinite values, as NumPy
 
 
 def _weighted(function: Any, a: Any, q: Any, axis: Any, weights: Any, method: str) -> Any:
-    """Return the quantiles of values of which each counts as much as its weight says: each is one of the values."""
+    """Return weighted quantiles, each of which is one of the values."""
     a = as_operand(a)
     found = np.asarray(function(plain(a), q, axis, keepdims=True, weights=plain(weights), method=method))
     axes = reduced_axes(axis, a.ndim)

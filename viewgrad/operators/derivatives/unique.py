@@ -75,7 +75,7 @@ def _as_found(values: Any, array: Any, equal_nan: bool) -> Any:
 
 
 def _with_places(parts: Any) -> tuple[Any, ...]:
-    """Return the parts of `unique_all`, of which the third is an array, also where it has no dimensions."""
+    """Return the parts of `unique_all`, the third of which is an array even if it is 0-d."""
     return (*parts[:2], as_buffered(parts[2]), parts[3])
 
 

@@ -1,1 +1,1 @@
-"""The language of derivative declarations: what a row says, how it is read and checked."""
+"""The language of derivative declarations: its data types, parsing and validation."""

@@ -50,13 +50,13 @@ SYMBOLS: Final[dict[str, type[ast.operator]]] = {
 
 @attrs.frozen
 class ForwardFormula:
-    """A forward-mode formula, taken apart.
+    """A parsed forward-mode formula.
 
     Arguments:
-        outputs: the outputs whose tangents it gives; several where it returns a tuple.
+        outputs: the outputs whose tangents it computes; several if it returns a tuple.
         tree: the expression over `NAME_p`, `NAME_t`, the outputs and the plain arguments.
         uses: the functions that it calls.
-        place: where it stands, for errors.
+        place: its place in the declaration, for errors.
     """
 
     outputs: tuple[str, ...]
@@ -72,10 +72,10 @@ class TangentFunction:
     Arguments:
         outputs: the outputs whose tangents it returns.
         names: the names of its arguments.
-        function: what was compiled; None if the tangents are zero.
-        source: what it was compiled from.
+        function: the compiled function; None if the tangents are zero.
+        source: its source.
         reads_result: whether it reads an output.
-        in_place: writes to `self_t` what the function would return, if that is one call of the operator itself.
+        in_place: a function that writes the result to `self_t`, if the formula is one call of the operator itself.
         unchanged: whether the tangent of the output is that of `self`.
     """
 
@@ -99,11 +99,11 @@ class Tangents:
     """The computation of the tangents of an operator.
 
     Arguments:
-        signature: of the operator.
+        signature: the signature of the operator.
         differentiable: the arguments that may have tangents.
-        formulas: for its outputs.
-        compile: compiles a source and returns the function of the name given.
-        rule: what the declaration says.
+        formulas: the formulas of its outputs.
+        compile: compiles a source and returns the function of the given name.
+        rule: the declared `forward_derivative`.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Tangents:
         return functions
 
     def source(self) -> str:
-        """The Python source for the case that every input has a tangent, and for what is then done in place."""
+        """The Python source for the case that every input has a tangent, and of the in-place variant."""
         functions = list(self.functions(frozenset(self.differentiable)))
         if len(self.differentiable) > 1 and "self" in self.differentiable:
             functions += [function for function in self.functions(frozenset({"self"})) if function.in_place is not None]
@@ -196,14 +196,14 @@ class Tangents:
 
 
 def _unparse(tree: ast.expr, names: Sequence[str], own: str) -> str:
-    """Return a formula as source, for tensors: what is called and is no argument is looked up among the operators."""
+    """Return a formula as source for tensors: called names that are not arguments are looked up among the operators."""
     return formula_text(tree, True, {*names, "rest"} | local_names(tree), own)
 
 
 class _Specialiser:
-    """Leaves out of an expression what is linear in tangents that are zero; None stands for an expression that is zero.
+    """Removes the parts of an expression that are linear in zero tangents; None represents zero.
 
-    Where a zero tangent remains as an argument of some function, its name stays, and stands for zeros.
+    A zero tangent that remains as an argument of another function is passed as zeros.
     """
 
     def __init__(self, missing: set[str]) -> None:
@@ -250,6 +250,6 @@ class _Specialiser:
         return tree
 
     def _whole(self, tree: ast.expr) -> ast.expr:
-        """Return the expression simplified where it isn't zero, and as it is where it is."""
+        """Return the simplified expression, or the original one if that is zero."""
         simplified = self.simplified(tree)
         return tree if simplified is None else simplified

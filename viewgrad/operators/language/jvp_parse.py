@@ -1,4 +1,4 @@
-"""Reading forward-mode formulas: how a declaration says that the tangent of an output is computed."""
+"""Parsing of forward-mode formulas."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def read_tangents(
     *,
     inplace: bool = False,
 ) -> Tangents | None:
-    """Read and check what a declaration says of forward mode.
+    """Read and check the forward-mode rule of a declaration.
 
     Arguments:
         signature: the operator's.
         differentiable: the arguments that have a formula.
         formulas: those formulas.
-        rule: what the declaration says.
+        rule: the declared `forward_derivative`.
         nondifferentiable: the outputs through which no gradient flows.
-        compile: compiles a source and returns the function of the name given.
+        compile: compiles a source and returns the function of the given name.
         inplace: whether this is an in-place variant's own declaration.
     """
     if rule is None:

@@ -1,4 +1,4 @@
-"""The names that formulas may call, and what they mean for arrays and for tensors."""
+"""The names that formulas may call, with their functions for arrays and for tensors."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def is_formula_function(name: str) -> bool:
 
 @formula_function
 def not_implemented(what: str, reason: str) -> NoReturn:
-    """Refuse to compute what a declaration says is not implemented."""
+    """Raise for a derivative that a declaration marks as not implemented."""
     raise GradientNotImplementedError(f"{what} is not implemented: {reason}")
 
 

@@ -1,4 +1,4 @@
-"""Reading declarations: signatures, and formulas taken apart into what they read.
+"""Parsing of declarations: signatures, and formulas with the values that they read.
 
 See Note [The language of formulas] in docs/notes/declarations.md.
 """
@@ -15,7 +15,7 @@ __all__ = ["local_names", "parse_expression", "parse_formula", "parse_signature"
 
 METADATA: Final = ("shape", "dtype", "ndim", "size", "strides")
 LIST_METADATA: Final = ("shapes", "dtypes")
-# What a function of one tensor argument is kept as, when it can be had without keeping the tensor.
+# Functions of one tensor argument whose result is saved instead of the tensor.
 METADATA_CALLS: Final = {"TensorGeometry": ("geometry",), "zeros_like": ("shape", "dtype")}
 
 
@@ -136,7 +136,7 @@ def parse_formula(
 
 
 class _Reader(ast.NodeTransformer):
-    """Finds what a formula reads, and makes plain names of metadata, results and gradients."""
+    """Collects the values that a formula reads, and replaces metadata, results and gradients by plain names."""
 
     def __init__(self, signature: Signature, nondifferentiable: tuple[str, ...], text: str, local: set[str]) -> None:
         self.kinds = {argument.name: argument.kind for argument in signature.arguments}
@@ -193,7 +193,7 @@ class _Reader(ast.NodeTransformer):
         return node
 
     def _metadata_of_call(self, node: ast.Call, name: str) -> list[ast.expr]:
-        """Return the metadata that stand for the call of `name` on an argument, if they do."""
+        """Return the metadata equivalent to the call of `name` on an argument, if there is one."""
         if name in METADATA_CALLS and len(node.args) == 1 and not node.keywords:
             (argument,) = node.args
             if isinstance(argument, ast.Name) and argument.id not in self.local:

@@ -24,7 +24,7 @@ def formula_text(tree: ast.expr, recorded: bool, local: set[str], own: str = "")
 
 
 def copied(tree: ast.expr) -> ast.expr:
-    """Return a copy of an expression, all of whose nodes are its own."""
+    """Return a copy of an expression that shares no nodes with it."""
     return cast(ast.expr, _copied(tree))
 
 
@@ -59,7 +59,7 @@ class _ForTensors(ast.NodeTransformer):
     """Replaces the name of each call by a look-up in the namespace that holds it."""
 
     place = "ops"
-    own_name = "{}_function"  # what the operator's own name means
+    own_name = "{}_function"  # the meaning of the operator's own name
 
     def __init__(self, local: set[str], own: str) -> None:
         self.local = local

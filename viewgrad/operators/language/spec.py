@@ -142,9 +142,9 @@ class Use:
 
     Arguments:
         kind: "argument", "metadata", "result", "grad", "grads", "grads[i]", "grad_NAME", "function" or "unknown".
-        name: the name; of metadata, that of the argument or output.
-        position: where it stands in the formula, counted from 1.
-        detail: the output's number of a gradient, the attribute of metadata.
+        name: the name; for metadata, that of the argument or output.
+        position: its position in the formula, counted from 1.
+        detail: for a gradient, the number of the output; for metadata, the attribute.
     """
 
     kind: str
@@ -155,15 +155,15 @@ class Use:
 
 @attrs.frozen
 class Formula:
-    """A formula, taken apart.
+    """A parsed formula.
 
     Arguments:
-        text: as it was written.
-        inputs: the arguments that it gives gradients for; several where it returns a tuple.
+        text: its source.
+        inputs: the arguments whose gradients it computes; several if it returns a tuple.
         tree: the expression, in which metadata are plain names (`self.shape` is `self_shape`).
         reads: the tensor arguments whose value it reads.
         results: the outputs whose value it reads.
-        metadata: what it reads of tensor arguments that can be known without keeping them: name, argument, attribute.
+        metadata: the properties of tensor arguments that it reads, saved instead of them: name, argument, attribute.
         plain: the other arguments that it reads.
         grads: the outputs whose gradient it reads.
         functions: the names that it calls.
@@ -217,10 +217,10 @@ class Reading:
     """The parts of a declaration that follow from its formulas.
 
     Arguments:
-        formulas: how gradients are computed.
+        formulas: the formulas of gradients.
         differentiable: the arguments that have a formula.
-        tangents: how tangents are computed: made of `forward_derivative`.
-        inplace_declaration: the operator that the in-place variant is made of, where the row states it itself.
+        tangents: the computation of tangents, from `forward_derivative`.
+        inplace_declaration: the operator of the in-place variant, if the row states it explicitly.
     """
 
     formulas: tuple[Formula, ...]
@@ -246,13 +246,13 @@ class Code:
     inplace_node_class: type[Node] | None = None
 
 
-# Two threads may need what follows from a declaration at once; it is made once.
+# Two threads may need the code of a declaration at the same time; it is generated once.
 _making: Final = threading.RLock()
 
 
 @attrs.define(eq=False)
 class Operator:
-    """One operator: its declaration, and what was generated from it.
+    """An operator: its declaration, and the code generated from it.
 
     The library's own formulas are read, and code is generated from them, when the operator is first used. There are
     hundreds of operators, and a program uses a few.
@@ -267,18 +267,18 @@ class Operator:
         forward_derivative: the forward-mode formula or rule.
         has_inplace: whether there is an in-place variant.
         doc: what the operator computes, in a sentence.
-        user_defined: whether it is none of the library's; then what its formulas give is checked in every backward
+        user_defined: whether a user defined it; then the results of its formulas are checked in every backward
             pass.
         dtype_kinds: the dtype kinds that its formulas are right for: "f", or "fc" for complex numbers too; by argument
-            where they differ. "?" of a user's operator that does not say so, until a complex number comes.
+            if they differ. "?" for a user's operator that does not state them, until the first complex argument.
         domain: of an elementwise operator, the interval from which tests draw its arguments.
         samples: draws arguments for tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors.
         reference: computes the same from arrays in another way; tests compare with it.
         places: the lines of the files that declare it, the innermost call first.
-        returns_0d_arrays: whether the outputs are arrays, and no scalars, if they have no dimensions.
+        returns_0d_arrays: whether 0-d outputs are arrays instead of scalars.
         masks_gradient: whether a mask sets a part of the gradient to zero; see tensor/masked_runs.py.
         zero_in_masked_runs: whether the gradient is 0 in such passes wherever the incoming one is.
-        recipe: a function, and its arguments, that give the operator again in another process.
+        recipe: a function, and its arguments, that return the operator in another process.
     """
 
     signature: Signature
@@ -360,12 +360,12 @@ class Operator:
 
     @property
     def inplace_declaration(self) -> Operator | None:
-        """The operator that the in-place variant is made of, where the row states it itself."""
+        """The operator of the in-place variant, if the row states it explicitly."""
         return self.reading.inplace_declaration
 
     @functools.cached_property
     def row(self) -> str:
-        """The name, and where it is declared, as generated code says it: at a call that mentions the name."""
+        """The name and the location of the declaration, for generated code: a call that mentions the name."""
         if not self.places:
             return self.name
         file, number = self.places[-1]

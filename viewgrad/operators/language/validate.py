@@ -1,7 +1,7 @@
-"""The checker: what a declaration must not say.
+"""Validation of declarations.
 
-It finds mistakes when the operator is defined which would otherwise show much later, or never. A gradient that is
-silently ignored is a wrong gradient. See Note [Validation of declarations] in docs/notes/declarations.md.
+It finds mistakes at definition that would otherwise appear much later, or never. A gradient that is silently ignored is
+a wrong gradient. See Note [Validation of declarations] in docs/notes/declarations.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
     "declaration_error",
 ]
 
-# What of Python's own functions a formula may call.
+# The builtins that a formula may call.
 BUILTINS: Final = frozenset(
     {"bool", "complex", "enumerate", "float", "int", "isinstance", "len", "list", "range", "tuple", "zip"}
 )
@@ -49,8 +49,8 @@ class Place:
     Arguments:
         operator: the operator's name.
         formula: the text of the formula.
-        what: what it is for: input names, or output names of a forward-mode formula.
-        kind: what kind of formula it is.
+        what: the names of the inputs, or of the outputs of a forward-mode formula.
+        kind: the kind of formula.
     """
 
     def __init__(self, operator: str, formula: str, what: Iterable[str], kind: str = "formula") -> None:
@@ -60,7 +60,7 @@ class Place:
         self.kind = kind
 
     def error(self, position: int, message: str) -> DeclarationError:
-        """Return the error that `message` says, at `position` of the formula."""
+        """Return the error with a message, at `position` of the formula."""
         return DeclarationError(
             f"operator {self.operator!r}, {self.kind} {self.formula!r} for {self.what}, position {position}: {message}",
             self.operator,
@@ -83,8 +83,8 @@ def check_signature(
 
     Arguments:
         signature: the operator's.
-        derivatives: the formulas, by the inputs that they are for.
-        lists: the arguments that are said to be lists of tensors.
+        derivatives: the formulas, by input.
+        lists: the arguments that are declared to be lists of tensors.
         nondifferentiable: the outputs through which no gradient flows.
         reserved: the names that generated code uses for functions.
     """
@@ -197,7 +197,7 @@ def read_formulas(
 
 
 def check_count(tree: ast.expr, wanted: Sequence[str], what: str, place: Place) -> None:
-    """Check that a formula that is written as a tuple has as many parts as it is for."""
+    """Check that a formula that is written as a tuple has one part for each name."""
     parts = len(tree.elts) if isinstance(tree, ast.Tuple) else None
     if parts is not None and (parts != len(wanted) or parts == 1):
         raise place.error(
@@ -206,7 +206,7 @@ def check_count(tree: ast.expr, wanted: Sequence[str], what: str, place: Place) 
 
 
 def not_implemented_call(tree: ast.expr, what: str) -> ast.expr:
-    """Return the call `not_implemented("reason")`, with what it is that is not."""
+    """Return the call of `not_implemented("reason")` for a derivative."""
     assert isinstance(tree, ast.Call)
     return ast.Call(tree.func, [ast.Constant(what), *tree.args], [])
 

@@ -59,7 +59,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     extent = arr.shape[axis]
     values = values.astype(arr.dtype)
     single = np.ndim(plain(obj)) == 0 and not isinstance(obj, slice)
-    # For each new place: a place in what stands before (the values come after the elements of `arr`).
+    # For each new position: a position in `arr` followed by the values.
     if single:
         place = int(plain(obj))
         if not -extent <= place <= extent:
@@ -130,7 +130,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     count = x.size if N is None else int(N)
     powers = concatenate([np.ones_like(x)[:, None], x[:, None].broadcast_to((x.size, max(count - 1, 0)))], 1).cumprod(1)
     powers = powers[:, :count]
-    return (powers if increasing else powers[:, ::-1]).contiguous()  # laid out as NumPy's, of which ravel() is a view
+    return (powers if increasing else powers[:, ::-1]).contiguous()  # with NumPy's layout, whose ravel() is a view
 
 
 # -- choosing ----------------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
 
 
 def _without_history(value: Any) -> Any:
-    """Return the array of what is written to a plain array; a tensor with a history refuses to be one."""
+    """Return the array of a value for a plain array; a tensor with a history raises."""
     if isinstance(value, list | tuple) and holds_tensor(value):
         value = as_operand(value)
     return np.asarray(value)

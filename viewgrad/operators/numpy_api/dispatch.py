@@ -62,7 +62,7 @@ def _adapters(numpy: Any, function: Callable[..., Any]) -> Iterator[tuple[Adapte
 
 
 def write_out(result: Tensor, out: Any, name: str, casting: Any = "same_kind") -> Tensor:
-    """Write `result` to what was given as `out=`, with the conditions that NumPy makes."""
+    """Write `result` to the argument `out=`, under NumPy's conditions."""
     check_out(result.dtype, out, name, casting)
     if result.shape != out.shape:
         raise ValueError(f"{name}: out= has shape {out.shape}, but the result has shape {result.shape}")
@@ -71,7 +71,7 @@ def write_out(result: Tensor, out: Any, name: str, casting: Any = "same_kind") -
 
 
 def require_tensor(out: Any, name: str) -> None:
-    """Refuse to write what tensors gave to what is none."""
+    """Raise if the target of a result of tensors is not a tensor."""
     if not isinstance(out, Tensor):
         raise TypeError(
             f"{name} of tensors cannot write to a plain array, which has no history: make that array a tensor, by "
@@ -115,7 +115,7 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
                 result = result.broadcast_to(out.shape)
             return write_out(result, out, f"np.{name}", casting)
         check_out(out.dtype, out, f"np.{name}")
-        # Only what is chosen is computed: elsewhere the operator, or its gradient, may be undefined.
+        # Only selected elements are computed: elsewhere the operator, or its gradient, may be undefined.
         chosen_by = array_of(where, "where=") if isinstance(where, Tensor) else where
         mask = np.array(np.broadcast_to(chosen_by, out.shape), bool)
         result = function(*(chosen(value, mask) for value in inputs))
@@ -127,7 +127,7 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
 
 
 def converted(ufunc: np.ufunc, inputs: Any, dtype: Any = None, casting: str = "same_kind", **others: Any) -> list[Any]:
-    """Return the inputs in the dtypes in which a ufunc computes, if it is asked for a dtype.
+    """Return the inputs in the dtypes in which a ufunc computes, given its `dtype` or `signature`.
 
     Raises:
         TypeError: for an option that has no meaning for tensors, or a dtype that the inputs cannot be cast to.
@@ -196,7 +196,7 @@ def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., An
     name = f"np.{numpy.__name__}"
     try:
         theirs = list(inspect.signature(numpy).parameters.values())
-    except ValueError:  # NumPy tells of its compiled functions only since 2.4
+    except ValueError:  # NumPy has signatures of its compiled functions since 2.4
         if numpy.__name__ not in COMPILED:
             return function
         theirs = list(inspect.signature(COMPILED[numpy.__name__]).parameters.values())

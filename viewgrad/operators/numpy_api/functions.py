@@ -70,7 +70,7 @@ def _matrix_norm(self: Any, ord: Any, axis: tuple[int, ...], keepdims: bool) -> 
 
 
 def _greatest(values: Any, axis: int, keepdims: bool = False) -> Any:
-    """Return the greatest along a dimension, of values that are not negative; 0 where there are none."""
+    """Return the maximum of nonnegative values along a dimension; 0 if there are none."""
     return values.max(axis, None, keepdims, **({} if values.shape[axis] else {"initial": 0}))
 
 
@@ -298,7 +298,7 @@ def _at_least(ndim: int) -> Callable[..., Any]:
 
 
 def _on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A NumPy function whose answer is no array."""
+    """Return a NumPy function whose result is not an array."""
 
     def on_arrays(*args: Any, **kwargs: Any) -> Any:
         how = f"np.{function.__name__}"
@@ -348,7 +348,7 @@ UFUNCS[np.subtract, "at"] = _subtract_at
 
 
 def _convolve(a: Any, v: Any, *args: Any, **options: Any) -> Any:
-    """Return the convolution of two vectors, of which a number is one of a single element."""
+    """Return the convolution of two vectors; a number is a vector of one element."""
     a, v = as_operand(a), as_operand(v)
     return convolution(a if a.ndim else a.reshape(1), v if v.ndim else v.reshape(1), *args, **options)
 

@@ -137,7 +137,7 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any
     if _carries_history(self):
         raise TypeError(f"a tensor of {self.dtype} that has a history cannot be looked at as {wanted}")
     looked_at = np.array(self._array).view(wanted)
-    looked_at.flags.writeable = False  # it is a copy, in which what is written would be lost
+    looked_at.flags.writeable = False  # it is a copy, in which writes would be lost
     return as_operand(looked_at) if wanted.kind in "biufc" else looked_at
 
 
@@ -177,7 +177,7 @@ def _become(self: Tensor, make: Callable[[Any], Any], what: str, way_out: str) -
         observer.reshaped(self)
     made = make(self.clone()).clone()
     self._array, self._edge, self._storage = np.asarray(made._array), made._edge, None
-    self._saved = None  # whoever saved the value keeps the memory that it had
+    self._saved = None  # saved values keep the old memory
     if mode & FORWARD:
         take_tangents(self, made)
 

@@ -54,7 +54,7 @@ clip_everywhere = FUNCTIONS[np.clip]
 
 
 def _clip(a: Any, *bounds: Any, where: Any = True, out: Any = None, **options: Any) -> Any:
-    """As `numpy.clip`, where a mask is true; elsewhere `out` stays as it is."""
+    """Apply `numpy.clip` where a mask is true; elsewhere `out` is unchanged."""
     if len(bounds) > 2:
         *bounds, out = bounds  # type: ignore[assignment]
     if where is True or where is np._NoValue:
@@ -102,7 +102,7 @@ def _divmod(first: Any, second: Any, *, out: Any = None, **options: Any) -> Any:
 
 
 def _conjugate(x: Any) -> Any:
-    """Return the conjugates; of truth values whole numbers, which the ufunc has no loop of its own for."""
+    """Return the conjugates; integers for bools, for which the ufunc has no loop."""
     x = as_operand(x)
     return conj(x.astype(np.int8) if x.dtype.kind == "b" else x)
 

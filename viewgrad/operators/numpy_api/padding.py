@@ -110,7 +110,7 @@ def _statistic(array: Any, dim: int, widths: tuple[int, int], given: Any, mode: 
 def _odd(array: Any, dim: int, widths: tuple[int, int], given: Any, mode: str, last: bool) -> Any:
     """Reflect at an edge, and mirror the values at the value of the edge."""
     width, extent, own = widths[last], array.shape[dim], int(mode == "symmetric")
-    if width > extent - 1 + own:  # reflected again and again: NumPy says what is added up for each element
+    if width > extent - 1 + own:  # reflected repeatedly: NumPy determines the sum for each element
         rows = np.pad(np.eye(extent), (widths, (0, 0)), mode, reflect_type="odd")  # type: ignore[call-overload]
         rows = rows[len(rows) - width :] if last else rows[:width]
         elements = [_slices(array, dim, i, i + 1) for i in range(extent)]

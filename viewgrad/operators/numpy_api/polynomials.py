@@ -73,7 +73,7 @@ def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
         steps.append(step)
         rest = concatenate([rest[:k], rest[k : k + n + 1] - step * v, rest[k + n + 1 :]])
     quotient: Any = np.stack(steps) if steps else _zeros(1, rest)
-    start = 0  # as NumPy: leading coefficients that vanish are no part of the remainder
+    start = 0  # as NumPy: zero leading coefficients are removed from the remainder
     while start + 1 < len(rest) and np.allclose(rest._array[start], 0, rtol=1e-14):
         start += 1
     return quotient, rest[start:]

@@ -35,7 +35,7 @@ def _given(value: Any) -> bool:
 
 
 def _written(result: Any, out: Any, name: str) -> Any:
-    """Return the result, or `out` with it, into which NumPy's reductions cast whatever they have."""
+    """Return the result, or write it to `out`, to whose dtype NumPy's reductions cast any result."""
     if isinstance(out, tuple):
         (out,) = out
     return result if out is None else write_out(result, out, f"np.{name}", "unsafe")
@@ -79,7 +79,7 @@ def _whole(dtype: Any) -> bool:
 
 
 def _degrees(ddof: Any, correction: Any) -> Any:
-    """Return the degrees of freedom that a variance loses, by NumPy's name or by that of the array API standard."""
+    """Return the degrees of freedom of a variance, by NumPy's name or by that of the array API standard."""
     if not _given(correction):
         return ddof
     if ddof != 0:
@@ -88,7 +88,7 @@ def _degrees(ddof: Any, correction: Any) -> Any:
 
 
 def _counted(self: Tensor, axis: Any, keepdims: bool, where: Any) -> Any:
-    """Return the number of chosen elements, in a dtype that keeps that of the sum."""
+    """Return the number of selected elements, in a dtype that does not change that of the sum."""
     mask = np.broadcast_to(np.asarray(plain(where), bool), self.shape)
     count = np.asarray(np.sum(mask, axis=axis, keepdims=keepdims))
     return count.astype(self.dtype if self.dtype.kind in "fc" else float)
@@ -303,7 +303,7 @@ def _present(self: Tensor, where: Any = True) -> Any:
 
 
 def _inexact(self: Tensor, dtype: Any) -> Tensor:
-    """Return the values in the dtype that was requested, which must have numbers that are none."""
+    """Return the values in the requested dtype, which must have NaN."""
     if self.dtype.kind in "fc" and _whole(dtype):
         raise TypeError("If a is inexact, then dtype must be inexact")
     return self if dtype is None or _whole(dtype) else self.astype(dtype)
@@ -403,7 +403,7 @@ REDUCTIONS.update(
 
 
 def _reduce_of(function: Callable[..., Any], has_dtype: bool) -> Callable[..., Any]:
-    """Return a reduction as the method `reduce` of a ufunc, whose axis is 0 unless said otherwise."""
+    """Return a reduction as the method `reduce` of a ufunc, whose axis defaults to 0."""
 
     def reduce(
         array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None,

@@ -25,7 +25,7 @@ def _is_integer(self: Tensor) -> bool:
 
 
 def _plain(name: str) -> Callable[[Tensor], Any]:
-    """Return a method of Python's numbers that gives something of which there is no derivative."""
+    """Return a method of Python numbers whose result has no derivative."""
 
     def method(self: Tensor) -> Any:
         if self.requires_grad or has_history(self):
@@ -39,7 +39,7 @@ def _plain(name: str) -> Callable[[Tensor], Any]:
     return method
 
 
-# By name: what kinds of numbers have it, what its type is, and what it is.
+# By name: the kinds of numbers that have the attribute, its kind, and its implementation.
 METHODS: Final[dict[str, tuple[str, str, Callable[[Tensor], Any]]]] = {
     "is_integer": ("biuf", "bool", _is_integer),
     "as_integer_ratio": ("f", "tuple[int, int]", _plain("as_integer_ratio")),

@@ -47,7 +47,7 @@ def logspace(
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
-    """Numbers each of which is the one before times the same; gradients flow to both ends."""
+    """Return numbers in a geometric progression; gradients flow to both ends."""
     first, last = as_operand(start) * 1.0, as_operand(stop) * 1.0
     shares = np.linspace(0.0, 1.0, int(num), endpoint).reshape((-1,) + (1,) * (first - last).ndim)
     points = first * (last / first) ** shares

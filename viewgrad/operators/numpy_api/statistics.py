@@ -69,7 +69,7 @@ FUNCTIONS[np.cov], FUNCTIONS[np.corrcoef] = _cov, _corrcoef
 
 
 def _selected(ar1: Any, ar2: Any, kept: Callable[[Any, Any], Any]) -> Any:
-    """Return the distinct elements of the first, of which a mask of the second and them keeps some."""
+    """Return the distinct elements of the first that a mask, computed from the second, selects."""
     values, places = np.unique(plain(ar1), return_index=True)
     return as_operand(ar1).reshape(-1)[places[kept(values, plain(ar2))]]
 

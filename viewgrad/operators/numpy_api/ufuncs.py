@@ -1,4 +1,4 @@
-"""Adapters of ufuncs, and of methods of ufuncs, that are not operators of their own."""
+"""Adapters of ufuncs, and of methods of ufuncs, that are not operators."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ldexp(self: Any, other: Any) -> Any:
     if exponent.dtype.kind in "fc":  # which NumPy refuses
         return base * np.exp2(exponent)
     base = as_floating(base)
-    # By powers none of which overflows: 0.5 times two to the power of 1024 is a number.
+    # In factors that do not overflow: 0.5 * 2**1024 is finite.
     limit = 3 * (np.finfo(base.dtype).maxexp - 1)
     whole = np.clip(plain(exponent), -limit, limit)
     for part in (whole // 3, (whole + 1) // 3, (whole + 2) // 3):
@@ -182,7 +182,7 @@ def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
 
 
 def _computed_in(ufunc: np.ufunc, array: Any, dtype: Any) -> Tensor:
-    """Return the array in the dtype in which it is folded: whole numbers in that of the results, as of `hypot`."""
+    """Return the array in the dtype in which it is folded: integers in that of the results, as for `hypot`."""
     operand: Tensor = as_operand(array)
     operand = operand if dtype is None else operand.astype(dtype, copy=False)
     one, _, result = ufunc.resolve_dtypes((operand.dtype, operand.dtype, None))

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 def over_flowing(contract: Any, grad: Any, other: Any, *options: Any) -> Any:
-    """Contract a gradient with a factor, leaving out products of 0 and what is not finite; see tensor/masked_runs.py.
+    """Contract a gradient with a factor, skipping products of 0 and non-finite numbers; see tensor/masked_runs.py.
 
     Arguments:
         contract: the contraction, which is linear in both.
@@ -136,7 +136,7 @@ def moved_into_place(value: Any, places: list[int]) -> Any:
 
 
 def parsed_subscripts(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
-    """Return the letters of each operand and of the result, with letters for what `...` stands for."""
+    """Return the letters of each operand and of the result, with letters for the dimensions of `...`."""
     left, arrow, output = subscripts.replace(" ", "").partition("->")
     inputs = left.split(",")
     if len(inputs) != len(ndims):
@@ -170,7 +170,7 @@ def einsum_gradient(grad: Any, other: Any, subscripts: str, place: int, shape: t
         others = terms[1 - place]
         found = "".join(letter for letter in letters if letter in output or letter in others)
         value = np.einsum(f"{output},{others}->{found}", grad, conjugated(other))
-    # What is summed alone gets the gradient everywhere, and a diagonal gets it on the diagonal.
+    # Dimensions summed alone get the gradient everywhere, and a diagonal gets it on the diagonal.
     sizes = dict(zip(own, shape))
     extents = [value.shape[found.index(letter)] if letter in found else 1 for letter in letters]
     value = value.reshape(tuple(extents))

@@ -1,11 +1,11 @@
-"""The derivatives of the decompositions of Cholesky and QR, and what those of all decompositions share.
+"""The derivatives of the decompositions of Cholesky and QR, and helpers for all decompositions.
 
 Factors are determined up to signs, or for complex matrices up to phases. A loss that depends on the phases has no
-derivative, and neither have the vectors that belong to equal eigenvalues or singular values: both are errors. In a
-backward pass only vectors on which the loss depends count.
+derivative, and neither do vectors of equal eigenvalues or singular values: both are errors. In a backward pass only
+vectors on which the loss depends are considered.
 
-`cholesky` and `eigh` read one triangle of a matrix that they take to be Hermitian, and of its diagonal the real part.
-The gradient is that of what is read, so the other triangle's is zero.
+`cholesky` and `eigh` read one triangle of a matrix that they assume to be Hermitian, and the real part of its diagonal.
+The gradient is zero in the other triangle.
 
 Sources: I. Murray, "Differentiation of the Cholesky decomposition" (2016); S. Walter, L. Lehmann, "Algorithmic
 differentiation of linear algebra functions with application in optimum experimental design" (2010) for QR.
@@ -39,26 +39,26 @@ def half_triangle(a: Any, lower: bool = True) -> Any:
 
 
 def hermitian_gradient(grad: Any, lower: bool) -> Any:
-    """Return the gradient of what is read of a Hermitian matrix, from a gradient of the whole of it."""
+    """Return the gradient of one triangle of a Hermitian matrix, given that of the whole matrix."""
     return half_triangle(grad + adjoint(grad), lower)
 
 
 def hermitian(a: Any, lower: bool) -> Any:
-    """Return the Hermitian matrix of which one triangle is given."""
+    """Return the Hermitian matrix with the given triangle."""
     half = half_triangle(a, lower)
     return half + adjoint(half)
 
 
 def differences_of(values: Any, what: str, used: Array | None = None) -> Any:
-    """`values[j] - values[i]` in row i and column j, with 1 on the diagonal and wherever two are equal.
+    """Return `values[j] - values[i]` in row i and column j, with 1 on the diagonal and wherever two are equal.
 
     Values that differ by rounding alone count as equal.
 
     Arguments:
         values: the eigenvalues or singular values.
-        what: what they are called in an error.
-        used: on which of the vectors a loss depends; None stands for all. Zero flows between two others, and is
-            divided by the size of rounding.
+        what: their name in errors.
+        used: the vectors on which a loss depends; None for all. The gradient between two others is zero, and is
+            divided by the size of rounding errors.
 
     Raises:
         DifferentiabilityError: if the value of a vector that is used equals another.
@@ -121,8 +121,8 @@ def require_no_phase(diagonal: Any, scale: float, what: str) -> None:
 
     Arguments:
         diagonal: the imaginary parts, which are the derivatives with respect to the phases.
-        scale: the size of what they are made of.
-        what: which vectors.
+        scale: the size of their terms.
+        what: the name of the vectors.
     """
     array = np.abs(values_of(diagonal))
     if array.size and array.max() > np.finfo(array.dtype).eps ** 0.5 * array.shape[-1] * scale:
@@ -142,7 +142,7 @@ def largest(*arrays: Any) -> float:
 
 @formula_function
 def cholesky_gradient(grad: Any, factor: Any, upper: bool) -> Any:
-    """Return the gradient of a matrix from that of its factor."""
+    """Return the gradient of a matrix, given that of its factor."""
     if upper:
         grad, factor = adjoint(grad), adjoint(factor)
     back = adjoint(factor)

@@ -1,9 +1,9 @@
-"""The derivatives of determinants, exact also of singular matrices.
+"""The derivatives of determinants, which are exact for singular matrices too.
 
 A determinant is a polynomial in the elements: it has derivatives of any order everywhere. Of a regular matrix they
 follow from the inverse. Of one that is singular, or nearly so, the first two are computed from the minors if it is
 small, else from the singular values: they are sums of products of all but one, and all but two, of them. The third and
-later ones come from the algorithm of Faddeev and LeVerrier, which knows products and sums only.
+later ones come from the algorithm of Faddeev and LeVerrier, which uses only products and sums.
 
 Sources: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode automatic
 differentiation" (2008); F. Gantmacher, "The theory of matrices" (1959) for the algorithm of Faddeev.
@@ -79,7 +79,7 @@ def alternating(n: int) -> Any:
 
 
 def of_finite(a: Any, values: Any, other: float) -> Any:
-    """Return matrices, with `other` for those of `a` that have infinities or NaN."""
+    """Return matrices, with `other` in place of those of `a` that contain infinities or NaN."""
     return np.where(np.isfinite(a).all(axis=(-2, -1), keepdims=True), values, other)
 
 

@@ -34,7 +34,7 @@ row(
 
 @formula_function
 def solved(a: Any, b: Any, vector: bool) -> Any:
-    """Return the solutions of linear systems with matrices `a`; `vector` says that `b` holds vectors."""
+    """Return the solutions of linear systems with matrices `a`; `b` contains vectors if `vector` is true."""
     return np.linalg.solve(a, b[..., None])[..., 0] if vector else np.linalg.solve(a, b)
 
 
@@ -118,7 +118,7 @@ def triangular_gradient(solved_grad: Any, result: Any, left: bool) -> Any:
 
 @formula_function
 def triangular_product(a: Any, x: Any, left: bool) -> Any:
-    """Return the product that a triangular system asks for."""
+    """Return the product of a triangular system, with the matrix on its side."""
     return a @ x if left else x @ a
 
 

@@ -40,7 +40,7 @@ def lstsq_gradients(
     p = lstsq_inverse(a, rcond)
     of_a = pinv_gradient(outer_products(grad, b, False), a, p)
     of_b = adjoint(p) @ grad
-    if grad_residuals.shape[0]:  # the residuals are orthogonal to what the solution can reach
+    if grad_residuals.shape[0]:  # the residuals are orthogonal to the column space
         gap = (b - a @ x) * (2 * grad_residuals)
         of_a = of_a - gap @ adjoint(x)
         of_b = of_b + gap

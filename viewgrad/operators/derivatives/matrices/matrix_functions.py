@@ -1,4 +1,4 @@
-"""The derivatives of powers and exponentials of square matrices; and what NumPy makes of other operators.
+"""The derivatives of powers and exponentials of square matrices, and composites of other operators.
 
 Sources: R. Mathias, "A chain rule for matrix functions and applications" (1996) for the block triangular matrices; N.
 Higham, "The scaling and squaring method for the matrix exponential revisited" (2005).

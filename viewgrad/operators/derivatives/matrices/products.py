@@ -1,7 +1,7 @@
 """The derivatives of products of matrices and tensors.
 
-`einsum` is made of two rows: one for a single operand, and one for a pair. More are contracted pair by pair, in the
-order that `numpy.einsum_path` finds.
+`einsum` consists of two rows: one for a single operand, and one for a pair. More operands are contracted pair by pair,
+in the order that `numpy.einsum_path` finds.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def _skew(a: Any) -> Any:
 
 
 def _without_zero(s: Any, vectors: str, used: Array | None = None) -> Any:
-    """Return the singular values, as a denominator: that of a vector which is not used may be zero."""
+    """Return the singular values as denominators; those of unused vectors may be zero."""
     zero = values_of(s) == 0
     if not zero.any():
         return s
@@ -90,7 +90,7 @@ def svd_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any
 
 
 def _thin_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any) -> Any:
-    """Return the gradient from those of the singular values, and of the vectors that belong to them."""
+    """Return the gradient, given those of the singular values and their vectors."""
     k, m, n = s.shape[-1], u.shape[-2], vh.shape[-1]
     has_u, has_v = not is_known_zero(grad_u), not is_known_zero(grad_vh)
     grad_s = of_positive(grad_s, s)

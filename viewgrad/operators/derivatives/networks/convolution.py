@@ -68,7 +68,7 @@ def extents_after(extents: Sequence[int], kernel: Sequence[int], window: Window)
 
 
 def with_margin(x: Array, window: Window, fill: float = 0) -> Array:
-    """`x` with the padding around its last dimensions; `x` itself where there is none."""
+    """Return `x` with the padding around its last dimensions; `x` itself without padding."""
     if not any(extent for pair in window.padding for extent in pair):
         return x
     lead = x.ndim - len(window.padding)
@@ -78,7 +78,7 @@ def with_margin(x: Array, window: Window, fill: float = 0) -> Array:
 def steps_of(
     kernel: Sequence[int], places: Sequence[int], window: Window
 ) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
-    """For each element of the window: its index, and the index of what lies under it at all places of the window."""
+    """Yield for each element of the window its index, and the index of the elements under it at all positions."""
     for offset in np.ndindex(*kernel):
         slices = tuple(
             slice(o * gap, o * gap + (count - 1) * step + 1 if count else 0, step)
@@ -226,13 +226,13 @@ row(
 
 @formula_function
 def extents_of(shape: tuple[int, ...], weight_shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the extents of what was convolved with weights of the given shape."""
+    """Return the extents of the operand of a convolution with weights of the given shape."""
     return shape[len(shape) - len(weight_shape) + 2 :]
 
 
 @formula_function
 def over_channels(grad: Any, extents: int) -> Any:
-    """Return the gradient of what was added to each channel."""
+    """Return the gradient of the bias of each channel."""
     axis = grad.ndim - extents - 1
     return grad.sum(axis=tuple(dim for dim in range(grad.ndim) if dim != axis))
 
@@ -247,7 +247,7 @@ def with_bias(product: Array, bias: Array | None, extents: int) -> Array:
 
 @formula_function
 def bias_tangent(tangent: Any, extents: int) -> Any:
-    """Return the tangent of what is added to each channel, in a shape that can be broadcast."""
+    """Return the tangent of the bias of each channel, in a shape that can be broadcast."""
     return 0 if tangent is None else tangent.reshape((-1,) + (1,) * extents)
 
 

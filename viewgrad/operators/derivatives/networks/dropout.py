@@ -25,7 +25,7 @@ def native_dropout_forward(a: Any, p: float, train: bool = True, *, generator: A
 
 @formula_function
 def dropped(a: Any, mask: Any, p: float, train: bool) -> Any:
-    """Return the values that the mask leaves, made greater by what is lost on average."""
+    """Return the values kept by the mask, scaled up by the average loss."""
     return np.where(mask, a * (1 / (1 - p) if train and p < 1 else 1.0), 0)
 
 

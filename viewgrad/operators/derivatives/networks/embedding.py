@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 @formula_function
 def embedding_gradient(grad: Any, indices: Any, shape: tuple[int, ...]) -> Any:
-    """Return the gradient of a table, of which rows were looked up."""
+    """Return the gradient of a table of embeddings."""
     return call("_scatter_into_zeros", grad, (plain(indices),), shape)
 
 

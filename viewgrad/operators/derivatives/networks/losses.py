@@ -22,7 +22,7 @@ from ..scatter import scattered
 __all__ = ["cross_entropy"]
 
 Array = np.ndarray[Any, Any]
-LEAST: Final = math.exp(-100)  # of which the logarithm is as it is
+LEAST: Final = math.exp(-100)  # logarithms of smaller numbers are clamped
 
 
 def reduced(loss: Any, reduction: str) -> Any:
@@ -43,7 +43,7 @@ formula_function(reduced)
 
 @formula_function
 def per_element(grad: Any, reduction: str, shape: tuple[int, ...], other: tuple[int, ...]) -> Any:
-    """Return the gradient of the loss of each element, from that of what they were reduced to."""
+    """Return the gradient of the loss of each element, given that of their reduction."""
     if reduction in ("none", "sum"):
         return grad
     both = np.broadcast_shapes(shape, other)
@@ -163,7 +163,7 @@ def smooth_sign(gap: Any, beta: float) -> Any:
 
 @formula_function
 def safe_log(a: Any) -> Any:
-    """Return the logarithm, and 0 where there is none."""
+    """Return the logarithm, or 0 if it is not defined."""
     return np.log(np.where(a > 0, a, 1))
 
 

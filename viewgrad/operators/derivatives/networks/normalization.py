@@ -1,4 +1,4 @@
-"""The derivatives of the normalizations of neural networks, and the functions that are made of them."""
+"""The derivatives of the normalizations of neural networks, and their composites."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ layer_norm = row(
 
 @formula_function
 def batch_axes(ndim: int) -> tuple[int, ...]:
-    """Return all dimensions but that of the channels."""
+    """Return all dimensions except that of the channels."""
     return (0, *range(2, ndim))
 
 
@@ -233,7 +233,7 @@ def group_norm(self: Any, num_groups: int, weight: Any = None, bias: Any = None,
 
     Arguments:
         self: of shape (batch, channels, ...).
-        num_groups: how many groups the channels are divided into.
+        num_groups: the number of groups.
         weight, bias: one number for each channel.
         eps: what is added to the variance.
     """

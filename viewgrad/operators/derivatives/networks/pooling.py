@@ -1,6 +1,6 @@
-"""The derivatives of pooling: the greatest value, or the mean, of each window that moves over the last dimensions.
+"""The derivatives of pooling: the maximum, or the mean, of windows that move over the last dimensions.
 
-Of equal greatest values the first gets the gradient, as in PyTorch.
+The first of several maxima gets the gradient, as in PyTorch.
 """
 
 from __future__ import annotations
