@@ -67,6 +67,7 @@ BUDGETS = {
     "test_compiler.py": 5.0,
     "test_compiler_integers.py": 5.0,
     "test_escapes.py": 5.0,
+    "test_operator_contracts.py": 9.0,
     "test_operator_gallery.py": 5.0,
     "test_refcounts.py": 5.0,
     "test_soak.py": 5.0,

@@ -21,6 +21,7 @@ from viewgrad.testing import Failure, check_operator, profile, set_profile, tens
 from viewgrad.testing.__main__ import main
 
 A = np.array([[0.7, -1.3, 2.1], [1.9, 0.4, -0.6]])
+Q = np.array([1.2, 0.8, 0.3])
 SPD = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, -0.2], [0.1, -0.2, 1.8]])
 
 
@@ -497,6 +498,120 @@ def test_a_negative_option_of_no_meaning_is_noted_and_one_with_a_meaning_is_chec
         check_operator(Biweight, A, options={"c": [2.0, -2.0]})
     with pytest.raises(Failure, match=r"slope=-0\.1"):
         check_operator(Leaky, A)
+
+
+class Attention(Function):
+    """Written for matrices: of stacks, `.T` turns all axes around."""
+
+    @staticmethod
+    def forward(ctx, q, k):
+        z = q.detach().numpy() @ k.detach().numpy().T
+        p = np.exp(z - z.max(axis=1, keepdims=True))
+        ctx.p = p / p.sum(axis=1, keepdims=True)
+        ctx.save_for_backward(q, k)
+        return vg.Tensor(ctx.p)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        (q, k), g = (each.detach().numpy() for each in ctx.saved_tensors), grad.numpy()
+        gz = ctx.p * (g - (g * ctx.p).sum(axis=1, keepdims=True))
+        return vg.Tensor(gz @ k), vg.Tensor(gz.T @ q)
+
+
+class ScaledRows(Function):
+    """Meant for stacks of rows, of which its gradient of the weights sums only one axis."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        return grad * w, (grad * x).sum(axis=0) if x.ndim == 2 else (grad * x)[0].sum(axis=0)
+
+
+def test_another_rank_at_which_the_result_has_another_meaning_is_noted():
+    report = check_operator(Attention, A, 0.5 * A)
+    assert any("another meaning" in notice for notice in report.notices), report
+    with pytest.raises(Failure) as found:
+        check_operator(ScaledRows, A, Q, only="shapes")
+    assert found.value.script.example.arrays[0].ndim == 3
+
+
+def test_an_estimator_may_choose_another_slope_than_its_surrogate_at_a_kink():
+    class Clipped(Round):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.inside = np.abs(x.detach().numpy()) <= 1.0
+            return vg.Tensor(np.sign(x.detach().numpy()))
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad):
+            return grad * ctx.inside
+
+    class OfWrongSlope(Clipped):
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad):
+            return grad * (ctx.inside + 1e-3)
+
+    def meant(x):
+        return vg.minimum(vg.maximum(x, -1.0), 1.0)
+
+    check_operator(Clipped, A, surrogate=meant)
+    with pytest.raises(Failure, match="the surrogate says"):
+        check_operator(OfWrongSlope, A, surrogate=meant)
+
+
+def test_digits_lost_far_from_zero_are_noted():
+    class Lossy(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * 2 * x * (1 + vg.where(vg.abs(x) > 1e4, 1e-6, 0.0))
+
+    report = check_operator(Lossy, A, only=["gradients", "special points"])
+    assert any("few correct digits" in notice for notice in report.notices), report
+
+
+def test_results_of_single_precision_are_noted():
+    class Single(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return vg.Tensor(np.tanh(x.detach().numpy().astype(np.float32)))
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * (1 - vg.tanh(x) ** 2)
+
+    report = check_operator(Single, A)
+    assert any("digits of single precision" in notice for notice in report.notices), report
+
+
+def test_names_and_conjugate_spectra_do_not_claim_complex_arguments():
+    class Turned(Function):
+        @staticmethod
+        def forward(ctx, angle):
+            ctx.save_for_backward(angle)
+            return vg.cos(angle)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (angle,) = ctx.saved_tensors
+            return -grad * vg.sin(angle)
+
+    assert any("dtype_kinds" in notice for notice in check_operator(Turned, A).notices)
 
 
 def test_the_command_line_lists_operators(capsys):

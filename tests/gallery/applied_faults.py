@@ -24,6 +24,7 @@ class Edit:
     old: str
     new: str
     properties: tuple[str, ...]
+    path: Path = APPLIED
 
     @property
     def called(self) -> str:
@@ -32,7 +33,7 @@ class Edit:
 
     def source(self, wrong: bool) -> str:
         """The module, with the edit or without it."""
-        text = APPLIED.read_text()
+        text = self.path.read_text()
         found = re.search(rf"^(class {self.operator}\(|def {self.operator}\(|{self.operator} = )", text, re.M)
         assert found is not None, self.name
         end = text.find("\n\n\n", found.start())

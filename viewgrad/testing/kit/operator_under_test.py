@@ -78,6 +78,7 @@ class OperatorUnderTest:
         outputs: how many results the call has that the user gave, and the numbers of those that require grad there.
         first: the results of the first of all calls, which is the one that the user gave.
         given: what the user gave, which the others stand for.
+        ranks: by slot, the number of dimensions in the user's call.
         usual: by name, the arguments of the user's call and the defaults of others.
         keeps_float32: whether results of single precision are insisted on for such arguments.
         notices: what is no fault, but worth knowing.
@@ -104,6 +105,7 @@ class OperatorUnderTest:
     source: str = ""
     given: Any = None
     usual: dict[str, Any] = attrs.Factory(dict)
+    ranks: dict[int, int] = attrs.Factory(dict)
     keeps_float32: bool = False
     notices: list[str] = attrs.Factory(list)
     undefined: Example | None = None
@@ -414,6 +416,7 @@ def subject_of(given: Any, contract: Contract, example: Example) -> OperatorUnde
     names = list(parameters)
     subject.usual = {name: parameter.default for name, parameter in parameters.items()}
     subject.usual |= {**dict(zip(names, example.args, strict=False)), **example.kwargs}
+    subject.ranks = {k: array.ndim for k, array in enumerate(example.arrays)}
     subject.domains = contract.domains(example, names)
     subject.structures = contract.structures(example, names)
     if contract.valid is not None or subject.structures:
@@ -451,7 +454,10 @@ def _claims_complex(subject: OperatorUnderTest) -> bool:
         texts = [_source_of(subject.custom)]
     else:
         texts = [_source_of(subject.function)]
-    return any(re.search(r"\b(conj|conjugate|complex\w*|angle|view_as_real)\b", text) for text in texts)
+    if any(re.search(r"\b(complex\w*|view_as_real)\b|\.angle\b", text) for text in texts):
+        return True
+    # Conjugates beside Fourier transforms are of spectra, and say nothing about the arguments.
+    return any(re.search(r"\b(conj|conjugate)\b", text) for text in texts) and not any("fft" in text for text in texts)
 
 
 def _source_of(thing: Any) -> str:

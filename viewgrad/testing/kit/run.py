@@ -31,6 +31,7 @@ from .properties.precision import digits_by_reference, where_digits_get_lost, wh
 from .properties.registry import FIRST, INVARIANTS, PROPERTIES, SHORT
 from .properties.repetition import steady
 from .properties.unneeded_work import NEEDLESS, computed_in_vain
+from .ranks import is_meant_for_ranks
 from .report import Report
 from .script import Script
 from .session import record
@@ -223,6 +224,10 @@ class Check:
         name = base_name(failure.property)
         if any(base_name(other.property) == name for other, _ in self.collected):
             return
+        example = None if failure.script is None else failure.script.example
+        if example is not None and example.label and not is_meant_for_ranks(self.subject, example, self.base):
+            self._note_other_ranks(example, failure)
+            return
         again = self.again
         if name != STATE and self.steady is not None:
             try:
@@ -235,6 +240,16 @@ class Check:
         self.collected.append((failure, again))
         if not self.keep_going or name in (STATE, "something to check"):
             raise Stop
+
+    def _note_other_ranks(self, example: Example, failure: Failure) -> None:
+        """Note a failure at another number of dimensions, which the operator is hardly meant for."""
+        what = "it accepts other numbers of dimensions, for which its result has another meaning"
+        self.report.refuse(example.family)
+        if not any(notice.startswith(what) for notice in self.subject.notices):
+            self.subject.note(
+                f"{what} and its gradient is wrong: raise in forward, or check with valid=... "
+                f"({example.label}: {failure.reason.split(':')[0]})"
+            )
 
     def _attempt(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
         """Run one piece of the check and return its result; None if it fails, is refused, or is impossible."""

@@ -23,6 +23,10 @@ Array = np.ndarray[Any, Any]
 def full_precision(baseline: Baseline) -> int:
     """Check that gradients have double precision if arguments and results do."""
     if any(map(of_single_precision, baseline.values)) or any(map(of_single_precision, baseline.starts.values())):
+        if all(baseline.example.arrays[k].dtype in (np.float64, np.complex128) for k in baseline.example.wanted):
+            baseline.subject.note(
+                "its results have only the digits of single precision, though its arguments have double precision"
+            )
         return 0
     for n, gradient in enumerate(baseline.gradients):
         if gradient.dtype in (np.float64, np.complex128) and of_single_precision(gradient):

@@ -1,0 +1,120 @@
+"""Evidence that an operator is meant for arrays of another number of dimensions than the user gave it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .arguments import Example
+from .operator_under_test import OperatorUnderTest, Refused
+
+__all__ = ["is_meant_for_ranks"]
+
+Array = np.ndarray[Any, Any]
+Pick = Callable[[Array], Array]
+
+
+def is_meant_for_ranks(subject: OperatorUnderTest, example: Example, base: Example) -> bool:
+    """Return whether results at other numbers of dimensions agree with results at those that the user gave.
+
+    They do if the result is that of each slice, along the first or the last axis, or that of merged axes: of
+    elementwise functions, of reductions, and of functions of stacks of matrices. If none of these holds, a function of
+    vectors was given matrices and computed something that its author had not in mind.
+
+    Arguments:
+        subject: the operator; its `ranks` are those in the user's call.
+        example: the derived call.
+        base: the user's call.
+    """
+    slots = [k for k, array in enumerate(example.arrays) if array.ndim != subject.ranks.get(k, array.ndim)]
+    if not slots:
+        return True
+    return _is_meant(subject, example, slots) and _takes_stacks(subject, base)
+
+
+def _takes_stacks(subject: OperatorUnderTest, base: Example) -> bool:
+    """Return whether the operator computes a stack of two of the user's calls slice by slice.
+
+    The first argument is stacked alone, or the ones of most dimensions, or all.
+    """
+    ranks = [array.ndim for array in base.arrays]
+    slots = [k for k, rank in enumerate(ranks) if rank]
+    if not slots:
+        return True
+    largest = [k for k in slots if ranks[k] == max(ranks)]
+    for chosen in (slots[:1], largest, slots):
+        arrays = [np.stack([a, _other(a)]) if k in chosen else a for k, a in enumerate(base.arrays)]
+        stacked = base.with_arrays(arrays)
+        try:
+            whole = subject.values(stacked)
+        except (Refused, RuntimeError):
+            continue
+        if _agree(subject, stacked, chosen, whole):
+            return True
+    return False
+
+
+def _other(array: Array) -> Array:
+    """Return other numbers for the second call of a stack, near those of the first."""
+    return np.asarray(array * 0.9 + 0.01) if array.dtype.kind in "fc" else array
+
+
+def _is_meant(subject: OperatorUnderTest, example: Example, slots: list[int]) -> bool:
+    """Return whether a call agrees with those of the user's ranks."""
+    try:
+        whole = subject.values(example)
+    except (Refused, RuntimeError):
+        return True
+    choices = [slots, *([k] for k in slots if len(slots) > 1)]
+    return any(_agree(subject, example, chosen, whole) for chosen in choices)
+
+
+def _agree(subject: OperatorUnderTest, example: Example, slots: list[int], whole: Sequence[Array]) -> bool:
+    higher = [k for k in slots if example.arrays[k].ndim > subject.ranks[k]]
+    if len(higher) != len(slots):
+        return any(_same(subject, _changed(example, slots, put), whole) for put in _longer())
+    for axis in (0, -1):
+        sizes = {example.arrays[k].shape[axis] for k in slots} - {1}
+        if len(sizes) == 1 and all(_slice_agrees(subject, example, slots, whole, axis, i) for i in range(sizes.pop())):
+            return True
+    return any(_same(subject, _changed(example, slots, put), whole) for put in _merged())
+
+
+def _slice_agrees(
+    subject: OperatorUnderTest, example: Example, slots: list[int], whole: Sequence[Array], axis: int, i: int
+) -> bool:
+    def taken(array: Array) -> Array:
+        return np.asarray(np.take(array, 0 if array.shape[axis] == 1 else i, axis=axis))
+
+    if not all(result.ndim and result.shape[axis] > i for result in whole):
+        return False
+    return _same(subject, _changed(example, slots, taken), [np.take(result, i, axis=axis) for result in whole])
+
+
+def _longer() -> Iterator[Pick]:
+    yield lambda array: array[None]
+    yield lambda array: array[..., None]
+
+
+def _merged() -> Iterator[Pick]:
+    yield lambda array: array.reshape(-1, *array.shape[2:])
+    yield lambda array: array.reshape(*array.shape[:-2], -1)
+    yield lambda array: array.reshape(-1)
+
+
+def _changed(example: Example, slots: list[int], put: Pick) -> Example:
+    return example.with_arrays([put(array) if k in slots else array for k, array in enumerate(example.arrays)])
+
+
+def _same(subject: OperatorUnderTest, example: Example, expected: Sequence[Array]) -> bool:
+    """Return whether a call gives these numbers, in any shape."""
+    try:
+        found = subject.values(example)
+    except (Refused, RuntimeError):
+        return False
+    if len(found) != len(expected) or any(one.size != other.size for one, other in zip(found, expected, strict=True)):
+        return False
+    pairs = zip(found, expected, strict=True)
+    return all(np.allclose(one.reshape(-1), other.reshape(-1), rtol=1e-6, equal_nan=True) for one, other in pairs)
