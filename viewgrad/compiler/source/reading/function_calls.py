@@ -8,6 +8,7 @@ import types
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ..attempts import without_attempts
 from ..exits import without_jumps
 from ..functions import nonlocals_of, stores_of, tree_of, users_function
 from ..ir import Const, Slice, Var, get
@@ -412,7 +413,7 @@ class CallReader(ComprehensionReader):
         if any(isinstance(each, (ast.Yield, ast.YieldFrom, ast.Await)) for each in ast.walk(node)):
             raise self.out.refused("generators are not taken", node)
         try:
-            body = without_jumps(node.body)
+            body = without_jumps(without_attempts(node.body, functools.partial(self.error_of, scope)))
         except NotImplementedError as error:
             raise self.out.refused(f"{error} is not taken", node) from None
         scope.stores = stores_of(body)
@@ -435,6 +436,18 @@ class CallReader(ComprehensionReader):
         if result is CONFLICT:
             raise self.out.refused("it returns values of several kinds", node)
         return result
+
+    def error_of(self, scope: Scope, node: ast.Name) -> Any:
+        """The class of errors that a name means in a function; None for others."""
+        if node.id in scope.stores or node.id in scope.env:
+            return None
+        try:
+            found = self.free(scope, node.id, node)
+        except Refused:
+            return None
+        is_error = isinstance(found, Static) and isinstance(found.value, type) and issubclass(
+            found.value, BaseException)
+        return found.value if is_error else None
 
     def of_Attribute(self, scope: Scope, node: ast.Attribute) -> Any:
         """An attribute."""
