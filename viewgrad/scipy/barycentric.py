@@ -22,7 +22,7 @@ __all__ = ["THROUGH_POINTS"]
 
 
 def _spread(points: Any) -> Any:
-    """Return the places of points such that each lies as far as can be from those before it."""
+    """Return an order of points in which each is as far as possible from those before it."""
     order = [int(np.argmax(np.abs(points)))]
     with np.errstate(divide="ignore"):
         away = np.log(np.abs(points - points[order[0]]))

@@ -36,8 +36,8 @@ def solve_bvp(
 ) -> Any:  # fmt: skip
     """Solve a boundary value problem, as `scipy.integrate.solve_bvp`.
 
-    SciPy finds the mesh, and the solution of the equations of collocation on it. By these equations, gradients flow
-    to what the right-hand side and the conditions refer to, and to the ends of the mesh. None flow to the guess.
+    SciPy finds the mesh, and solves the equations of collocation on it. Through these equations, gradients flow to
+    the tensors captured by the right-hand side and the conditions, and to the ends of the mesh. The guess gets none.
 
     Raises:
         UnsupportedFunctionError: for a singular term, where something has a history.

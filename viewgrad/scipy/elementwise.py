@@ -1,6 +1,6 @@
-"""`scipy.optimize.elementwise` for functions of tensors: many searches at once, with histories of what they find.
+"""`scipy.optimize.elementwise` for functions of tensors: many searches at once, with differentiable solutions.
 
-As in `optimize.py`, what is found depends on the tensors that the function refers to, and on `args`, not on the start.
+As in `optimize.py`, solutions depend on the tensors that the function captures, and on `args`, not on the start.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def bracket_root(f: Callable[..., Any], xl0: Any, xr0: Any = None, *, args: Any 
 
 @registered
 def bracket_minimum(f: Callable[..., Any], xm0: Any, *, args: Any = (), **options: Any) -> Any:
-    """Points of which a function of numbers is least at the middle one; its values there have a history."""
+    """Return three points with the least value of a function at the middle one; the values there have a history."""
     return _bracket("bracket_minimum", f, (_value(xm0),), args, options)
 
 

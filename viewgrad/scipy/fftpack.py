@@ -1,4 +1,4 @@
-"""`scipy.fftpack` for tensors: what it has in common with `scipy.fft`, which is preferred."""
+"""`scipy.fftpack` for tensors: the functions that it shares with `scipy.fft`, which is preferred."""
 
 from __future__ import annotations
 

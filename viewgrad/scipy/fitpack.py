@@ -157,7 +157,7 @@ class UnivariateSpline:
         return as_tensors(self._plain.get_knots())
 
     def get_residual(self) -> Any:
-        """Return the sum of squares of what is left of the values; a plain number."""
+        """Return the sum of squared residuals; a plain number."""
         return self._plain.get_residual()
 
     def roots(self) -> Any:

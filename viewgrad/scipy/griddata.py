@@ -1,4 +1,4 @@
-"""Interpolation of values at places that lie anywhere, with gradients to values and to where they are asked.
+"""Interpolation of values at scattered points, with gradients to the values and the evaluation points.
 
 Source: M. J. D. Powell, "The theory of radial basis function approximation in 1990" (1992), for `RBFInterpolator`.
 """
@@ -30,7 +30,7 @@ def plain_places(points: Any, name: str) -> Any:
 
 
 def _asked_places(args: tuple[Any, ...]) -> Any:
-    """Return the places where values are asked for: an array of rows, or an array for each coordinate."""
+    """Return the evaluation points: an array of rows, or an array for each coordinate."""
     given = args[0] if len(args) == 1 else args
     if isinstance(given, tuple):
         return np.stack(np.broadcast_arrays(*map(floating, given)), -1)
@@ -109,7 +109,7 @@ def _thin_plate(squares: Any) -> Any:
     return 0.5 * squares * np.log(np.where(plain_values(squares.detach()) == 0, 1.0, squares))
 
 
-# What a value's influence is at a distance, by its square; and the degree of polynomial that goes with it at least.
+# The radial basis functions, of the squared distance, each with the minimum degree of the polynomial.
 KERNELS: Final[dict[str, tuple[Callable[[Any], Any], int]]] = {
     "linear": (_minus_linear, 0),
     "thin_plate_spline": (_thin_plate, 1),
@@ -146,7 +146,7 @@ class RBFInterpolator:
                 *map(plain_values, (y, d)), neighbors, plain_values(smoothing), kernel, epsilon, degree
             )
             return
-        # SciPy refuses what does not fit, and knows the defaults
+        # SciPy checks the arguments, and has the defaults
         theirs.RBFInterpolator(*map(_values, (y, d)), None, _values(smoothing), kernel, _values(epsilon), degree)
         self.y, values = floating(y), numbers(d) * 1.0
         self.epsilon = 1.0 if epsilon is None else epsilon

@@ -1,8 +1,8 @@
-"""Places that a search has found, as functions of what the searched function refers to.
+"""Implicit differentiation: solutions found by a search, as functions of the tensors that the function captures.
 
-A place where a function vanishes moves with the function's parameters: the implicit function theorem says how. Newton's
-method says the same: a step from the place changes it by nothing but what the parameters do. Each step taken on tensors
-doubles the order up to which derivatives are right, plus one: three steps have them up to the seventh.
+A root of a function moves with the function's parameters, by the implicit function theorem. Newton's method gives the
+same derivatives: a step from the root changes it only through the parameters. Each step taken on tensors increases the
+order of exact derivatives from n to 2 n + 1: three steps have those up to the seventh.
 
 Source: A. Griewank, A. Walther, "Evaluating Derivatives" (2008), chapter 15.
 """
@@ -36,7 +36,7 @@ def _at(place: Any, step: Function) -> Any:
 
 
 def _settled(moves: list[Any], place: Any) -> None:
-    """Refuse a place from which Newton's method goes on and on: no parameter moves it as the theorem says."""
+    """Refuse a solution at which Newton's method does not converge, so that the theorem does not apply."""
     sizes = [float(np.max(np.abs(plain_values(move.detach())), initial=0.0)) for move in moves]
     least = LOOSE * (1.0 + float(np.max(np.abs(plain_values(place)), initial=0.0)))
     if not max(sizes[1:]) <= max(0.5 * sizes[0], least):
@@ -88,7 +88,7 @@ def root_of_many(function: Function, place: Any) -> Any:
 
 
 def root_by_elements(function: Function, place: Any) -> Any:
-    """Return the place where a function vanishes of which each value depends on the element at its own place alone."""
+    """Return the root of a function whose values each depend only on the element at the same position."""
 
     def summed(x: Any) -> Any:
         return float_copy(function(x)).sum()

@@ -1,8 +1,8 @@
-"""Differential equations from a start: `solve_ivp`, `odeint` and `ode` of `scipy.integrate`, for tensors.
+"""Initial value problems: `solve_ivp`, `odeint` and `ode` of `scipy.integrate`, for tensors.
 
-What they give are SciPy's values. Their gradients are those of the steps that SciPy took, by RK23, RK45, DOP853 and
-Radau's method. Solutions of the other methods are followed by closer steps of DOP853 or Radau's method. Gradients go to
-the start, to the times, and to whatever the right-hand side refers to.
+The values are SciPy's. The gradients are those of the steps that SciPy took, by RK23, RK45, DOP853 and Radau's method.
+Solutions of the other methods are retraced by smaller steps of DOP853 or Radau's method. Gradients flow to the start,
+to the times, and to the tensors captured by the right-hand side.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FAILED: Final = "the equation could not be solved closely enough for a gradient:
 
 
 def _plain(value: Any) -> Any:
-    """Plain values of whatever a function of tensors gave."""
+    """Return the plain values of the result of a function of tensors."""
     found = as_argument(value)
     return plain_values(found.detach() if isinstance(found, Tensor) else found)
 
@@ -68,7 +68,7 @@ def solve_ivp(
     Gradients flow to the initial values, the times (including those of events), and captured tensors.
 
     Raises:
-        UnsupportedFunctionError: for a method of the caller's own, where something has a history.
+        UnsupportedFunctionError: for a method defined by the caller, if something has a history.
     """
     start: Any = np.atleast_1d(float_copy(y0))
     given = () if args is None else tuple(args) if isinstance(args, (list, tuple)) else (args,)
@@ -226,8 +226,8 @@ def odeint(
 ) -> Any:
     """Solve a differential equation at given times, as `scipy.integrate.odeint`.
 
-    Gradients flow to the start, the times and what the right-hand side refers to. They are those of steps of DOP853,
-    or of Radau's method where SciPy found the equation stiff.
+    Gradients flow to the start, the times and the tensors captured by the right-hand side. They are those of steps of
+    DOP853, or of Radau's method if SciPy found the equation stiff.
     """
     args = args_tuple(args)
     start: Any = np.atleast_1d(float_copy(y0))

@@ -133,7 +133,7 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
 
 # -- functions ---------------------------------------------------------------------------------------------------------
 
-# The rule of Gauss and Kronrod with 21 nodes, from SciPy itself: its weights are what it makes of the unit vectors.
+# The 21-point Gauss-Kronrod rule, from SciPy itself: its weights are the integrals of the unit vectors.
 NODES: Final = 21
 
 

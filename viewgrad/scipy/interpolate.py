@@ -59,7 +59,7 @@ def _ends(bc_type: Any, count: int) -> Any:
 
 
 def _units(knots: Any, periodic: bool) -> Any:
-    """Return the unit vectors, one in each column; of a periodic spline what the last value is does not matter."""
+    """Return the unit vectors, one in each column; the last value of a periodic spline does not matter."""
     units = np.eye(len(knots))
     if periodic:
         units[-1] = units[0]
@@ -109,12 +109,12 @@ class interp1d:
     """Interpolation in one dimension; gradients flow to the values and the evaluation points.
 
     Arguments:
-        x, y: the places and the values.
+        x, y: the points and the values.
         kind: "linear", "nearest", "previous", "next", "zero", "slinear", "quadratic", "cubic", or a spline's degree.
-        axis: the dimension of `y` along which the places lie.
-        bounds_error: whether a place outside raises an error; so unless `fill_value` is given.
-        fill_value: what is there instead, a pair of it for both ends, or "extrapolate".
-        copy, assume_sorted: as SciPy has them.
+        axis: the dimension of `y` that belongs to the points.
+        bounds_error: whether a point outside raises an error; the default unless `fill_value` is given.
+        fill_value: the value outside, a pair for both ends, or "extrapolate".
+        copy, assume_sorted: as in SciPy.
     """
 
     def __init__(
@@ -171,11 +171,11 @@ def griddata(
     """Interpolate between scattered points; gradients flow to the values and the evaluation points.
 
     Arguments:
-        points, values: the places, one row for each or an array for each coordinate, and the values there.
-        xi: where it is asked for.
-        method: "nearest", "linear", or "cubic"; the last for tensors with a history in one dimension alone.
-        fill_value: what is outside of the hull of the places, unless "nearest" is asked for.
-        rescale: whether each coordinate is brought to the same range before.
+        points, values: the points, one row for each or an array for each coordinate, and the values there.
+        xi: the evaluation points.
+        method: "nearest", "linear", or "cubic"; for tensors with a history, the last in one dimension only.
+        fill_value: the value outside the convex hull of the points, except with "nearest".
+        rescale: whether to scale each coordinate to the same range first.
     """
     places = plain_places(points, "griddata")
     if places.shape[1] == 1:

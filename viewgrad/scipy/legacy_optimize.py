@@ -1,6 +1,6 @@
 """The functions of `scipy.optimize` that are named after their methods, for functions of tensors.
 
-SciPy searches, with plain values. What it finds has the history of what the function refers to; see `implicit.py`.
+SciPy searches, with plain values. Solutions depend on the tensors that the function captures; see `implicit_diff.py`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def free_elements(place: Any, bounds: Any) -> Any:
     return (x - low > least) & (high - x > least)
 
 
-# Those whose function gives its gradient beside its value, if that is not given by itself.
+# Those whose function returns its value and gradient, unless the gradient is passed separately.
 WITH_SLOPES: Final = frozenset({"fmin_l_bfgs_b", "fmin_tnc"})
 SLOPES: Final = ("fprime", "fhess", "jac")
 

@@ -1,4 +1,4 @@
-"""Losses of residuals, as `scipy.optimize.least_squares` takes them: what is least in place of a sum of squares.
+"""Losses of residuals for `scipy.optimize.least_squares`: functions minimized instead of the sum of squares.
 
 Source: B. Triggs et al., "Bundle Adjustment: A Modern Synthesis" (2000), for the slopes of a loss.
 """
@@ -33,11 +33,11 @@ def _loss(options: dict[str, Any]) -> tuple[Callable[[Any], Any], Any]:
 
 
 def squares(residuals: Any, options: dict[str, Any]) -> Any:
-    """Return the squares of residuals as far as a loss counts them.
+    """Return the loss of each squared residual.
 
     Arguments:
         residuals: a tensor.
-        options: those of `least_squares`, of which the loss and its scale matter.
+        options: the options of `least_squares`; only the loss and its scale are used.
     """
     function, scale = _loss(options)
     return scale**2 * function((residuals / scale) ** 2)

@@ -1,7 +1,7 @@
-"""The steps of methods for differential equations, taken again on tensors.
+"""The steps of methods for differential equations, repeated on tensors.
 
-SciPy finds the steps on plain values. A step that is taken again on tensors depends on where it starts, on its length,
-and on whatever the right-hand side refers to.
+SciPy finds the steps on plain values. A step repeated on tensors depends on its start, on its length, and on the
+tensors that the right-hand side captures.
 """
 
 from __future__ import annotations

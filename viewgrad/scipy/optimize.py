@@ -299,7 +299,7 @@ def curve_fit(
     """Return the parameters that best fit a function to data, and their covariance, both differentiable."""
     if p0 is None:
         p0 = np.ones(len(signature_of(f).parameters) - 1)
-    if isinstance(xdata, (list, tuple, np.ndarray)):  # anything else is passed to the function as it is
+    if isinstance(xdata, (list, tuple, np.ndarray)):  # anything else is passed to the function unchanged
         xdata = numbers(xdata)
         xdata = xdata if xdata.dtype.kind in "fc" else xdata.astype(float)
     fitted = scipy.optimize.curve_fit(

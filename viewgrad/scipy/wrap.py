@@ -32,7 +32,7 @@ __all__ = [
     "vector",
 ]
 
-# What changes nothing but how fast SciPy is, and what it writes over.
+# Options that affect only SciPy's speed, and the arrays that it overwrites.
 IDLE: Final = frozenset({"check_finite", "overwrite_a", "overwrite_b", "overwrite_ab", "overwrite_ab_b"})
 
 
@@ -53,13 +53,13 @@ def float_copy(value: Any) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """Return a tensor of its own for a plain array, and a scalar for a number: `s = x; s += 1` leaves that alone."""
+    """Return a new tensor for a plain array, and a scalar for a number: after `s = x`, `s += 1` does not change `x`."""
     array = np.array(value)
     return from_array(array if array.ndim else array[()])
 
 
 def args_tuple(args: Any) -> tuple[Any, ...]:
-    """Return the extra arguments that SciPy hands to a function: `args` itself, or its only element."""
+    """Return the extra arguments that SciPy passes to a function: `args` itself, or its only element."""
     return args if isinstance(args, tuple) else (args,)
 
 
@@ -189,6 +189,6 @@ def _constant(name: str, scipys: Callable[..., Any], doc: str) -> Callable[..., 
 
 
 def detached(value: Any) -> Any:
-    """Return a value without its history; what is nested is joined, as in an argument."""
+    """Return a value without its history; tensors in nested lists are joined, as in an argument."""
     value = as_argument(value)
     return value.detach() if hasattr(value, "detach") else value

@@ -141,7 +141,7 @@ class AliasModel:
     def _view(self, out: str, array: Array, step: Any) -> None:
         facts = self.facts[step.tensor]
         name = step.op.name
-        if name in ("expand", "broadcast_to", "np.broadcast_to"):  # of which parts may be written to
+        if name in ("expand", "broadcast_to", "np.broadcast_to"):  # whose parts may be written to
             array.flags.writeable = True
         strided = facts.strided and name not in ("real", "imag", "view_as_real", "view_as_complex")
         self.arrays[out] = array

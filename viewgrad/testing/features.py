@@ -107,7 +107,7 @@ def observing_hooks(program: Program, plain: Gradients, weights: Mapping[str, Ar
     loss = names[program.loss]
     if loss.requires_grad:
         loss.backward(retain_graph=True)
-        # What detach_() ends keeps on to retain the gradient of the old value, as in PyTorch.
+        # After detach_(), a tensor still retains the gradient of its old value, as in PyTorch.
         ended = {step.tensor for step in s.flat_steps(program.steps) if isinstance(step, s.DetachInPlace)}
         kept = [name for name in plain.first if name not in ended and (names[name].is_leaf or names[name].retains_grad)]
         retained = {name: array_of(names[name].grad) for name in kept}

@@ -1,4 +1,4 @@
-"""A program executed without aliasing, on viewgrad's own operators: every write makes a new value.
+"""Execution of programs without aliasing, by viewgrad's own operators: every write makes a new value.
 
 The value of a buffer is a flat tensor that never changes. A view is a gather from the newest one. A write is a new flat
 tensor, with the written elements from the source and all others from the old one. So there are no views to keep in sync
@@ -28,8 +28,8 @@ class Flat:
     """The flat tensor that is a buffer's history.
 
     Attributes:
-        cells: the buffer after the last write that it knows of, as a flat tensor of real cells.
-        shift: what writes that it does not know of have added since.
+        cells: the buffer after the last recorded write, as a flat tensor of real cells.
+        shift: the changes by unrecorded writes since then.
     """
 
     cells: Tensor
@@ -132,7 +132,7 @@ class FunctionalOracle(ReferenceMachine[Flat]):
             origin[numbered[chosen]] = numbers
             written = origin >= 0
             cells = cells * ~written
-            # An empty source is still what the new value depends on.
+            # The new value depends on the source even if it is empty.
             cells = cells + (elements(piece, origin * written) * written if piece.size else piece.sum())
         history.cells = cells
 

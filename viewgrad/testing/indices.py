@@ -26,7 +26,7 @@ class Named:
 
 
 def index_source(index: Index) -> str:
-    """Return an index as it stands between brackets."""
+    """Return the text of an index between brackets."""
     return ", ".join(map(_item_source, index)) or "()"
 
 

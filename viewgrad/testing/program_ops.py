@@ -1,7 +1,6 @@
-"""The steps of programs, each with the Python line that it prints as.
+"""The steps of programs, each printed as a line of Python.
 
-A step says what happens to which names. A `Machine` says what that means for arrays, tensors or an oracle; it has a
-method for each kind of step.
+A `Machine` executes steps on arrays, on tensors or as an oracle, with a method for each kind of step.
 
 The file is long because it is a table: a few lines for each kind of step.
 """
@@ -82,7 +81,7 @@ class Leaf:
         kind: "f" (float64), "c" (complex128) or "i" (int64).
         layout: "C", "F", or in memory that NumPy owns: "foreign", "strided" (with gaps) or "reversed".
         phase: a number that makes its values differ from those of other leaves.
-        requires_grad: whether gradients with respect to it are wanted.
+        requires_grad: whether it requires grad.
         single: whether it is float32 or complex64 instead.
     """
 
@@ -120,7 +119,7 @@ class Leaf:
 
 
 class Step:
-    """One line of a program. What it binds and uses follows from its fields, unless it says otherwise."""
+    """One line of a program. By default, the names that it binds and uses are those in its fields."""
 
     __slots__ = ()
     method: ClassVar[str]  # of the machines that run it
@@ -228,7 +227,7 @@ class Call(Step):
         return f"{self.out} = {self.function.module}{self.function.name}({', '.join(arguments)})"
 
     def numpy(self, arrays: list[Array]) -> Array:
-        """What it gives for arrays."""
+        """Return its result for arrays."""
         keywords = dict(self.keywords)
         if self.function.listed:
             return np.asarray(self.function.numpy(arrays, **keywords))

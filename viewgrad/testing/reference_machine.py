@@ -34,11 +34,11 @@ class Cells(Generic[H]):
 
     Attributes:
         memory: the values of the cells of its buffer.
-        places: for each element, the number of its cell; of a complex tensor for the real and for the imaginary part.
-        dtype: of its elements.
-        history: what gradients know of the buffer; shared with the base and its other views.
+        places: for each element, the number of its cell; for a complex tensor, of the real and of the imaginary part.
+        dtype: the dtype of its elements.
+        history: the history of the buffer, shared with the base and its other views.
         base: the tensor that it is a view of, or None.
-        known: what a subclass keeps for each tensor.
+        known: the state that a subclass keeps for each tensor.
     """
 
     memory: Array
@@ -74,7 +74,7 @@ class ReferenceMachine(ABC, Generic[H]):
         self.recording = True
         self.ended: list[tuple[H, H]] = []  # histories that ended in place, with those that have gone on since
 
-    # -- what a subclass says ------------------------------------------------------------------------------------------
+    # -- for subclasses ------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def history(self, memory: Array) -> H:
@@ -96,13 +96,13 @@ class ReferenceMachine(ABC, Generic[H]):
 
     @abstractmethod
     def store(self, target: Cells[H], places: Places, source: Given, chosen: Any) -> None:
-        """Record that `source`, broadcast to the shape of `places`, was written there, or only where `chosen` says."""
+        """Record a write of `source`, broadcast to the shape of `places`, to the cells selected by `chosen`."""
 
     def moved(self, memory: Array, change: Array, writers: Sequence[H]) -> None:
         """Handle a change of the values of a buffer, which only the histories `writers` record."""
 
     def taken(self, view: Cells[H], source: Cells[H], local: Cells[None]) -> None:
-        """Handle a view that was taken of `source`; `local` says where in the cells of `source`."""
+        """Handle a view of `source`; `local` is its window in the cells of `source`."""
 
     # -- the steps -----------------------------------------------------------------------------------------------------
 
@@ -233,7 +233,7 @@ class ReferenceMachine(ABC, Generic[H]):
         for old, new in self.ended:  # the base goes on with another one
             history = new if old is history else history
         histories = [history] if self.recording and target.dtype.kind in "fc" else []
-        for old, new in reversed(self.ended):  # views from before have what is written since
+        for old, new in reversed(self.ended):  # earlier views include later writes
             if any(new is history for history in histories):
                 histories.append(old)
         self.moved(memory, memory - old_values, histories)
@@ -259,7 +259,7 @@ def from_cells(values: Array, places: Places, dtype: np.dtype[Any]) -> Array:
 
 
 def parts(value: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> list[Array]:
-    """For each cell of an element of `dtype`, what it gets of `value` broadcast to `shape`."""
+    """Return the parts of `value`, broadcast to `shape`, for each cell of an element of `dtype`."""
     while value.ndim > len(shape):  # NumPy assigns (1, 3) to (3,)
         value = value[0]
     if dtype.kind == "c":

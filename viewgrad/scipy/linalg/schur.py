@@ -1,7 +1,7 @@
 """Orthogonal reductions of `scipy.linalg`: the Schur and the Hessenberg form, with their derivatives.
 
-The factor turns with the matrix such that what vanishes goes on to vanish. Rotations near that of SciPy are written as
-Cayley transforms of skew matrices, whose elements are found by Newton's method as functions of the matrix.
+The orthogonal factor changes with the matrix such that the zeros of the form remain zeros. Rotations near SciPy's
+factor are written as Cayley transforms of skew matrices, whose elements are computed by Newton's method.
 """
 
 from __future__ import annotations

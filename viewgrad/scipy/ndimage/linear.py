@@ -22,7 +22,7 @@ __all__ = ["MADE", "each_of", "made", "windows_around"]
 
 MADE: dict[str, Any] = {}
 _without_output: Final = maker(scipy.ndimage, MADE)
-# What NumPy calls the ways to go on beyond the edge.
+# NumPy's names of the modes of extension beyond the edge.
 MODES: Final = {
     "reflect": "symmetric",
     "grid-mirror": "symmetric",

@@ -1,4 +1,4 @@
-"""Measures of the parts of an image that have a label, and what is whole numbers by nature."""
+"""Measurements of labelled parts of an image, and functions whose results are integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spline interpolation of images as a function of the places, with derivatives of all orders.
+"""Spline interpolation of images as a function of the coordinates, with derivatives of all orders.
 
 In each cell of half a pixel, the interpolant is a polynomial along every dimension. Its derivative is that of the
 polynomial through values at Chebyshev points of the cell, so that SciPy's treatment of edges is kept.

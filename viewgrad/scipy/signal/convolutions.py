@@ -29,7 +29,7 @@ def _sliding(x: Any, sizes: tuple[int, ...]) -> Any:
 
 
 def _correlated(x: Any, weights: Any) -> Any:
-    """Return the sums of products of weights with each window that lies inside; the largest extents first."""
+    """Return the sums of products of weights with each window inside; the largest extents first."""
     ndim = weights.ndim
     return np.tensordot(_sliding(x, weights.shape), weights, (tuple(range(ndim, 2 * ndim)), tuple(range(ndim))))
 

@@ -30,7 +30,7 @@ def _frequencies(worN: Any, whole: bool, fs: Any, include_nyquist: bool = False)
 
 
 def _at(coefficients: Any, inverse: Any) -> Any:
-    """Return a polynomial in the inverse of z, of coefficients that stand along the first dimension."""
+    """Return a polynomial in the inverse of z, with coefficients along the first dimension."""
     total: Any = 0.0
     for place in range(coefficients.shape[0] - 1, -1, -1):
         total = total * inverse + coefficients[place]

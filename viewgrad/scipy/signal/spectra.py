@@ -58,7 +58,7 @@ class Segments:
 
     @property
     def frequencies(self) -> Any:
-        """Those of the transform."""
+        """The frequencies of the transform."""
         make = np.fft.rfftfreq if self.onesided else np.fft.fftfreq
         return as_tensors(make(self.nfft, 1 / self.fs))
 

@@ -140,7 +140,7 @@ def zpk2sos(z: Any, p: Any, k: Any, pairing: Any = None, *, analog: bool = False
 
 
 def _nearest(wanted: Any, roots: Any, left: list[int]) -> Any:
-    """Return the polynomial with those of some roots that are nearest to given numbers; others are constants."""
+    """Return the polynomial with the roots nearest to given numbers; other roots are constants."""
     chosen = []
     for number in wanted:
         distances = [abs(complex(plain_values(roots[place])) - number) for place in left]

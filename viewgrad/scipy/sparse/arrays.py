@@ -411,7 +411,7 @@ def _parts_of(format: str, arg1: Any, shape: Any) -> tuple[Pattern, Any]:
     if isinstance(arg1, tuple) and len(arg1) == 3:
         data, indices, starts = numbers(arg1[0]), *map(_indices, arg1[1:])
         major = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        # SciPy checks what it is given, and finds the shape.
+        # SciPy checks the arguments, and determines the shape.
         like = getattr(scipy.sparse, f"{format}_array")((np.ones(data.shape), indices, starts), shape=shape)
         rows, cols = (major, indices) if format == "csr" else (indices, major)
         return Pattern(rows, cols, like.shape), data

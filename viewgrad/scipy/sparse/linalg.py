@@ -116,7 +116,7 @@ def _inexact(dtype: Any) -> Any:
 
 
 def _system(matrix: Any, b: Any, single: bool = False) -> tuple[Any, Any]:
-    """Return the square matrix, and the right-hand side in a dtype for both; single precision only if said so."""
+    """Return the square matrix, and the right-hand side in a common dtype; single precision only on request."""
     a = as_sparse(matrix)
     if a.shape[0] != a.shape[1]:
         raise ValueError(f"the matrix of a linear system is square, not of shape {a.shape}")
@@ -189,7 +189,7 @@ MADE["SuperLU"] = SuperLU
 
 @made
 def splu(A: Any, permc_spec: str | None = None, **options: Any) -> Any:
-    """Return the LU factorization of a sparse array, the `solve` of which is differentiable."""
+    """Return the LU factorization of a sparse array, whose `solve` is differentiable."""
     return SuperLU(as_sparse(A), {key: value for key, value in {"permc_spec": permc_spec, **options}.items() if value})
 
 
@@ -217,13 +217,13 @@ class Iterative:
         self.info = 0
 
     def first(self, b: Any) -> Any:
-        """Return the solution as the user asked for it."""
+        """Return the solution with the user's options."""
         x, self.info = self.method(self.matrix, b, **self.options)
         self.found = x
         return x
 
     def solve(self, b: Any, transposed: bool, conjugated: bool) -> Any:
-        """Return a system of the derivative, solved more exactly than the user asked for."""
+        """Solve a system of the derivative, more accurately than the user's options require."""
         if self.info:
             raise DifferentiabilityError(
                 f"scipy.sparse.linalg.{self.method.__name__} has not converged (info {self.info}), so its result has "

@@ -19,7 +19,7 @@ __all__ = ["namespace"]
 
 
 def namespace(module: types.ModuleType, made: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the public names of a module, with what is made here, and adapters of the other functions."""
+    """Return the public names of a module, with the counterparts, and adapters of the other functions."""
     values = {}
     for name in public_names(module):
         value = getattr(module, name)

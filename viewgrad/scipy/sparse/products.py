@@ -108,7 +108,7 @@ def _sampled_values(pattern: Pattern, left: Any, right: Any) -> Any:
 
 
 def _like(grad: Any, tensor: Any) -> Any:
-    """Return a gradient in the dtype of what it belongs to."""
+    """Return a gradient in the dtype of its tensor."""
     if grad.dtype.kind == "c" and tensor.dtype.kind != "c":
         grad = grad.real
     return grad if grad.dtype == tensor.dtype else grad.astype(tensor.dtype)

@@ -32,7 +32,7 @@ def _about(axis: str, angle: Any) -> Any:
 
 
 class Rotation:
-    """A rotation in three dimensions, or a stack of them; gradients flow through what it is made of.
+    """A rotation in three dimensions, or a stack of them, differentiable with respect to its parameters.
 
     Arguments:
         matrix: the orthogonal matrix, or a stack of them.
@@ -115,7 +115,7 @@ class Rotation:
         return self._matrix.clone()
 
     def as_quat(self, canonical: bool = False, *, scalar_first: bool = False) -> Any:
-        """Its quaternion; of its two signs, the one that SciPy gives to that of a matrix."""
+        """Return the quaternion, with the sign that SciPy gives to that of a matrix."""
         matrix = self._matrix
         wanted = scipy.spatial.transform.Rotation.from_matrix(np.array(plain_values(matrix))).as_quat(canonical)
         # The largest part is a root, and the others are quotients by it.
@@ -204,10 +204,10 @@ class Rotation:
 
 
 class Slerp:
-    """Rotations between given ones, at a constant speed; gradients flow to the rotations and to the times asked for.
+    """Spherical linear interpolation of rotations; gradients flow to the rotations and the evaluation times.
 
     Arguments:
-        times: of the rotations, which increase.
+        times: the increasing times of the rotations.
         rotations: a stack of them.
     """
 

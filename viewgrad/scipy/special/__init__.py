@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 for _settle in LATE:
-    _settle()  # SciPy is imported: what its functions mean on tensors is to be known below
+    _settle()  # SciPy is imported: registers its functions on tensors, which the code below needs
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
@@ -31,7 +31,7 @@ made: Final = maker(scipy.special, MADE)
 
 @made
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
-    """log(sum(b * exp(a))), without overflow.
+    """Return log(sum(b * exp(a))), without overflow.
 
     Arguments:
         a: the exponents.

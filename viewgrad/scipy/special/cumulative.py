@@ -105,7 +105,7 @@ def _inverse(name: str, function: Callable[..., Any], solved: int) -> None:
         given = [numbers(each) for each in args]
         found = np.asarray(scipys(*plain_values(given)))  # SciPy warns of counts that are not integers
         given = [each * 1.0 for each in given]
-        probability = given.pop(solved)  # which stands where what is solved for would
+        probability = given.pop(solved)  # in the position of the unknown
         if not np.all(np.isfinite(found)):
             raise lost(f"scipy.special.{name}", "it is not finite here, so it has no derivative")
         if solved < len(given) and np.any((found == 0) | (np.abs(found) >= 1e99)):

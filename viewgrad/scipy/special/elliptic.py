@@ -27,7 +27,7 @@ DOUBLINGS: Final = 15
 
 
 def _doubled(x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any]:
-    """Return the roots after one doubling, and what was added to their squares."""
+    """Return the roots after one doubling, and the term added to their squares."""
     sum_of_products = x * y + x * z + y * z
     return (*(np.sqrt(root * root + sum_of_products) / 2.0 for root in (x, y, z)), sum_of_products)
 

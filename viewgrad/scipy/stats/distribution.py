@@ -111,7 +111,7 @@ class Distribution(NamedDistribution):
         return np.where(inside, safe, -math.inf)
 
     def _middle(self, low: Any, high: Any) -> Any:
-        """Return a value of the standard form that lies in its support, for places that do not."""
+        """Return a value inside the support of the standard form, to replace values outside."""
         low, high = (np.asarray(plain_values(as_operand(end)), float) for end in (low, high))
         if self.discrete:
             return np.where(np.isfinite(low), low, 0.0)

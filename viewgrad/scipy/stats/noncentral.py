@@ -18,7 +18,7 @@ from .distribution import Distribution, everywhere, positive
 __all__ = ["NONCENTRAL"]
 
 MOST_TERMS: Final = 4000
-CANCELLED: Final = 1e-8  # what is left of a sum whose terms have signs, of which half of the digits are right
+CANCELLED: Final = 1e-8  # the relative size of an alternating sum with half of its digits right
 
 
 def _terms(name: str, *sizes: Any) -> Any:
@@ -92,7 +92,7 @@ def _student(t: Any, df: Any, nc: Any) -> Any:
     u = (nc * t / np.sqrt(2 * square))[..., None]
     weights = -special.gammaln(n / 2 + 1) - special.betaln((n + 1) / 2, df[..., None] / 2)
     series = special.logsumexp(weights + special.xlogy(n, np.abs(plain_values(u))), axis=-1)
-    # Relative to what it is without signs, the sum can be differentiated where the product is 0.
+    # Divided by the sum of absolute values, the sum can be differentiated where the product is 0.
     scaled = (u**n * np.exp(weights - plain_values(series)[..., None])).sum(-1)
     if np.any(plain_values(scaled) < CANCELLED):
         raise lost("scipy.stats.nct", "the terms of its series cancel here, far on the other side of 0")

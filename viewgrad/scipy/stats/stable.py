@@ -20,10 +20,10 @@ from .distribution import Distribution, everywhere
 __all__ = ["STABLE"]
 
 NODES: Final = 1200
-DECAYED: Final = 40.0  # the exponent at which the characteristic function is no more than its rounding
+DECAYED: Final = 40.0  # the exponent at which the characteristic function is below its rounding error
 TURNS: Final = 1200.0  # the angle that the quadrature resolves
 SMALLEST: Final = 0.5  # index, below which the integrals reach too far
-CANCELLED: Final = 1e-9  # a density of which fewer than half of the digits are right
+CANCELLED: Final = 1e-9  # a density with fewer than half of its digits right
 POWER: Final = 4  # of the substitution, after which the integrand is smooth at 0
 
 

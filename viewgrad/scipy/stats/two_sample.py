@@ -21,7 +21,7 @@ TINY: Final = 1e-20
 
 
 def _tail(distribution: Callable[[Any], Any], statistic: Any, alternative: str) -> Any:
-    """Return the probability of what is as extreme, of a distribution that is symmetric."""
+    """Return the probability of values as extreme, for a symmetric distribution."""
     if alternative == "two-sided":
         return 2 * distribution(-np.abs(statistic))
     if alternative not in ("less", "greater"):
@@ -292,7 +292,7 @@ def combine_pvalues(pvalues: Any, method: str = "fisher", weights: Any = None) -
 
 
 def _steps(values: Any, weights: Any, at: Any) -> Any:
-    """Return the distribution function of samples at given places, of which it is counted how many are below."""
+    """Return the empirical distribution function of samples at given points."""
     order = np.argsort(plain_values(values))
     below = np.searchsorted(plain_values(values)[order], at, "right")
     if weights is None:

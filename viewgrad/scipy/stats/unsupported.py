@@ -1,4 +1,4 @@
-"""Distributions of SciPy's that have no formulas here: of tensors without a history, and errors for the others."""
+"""SciPy's distributions without formulas: they work on tensors without history, and raise for others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Unsupported(NamedDistribution):
 def unsupported() -> dict[str, Unsupported]:
     """Return all distributions of SciPy, by name."""
     values = {name: getattr(scipy.stats, name) for name in public_names(scipy.stats)}
-    # Classes are to derive distributions of one's own from; they stay SciPy's.
+    # Classes are for deriving new distributions; they remain SciPy's.
     return {
         name: Unsupported(name)
         for name, each in values.items()

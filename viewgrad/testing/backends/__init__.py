@@ -22,7 +22,7 @@ from .unsupported import Unsupported
 __all__ = ["BACKENDS", "Comparison", "Summary", "Unsupported", "compare_backends", "compare_many"]
 
 Array = np.ndarray[Any, Any]
-BACKENDS: Final = {"viewgrad": "viewgrad", "torch": "torch", "jax": "jax", "mygrad": "mygrad"}  # and what they import
+BACKENDS: Final = {"viewgrad": "viewgrad", "torch": "torch", "jax": "jax", "mygrad": "mygrad"}  # and their dependencies
 MODULES: Final = {"torch": ".pytorch", "jax": ".jax", "mygrad": ".mygrad"}
 REFUSALS: Final = (Unsupported, RuntimeError, TypeError, ValueError, IndexError, AttributeError, NotImplementedError)
 CLOSE: Final = 1e-9
@@ -148,10 +148,10 @@ def compare_many(
     """Draw programs, and compare backends on each.
 
     Arguments:
-        number: how many.
-        seed: other programs for another number.
+        number: the number of programs.
+        seed: the seed of the programs.
         backends: as for `compare_backends`.
-        progress: is called with "programs", the number of those done and that of all.
+        progress: a function called with "programs", the number of programs so far, and `number`.
     """
     summary = Summary()
     done = [0]

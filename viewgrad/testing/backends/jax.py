@@ -44,7 +44,7 @@ def gradients(program: Program) -> tuple[dict[str, Array], dict[str, Array | Non
     leaves = {leaf.name: jnp.asarray(leaf.array()) for leaf in program.differentiable_leaves}
     found = jax.grad(loss)(leaves)
     values = {name: tensor.value() for name, tensor in machines[0].tensors.items()}
-    # JAX gives the conjugate of what is called the gradient here.
+    # JAX returns the conjugate of viewgrad's gradient.
     return values, {name: np.conj(np.asarray(gradient)) for name, gradient in found.items()}
 
 
@@ -122,7 +122,7 @@ class InJax(ReferenceMachine[Buffer]):
         parts = [value.real] if target.dtype.kind != "c" else [value.real, value.imag]
         for part, numbers in zip(parts, places, strict=True):
             written = numbers[chosen].reshape(-1)
-            # Of a place that is written twice, the last value stays.
+            # If an element is written twice, the last value wins.
             _, last = np.unique(written[::-1], return_index=True)
             keep = written.size - 1 - last
             cells = cells.at[written[keep]].set(part[chosen].reshape(-1)[keep])
