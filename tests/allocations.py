@@ -36,7 +36,7 @@ class Handler(ctypes.Structure):
 
 
 class Counter:
-    """An allocator that notes what it is asked for, and gets it from NumPy's own.
+    """An allocator that counts requests, and passes them to NumPy's own.
 
     Arrays return their memory to the allocator that it is from, at the latest when the interpreter has gone. So to free
     is left to NumPy's own function, and what the arrays refer to is never taken down.

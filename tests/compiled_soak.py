@@ -1,4 +1,4 @@
-"""Many drawn programs, each compiled and called with inputs of its own three times, compared with eager runs.
+"""Many drawn programs, each compiled and called three times with different inputs, and compared with eager runs.
 
     python tests/compiled_soak.py --programs 10000 --seed 1 --executor python
 
@@ -46,7 +46,7 @@ KINDS = ("drawn", "drawn", "drawn", "source", "scalars", "loops", "nests", "inte
 
 
 class Enough(Exception):
-    """So many programs as were asked for have run compiled."""
+    """The requested number of programs has run compiled."""
 
 
 class Soak:
@@ -222,7 +222,7 @@ class Soak:
     # -- comparing ---------------------------------------------------------------------------------------------------
 
     def compare(self, kind: str, run: Any, made: Any, text: Callable[[], str], tolerance: float = 1e-7) -> None:
-        """Call a program, compiled and not, with inputs of its own each time."""
+        """Call a program, compiled and not, with different inputs each time."""
         self.counts["drawn in all"] += 1
         compiled = compiled_by(self.executor, run)
         try:
@@ -277,7 +277,7 @@ def results_that_fit(names: dict[str, Any], loss: str, given: dict[str, Any]) ->
 
 
 def main() -> int:
-    """Run as many as are asked for; gives 1 where one has failed."""
+    """Run the requested number of programs; return 1 if one has failed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--programs", type=int, default=10_000, help="how many are to run compiled")
     parser.add_argument("--seed", type=int, default=1)

@@ -128,7 +128,7 @@ class AnalyticProgram:
             self.undo(before)
 
     def undo(self, before) -> None:
-        """Forget the last line, and what it has bound and written."""
+        """Undo the last line, with its bindings and writes."""
         del self.lines[-1]
         self.names.pop(f"v{len(self.lines)}", None)
         for name, (value, content) in before.items():
@@ -202,7 +202,7 @@ def is_tame(value):
 
 
 def total_of(names):
-    """A number to be differentiated, made of all that the lines have bound."""
+    """Return a number that depends on everything that the lines have bound."""
     total = 0.0
     for name, value in names.items():
         if name[0] == "v":

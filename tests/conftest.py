@@ -39,10 +39,10 @@ if not importlib.util.find_spec("scipy"):
 # Whoever shares a machine with other work cannot promise how long an example takes.
 UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
-# Tests of compiled functions are tests of traces; those of the source compiler say `specialize=False`.
+# Tests of compiled functions test the trace tier; those of the source tier pass `specialize=False`.
 viewgrad.compiler.api.SPECIALIZE = True
 
-# What a check looks at does not depend on how busy the process is.
+# Checks do not depend on how busy the process is.
 PROFILES["default"] = 30.0
 
 os.environ["VIEWGRAD_CACHE"] = "0"  # no kernels of earlier runs
@@ -88,7 +88,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Leave out the kit's line for each operator, of which these tests check hundreds, unless more output is wanted."""
+    """Omit the kit's line for each of the hundreds of operators checked here, unless more output is requested."""
     option = config.option
     thorough = getattr(option, "viewgrad_profile", None) == "thorough"
     if getattr(option, "viewgrad_summary", "") is None and option.verbose <= 0 and not thorough:
@@ -96,7 +96,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what the default suite leaves out."""
+    """Mark the tests that the default suite leaves out."""
     if unstable := [item.nodeid for item in items if re.search(" at 0x[0-9a-f]", item.nodeid)]:
         raise pytest.UsageError(f"ids that differ in each process; give these tests ids: {unstable[0]}")
     slow = {item.nodeid for item in items if item.get_closest_marker("slow")}
@@ -135,7 +135,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(autouse=True)
 def kernels_without_numba(request, monkeypatch):
-    """Run kernels in Python under --interpreted-kernels, but for tests marked `numba`."""
+    """Run kernels in Python under --interpreted-kernels, except in tests marked `numba`."""
     if request.config.getoption("--interpreted-kernels") and not request.node.get_closest_marker("numba"):
         monkeypatch.setattr(NumbaExecutor, "compiled", InterpretedExecutor.compiled)
 
@@ -151,7 +151,7 @@ def verified_ir() -> Iterator[None]:
 
 @pytest.fixture
 def frequent_switches() -> Iterator[None]:
-    """Let Python change threads as often as it can."""
+    """Let Python switch threads as often as possible."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield

@@ -89,7 +89,7 @@ CALLS = [
     ("np.quantile(a, 0.4, weights=a * a + 0.1, method='inverted_cdf', **o)", "axis keepdims"),
     ("np.pad(a, (1, 2), **o)", "pad"), ("np.cross(a, a[::-1])", ""), ("np.squeeze(a)", ""), ("np.unique(a)", ""),
 ]  # fmt: skip
-# Of these each result is one of the values, or a mean of some.
+# Functions whose results are values, or means of values.
 CHOOSING = re.compile(
     r"np\.((nan)?(max|min|median|ptp|quantile|percentile)\(|(sort|partition|take|where|select|roll|flip|repeat|maximum|"
     r"minimum|fmax|clip|diff|insert|append|delete|diagonal|tril|pad|concatenate|squeeze|unique|ravel|copy)\()"
@@ -121,7 +121,7 @@ class DrawnCall:
             if self.random.random() < 0.5:
                 key, value = getattr(self, f"draw_{name}", self.draw_simple)(shape, name)
                 self.options[key] = value
-        # Where a ufunc writes nothing, and is given nothing to write to, NumPy leaves what happens to be there.
+        # Elements that a ufunc does not write, without `out`, are uninitialized in NumPy.
         if "out" in options and (self.random.random() < 0.3 or self.options.get("where", True) is not True):
             self.arrays["out"] = self.array(shape)
         self.code = compile(self.text, "<drawn call>", "eval")
@@ -135,7 +135,7 @@ class DrawnCall:
             values = np.where(self.rng.random(shape) < 0.4, 0.0, values)
         elif self.style == "special":
             # Products of infinite complex numbers depend on the order in which their parts are added up.
-            # What NumPy has for pseudo-inverses with infinities depends on where LAPACK's search came upon them.
+            # NumPy's pseudo-inverses of matrices with infinities depend on LAPACK's search.
             strange = [np.nan] if dtype.kind == "c" or "pinv" in self.text else [np.nan, np.inf, -np.inf]
             values = np.where(self.rng.random(shape) < 0.3, self.rng.choice(strange, shape), values)
         array = np.asarray(values + 1j * self.rng.uniform(-1, 1, shape) if dtype.kind == "c" else values, dtype)
@@ -197,7 +197,7 @@ class DrawnCall:
         return list(result) if isinstance(result, (tuple, list)) else [result]
 
     def expected(self):
-        """What NumPy gives, or None if it refuses."""
+        """Return NumPy's result, or None if it raises."""
         try:
             return self.run({name: array.copy(order="K") for name, array in self.arrays.items()})
         except Exception:
@@ -274,7 +274,7 @@ def compare_values(call, found, expected, tolerance) -> None:
 
 
 def total_of(results):
-    """A number to be differentiated, made of all results."""
+    """Return a number that depends on all results."""
     total = 0.0
     for place, value in enumerate(results):
         if value.dtype.kind in "fc":
@@ -285,7 +285,7 @@ def total_of(results):
 
 
 def gradients_of(total, leaves, **options):
-    """The gradients by name, without those that there are none of."""
+    """Return the gradients by name, without undefined ones."""
     if not (isinstance(total, vg.Tensor) and total.requires_grad):
         return {}
     wanted = {name: leaf for name, leaf in leaves.items() if leaf.requires_grad}
@@ -329,7 +329,7 @@ def compare_gradients(call, leaves, found, precision) -> str:
 
 
 def compare_places_without_numbers(call) -> None:
-    """What is chosen among numbers has a gradient that is a number, whatever stands elsewhere."""
+    """Selected finite values have finite gradients, whatever the other values are."""
     leaves = leaves_of(call.arrays)
     results = [value.reshape(-1) for value in call.run(leaves) if value.dtype.kind in "fc"]
     total = sum(value[np.isfinite(value.detach().numpy())].real.sum() for value in results)

@@ -178,7 +178,7 @@ def integer_program(number: int) -> Callable[..., Any]:
 
 
 def inputs(number: int, call: int) -> list[np.ndarray[Any, Any]]:
-    """What a program is called with."""
+    """Return the arguments of a program."""
     rng = np.random.default_rng((number, call))
     x, a = rng.normal(size=LENGTH), rng.normal(size=(LENGTH, LENGTH))
     if number % 3 == 0:

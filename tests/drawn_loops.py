@@ -34,7 +34,7 @@ class Drawn:
     def __init__(self, number: int) -> None:
         self.random = random.Random(number)
         self.lines: list[str] = []
-        self.loops: list[tuple[str, int, int]] = []  # the variables, and what they are at least and at most
+        self.loops: list[tuple[str, int, int]] = []  # the variables, with their minimum and maximum
         self.names: list[str] = []  # of single numbers
         self.count = 0
         self.computes_places = False  # whether K are places that depend on values
@@ -64,7 +64,7 @@ class Drawn:
         return self.random.random() < share
 
     def loop(self, depth: int) -> None:
-        """A loop with some statements, some of which are loops."""
+        """Draw a loop with some statements, which may be loops."""
         draw = self.random
         name = "ijk"[depth - 1]
         pad = "    " * depth
@@ -248,6 +248,6 @@ def loop_program(number: int, zeros: Callable[..., Any] = vg.zeros) -> Callable[
 
 
 def inputs(number: int, call: int) -> list[np.ndarray[Any, Any]]:
-    """What a program is called with."""
+    """Return the arguments of a program."""
     rng = np.random.default_rng((number, call))
     return [rng.normal(size=LENGTH), rng.normal(size=(LENGTH, WIDTH)), 0.5 + 0.3 * rng.random(3)]

@@ -49,7 +49,7 @@ class DualArray:
 
     @classmethod
     def computed(cls, value, change):
-        """A new value, whose change is laid out as it is."""
+        """Return a new value, whose tangent has the same layout."""
         value = np.asarray(value)
         change = 0 if DualArray.frozen else change
         result = cls(value)

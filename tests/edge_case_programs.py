@@ -21,11 +21,11 @@ KINDS = {}
 
 
 class Wrong(AssertionError):
-    """What came out is not what the kind of program says."""
+    """The result differs from the expectation of the kind of program."""
 
 
 class Draw(random.Random):
-    """Where all choices of a program come from."""
+    """The source of all random choices of a program."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -55,7 +55,7 @@ def check(name: str, seed: int) -> None:
     """Draw a program, run it, and compare.
 
     Raises:
-        Wrong: where anything else comes out than the kind says.
+        Wrong: if the result differs from the expectation.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -111,7 +111,7 @@ def drawn_function(draw, power, factor, reduced, way):
 
 @kind
 def kept_values(draw) -> None:
-    """What a function keeps, in whatever way, has the value that it had."""
+    """Values that a custom function stores, in any way, do not change."""
     power, factor, reduced = draw.randint(2, 4), draw.choice([0.5, -2.0]), draw.random() < 0.5
     way, values = draw.choice(list(KEEPING)), draw.array(draw.choice([(2,), (3,), (2, 3)]))
     x = leaf(values)
@@ -164,7 +164,7 @@ def checked_gradients(draw) -> None:
         raise Wrong(f"gradcheck gave {passed} where the fault is {name}, {options}")
 
 
-# -- what tensors are made of ------------------------------------------------------------------------------------------
+# -- construction of tensors -------------------------------------------------------------------------------------------
 
 MADE = {
     "vg.Tensor(s)": lambda s: vg.Tensor(s), "vg.asarray(s)": lambda s: vg.asarray(s), "s * 1.0": lambda s: s * 1.0,
@@ -186,7 +186,7 @@ def assigned(tensor, source):
 
 @kind
 def made_of(draw) -> None:
-    """What is made of something with a history, a tangent or a mask has it too, or is refused."""
+    """Tensors made from something with a history, a tangent or a mask have it too, or are refused."""
     values, how = draw.array((3,)), draw.choice(list(MADE))
     source = draw.choice(["a leaf", "a result", "a view", "a dual tensor", "a masked array", "a plain array"])
     x = leaf(values)
@@ -228,7 +228,7 @@ NAMES = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".s
 
 @kind
 def foreign_operands(draw) -> None:
-    """A class that knows what to do with a tensor is asked, whatever the tensor is."""
+    """Operands of another class that handles tensors take precedence, whatever the tensor is."""
     name = draw.choice(NAMES)
     answer = lambda self, other: ("answered", type(other).__name__)
     foreign = type("Foreign", (), {f"__r{name}__": answer, "__array_ufunc__": None})()
@@ -257,13 +257,13 @@ FORMS = {
 
 @kind
 def overlapping_writes(draw) -> None:
-    """All that is read of what is written to is read before; each such write is linear, so that it is its own slope."""
+    """Writes read their target before they write; each such write is linear, so it is its own derivative."""
     array = draw.array(draw.choice([(3,), (4,), (3, 3), (2, 4)]), draw.choice([float, complex, complex]))
     direction, weights = draw.array(array.shape, array.dtype.type), draw.array(array.shape)
     lines = []
 
     def steps(y, y0=None):
-        """What the lines so far, and one more, make of an array, by copies of all that is read."""
+        """Return the result of the lines so far, and one more, on an array, with copies of all operands."""
         for form, target, source, part in lines:
             read = eval(f"({source})[{part}]", {"y": y.copy()})
             y[eval(f"np.index_exp[{target}]")] = FORMS[form](eval(f"y[{target}]", {"y": y.copy()}), read)

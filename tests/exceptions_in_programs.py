@@ -13,7 +13,7 @@ RAISED = (np.linalg.LinAlgError, ArithmeticError, ValueError, IndexError, Runtim
 
 
 def outcome(function, point, kind=float):
-    """What a call gives: value and gradient, rounded; or the class of the exception that it raises."""
+    """Return the rounded value and gradient of a call, or the class of its exception."""
     x = vg.Tensor(point, dtype=kind, requires_grad=True)
     try:
         y = function(x)
@@ -24,7 +24,7 @@ def outcome(function, point, kind=float):
 
 
 def check_compiled(function, points, executor="python", specialize=None):
-    """Check that a compiled function gives what the function does, point by point."""
+    """Check that a compiled function agrees with the function, point by point."""
     compiled = vg.compile(function, executor=executor, specialize=specialize)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -34,7 +34,7 @@ def check_compiled(function, points, executor="python", specialize=None):
 
 
 def check_traced(function, points):
-    """Check that a traced function gives what the function does, or says that the graph is not that of the run."""
+    """Check that a traced function agrees with the function, or raises because the graph is not that of the run."""
     first = vg.Tensor(points[0], requires_grad=True)
     try:
         traced = vg.symbolic.function_of(function, first, escapes="guard")

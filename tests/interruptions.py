@@ -71,7 +71,7 @@ class Interrupter:
             return True
         finally:
             sys.settrace(None)
-            # Locks with names of their own, as in `at_a_lock`.
+            # Locks with distinct names, as in `at_a_lock`.
             for lock in LOCKS:
                 while lock._is_owned():
                     lock.release()
@@ -107,5 +107,5 @@ def interruptions(
 
 
 def modes() -> tuple[Any, ...]:
-    """All that is to be the same after an interruption as before."""
+    """Return the state that an interruption must not change."""
     return current_mode(), ENTERED.get(), LEVEL.get()

@@ -29,8 +29,8 @@ class LoopProgram(NamedTuple):
     """A program of the corpus.
 
     Arguments:
-        function: takes tensors or arrays, and gives a scalar.
-        draw: gives the arguments for a generator of random numbers and a size, which some programs ignore.
+        function: takes tensors or arrays, and returns a scalar.
+        draw: returns the arguments for a generator of random numbers and a size, which some programs ignore.
         tags: "textbook", "users" or "compiler", after the module that it stands in; "sized" if its arguments have the
             size that is asked for, and "steered", "row order" or "short".
     """
@@ -68,13 +68,13 @@ def chosen(*tags: str, but: Sequence[str] = ()) -> list[str]:
 
 
 def leaves(name: str, seed: int, size: int = 5, dtype: Any = float, layout: str = "rows") -> list[Any]:
-    """Return arguments of a program: leaves, and arrays of integers and bools as they are.
+    """Return arguments of a program: leaves, and arrays of integers and bools.
 
     Arguments:
-        name: of the program.
-        seed: of the random numbers.
-        size: for programs whose arguments have any.
-        dtype: of real numbers.
+        name: the name of the program.
+        seed: the seed of the random numbers.
+        size: the size, for programs whose arguments have one.
+        dtype: the dtype of real numbers.
         layout: "rows", "columns", or "gaps" between elements that are in the opposite order.
     """
     made = []

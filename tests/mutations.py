@@ -43,7 +43,7 @@ def faults(file: str, tests: str, *changes: tuple[str, str, str]) -> list[Mutati
 
 
 MUTATIONS = [
-    # -- versions, and what is saved -----------------------------------------------------------------------------------
+    # -- versions, and saved values ------------------------------------------------------------------------------------
     *faults(
         "tensor/storage.py", "copy_slices tensor graph programs",
         ("a write to a whole tensor is not counted",
@@ -316,7 +316,7 @@ def test_files(mutation: Mutation) -> list[str]:
 
 
 def killer(mutation: Mutation, package: Path) -> str | None:
-    """Return the first test that fails with the mutation, or what else has happened; None if it has survived.
+    """Return the first test that fails with the mutation, or another outcome; None if it has survived.
 
     Arguments:
         mutation: the fault.

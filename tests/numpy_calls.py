@@ -93,7 +93,7 @@ REDUCING = re.compile(r"(np|a)\.(nan|a|)(sum|prod|mean|std|var|max|min|all|any)\
 
 
 def after(change, array):
-    """What a change in place leaves behind."""
+    """Return the target after an in-place change."""
     copy = array * 1
     changed = change(copy)
     return copy if changed is None or changed.ndim != copy.ndim or changed.shape != copy.shape else changed
@@ -162,7 +162,7 @@ def all_calls() -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-# -- what comes of a call ----------------------------------------------------------------------------------------------
+# -- the outcome of a call ---------------------------------------------------------------------------------------------
 
 
 def option_of(option: str, result) -> dict:
@@ -209,7 +209,7 @@ def weights_of(shape, place):
 
 
 def total(parts):
-    """A number to be differentiated, made of all numbers in a result."""
+    """Return a number that depends on all numbers in a result."""
     found = 0.0
     for place, part in enumerate(parts):
         if is_float(part):
@@ -233,7 +233,7 @@ def equal(ours, theirs, tolerance) -> bool:
 
 
 def verdict(text: str, option: str = "") -> tuple[str, str] | None:
-    """What comes of a call, and why; None if NumPy refuses it, or leaves memory unset."""
+    """Return the outcome of a call, and its reason; None if NumPy raises, or leaves memory uninitialized."""
     code = compile(text, "<call>", "eval")
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -312,7 +312,7 @@ def judged(calls: list[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def main() -> None:
-    """Count names and calls by what comes of them, and tell the calls that are not right."""
+    """Count names and calls by outcome, and print the calls that are wrong."""
     by_name: collections.Counter[str] = collections.Counter()
     by_call: collections.Counter[str] = collections.Counter()
     for name, calls in all_calls().items():

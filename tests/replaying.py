@@ -24,7 +24,7 @@ COMPILED = 2  # with how many other inputs compiled programs are compared
 
 
 def others(arrays):
-    """Arrays of the same shapes and dtypes: in another order, scaled, moved, with other signs.
+    """Return arrays of the same shapes and dtypes: permuted, scaled, shifted, with other signs.
 
     Ones among other numbers stay: some functions want them in their places, as those of filters by sections do.
     """
@@ -47,7 +47,7 @@ def changed(array, other):
 
 
 def outcome(function, tensors):
-    """The values of a function, and the gradient of a number made of them; None if it fails."""
+    """Return the values of a function, and the gradient of a number that depends on them; None if it fails."""
     leaves = [
         vg.Tensor(each.detach().numpy(), requires_grad=each.requires_grad) if isinstance(each, vg.Tensor) else each
         for each in tensors

@@ -24,7 +24,7 @@ def call(name, *args, pick=None, first_only=False, values=True, at=None, rtol=1e
 
 
 def named(case):
-    """What a test of a call is called."""
+    """Return the name of the test of a call."""
     name, args, kwargs, *_ = case
     parts = [str(part.shape if isinstance(part, np.ndarray) else part)[:24] for part in args]
     parts += [f"{key}={str(value)[:16]}" for key, value in kwargs.items()]
@@ -32,7 +32,7 @@ def named(case):
 
 
 def tensors_in(value):
-    """The tensors of floating-point or complex numbers in a result, however deep, and whatever holds them."""
+    """Yield the floating-point and complex tensors in a result, in containers of any kind and depth."""
     if isinstance(value, vg.Tensor):
         return [value] if value.dtype.kind in "fc" else []
     if isinstance(value, (tuple, list)):
@@ -61,7 +61,7 @@ def compare(found, right, rtol):
 
 
 def found_in(module, name):
-    """A function by its name, which may be that of a method."""
+    """Return a function by its name, which may be that of a method."""
     found = importlib.import_module(module)
     for part in name.split("."):
         found = getattr(found, part)

@@ -25,7 +25,7 @@ M = np.array([[2.0, 0.3, -0.4], [0.1, 1.5, 0.2], [0.5, -0.3, 1.8]])
 PROBABILITIES = A / A.sum()
 UNIT = np.array([0.1, 0.4, 0.25, 0.6, 0.8, 0.35])
 
-# By module: the name of a function, how it is called, and on what it is differentiated.
+# By module: the name of a function, a call, and the operands to differentiate.
 PROGRAMS = {
     "scipy.special": {
         **{
@@ -287,7 +287,7 @@ def f_of_xarray(x):
 
 
 def found(module, name):
-    """A function by its name, which may be that of a method."""
+    """Return a function by its name, which may be that of a method."""
     if module.startswith("sklearn"):
         importlib.import_module("sklearn").set_config(array_api_dispatch=True)
     function = importlib.import_module(module)
@@ -297,7 +297,7 @@ def found(module, name):
 
 
 def outcome(function, program, at):
-    """What becomes of a program: "gradients", or an error."""
+    """Return the outcome of a program: "gradients", or an error."""
 
     def loss(x):
         out = program(function, x)
@@ -325,7 +325,7 @@ def outcome(function, program, at):
 
 
 def outcomes(tables):
-    """For each function of some tables, what becomes of its program, or None if it is not installed."""
+    """Return the outcome for each function of some tables, or None if it is not installed."""
     results = {}
     for module, functions in tables.items():
         for name, (program, at) in functions.items():

@@ -76,7 +76,7 @@ BUDGETS = {
 
 
 def rank(node_id: str) -> int:
-    """Return a number that depends on nothing but the node id."""
+    """Return a number that depends only on the node id."""
     return int.from_bytes(hashlib.sha256(node_id.encode()).digest()[:8], "big")
 
 

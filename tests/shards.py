@@ -60,7 +60,7 @@ class Shards:
 
 
 class Progress:
-    """Writes down what has passed, and prints how far the run is; runs in the process that the user started."""
+    """Stores the tests that passed, and prints the progress of the run, in the process that the user started."""
 
     def __init__(self, title: str, file: Path) -> None:
         self.title = title

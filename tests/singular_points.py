@@ -14,16 +14,16 @@ INF, NAN = math.inf, math.nan
 
 
 class Point(NamedTuple):
-    """A function at its operands: the gradient of the sum of what it gives, for each operand.
+    """A function at its operands, with the gradient of the sum of its results for each operand.
 
     Arguments:
-        name: what is special.
+        name: the kind of singularity.
         function: a function, or the name of one of the library's.
         operands: vectors.
         slopes: the gradients for them.
         bends: the gradient of the sum of the first operand's; NaN where nothing is promised.
-        rtol: how far derivatives may be off.
-        dtypes: the types of elements that the point is tried in.
+        rtol: the tolerance of derivatives.
+        dtypes: the dtypes to test.
     """
 
     name: str

@@ -47,7 +47,7 @@ from viewgrad.testing import FEATURES, check_feature, check_program, functions, 
 from viewgrad.testing.checks import gradients, unaliased_gradients, weights_for
 
 TINY_SHARE = 0.58  # of the time
-DIFFERENT = 100_000_000  # seeds from here on are none of the test suite's
+DIFFERENT = 100_000_000  # the first seed that the test suite does not use
 
 Failed = Callable[[str], None]  # prints the exception that is being handled, with a program's number
 GENERATORS: dict[str, Callable[[int, Failed], int]] = {}  # run some programs of a turn, and give how many
@@ -190,7 +190,7 @@ GENERATORS.update(
 
 
 def special_source(table: Any) -> str:
-    """The source of a leaf, in place of tame numbers; no complex number lies on a cut, where a zero's sign counts."""
+    """Return the source of a leaf with special values; complex numbers are not on branch cuts."""
     size = int(np.prod(table.shape))
     if table.kind == "i":
         text = f"np.arange({table.phase}, {table.phase + size}) % 3"
@@ -202,7 +202,7 @@ def special_source(table: Any) -> str:
 
 
 def is_not_large(function: Any, operands: Any) -> bool:
-    """Whether a program may use a function, in place of keeping away from its ends.
+    """Return whether a program may use a function at these operands, including the ends of its domain.
 
     It may not on a cut, where the sign of a zero counts, which the program without aliasing does not keep.
     """
@@ -215,13 +215,13 @@ def is_not_large(function: Any, operands: Any) -> bool:
 
 
 def as_list(function: Any, operands: Any) -> list[Any]:
-    """What a function gives for arrays, as a list of arrays."""
+    """Return the results of a function of arrays, as a list of arrays."""
     value = function.numpy(list(operands)) if function.listed else function.numpy(*operands)
     return [np.asarray(each) for each in (value if isinstance(value, (tuple, list)) else [value])]
 
 
 def with_other_zeros(operand: Any) -> Any:
-    """Complex numbers of which zeros have the other sign."""
+    """Return complex numbers with the signs of zeros changed."""
     if not np.iscomplexobj(operand):
         return operand
     other = np.array(operand)
@@ -231,7 +231,7 @@ def with_other_zeros(operand: Any) -> Any:
 
 
 def check_special(turn: int, program: Any) -> None:
-    """Values and gradients that are numbers are those of the same program without aliasing."""
+    """Check that finite values and gradients equal those of the same program without aliasing."""
     weights = weights_for(program)
     ours, theirs = gradients(program, weights, 2), unaliased_gradients(program, weights, 2)
     tolerance = 2e-3 if any(leaf.single for leaf in program.leaves) else 1e-9
@@ -266,7 +266,7 @@ GENERATORS["special points"] = at_special_points
 
 
 class Soak:
-    """What has been run so far."""
+    """The state of the soak."""
 
     def __init__(self, names: list[str], first: int) -> None:
         self.names, self.turn = names, first

@@ -109,12 +109,12 @@ LARGEST = 30.0
 NUMBERS = (np.ndarray, np.generic)
 
 
-# Bits that mean another number have no derivative; what NumPy makes of out= with other dimensions is its own.
+# Reinterpreted bits have no derivative; NumPy's out= with other dimensions is not supported.
 ALLOWED = ("cannot be looked at as", "more dimensions than allowed", "but the result has shape ()")
 
 
 class Wrong(AssertionError):
-    """What tensors gave is not what arrays gave."""
+    """The results of tensors differ from those of arrays."""
 
 
 class Refused(AssertionError):
@@ -297,7 +297,7 @@ def root_of(array):
 
 
 def is_another_matter(line, arrays) -> bool:
-    """Whether what NumPy makes of a line, or where it has it, is not asked of tensors."""
+    """Return whether tensors need not agree with NumPy on the result of a line, or on its memory."""
     # Of the bits of numbers tensors have copies; only the parts of complex numbers are views.
     bits, place = re.search(r"(\w+)[.]view[(](float|complex)", line), re.search(r"matmul.*out=(\w+)", line)
     if bits and arrays[bits[1]].dtype not in (float, complex):
@@ -316,7 +316,7 @@ def is_tame(value):
 
 
 def total_of(names):
-    """A number to be differentiated, made of all that the lines have bound."""
+    """Return a number that depends on everything that the lines have bound."""
     total = 0.0
     for name, value in names.items():
         if name[0] == "v" and value.dtype.kind in "fc":
@@ -397,7 +397,7 @@ def compare_gradients(program, tensors, found) -> bool:
 
 
 def compare_forward_mode(program, directions, along) -> None:
-    """In forward mode a program has the derivative that it has backwards, whatever it is at a kink."""
+    """Check that forward mode agrees with reverse mode, also at kinks."""
     with forward_ad.dual_level():
         duals = {
             name: forward_ad.make_dual(vg.Tensor(leaf.copy(order="K")), vg.Tensor(directions[name]))

@@ -43,7 +43,7 @@ def round_trip(graph):
 
 
 def tensors(leaves):
-    """Leaves of arrays: those of float and complex dtype require grad."""
+    """Return leaves of arrays; those of float and complex dtype require grad."""
     return [vg.Tensor(leaf, requires_grad=leaf.dtype.kind in "fc") for leaf in leaves]
 
 
@@ -66,7 +66,7 @@ def check(function, leaves, what="", order=2, again=True, make=None):
         function: takes tensors, and returns one or a tuple of them.
         leaves: arrays.
         again: whether to send the graphs through their text.
-        make: makes tensors of the arrays, if these are to lie in memory in a certain way.
+        make: makes tensors of the arrays, if they need a certain memory layout.
 
     Returns:
         The gradient; None if a view is used of whose base several histories have ended, which is not traced.
@@ -113,7 +113,7 @@ def check(function, leaves, what="", order=2, again=True, make=None):
 
 
 def check_second(graph, gradient, leaves, given, outputs, wanted, weights, results, what):
-    """Check the gradients of gradients, along what df says of captured values, and then what it says of temporaries."""
+    """Check the gradients of gradients: through the captured values of df, and then through its temporaries."""
     seeds = [vg.Tensor(weight, requires_grad=True) for _, weight in outputs]
     eager = vg.autograd.grad([each for each, _ in outputs], wanted, seeds, create_graph=True, materialize_grads=True)
     directions = weights_of(eager, 1)

@@ -1052,7 +1052,7 @@ class Bag(Iterable, Sized):
 
 
 def kinds_of(x):
-    """What programs ask to find out whether something is a number."""
+    """Return the results of checks by which programs recognize numbers."""
     return [
         isinstance(x, Iterable), isinstance(x, collections.abc.Sized), isinstance(x, typing.Collection),
         isinstance(x, (list, collections.abc.Container)), hasattr(x, "__iter__"), hasattr(x, "__len__"),

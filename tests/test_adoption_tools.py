@@ -27,7 +27,7 @@ COMMANDS = "break adopted_model.py:7\ncontinue\np i, float(x)\nnext\np len(y), y
 
 @pytest.fixture
 def run(tmp_path):
-    """Run a tool of Python's on the program, and return what it prints."""
+    """Run one of Python's tools on the program, and return its output."""
     (tmp_path / "adopted_model.py").write_text(MODEL)
     (tmp_path / "program.py").write_text(PROGRAM)
 

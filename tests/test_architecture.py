@@ -21,8 +21,8 @@ FLOORS = [
     *("errors", "progress", "tensor", "adoption", "views", "operators", "autograd"),
     *("func", "trace", "symbolic", "compiler", "testing"),
 ]
-CORE = FLOORS[:8]  # what does not print programs
-# Functions of a complexity above 15, each of which says why beside its name.
+CORE = FLOORS[:8]  # packages that do not print programs
+# Functions of a complexity above 15, each with a reason beside its name.
 INTRICATE = {
     ("autograd/fast_engine.py", "run"),
     ("autograd/scalar_engine.py", "run_scalars"),
@@ -147,7 +147,7 @@ def test_intricate_functions_are_few_and_say_why():
 
 
 def defined(tree):
-    """The names of functions, classes and methods, and what is bound at the top of a module."""
+    """Return the names of functions, classes and methods, and of global variables of a module."""
     names = set()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -256,14 +256,14 @@ def test_trials_are_those_of_operators():
 
 # -- assertions --------------------------------------------------------------------------------------------------------
 
-# What an assertion may call: it must do nothing, since `python -O` leaves assertions out.
+# The calls allowed in assertions: they have no effects, since `python -O` removes assertions.
 PURE_CALLS = {
     "all", "any", "bool", "difference", "endswith", "isinstance", "issubclass", "len", "startswith", "type", "values",
 }
 
 
 def stores(function):
-    """Whether a function stores something in an object."""
+    """Return whether a function stores something in an object."""
     return any(
         isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
         for node in ast.walk(function)
@@ -272,7 +272,7 @@ def stores(function):
 
 @functools.cache
 def lazy_properties():
-    """The names of properties that store what they compute, or call a method of theirs that does."""
+    """Return the names of properties that store their result, or call a method that does."""
     functions = [f for tree in trees().values() for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)]
     storing = {function.name for function in functions if stores(function)}
     return {
@@ -312,9 +312,9 @@ def test_effects_in_assertions_are_found():
 
 # -- the private slots of a tensor; the rule is stated at `Tensor.__slots__` -------------------------------------------
 
-# Where tensors are made.
+# The functions that make tensors.
 MAKERS = {"tensor/tensor.py", "views/construct.py", "views/basic_indexing.py"}
-# Where a tensor that is there already gets another array, and why.
+# The functions that give an existing tensor another array, and why.
 MOVERS = {
     "autograd/modes/functionalize.py",  # what would be written to gets a new value
     "func/functionalize.py",  # and what it was is put back

@@ -95,7 +95,7 @@ def seeded(monkeypatch):
 
 
 def some(table, step):
-    """The entries, of which only every few are not slow."""
+    """Return the entries, most of them marked slow."""
     slow = pytest.mark.slow
     return [entry if i % step == 0 else pytest.param(entry, marks=slow) for i, entry in enumerate(table.values())]
 
@@ -121,7 +121,7 @@ def test_correct_operators_pass_for_all_draws(seeded, number):
     seeded(number)
     for entry in [*RIGHT.values()][:: len(RIGHT) // 64]:
         arguments, keywords = copy.deepcopy((entry.args, entry.kwargs))
-        keywords.setdefault("only", SHORT)  # what is inspected in each call drawn
+        keywords.setdefault("only", SHORT)  # the inspection of each drawn call
         assert check_operator(entry.make(), arguments=arguments, **keywords, max_examples=5)
 
 

@@ -117,7 +117,7 @@ def test_random_numbers_are_the_same_in_the_second_run():
 
 
 def test_hidden_state_that_changes_is_an_error():
-    class Hidden:  # a library's class, the state of which is not searched
+    class Hidden:  # a library's class, whose state is not searched
         __module__ = "numpy.hidden"
         count = 0
 

@@ -345,7 +345,7 @@ def test_inplace_abs_of_complex_uses_the_real_part_of_the_gradient(as_view):
 
 
 def following_the_protocol(source):
-    """Whether the source of a write has all lines of the protocol, in its order."""
+    """Return whether the source of a write has all lines of the protocol, in order."""
     lines = iter(source.splitlines())
     fixed = [line for line in PROTOCOL.splitlines() if not line.strip().startswith("<")]
     return all(

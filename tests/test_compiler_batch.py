@@ -36,7 +36,7 @@ def seeded(result):
 
 
 def agrees(found, expected, leaves):
-    """Whether two results are the same, with their gradients."""
+    """Return whether two results are equal, with their gradients."""
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(numbers(one), numbers(other), rtol=1e-12)
     made = vg.autograd.grad(seeded(found), leaves)

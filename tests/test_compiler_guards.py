@@ -31,7 +31,7 @@ def grown(x, n=None):
 
 
 def agree(compiled, f, *calls):
-    """Whether two functions give the same values and gradients for each of some arguments, drawn again for both."""
+    """Return whether two functions have the same values and gradients for some arguments, drawn separately for each."""
     for make in calls:
         found = []
         for function in (compiled, f):

@@ -80,7 +80,7 @@ def reordered(number):
     ordered.update({"a": 1.0, "b": 2.0} if number == 1 else {"b": 2.0, "a": 1.0})
 
 
-# What a function reads there, and how it is changed.
+# Expressions that a function reads, and changes of them.
 CHANGES = {
     "an attribute of a list": (lambda x: x * listed.rate, lambda n: setattr(listed, "rate", n)),
     "an attribute of a dict": (lambda x: x * mapped.rate, lambda n: setattr(mapped, "rate", n)),

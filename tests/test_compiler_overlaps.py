@@ -20,7 +20,7 @@ STATEMENTS = (
 
 
 def source_of(number):
-    """A function with one argument, as text; its statements stand in loops."""
+    """Return the source of a function with one argument, whose statements are in loops."""
     rng = np.random.default_rng(number)
 
     def rows(count, length):

@@ -30,7 +30,7 @@ def recorded():
 
 
 def records_of(compiled, monkeypatch, *args):
-    """How often a compiled function records, in two calls; they give what the function gives."""
+    """Return how often a compiled function traces in two calls, which agree with the function."""
     made = []
     capture = api.capture
     monkeypatch.setattr(api, "capture", lambda *a, **k: made.append(a) or capture(*a, **k))

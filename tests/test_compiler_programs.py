@@ -29,7 +29,7 @@ def close(found, wanted, rtol=1e-8, noise=0.0) -> bool:
 
 
 def leaves(program: Program, number: int) -> dict[str, vg.Tensor]:
-    """The leaves of a program; those of each call have other values."""
+    """Return the leaves of a program, with different values in each call."""
     made = program.make_leaves()
     rng = np.random.default_rng(number)
     with vg.no_grad():
@@ -84,7 +84,7 @@ def everything(loss, tensors, given, wanted):
 
 
 def has_history(tensor):
-    """Whether a tensor requires grad; NaN for a view with an ambiguous history, whose base was detached many times."""
+    """Return whether a tensor requires grad; NaN for a view with an ambiguous history."""
     try:
         return float(tensor.requires_grad)
     except vg.errors.ViewInPlaceError:

@@ -12,7 +12,7 @@ from viewgrad.compiler.backends import numpy_codegen, row_fusion
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Let small arrays be treated as large ones."""
+    """Treat small arrays like large ones."""
     monkeypatch.setattr(row_fusion, "LEAST", 4)
     monkeypatch.setattr(row_fusion, "WORTH_A_COPY", 1)
     monkeypatch.setattr(row_fusion, "MOST", 10.0)
@@ -20,7 +20,7 @@ def small(monkeypatch):
 
 
 def compared(function, *arrays, calls=4):
-    """A compiled function whose values and gradients are those of the function, bit by bit."""
+    """Return a compiled function after checking that its values and gradients equal the function's bit by bit."""
     compiled = vg.compile(function, executor="python")
     for call in range(calls):
         given = [array * (1.0 + 0.25 * call) for array in arrays]

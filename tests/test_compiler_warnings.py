@@ -22,7 +22,7 @@ OF_FLOATS = [
 
 
 def is_silent(run):
-    """Whether a run warns of nothing, and what it gives."""
+    """Return whether a run emits no warnings, and its result."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         try:

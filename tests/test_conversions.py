@@ -27,7 +27,7 @@ LOG = logging.getLogger("test_conversions")
 
 
 def raised_by(action):
-    """The error of ours that an action raises, or that is the cause of what NumPy raises instead."""
+    """Return the viewgrad error that an action raises, directly or as the cause of NumPy's."""
     with pytest.raises((DetachedConversionError, ValueError)) as caught:
         action()
     error = caught.value if isinstance(caught.value, AutogradError) else caught.value.__cause__
@@ -306,7 +306,7 @@ COUNT = iter(range(10**9))
 
 
 def run_source(source, **names):
-    """Run a module's code of which the source is known."""
+    """Run a module's code with its source available."""
     file = f"<test_conversions {next(COUNT)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     exec(compile(source, file, "exec"), names)

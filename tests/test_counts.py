@@ -200,7 +200,7 @@ def recorded(value, leaves):
 
 
 def allocated(program, count, run):
-    """The sizes of what is allocated in running the program `count` steps, and in differentiating it."""
+    """Return the sizes of allocations in running the program for `count` steps, and in differentiating it."""
     with allocations() as forward:
         value, leaves = program(count)
     with allocations() as backward:

@@ -26,7 +26,7 @@ TWO = "bad(self) -> (first, second)"
 AMBIGUOUS = "only grads[0] is used; if that is the only differentiable output, write grad and put the others into "
 AMBIGUOUS += "nondifferentiable_outputs; otherwise a gradient is ignored"
 
-# What the checker rejects, and what it says.
+# Declarations that validation rejects, and its messages.
 REJECTED = {
     "unknown name": (
         ("bad(self, *, n)", {"self": "grad * y"}, {}),
@@ -523,7 +523,7 @@ def test_metadata_instead_of_arrays(formula, slot, value):
 
 @vg.autograd.formula_function
 def cut(grad, shapes, dtypes):
-    """The pieces of a gradient of what was joined."""
+    """Return the pieces of the gradient of a concatenation."""
     starts = np.cumsum([0, *(length for (length,) in shapes)])
     return [grad[start : start + n].astype(dtype) for start, (n,), dtype in zip(starts, shapes, dtypes)]
 
@@ -801,7 +801,7 @@ def test_every_differentiable_row_has_a_forward_mode_rule():
     assert missing == []
 
 
-# -- operators of one's own --------------------------------------------------------------------------------------------
+# -- operators of users ------------------------------------------------------------------------------------------------
 
 
 def softclip_operator():

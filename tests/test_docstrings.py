@@ -20,7 +20,7 @@ WITHOUT_EXAMPLE = set(
 
 
 def public(name):
-    """What the user calls by the name; the operator's own function where the array API has another one of that name."""
+    """Return the public function of a name; the operator's own if the array API has another one of that name."""
     return REDUCTIONS.get(name, OPERATORS[name].function)
 
 

@@ -34,7 +34,7 @@ def inputs_of(program, names):
 
 
 def arrays(grads):
-    """Gradients as arrays of their own, so that later runs cannot change them."""
+    """Return gradients as new arrays, which later runs cannot change."""
     return [None if grad is None else np.array(grad.detach().numpy()) for grad in grads]
 
 
@@ -49,7 +49,7 @@ def assert_same(found, expected):
 
 
 def on_both(observe):
-    """What `observe` returns under the fast engine and under the plain one, each time from the start."""
+    """Return the results of `observe` under the fast engine and under the plain one."""
     fast = observe()
     with plain_engine():
         plain = observe()

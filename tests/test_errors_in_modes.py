@@ -147,7 +147,7 @@ def with_tangent(program):
 
 
 def inside(transform):
-    """Run in a function that a transform calls, whatever comes of it afterwards."""
+    """Run in a function that a transform calls, and ignore its result."""
 
     def run(program):
         found = []
@@ -224,7 +224,7 @@ WRITERS = {
 @settings(max_examples=400)
 @pytest.mark.filterwarnings("ignore")
 def test_drawn_writes_are_numpys_in_every_mode(target, writer, index, value, mode):
-    """What NumPy computes, or an error; never another value, or a write that is lost where NumPy raises."""
+    """Tensors give NumPy's result or an error, never another value; errors of NumPy are raised too."""
     ours, theirs = TARGETS[target]
     index, value = INDICES[index], ASSIGNED[value]
     with contextlib.suppress(Exception):

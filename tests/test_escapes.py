@@ -31,7 +31,7 @@ def number_of(content):
 
 
 def number(value):
-    """A number that depends on what has left."""
+    """Return a number that depends on the escaped value."""
     if isinstance(value, bytes | str):
         return number_of(value)
     if isinstance(value, list):
@@ -103,7 +103,7 @@ def test_each_escape_is_tried():
     assert TRIES.keys() == ESCAPES.keys()
 
 
-# -- what an attribute of a tensor gives -------------------------------------------------------------------------------
+# -- attributes of tensors ---------------------------------------------------------------------------------------------
 
 # Attributes that are not escapes although they are not tensors: they describe the graph, the shape or the layout, or
 # Python refuses them for all arrays.
@@ -117,7 +117,7 @@ HARMLESS = {
 @pytest.mark.parametrize("name", [n for n in dir(vg.Tensor) if not n.startswith("_")])
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_methods_without_arguments_escape_in_known_ways_only(name):
-    """What gives neither a tensor nor a layout is an escape, which a trace notices."""
+    """Methods that return neither tensors nor layouts are escapes, which a trace detects."""
     if name in HARMLESS or f"{name}()" in ESCAPES or name in ESCAPES:
         return
     x = vg.Tensor(LOW)

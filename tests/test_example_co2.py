@@ -245,7 +245,7 @@ def test_an_output_in_no_directory_gets_one_line_and_exit_code_2(
 
 
 def assert_refused(arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Assert that the program says one line on standard error, nothing else, and ends with exit code 2."""
+    """Assert that the program prints one line on standard error, nothing else, and exits with code 2."""
     assert example.main(arguments) == 2
     printed = capsys.readouterr()
     assert printed.out == ""

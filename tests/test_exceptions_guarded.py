@@ -295,7 +295,7 @@ CAUGHT = {
 
 
 def drawn_program(rng):
-    """A program of one to three steps, each in a handler of its own kind, whose result may be unused."""
+    """Draw a program of one to three steps, each in a different kind of handler, whose result may be unused."""
     plan = [
         (STEPS[rng.choice(list(STEPS))], CAUGHT[rng.choice(list(CAUGHT))], rng.choice(["used", "unused", "loop"]),
          rng.random() < 0.3, rng.choice([1.0, -1.0]))

@@ -24,7 +24,7 @@ class Keeper:
             self.kept.append((tensor, tensor.detach().numpy(), tensor.detach()[...], value))
 
     def check(self):
-        """Nothing of what was kept has changed since."""
+        """Check that the kept values have not changed."""
         for tensor, window, view, value in self.kept:
             assert np.array_equal(tensor.detach().numpy(), value)
             assert np.array_equal(window, value)

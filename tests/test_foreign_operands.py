@@ -14,13 +14,13 @@ from viewgrad.errors import AutogradError, UnsupportedTypeError
 
 
 class Unit:
-    """A class that knows what to do with whatever it is combined with."""
+    """A class that handles every other operand."""
 
     __array_ufunc__ = None
 
 
 class Weighted(np.ndarray):
-    """An array whose products are other products than those of its elements."""
+    """An array class with another meaning of products."""
 
     __array_priority__ = 10.0
 

@@ -882,7 +882,7 @@ steps = st.lists(
 
 
 def fitted(value, shape):
-    """A value that can be broadcast to `shape`, made of the one given."""
+    """Return a value made from another one that can be broadcast to `shape`."""
     try:
         if np.broadcast_shapes(value.shape, shape) == shape:
             return value

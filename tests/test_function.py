@@ -60,7 +60,7 @@ class Exp(Function):
 
 
 class ScaleInPlace(Function):
-    """Writes to its first input, of which it needs the old value."""
+    """Writes to its first input, whose old value it needs."""
 
     @staticmethod
     def forward(ctx, x, y):
@@ -818,7 +818,7 @@ def test_mark_dirty_of_no_input_warns():
 
 
 class Tenfold(Function):
-    """Returns what `way` makes of its input, and says that the derivative is ten."""
+    """Returns the result of `way`, with a derivative of ten."""
 
     @staticmethod
     def forward(ctx, x, way):

@@ -58,7 +58,7 @@ def assert_unwritten(*tensors):
 
 
 def weighted(tensors):
-    """A real number made of tensors."""
+    """Return a real number that depends on tensors."""
     total = vg.Tensor(0.0)
     for i, tensor in enumerate(tensors):
         if tensor.dtype.kind in "fc":
@@ -69,7 +69,7 @@ def weighted(tensors):
 
 
 def derivatives(f, arrays):
-    """Values, gradients and gradients of gradients; None for what is known to be zero is zero here."""
+    """Return values, gradients and gradients of gradients, with zeros for None."""
     leaves = [vg.Tensor(array, requires_grad=array.dtype.kind in "fc") for array in arrays]
     inputs = [leaf for leaf in leaves if leaf.requires_grad]
     results = f(*leaves)

@@ -12,7 +12,7 @@ from viewgrad.operators.define import OPERATORS, define_op
 
 
 def operator(name, *args, **kwargs):
-    """An operator for one test: the table of operators is left as it was."""
+    """Define an operator for one test, without changing the table of operators."""
     made = define_op(f"{name}_of_gradcheck_test(self, other)", *args, **kwargs)
     del OPERATORS[made.name]
     return made

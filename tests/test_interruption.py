@@ -554,7 +554,7 @@ def test_a_real_signal_in_the_midst_of_writes():
 
 
 def steps_of(kind, y, leaf, row, refused):
-    """What one thread does to its row of `y`, or to what it shares with the others."""
+    """Return the operations of a thread on its row of `y`, or on memory shared with others."""
     factor = 1.0 + row / 8
     try:
         for step in range(15):

@@ -106,7 +106,7 @@ def test_transforms_and_batches(name):
 
 
 def numbers(trees):
-    """What some transforms give, as arrays."""
+    """Return the results of some transforms as arrays."""
     flat = []
     for tree in trees:
         flat += numbers(tree) if isinstance(tree, (tuple, list)) else [tree.detach().numpy()]

@@ -325,7 +325,7 @@ def test_drawn_calls_find_each_fault(fault, name, monkeypatch):
 
 
 def in_all_modules(patch, name, function):
-    """Replace a function under its name wherever it is imported, and in the names of generated functions."""
+    """Replace a function in all modules that import it, and in the globals of generated functions."""
     spaces = [vars(module) for key, module in list(sys.modules.items()) if key.startswith("viewgrad")]
     members = [member for space in [*spaces, vars(vg.Tensor)] for member in list(space.values())]
     spaces += [member.__globals__ for member in members if isinstance(member, types.FunctionType)]

@@ -71,4 +71,4 @@ def test_a_misspelt_name_leads_python_to_suggest_the_right_one():
     for module, name in ((vg, "concatenat"), (vg.func, "hesian")):
         with pytest.raises(AttributeError) as caught:
             getattr(module, name)
-        assert caught.value.name == name and caught.value.obj is module  # what the suggestion is made from
+        assert caught.value.name == name and caught.value.obj is module  # the source of the suggestion

@@ -96,7 +96,7 @@ VALUES = numpy.array([[0.7, 2.3, 1.1], [4.2, 0.4, 3.6]])
 
 
 def changed(change):
-    """What a method leaves behind that changes its array in place."""
+    """Return the array after a method that changes it in place."""
 
     def run(x):
         copy = x * 1.0

@@ -18,7 +18,7 @@ def slope(function, array, direction, step=1e-6):
 
 
 def check(function, *arrays):
-    """The value is NumPy's, and the gradient that of differences; in forward mode, too."""
+    """Check the value against NumPy's, and derivatives in both modes against finite differences."""
     tensors = [leaf(array) for array in arrays]
     found, expected = function(*tensors), function(*arrays)
     assert found.shape == np.shape(expected) and found.dtype == expected.dtype

@@ -36,7 +36,7 @@ NUMBERS = itertools.count()
 
 
 def load(text, folder):
-    """A module of its own, importable by the programs of failures."""
+    """Return a new module, importable by the programs of failures."""
     name = f"operators_{next(NUMBERS)}"
     path = folder / f"{name}.py"
     path.write_text(text.replace('"arrhenius', f'"arrhenius_{name}'))

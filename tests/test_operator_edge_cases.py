@@ -25,7 +25,7 @@ def adjoint(a):
 
 
 def projectors(vectors):
-    """What does not depend on the phases of vectors in columns: the projectors on them."""
+    """Return the projectors on vectors in columns, which do not depend on their phases."""
     return vectors.mT[..., :, None] * np.conj(vectors.mT)[..., None, :]
 
 
@@ -82,7 +82,7 @@ def test_values_that_differ_by_rounding_alone_are_equal(of):
 
 
 def leading_part(of, a):
-    """What is kept of a matrix by its greatest eigenvalue or singular value, with the vectors of that alone."""
+    """Return the part of a matrix with the greatest eigenvalue or singular value and its vectors."""
     if of == "eigh":
         values, vectors = np.linalg.eigh((a + adjoint(a)) / 2)
         return vectors[..., -1:] @ (values[..., -1:, None] * adjoint(vectors[..., -1:]))

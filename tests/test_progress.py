@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def shown(*arguments):
-    """What a module's command line writes to the standard error where that is a terminal."""
+    """Return the output of a module's command line on standard error, which is a terminal."""
     terminal, its_end = pty.openpty()
     command = [sys.executable, "-m", *arguments]
     process = subprocess.Popen(

@@ -23,7 +23,7 @@ def curve(**times):
 
 @pytest.fixture
 def results():
-    """The results of a run, as they are read from its file."""
+    """Return the results of a run, as read from its file."""
     filled = {
         "viewgrad": curve(n400=0.0036, n3200=0.035), "numpy": curve(n400=0.0006, n3200=0.008),
         "torch": curve(n400=0.0864, n3200=12.25), "mygrad": curve(n400=1.944),

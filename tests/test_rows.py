@@ -29,7 +29,7 @@ ELEMENTWISE = [operator for operator in DIFFERENTIABLE if operator.elementwise]
 
 
 def over(operators, every=1):
-    """The rows, of which only every few are not slow."""
+    """Return the rows, most of them marked slow."""
     slow = pytest.mark.slow
     chosen = [o if i % every == 0 else pytest.param(o, marks=slow) for i, o in enumerate(operators)]
     return pytest.mark.parametrize("operator", chosen, ids=[operator.name for operator in operators])
@@ -44,7 +44,7 @@ CIRCUMSTANCES = PROPERTIES[FIRST:LAST]
 
 
 def unexpected(report):
-    """Return the notices of a report but those of backward passes that refuse singular matrices and equal values."""
+    """Return the notices of a report, except refusals of backward passes at singular matrices and equal values."""
     refusal = re.compile("backward raises errors.*(Differentiability|LinAlg)Error")
     return [notice for notice in report.notices if not refusal.search(notice)]
 
@@ -149,7 +149,7 @@ def test_samples_reach_every_argument(operator):
 
 
 def calls_of(operator, function):
-    """The samples that leave out only what a function of the installed NumPy has a default for."""
+    """Return the samples that omit only arguments for which the installed NumPy has defaults."""
     for sample in samples_of(operator):
         try:
             inspect.signature(function).bind(*sample.args, **sample.kwargs)

@@ -39,7 +39,7 @@ def take_in_at_every_write():
 
 
 def gradients(function, numbers, incoming, plain):
-    """What comes back to each number, each a read of an element of its own."""
+    """Return the gradient of each number, each a read of a different element."""
     x = vg.Tensor(numbers, requires_grad=True)
     result = function(*x)
     with np.errstate(all="ignore"):
@@ -306,7 +306,7 @@ def test_a_value_used_after_later_writes_costs_no_extra_gradient(used):
 
 
 def names(node):
-    """The graph that a node begins, by names, as whoever follows `next_functions` sees it."""
+    """Return the names in the graph of a node, as seen through `next_functions`."""
     followed = [before for before, _ in node.next_functions if before is not None]
     assert all(before.sequence_nr < node.sequence_nr for before in followed)
     return (node.name(), *map(names, followed)) if followed else node.name()

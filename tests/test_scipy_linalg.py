@@ -21,7 +21,7 @@ Z = 0.3 * (M + 1j * N)
 
 
 def phaseless(result):
-    """What does not depend on the signs of vectors."""
+    """Return a value that does not depend on the signs of vectors."""
     return abs(result[-1])
 
 

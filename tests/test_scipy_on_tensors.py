@@ -15,14 +15,14 @@ PAGE = Path(__file__).parent.parent / "docs" / "scipy_on_tensors.md"
 
 @pytest.fixture(scope="module")
 def outcomes():
-    """What became of each program, in a process where SciPy was imported with SCIPY_ARRAY_API=1."""
+    """Return the outcome of each program, in a process that imports SciPy with SCIPY_ARRAY_API=1."""
     program = str(Path(__file__).with_name("scipy_on_tensors.py"))
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
     return {name: outcome for name, outcome in json.loads(done.stdout).items() if outcome is not None}
 
 
 def table():
-    """For each function of the page's tables, the column that it stands in: 1 for gradients, 2 for none."""
+    """Return the column of each function in the page's tables: 1 for gradients, 2 for none."""
     columns = {}
     for line in PAGE.read_text().splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]

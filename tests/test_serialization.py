@@ -67,7 +67,7 @@ LEAVES = [
 
 
 def alike(one, other):
-    """Whether two trees are the same, to the types and bits."""
+    """Return whether two trees are equal, including types and bits."""
     if type(one) is not type(other):
         return False
     if isinstance(one, vg.Tensor):

@@ -174,7 +174,7 @@ class Writer:
         return ", ".join(items) or "..."
 
     def advanced(self, shape: tuple[int, ...]) -> str | None:
-        """An index by arrays, as source; None if there is none."""
+        """Return the source of an index by arrays, or None."""
         if not shape or 0 in shape:
             return None
         if self.random.randrange(3) == 0:
@@ -533,7 +533,7 @@ def soak(operations: int, first: int = 0) -> tuple[int, int, int]:
 
 
 def resident() -> int:
-    """The bytes of memory that the process has now; 0 where we cannot tell."""
+    """Return the bytes of memory of the process; 0 if unknown."""
     try:
         with open("/proc/self/statm") as statm:
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE")

@@ -11,7 +11,7 @@ BATCH = 25
 
 @pytest.fixture(autouse=True)
 def gradients_by_programs(monkeypatch):
-    """Let an error in the reverse of a program be a failure, and not a reason to run the function."""
+    """Make an error in the reverse of a program a failure instead of a fallback to the function."""
 
     def fail(*given):
         raise AssertionError("the reverse of a program raised an error")

@@ -142,7 +142,7 @@ def by_while(a, x):
 
 
 def undone_behind(a, y0):
-    """What the loop reads is overwritten behind it."""
+    """Overwrite elements behind the loop that reads them."""
     y = y0 * 1.0
     x = 0.3
     factor = a * 2.0
@@ -231,7 +231,7 @@ def test_gradients_match_those_without_a_limit(case, executor):
             assert "beyond the limit of 900 bytes" in c.explain()
 
 
-# -- what is run again -------------------------------------------------------------------------------------------------
+# -- repeated work -----------------------------------------------------------------------------------------------------
 
 
 def least_runs(steps, snapshots):
@@ -266,7 +266,7 @@ def test_places_of_snapshots_are_the_best(snapshots):
 
 
 class Machine:
-    """A loop that logs what is run; the tape has room for some iterations."""
+    """A loop that logs its iterations; the tape has room for some of them."""
 
     def __init__(self, total, room):
         self.total, self.room = total, room

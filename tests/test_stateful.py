@@ -72,7 +72,7 @@ class TensorsBesideArrays(RuleBasedStateMachine):
 
     @rule(data=st.data(), create_graph=st.booleans())
     def differentiate(self, data, create_graph):
-        """A backward pass changes nothing but the gradients of leaves."""
+        """Check that a backward pass changes only the gradients of leaves."""
         sketch = self.writer.sketch
         required = [name for name in sketch.arrays if sketch.facts[name].history.requires_grad]
         if required:
@@ -104,7 +104,7 @@ class TensorsBesideArrays(RuleBasedStateMachine):
                 assert ours == numpys, name
 
     def arrays(self):
-        """What shares memory: a scalar is a value, and stays one when it is detached."""
+        """Return tensors that share memory; scalars are values, also when detached."""
         return [entry for entry in self.tensors() if not is_scalar(entry[1])]
 
     @invariant()

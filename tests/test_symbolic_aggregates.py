@@ -86,7 +86,7 @@ class Right(Almost):
 
 
 def two_gradients(function, both=False):
-    """The gradients of a first loss, and those of a second made of them, and of the first where `both` is said."""
+    """Return the gradients of a first loss, and of a second computed from them, and from the first loss if `both`."""
     a, b = inputs()
     loss = function(a, b).sum()
     first = grad(loss, [a, b], create_graph=True)

@@ -13,7 +13,7 @@ PROGRAMS = {}
 
 
 def program(arguments=lambda x, y: (x * 1, y * 1)):
-    """Register a program, with how its arguments are made of two leaves of twelve elements."""
+    """Register a program, with a function that makes its arguments from two leaves of twelve elements."""
 
     def register(function):
         PROGRAMS[function.__name__] = (function, arguments)
@@ -23,7 +23,7 @@ def program(arguments=lambda x, y: (x * 1, y * 1)):
 
 
 def outcome(function, arguments):
-    """A number made of the results and of the arguments afterwards, and its first two derivatives."""
+    """Return a number that depends on the results and the arguments afterwards, and its first two derivatives."""
     leaves = [vg.Tensor(np.random.default_rng(k).standard_normal(12), requires_grad=True) for k in range(2)]
     args = arguments(*leaves)
     results = function(*args)

@@ -89,7 +89,7 @@ def change_graph(rng, graph):
 
 
 def check_what_is_left(graph):
-    """Check that a graph that the verifier lets pass gives what it says, by the interpreter and as source."""
+    """Check that the interpreter and the source of a graph accepted by the verifier agree."""
     inputs = [numbers_for(value.type) for value in graph.inputs]
     try:
         found = run(graph, inputs)

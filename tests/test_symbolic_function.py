@@ -29,7 +29,7 @@ def arguments():
 
 
 def derivatives(function):
-    """A result, and the first three derivatives of something made of it."""
+    """Return a result, and the first three derivatives of a function of it."""
     x, w = arguments()
     first, second = function(x, w)
     second.mul_(w)

@@ -15,7 +15,7 @@ def leaves():
 
 
 def total_of(tensors, seed):
-    """A real number made of all elements."""
+    """Return a real number that depends on all elements."""
     total = 0.0
     for number, each in enumerate(tensors):
         if each.dtype.kind in "fc" and each.size:
@@ -25,7 +25,7 @@ def total_of(tensors, seed):
 
 
 def outcome(function):
-    """What a program gives and leaves behind; its results are written to, and a number made of them differentiated."""
+    """Return the results and arguments of a program after writes to its results, with derivatives."""
     a, b = leaves()
     args = a * 1, b * 1
     found = [*flatten(function(*args))[0], *args]

@@ -44,7 +44,7 @@ def clipped(x, limit):
 
 
 def unrecorded(x):
-    """Writes of which the history does not know: under no_grad, and through a detached tensor."""
+    """Writes that are not in the history: under no_grad, and through a detached tensor."""
     y = x * x
     with vg.no_grad():
         y[0] = 1.0

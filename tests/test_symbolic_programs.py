@@ -98,7 +98,7 @@ def test_sums_of_gradients_only_one_of_which_is_differentiable():
 
 
 def laid_out(leaf, how):
-    """What has elements of a leaf, as a tensor that lies in memory in another way; several may share places."""
+    """Return a tensor with the elements of a leaf in another memory layout; elements may share memory."""
     other = leaf * 1
     if how == "spread" and other.ndim:
         return np.broadcast_to(other[:1], other.shape)

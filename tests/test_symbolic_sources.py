@@ -37,7 +37,7 @@ def leaves_of(program, seed=None):
 
 
 def weighted(results, function):
-    """A real number made of all elements of the results."""
+    """Return a real number that depends on all elements of the results."""
     total = 0.0
     for number, each in enumerate(results):
         weights = function(np.arange(each.size).reshape(each.shape) + number).astype(each.real.dtype)
@@ -46,7 +46,7 @@ def weighted(results, function):
 
 
 def sharing(results):
-    """Which results share memory."""
+    """Return which results share memory."""
     arrays = [each._array for each in results]
     return [
         type(one) is type(other) is np.ndarray and np.shares_memory(one, other)
@@ -56,7 +56,7 @@ def sharing(results):
 
 
 def outcome(function, leaves):
-    """What a function gives, before and after writes to its results, with the first two derivatives; who shares."""
+    """Return the results of a function before and after writes to them, two derivatives, and which share memory."""
     results = function(*leaves)
     total = weighted(results, np.cos)
     shared = sharing(results)

@@ -35,7 +35,7 @@ def text(*lines):
 
 
 def changed(make, change, kind="mul"):
-    """A graph of which a node of a kind was changed."""
+    """Return a graph with a changed node of a kind."""
 
     def broken():
         graph = make()

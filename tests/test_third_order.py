@@ -16,7 +16,7 @@ POINTS = np.array([-1.1, 0.3, 1.4])
 
 
 def powers(x):
-    """x to the power of 6, the last row of a table of which each row is made from the one before."""
+    """Return x**6, the last row of a table whose rows are each computed from the one before."""
     table = vg.zeros(7, x.size)
     table[0] = 1.0
     for i in range(1, 7):

@@ -11,7 +11,7 @@ from viewgrad.views import copy_slices
 
 @pytest.fixture
 def seeds(request):
-    """A share of the seeds of the programs that are asked for."""
+    """Return a part of the seeds of the requested programs."""
     number = request.config.getoption("--programs")
     first = request.config.getoption("--programs-seed") * 10_000_000
     return lambda times: range(first, first + int(number * times))

@@ -44,10 +44,10 @@ def outcomes(program, names, x):
 
 
 def check_interrupted(program: TinyProgram, seed: int) -> str:
-    """Interrupt a line somewhere; each tensor has the gradient of its value then, or none. What became of it.
+    """Interrupt a line, check that each tensor has the gradient of its value, or none, and return the outcome.
 
     Raises:
-        Wrong: where a gradient is not that of the value, or a mode is left behind.
+        Wrong: if a gradient is not that of the value, or a mode remains set.
     """
     draw = random.Random(seed)
     number = draw.randrange(len(program.lines))
@@ -97,10 +97,10 @@ def same_gradient(one, other, tolerance) -> bool:
 
 
 def check_in_threads(seed: int, number: int = 3) -> None:
-    """Check programs at once, each in a thread of its own; and write to parts of one tensor from all threads.
+    """Check programs concurrently, each in a thread; and write to parts of one tensor from all threads.
 
     Raises:
-        Wrong: where one of them is wrong.
+        Wrong: if one of them is wrong.
     """
     programs = [TinyProgram(seed * number + i) for i in range(number)]
     draw, errors = random.Random(seed), []

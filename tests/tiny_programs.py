@@ -76,7 +76,7 @@ def code_of(line: str):
 
 
 class TinyProgram:
-    """A leaf and a few lines, drawn from a seed, with what NumPy makes of them."""
+    """A leaf and a few lines, drawn from a seed, with NumPy's results."""
 
     def __init__(self, seed: int) -> None:
         self.seed, self.random = seed, random.Random(seed)
@@ -156,7 +156,7 @@ class TinyProgram:
 
     @staticmethod
     def is_source(array, target) -> bool:
-        """Whether it can be broadcast; of another dtype in the same memory NumPy may read what it has written."""
+        """Return whether it can be broadcast; if dtypes differ in the same memory, NumPy may read written values."""
         return broadcasts(array.shape, target.shape) and (
             array.dtype == target.dtype or not np.may_share_memory(array, target)
         )
@@ -203,7 +203,7 @@ class TinyProgram:
 
 
 class PLAIN:
-    """What stands for the library in the reference."""
+    """The replacement of the library in the reference."""
 
     @staticmethod
     def no_grad():
@@ -211,7 +211,7 @@ class PLAIN:
 
 
 def is_moved_in_turn(source, target) -> bool:
-    """Whether NumPy assigns without a copy what overlaps: along one dimension it may read what it has written."""
+    """Return whether NumPy assigns overlapping memory without a copy: in one dimension it may read written values."""
     if source.ndim != 1 or target.ndim != 1 or source.strides == target.strides:
         return False
     return source.strides[0] * target.strides[0] > 0 and np.may_share_memory(source, target)
