@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["VALUE", "is_flag", "stop_of", "without_jumps"]
+__all__ = ["STOP", "VALUE", "is_flag", "stop_of", "without_jumps"]
 
 VALUE: Final = "result"
 STOP: Final = "stop"  # the attribute of a loop

@@ -19,6 +19,7 @@ from ..values import CONFLICT, Fn, Lst, Maybe, OrNone, Path, Rec, Refused, Stati
 from . import python_code
 from .attributes import attribute
 from .comprehensions import ComprehensionReader
+from .generators import is_generator
 from .library_calls import library
 from .lists import array_of_list
 from .methods import method
@@ -410,7 +411,7 @@ class CallReader(ComprehensionReader):
 
     def returned(self, node: ast.FunctionDef, scope: Scope, given: dict[str, Any]) -> Any:
         """What the statements of a function return."""
-        if any(isinstance(each, (ast.Yield, ast.YieldFrom, ast.Await)) for each in ast.walk(node)):
+        if is_generator(node):
             raise self.out.refused("generators are not taken", node)
         try:
             body = without_jumps(without_attempts(node.body, functools.partial(self.error_of, scope)))

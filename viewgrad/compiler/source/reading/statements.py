@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
+import types
 from collections.abc import Sequence
 from typing import Any
 
 from ...guards.libraries import is_library_module
 from ..exits import stop_of
+from ..functions import stores_of, tree_of
 from ..ir import (
     FULL,
     Call,
@@ -29,11 +32,13 @@ from ..ir import (
     statements,
 )
 from ..kinds import BOOL, INT, Arr
-from ..values import CONFLICT, Lst, Rec, Reread, Static, Tup, as_expr, kind_name, leaves_of
+from ..objects import Guard
+from ..values import CONFLICT, Fn, Lst, Path, Rec, Reread, Static, Tup, as_expr, kind_name, leaves_of
 from . import python_code
 from .comprehensions import UNROLLED
 from .expressions import BINARY
 from .function_calls import CallReader
+from .generators import free_names, is_generator, loop_over_generator
 from .lists import item_kind, item_of_list, joined_item_kinds, set_item
 from .operators import arithmetic
 from .optional import shown
@@ -297,8 +302,41 @@ class StatementReader(CallReader):
             return
         self.out.emit(While(state["test"], body, None, flag, line=line))
 
+    def generated(self, scope: Scope, stmt: ast.For) -> list[ast.stmt] | None:
+        """The statements of a loop over a generator function; None for other loops."""
+        if not isinstance(stmt.iter, ast.Call) or not isinstance(stmt.iter.func, ast.Name):
+            return None
+        function = self.value(scope, stmt.iter.func)
+        node: Any = None
+        if isinstance(function, Fn) and function.scope is scope:
+            node = function.node
+        elif isinstance(function, Static) and isinstance(function.value, types.FunctionType) \
+                and function.value.__code__.co_flags & inspect.CO_GENERATOR:
+            own = function.value
+            node = tree_of(own)
+            self.guards.setdefault(("code", id(own)), Guard(
+                Path(own, False).to("attr", "__code__"), own.__code__, "is"))
+            self.paths.append(own)
+            local = {*scope.stores, *scope.env, *scope.cells}
+            if own.__closure__ or own.__globals__ is not scope.variables or scope.outer or local & free_names(node):
+                raise self.out.refused("a generator function from elsewhere", stmt)
+        if not is_generator(node):
+            return None
+        try:
+            found = loop_over_generator(node, stmt, self.out.fresh(node.name) + "__")
+        except NotImplementedError as error:
+            raise self.out.refused(f"{error} is not taken", stmt) from None
+        for name in stores_of(found):
+            scope.stores[name] = scope.stores.get(name, 0) + 2
+        scope.body = [*scope.body, *found]
+        return found
+
     def on_For(self, scope: Scope, stmt: ast.For) -> None:
         """A loop over a range, an array, or what is made of them; over known values, its iterations one by one."""
+        generated = self.generated(scope, stmt)
+        if generated is not None:
+            self.block(scope, generated)
+            return
         line = self.out.line
         stop = stop_of(stmt)
         sequence = self.sequence(scope, stmt.iter)
