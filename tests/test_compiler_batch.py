@@ -398,3 +398,25 @@ def test_results_that_are_arguments_or_views_are_new_memory(executor):
         doubled = expected[3] * np.array([1.0, 2.0, 2.0, 2.0])[:, None]
         agrees([changed], [doubled], [x, w])
     assert name_of(found[0]) == "BatchedBackward", compiled.explain()
+
+
+def test_an_example_without_a_gradient_leaves_those_of_others_alone():
+    """Where NaN arises, gradients are computed by a replay of the trace on each example, a view of the batch."""
+
+    def f(x):
+        u = x * 2.0
+        u[1:] = x[:-1] * u[-1]
+        u[0] -= max(x * x[2])
+        u[1:] += u[:-1] * 2.0
+        return (u * u).sum()
+
+    compiled = vg.compile(f, executor="python", specialize=True, adopt=False)
+    x = np.array([0.3, -0.5, 0.8, 1.1, -0.2])
+    batch = np.stack([x, x * 0.5, x + 1.0, x * 2.0])
+    batch[2, 3] = np.nan
+    for _ in range(3):
+        vg.grad(compiled)(x)
+    found = vg.vmap(vg.grad(compiled))(batch)
+    for number in (0, 1, 3):
+        np.testing.assert_allclose(found[number], vg.grad(f)(batch[number]), rtol=1e-12)
+    assert np.isnan(found[2]).any()

@@ -94,8 +94,11 @@ def _operator(node: Node, given: list[Any]) -> tuple[Any, ...]:
 
 
 def _in_row_order(base: Any) -> Any:
-    """Return a tensor whose elements are in C order, so that windows of it are views."""
-    if base is None or (base.ndim and base.is_contiguous()):
+    """Return a tensor whose elements are in C order, so that windows of it are views.
+
+    It is no view itself: `as_strided` counts from the start of a view's base.
+    """
+    if base is None or (base.ndim and base._view is None and base.is_contiguous()):
         return base
     return base._contiguous_copy() if base.ndim else base.clone()
 
