@@ -140,7 +140,8 @@ class _Differentiation:
             seed = Buffer(f"s{len(seeds)}", size, gradient.dtype, "input")
             seeds.append(seed)
             sizes = tuple([constant(n) for n in result.shape])
-            read = Read(self._name("g"), sizes, -1, seed, _row(result.shape), constant(0))
+            strides = row_strides_of(tuple(map(constant, result.shape)))
+            read = Read(self._name("g"), sizes, -1, seed, strides, constant(0))
             items.append(read)
             labels = tuple(range(len(sizes)))
             strides = tuple([constant(n) for n in result.strides])
@@ -398,7 +399,3 @@ def activity(program: Program, wanted: set[str]) -> tuple[set[str], set[Step]]:
 
 def _operand(step: Compute) -> Operand:
     return Operand(step, tuple(range(len(step.out))))
-
-
-def _row(shape: Iterable[int]) -> tuple[Integer, ...]:
-    return row_strides_of(tuple([constant(n) for n in shape]))

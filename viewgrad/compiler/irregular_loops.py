@@ -194,7 +194,10 @@ def taken_apart(terms: Sequence[Term]) -> list[Term] | None:
             rows.append(term)
             continue
         assert type(term) is Loop
-        body = [(inner, moves, _has_constants(inner)) for inner, moves in zip(term.body, term.steps)]
+        body = [
+            (inner, moves, any(leaf.constants for leaf in _leaves(inner)))
+            for inner, moves in zip(term.body, term.steps)
+        ]
         used: Counter[int] = Counter()  # by instruction: how many of its executions have been taken
         for i in range(term.count):
             for inner, moves, has_constants in body:
@@ -243,7 +246,3 @@ def _leaves(term: Term) -> list[Instruction]:
         return [term]
     assert type(term) is Loop
     return [leaf for inner in term.body for leaf in _leaves(inner)]
-
-
-def _has_constants(term: Term) -> bool:
-    return any(leaf.constants for leaf in _leaves(term))

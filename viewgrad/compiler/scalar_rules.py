@@ -191,7 +191,8 @@ def derivative(name: str, number: int) -> str | None:
             if len(formula.inputs) > 1 or not formula.is_implemented:
                 return None
             try:
-                return ast.unparse(_Rewritten(operator, operands).visit(_copied(formula.tree)))
+                copied = ast.parse(ast.unparse(formula.tree), mode="eval").body
+                return ast.unparse(_Rewritten(operator, operands).visit(copied))
             except _Unknown:
                 return None
     return ""
@@ -263,10 +264,6 @@ def _is_missing(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and value.value is None
 
 
-def _first_chosen(is_first: ast.expr, first: ast.expr, second: ast.expr) -> ast.expr:
-    return _either(is_first, _compared(second, ast.NotEq(), second))
-
-
 def _outside(value: ast.expr, low: ast.expr, high: ast.expr) -> ast.expr:
     below, above = _compared(value, ast.Lt(), low), _compared(value, ast.Gt(), high)
     return _either(*([] if _is_missing(low) else [below]), *([] if _is_missing(high) else [above]))
@@ -291,12 +288,8 @@ EXPANDED: Final[dict[str, Callable[..., ast.expr]]] = {
     "zeros_like": lambda value: ast.Constant(0.0),
     "root_of_difference": _root_of_difference,
     "of_positive": _of_positive,
-    "first_chosen": _first_chosen,
+    "first_chosen": lambda is_first, first, second: _either(is_first, _compared(second, ast.NotEq(), second)),
     "outside": _outside,
     "not_below": _not_below,
     "not_above": _not_above,
 }
-
-
-def _copied(tree: ast.expr) -> ast.expr:
-    return ast.parse(ast.unparse(tree), mode="eval").body

@@ -170,7 +170,8 @@ class _Operator(Function):
     def backward(ctx: Any, *grads: Tensor) -> Any:
         tensors = ctx.saved_tensors
         if not current_mode() & (GRAD | FORWARD):
-            return None, None, None, *_pulled(ctx.results.tensors, ctx.inputs.tensors, [_torch_of(g) for g in grads])
+            cotangents = [torch.from_numpy(np.array(each._array)) for each in grads]
+            return None, None, None, *_pulled(ctx.results.tensors, ctx.inputs.tensors, cotangents)
         count = len(tensors)
         needed = [need and x.dtype.kind in "fc" for need, x in zip(ctx.needs_input_grad[3:], tensors)]
         places = [n for n, need in enumerate(needed) if need]
@@ -259,7 +260,3 @@ def _refuse_captured(outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
             if before is not None and before not in seen:
                 seen.add(before)
                 stack.append(before)
-
-
-def _torch_of(tensor: Tensor) -> torch.Tensor:
-    return torch.from_numpy(np.array(tensor._array))

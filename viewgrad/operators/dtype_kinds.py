@@ -119,7 +119,7 @@ def _verdict(operator: Operator, arguments: dict[str, Any], name: str, rng: np.r
             above, below = (
                 _outputs(operator, arguments | {name: _sum(arguments[name], direction, step)}) for step in (STEP, -STEP)
             )
-            leaves = {key: _mapped(_leaf, value) if key == name else value for key, value in arguments.items()}
+            leaves = {**arguments, name: _mapped(lambda array: Tensor(array, requires_grad=True), arguments[name])}
             with enable_grad():
                 results = operator.plain_functions[0](**leaves)
             results = results if isinstance(results, tuple) else (results,)
@@ -200,10 +200,6 @@ def _sum(value: Any, direction: Any, step: float) -> Any:
     return np.asarray(value + step * direction)
 
 
-def _leaf(array: Array) -> Tensor:
-    return Tensor(array, requires_grad=True)
-
-
 def _mapped(function: Any, value: Any) -> Any:
     return [function(item) for item in value] if isinstance(value, list) else function(value)
 
@@ -221,4 +217,3 @@ def _arrays(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value._array
     return [item._array for item in value] if isinstance(value, list) and value and type(value[0]) is Tensor else value
-

@@ -95,10 +95,6 @@ class NearestNDInterpolator:
         return self.values[found.astype(int)]
 
 
-def _minus_linear(squares: Any) -> Any:
-    return -_root(squares)
-
-
 def _root(squares: Any) -> Any:
     """Lengths, by their squares; a length of 0 has a gradient of 0."""
     apart = plain_values(squares.detach()) != 0
@@ -111,7 +107,7 @@ def _thin_plate(squares: Any) -> Any:
 
 # The radial basis functions, of the squared distance, each with the minimum degree of the polynomial.
 KERNELS: Final[dict[str, tuple[Callable[[Any], Any], int]]] = {
-    "linear": (_minus_linear, 0),
+    "linear": (lambda squares: -_root(squares), 0),
     "thin_plate_spline": (_thin_plate, 1),
     "cubic": (lambda squares: squares * _root(squares), 1),
     "quintic": (lambda squares: -squares * squares * _root(squares), 2),

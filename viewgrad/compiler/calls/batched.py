@@ -290,7 +290,10 @@ class Batched:
             node.batched, node.runs = batched, runs
         made = called(program, trace.graph, outputs, Run({}), tensors, node)
         results = [
-            made[spec.output] if type(spec) is ResultSpec else _repeated(spec, count) for spec in signature.results
+            made[spec.output]
+            if type(spec) is ResultSpec
+            else from_numpy(np.repeat(np.asarray(spec)[np.newaxis], count, axis=0))
+            for spec in signature.results
         ]
         return [results, signature.result]
 
@@ -436,8 +439,3 @@ def _stacked(values: list[Any]) -> Any:
     if any(isinstance(value, Tensor) for value in values):
         return stack(values)
     return from_numpy(np.stack([np.asarray(value) for value in values]))
-
-
-def _repeated(value: Any, count: int) -> Tensor:
-    """Return a value that is the same for each example, repeated."""
-    return from_numpy(np.repeat(np.asarray(value)[np.newaxis], count, axis=0))

@@ -99,10 +99,6 @@ def _log_ratio(z: Any) -> Any:
     return np.where(near, series, -np.log(1.0 + large) / large)
 
 
-def _kummer(x: Any, value: Any, a: float, b: float) -> Any:
-    return a / b * _of("hyp1f1", x, a + 1, b + 1)
-
-
 def _airy(x: Any, value: Any, which: int) -> Any:
     return _of("airy", x, which + 1) if which in (0, 2) else x * _of("airy", x, which - 1)
 
@@ -125,14 +121,14 @@ FAMILIES.update(
     wofz=lambda z, value: -2.0 * z * value + 2j / ROOT_PI,
     fresnel=lambda x, value, which: np.cos(HALF_PI * x * x) if which else np.sin(HALF_PI * x * x),
     sici=lambda x, value, which: np.cos(x) / x if which else _sine_ratio(x),
-    shichi=lambda x, value, which: np.cosh(x) / x if which else _sine_ratio(1j * x) if _complex(x) else _sinhc(x),
+    shichi=lambda x, value, which: np.cosh(x) / x if which else _sinhc(x),
     expn=lambda x, value, n: -_of("expn", x, n - 1) if n > 1 else -np.exp(-x) / x,
     lambertw=lambda z, value, k, tol: 1.0 / (z + np.exp(value)),
     wrightomega=lambda z, value: value / (1.0 + value),
     loggamma=lambda z, value: special.psi(z),
     spence=lambda z, value: _log_ratio(z),
     hyp0f1=lambda x, value, v: _of("hyp0f1", x, v + 1) / v,
-    hyp1f1=_kummer,
+    hyp1f1=lambda x, value, a, b: a / b * _of("hyp1f1", x, a + 1, b + 1),
     hyperu=lambda x, value, a, b: -a * _of("hyperu", x, a + 1, b + 1),
     ber=lambda x, value: _of("berp", x),
     bei=lambda x, value: _of("beip", x),
@@ -146,10 +142,6 @@ FAMILIES.update(
 )
 
 
-def _complex(x: Any) -> bool:
-    return bool(x.dtype.kind == "c")
-
-
 def _sine_ratio(x: Any) -> Any:
     """sin(x) / x, and 1 at 0."""
     return np.sinc(x / math.pi)
@@ -157,6 +149,8 @@ def _sine_ratio(x: Any) -> Any:
 
 def _sinhc(x: Any) -> Any:
     """sinh(x) / x, and 1 at 0."""
+    if x.dtype.kind == "c":
+        return _sine_ratio(1j * x)
     near = np.abs(x) < 0.5
     small, large = np.where(near, x, 0.0), np.where(near, 1.0, x)
     series: Any = 1.0

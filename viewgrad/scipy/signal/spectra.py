@@ -276,12 +276,8 @@ def czt(x: Any, m: Any = None, w: Any = None, a: Any = 1 + 0j, *, axis: int = -1
     ratio = numbers(np.exp(-2j * math.pi / count) if w is None else w)
     start = numbers(a).astype(complex)
     places = np.arange(n)[:, None] * np.arange(count)[None, :]
-    matrix = start ** -np.arange(n).astype(float)[:, None] * _powers(ratio, places)
+    matrix = start ** -np.arange(n).astype(float)[:, None] * ratio.astype(complex) ** places.astype(float)
     return np.moveaxis(x @ matrix, -1, axis)
-
-
-def _powers(ratio: Any, exponents: Any) -> Any:
-    return ratio.astype(complex) ** exponents.astype(float)
 
 
 @made
