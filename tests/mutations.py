@@ -58,10 +58,10 @@ MUTATIONS = [
     ),
     *faults(
         "tensor/saved_windows.py", "saved_windows copy_slices programs",
-        ("a saved row never meets a window", "if window is not None and not _share_memory(saved.array, window):",
+        ("a saved row never meets a window", "if window is not None and not share_memory(saved.array, window):",
          "if window is not None:"),
-        ("windows that share memory are left out", "if _meet(box, other) and _share_memory(saved.array, window):",
-         "if _meet(box, other) and not _share_memory(saved.array, window):"),
+        ("windows that share memory are left out", "if _meet(box, other) and share_memory(saved.array, window):",
+         "if _meet(box, other) and not share_memory(saved.array, window):"),
         ("a long strided window is filed as a short one", "level = (last - first).bit_length()\n        self._count",
          "level = 0\n        self._count"),
         ("live rows are pruned", "if getrefcount(saved) > ALONE_FROM_ROW and rows.setdefault(row, saved) is not saved:",

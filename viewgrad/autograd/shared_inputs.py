@@ -16,12 +16,12 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import OverlappingWriteError
+from ..tensor.saved_windows import share_memory
 from ..tensor.tensor import Tensor
 
 __all__ = ["Inputs"]
 
 Array = np.ndarray[Any, Any]
-MOST_WORK: Final = 10_000  # to find out whether two windows have an element in common
 
 # The copies that transforms around the present one have made of inputs that share memory.
 _SHARING: Final[ContextVar[tuple[Any, ...]]] = ContextVar("viewgrad_sharing", default=())
@@ -86,14 +86,7 @@ def _sharing(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         if len(group) > 1:
             found += [
                 pair for array, pair in group
-                if any(other is not array and _overlap(array, other) for other, _ in group)
+                if any(other is not array and share_memory(array, other) for other, _ in group)
                 or sum(other is array for other, _ in group) > 1
             ]  # fmt: skip
     return found
-
-
-def _overlap(one: Array, other: Array) -> bool:
-    try:
-        return np.shares_memory(one, other, max_work=MOST_WORK)
-    except np.exceptions.TooHardError:
-        return True

@@ -31,7 +31,7 @@ from .refcounts import (
 )
 from .saved import SavedTensor
 
-__all__ = ["SavedWindows", "address_of", "reach_of"]
+__all__ = ["SavedWindows", "address_of", "reach_of", "share_memory"]
 
 Array = np.ndarray[Any, Any]
 Box = tuple[tuple[int, int], ...]  # half-open ranges of the leading dimensions; those left out are whole
@@ -183,7 +183,7 @@ class SavedWindows:
         saved = rows[row]
         self.compared += 1
         if getrefcount(saved) > ALONE_IN_ROW:
-            if window is not None and not _share_memory(saved.array, window):
+            if window is not None and not share_memory(saved.array, window):
                 return
             touched.append(saved)
             if keep:
@@ -199,7 +199,7 @@ class SavedWindows:
             saved, other = entry
             if getrefcount(saved) <= ALONE_IN_CELL:
                 continue
-            if _meet(box, other) and _share_memory(saved.array, window):
+            if _meet(box, other) and share_memory(saved.array, window):
                 touched.append(saved)
                 if not keep:
                     continue
@@ -468,8 +468,8 @@ def _meet(box: Box, other: Box) -> bool:
     return True
 
 
-def _share_memory(array: Array, window: Array) -> bool:
-    """Return whether two windows share an element; True, at the cost of a copy, if the search takes too long."""
+def share_memory(array: Array, window: Array) -> bool:
+    """Return whether two windows of memory share an element; True if the search takes too long."""
     try:
         return np.shares_memory(array, window, max_work=100_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
