@@ -25,219 +25,18 @@ import numpy as np
 import viewgrad as vg
 from benchmarks.measuring import Effort, Timing, measure_in_turn
 from benchmarks.progress import run_steps
+from benchmarks.source_programs import PROGRAMS as ALL
 
 __all__ = ["CompiledTimes", "measure_compiled", "rendered"]
 
-SEASON: Final = 52
 Array = np.ndarray[Any, Any]
 
 
-# -- the programs ------------------------------------------------------------------------------------------------------
-
-
-def holt_winters(p: Any, y: Any) -> Any:
-    """Additive Holt-Winters smoothing, number by number."""
-    n = len(y)
-    level, trend, season = vg.zeros(n), vg.zeros(n), vg.zeros(n + SEASON)
-    level[0] = y[0]
-    alpha, beta, gamma = p[0], p[1], p[2]
-    total = vg.zeros(1)
-    for t in range(1, n):
-        error = y[t] - (level[t - 1] + trend[t - 1] + season[t])
-        total[0] = total[0] + error * error
-        level[t] = alpha * (y[t] - season[t]) + (1 - alpha) * (level[t - 1] + trend[t - 1])
-        trend[t] = beta * (level[t] - level[t - 1]) + (1 - beta) * trend[t - 1]
-        season[t + SEASON] = gamma * (y[t] - level[t]) + (1 - gamma) * season[t]
-    return total[0]
-
-
-def soft_dtw(costs: Any) -> Any:
-    """Soft dynamic time warping, cell by cell."""
-    n = len(costs)
-    r = vg.full((n + 1, n + 1), 1e3)
-    r[0, 0] = 0.0
-    for i in range(1, n + 1):
-        for j in range(1, n + 1):
-            total = np.exp(-r[i - 1, j - 1]) + np.exp(-r[i - 1, j]) + np.exp(-r[i, j - 1])
-            r[i, j] = costs[i - 1, j - 1] - np.log(total + 1e-300)
-    return r[n, n]
-
-
-def heat(u: Any) -> Any:
-    """The heat equation in two dimensions, in place."""
-    u = u.clone()
-    for _ in range(100):
-        u[1:-1, 1:-1] += 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])
-    return (u * u).sum()
-
-
-def recurrence(x: Any, a: Any) -> Any:
-    """A recurrence of rows."""
-    y = vg.zeros(x.shape)
-    y[0] = x[0]
-    for i in range(1, len(x)):
-        y[i] = a * y[i - 1] + x[i]
-    return (y * y).sum()
-
-
-def row_fill(x: Any) -> Any:
-    """A table filled row by row."""
-    y = vg.zeros(x.shape)
-    for i in range(len(x)):
-        y[i] = x[i] * 2.0
-    return y.sum()
-
-
-def cholesky(a: Any) -> Any:
-    """The Cholesky factor, number by number."""
-    n = len(a)
-    factor = vg.zeros((n, n))
-    for i in range(n):
-        for j in range(i + 1):
-            s = a[i, j]
-            for k in range(j):
-                s = s - factor[i, k] * factor[j, k]
-            factor[i, j] = np.sqrt(s) if i == j else s / factor[j, j]
-    return factor.sum()
-
-
-def thomas(lower: Any, diagonal: Any, upper: Any, right: Any) -> Any:
-    """A tridiagonal system, number by number."""
-    n = len(diagonal)
-    c, d, x = vg.zeros(n), vg.zeros(n), vg.zeros(n)
-    c[0] = upper[0] / diagonal[0]
-    d[0] = right[0] / diagonal[0]
-    for i in range(1, n):
-        pivot = diagonal[i] - lower[i] * c[i - 1]
-        c[i] = upper[i] / pivot
-        d[i] = (right[i] - lower[i] * d[i - 1]) / pivot
-    x[n - 1] = d[n - 1]
-    for i in range(n - 2, -1, -1):
-        x[i] = d[i] - c[i] * x[i + 1]
-    return (x * x).sum()
-
-
-def hidden_markov(a: Any, b: Any, start: Any) -> Any:
-    """The forward algorithm of a hidden Markov model, number by number."""
-    n, steps = len(a), 300
-    alpha = vg.zeros((steps, n))
-    for i in range(n):
-        alpha[0, i] = start[i]
-    total = 0.0
-    for t in range(1, steps):
-        scale = 0.0
-        for j in range(n):
-            s = 0.0
-            for i in range(n):
-                s = s + alpha[t - 1, i] * a[i, j]
-            alpha[t, j] = s * b[j]
-            scale = scale + alpha[t, j]
-        for j in range(n):
-            alpha[t, j] /= scale
-        total = total + np.log(scale)
-    return total
-
-
-def kalman(q: Any, y: Any) -> Any:
-    """A Kalman filter of a random walk of which some observations are missing."""
-    mean, variance, total = y[0], q[1] * 1.0, 0.0
-    for t in range(1, len(y)):
-        variance = variance + q[0]
-        if t % 7 != 3 and t % 11 != 5:
-            s = variance + q[1]
-            gain = variance / s
-            error = y[t] - mean
-            total = total + 0.5 * (np.log(s) + error * error / s)
-            mean = mean + gain * error
-            variance = (1 - gain) * variance
-    return total
-
-
-def bodies(x: Any, v: Any) -> Any:
-    """Bodies that attract each other, number by number."""
-    x, v = x.clone(), v.clone()
-    n = len(x)
-    for _ in range(20):
-        for i in range(n):
-            for j in range(n):
-                if i != j:
-                    d0, d1 = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1]
-                    r = np.sqrt(d0 * d0 + d1 * d1 + 0.1)
-                    v[i, 0] += 0.01 * d0 / (r * r * r)
-                    v[i, 1] += 0.01 * d1 / (r * r * r)
-        for i in range(n):
-            x[i, 0] += v[i, 0]
-            x[i, 1] += v[i, 1]
-    return (x * x).sum()
-
-
-def alignment(scores: Any, gap: Any) -> Any:
-    """Soft alignment with affine gaps, number by number."""
-    n, m = scores.shape
-    match, insert, delete = (vg.full((n + 1, m + 1), -50.0) for _ in range(3))
-    match[0, 0] = 0.0
-    for i in range(1, n + 1):
-        for j in range(1, m + 1):
-            before = np.exp(match[i - 1, j - 1]) + np.exp(insert[i - 1, j - 1]) + np.exp(delete[i - 1, j - 1])
-            match[i, j] = scores[i - 1, j - 1] + np.log(before)
-            insert[i, j] = np.log(np.exp(match[i, j - 1] - gap[0]) + np.exp(insert[i, j - 1] - gap[1]))
-            delete[i, j] = np.log(np.exp(match[i - 1, j] - gap[0]) + np.exp(delete[i - 1, j] - gap[1]))
-    return match[n, m]
-
-
-def panels(a: Any) -> Any:
-    """An LU factorisation in place, by panels."""
-    a = a.clone()
-    n = len(a)
-    for k in range(n - 1):
-        a[k + 1 :, k] /= a[k, k]
-        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
-    return (a * a).sum()
-
-
-def gauss_seidel(a: Any, b: Any) -> Any:
-    """Gauss-Seidel iteration, row by row."""
-    n = len(b)
-    x = vg.zeros(n)
-    for _ in range(10):
-        for i in range(n):
-            x[i] = (b[i] - a[i] @ x + a[i, i] * x[i]) / a[i, i]
-    return (x * x).sum()
-
-
-def recurrent(w: Any, x: Any) -> Any:
-    """A recurrent network."""
-    h = vg.zeros(len(w))
-    for t in range(len(x)):
-        h = np.tanh(w @ h + x[t])
-    return (h * h).sum()
-
-
-def _spd(rng: np.random.Generator, n: int) -> Array:
-    b = rng.normal(size=(n, n))
-    return b @ b.T + n * np.eye(n)
-
-
-PROGRAMS: Final[dict[str, tuple[Callable[..., Any], Callable[[np.random.Generator, bool], tuple[Array, ...]]]]] = {
-    "holt-winters": (holt_winters, lambda rng, q: (np.array([0.3, 0.05, 0.2]), rng.normal(size=300 if q else 2134))),
-    "soft-dtw": (soft_dtw, lambda rng, q: (rng.random((30, 30) if q else (200, 200)),)),
-    "heat": (heat, lambda rng, q: (rng.random((40, 40) if q else (200, 200)),)),
-    "row-fill": (row_fill, lambda rng, q: (rng.random((40 if q else 400, 1000)),)),
-    "recurrence": (recurrence, lambda rng, q: (rng.random((40 if q else 400, 1000)), np.array(0.9))),
-    "cholesky": (cholesky, lambda rng, q: (_spd(rng, 12 if q else 40),)),
-    "thomas": (thomas, lambda rng, q: _tridiagonal(rng, 100 if q else 2000)),
-    "hmm": (hidden_markov, lambda rng, q: (rng.random((3, 3)), rng.random(3), rng.random(3))),
-    "kalman": (kalman, lambda rng, q: (np.array([0.1, 0.5]), rng.normal(size=300 if q else 2000))),
-    "bodies": (bodies, lambda rng, q: (rng.normal(size=(5, 2)), rng.normal(size=(5, 2)))),
-    "alignment": (alignment, lambda rng, q: (rng.random((12, 12) if q else (40, 40)), np.array([1.0, 0.3]))),
-    "lu": (panels, lambda rng, q: (_spd(rng, 12 if q else 50),)),
-    "gauss-seidel": (gauss_seidel, lambda rng, q: (_spd(rng, 20), rng.normal(size=20))),
-    "rnn": (recurrent, lambda rng, q: (rng.normal(size=(16, 16)) * 0.2, rng.normal(size=(100, 16)))),
-}
-
-
-def _tridiagonal(rng: np.random.Generator, n: int) -> tuple[Array, ...]:
-    return rng.random(n), 3 + rng.random(n), rng.random(n), rng.normal(size=n)
+CHOSEN: Final = (
+    "holt-winters", "soft-dtw", "heat", "row-fill", "recurrence", "cholesky", "thomas", "hmm", "kalman", "bodies",
+    "alignment", "lu-panels", "gauss-seidel", "rnn",
+)
+PROGRAMS: Final = {name: ALL[name] for name in CHOSEN}
 
 
 # -- in C, by hand -----------------------------------------------------------------------------------------------------
@@ -461,9 +260,10 @@ def by_function(compiled: Callable[..., Any], arrays: Sequence[Array]) -> Callab
 def measure_compiled(name: str, quick: bool) -> CompiledTimes:
     """Measure a program, after all engines were found to agree."""
     library = c_library()
-    function, draw = PROGRAMS[name]
-    arrays = draw(np.random.default_rng(0), quick)
-    engines: dict[str, Callable[[], tuple[float, list[Array]]]] = {"eager": ours(function, arrays)}
+    function, size, draw = PROGRAMS[name]
+    arrays = draw(np.random.default_rng(0), max(5, size // 8) if quick else size)
+    eager: Any = vg.adopt(function)
+    engines: dict[str, Callable[[], tuple[float, list[Array]]]] = {"eager": ours(eager, arrays)}
     for executor in ("python", "numba"):
         try:
             compiled = vg.compile(function, executor=executor, check=False)

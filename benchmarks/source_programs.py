@@ -1,4 +1,4 @@
-"""Programs in plain NumPy, as textbooks and NPBench have them, with forms for JAX where there are any."""
+"""Programs in plain NumPy, as textbooks and NPBench have them, which `sources` and `compiled` measure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["PROGRAMS"]
+__all__ = ["PROGRAMS", "SHOWN"]
 
 SEASON: Final = 52
 
@@ -192,6 +192,170 @@ def durbin(r: Any) -> Any:
     return (y * y).sum()
 
 
+def hidden_markov(a: Any, b: Any, start: Any) -> Any:
+    """The forward algorithm of a hidden Markov model, with scaled probabilities."""
+    steps, k = b.shape
+    alpha = np.zeros((steps, k))
+    total = 0.0
+    for i in range(k):
+        alpha[0, i] = start[i] * b[0, i]
+    for t in range(1, steps):
+        scale = 0.0
+        for j in range(k):
+            s = 0.0
+            for i in range(k):
+                s += alpha[t - 1, i] * a[i, j]
+            alpha[t, j] = s * b[t, j]
+            scale += alpha[t, j]
+        for j in range(k):
+            alpha[t, j] /= scale
+        total += np.log(scale)
+    return total
+
+
+def garch(p: Any, r: Any) -> Any:
+    """The likelihood of a GARCH(1, 1) model."""
+    h, loss = 1.0, 0.0
+    for t in range(len(r)):
+        loss += 0.5 * (np.log(h) + r[t] * r[t] / h)
+        h = p[0] + p[1] * r[t] * r[t] + p[2] * h
+    return loss
+
+
+def soft_viterbi(scores: Any, moves: Any) -> Any:
+    """A soft Viterbi recursion: the greatest score is taken out of each exponential."""
+    n, k = scores.shape
+    best = np.zeros((n, k))
+    for j in range(k):
+        best[0, j] = scores[0, j]
+    for t in range(1, n):
+        top = best[t - 1, 0]
+        for i in range(1, k):
+            if best[t - 1, i] > top:
+                top = best[t - 1, i]
+        for j in range(k):
+            total = 0.0
+            for i in range(k):
+                total += np.exp(best[t - 1, i] - top + moves[i, j])
+            best[t, j] = top + np.log(total) + scores[t, j]
+    end = 0.0
+    for j in range(k):
+        end += np.exp(best[n - 1, j] - best[n - 1, 0])
+    return np.log(end) + best[n - 1, 0]
+
+
+def neuron(p: Any, current: Any) -> Any:
+    """A leaky integrate-and-fire neuron."""
+    v, cost = 0.0, 0.0
+    for t in range(len(current)):
+        v = v + 0.1 * (-v / p[0] + p[1] * current[t])
+        if v > 1.0:
+            v = v - 1.2
+        cost += (v - 0.3) ** 2
+    return cost
+
+
+def cart_pole(gains: Any, start: Any, kicks: Any) -> Any:
+    """A cart with a pole between two walls, by Runge and Kutta's method."""
+    x, v, a, w = start[0], start[1], start[2], start[3]
+    cost, h = 0.0, 0.02
+    for t in range(len(kicks)):
+        force = gains[0] * x + gains[1] * v + gains[2] * a + gains[3] * w + kicks[t]
+        x0, v0, a0, w0, c = x, v, a, w, 0.0
+        dx, dv, da, dw = 0.0, 0.0, 0.0, 0.0
+        for stage in range(4):
+            sin, cos = np.sin(a), np.cos(a)
+            pull = (force + 0.05 * w * w * sin) / 1.1
+            turn = (9.8 * sin - cos * pull) / (0.5 * (4.0 / 3.0 - 0.1 * cos * cos / 1.1))
+            push = pull - 0.05 * turn * cos / 1.1
+            weight = 1.0 / 3.0 if stage == 1 or stage == 2 else 1.0 / 6.0
+            dx, dv, da, dw = dx + weight * v, dv + weight * push, da + weight * w, dw + weight * turn
+            c = h if stage == 2 else 0.5 * h
+            x, v, a, w = x0 + c * v, v0 + c * push, a0 + c * w, w0 + c * turn
+        x, v, a, w = x0 + h * dx, v0 + h * dv, a0 + h * da, w0 + h * dw
+        if abs(x) > 0.12:
+            v = -0.5 * v
+        cost += a * a + 0.1 * x * x + 0.001 * force * force
+    return cost
+
+
+def recurrence(x: Any, a: Any) -> Any:
+    """A recurrence of rows."""
+    y = np.zeros(x.shape)
+    y[0] = x[0]
+    for i in range(1, len(x)):
+        y[i] = a * y[i - 1] + x[i]
+    return (y * y).sum()
+
+
+def row_fill(x: Any) -> Any:
+    """A table filled row by row."""
+    y = np.zeros(x.shape)
+    for i in range(len(x)):
+        y[i] = x[i] * 2.0
+    return y.sum()
+
+
+def bodies(x0: Any, v0: Any) -> Any:
+    """Bodies that attract each other, number by number."""
+    x, v = x0.copy(), v0.copy()
+    n = len(x)
+    for _ in range(20):
+        for i in range(n):
+            for j in range(n):
+                if i != j:
+                    d0, d1 = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1]
+                    r = np.sqrt(d0 * d0 + d1 * d1 + 0.1)
+                    v[i, 0] += 0.01 * d0 / (r * r * r)
+                    v[i, 1] += 0.01 * d1 / (r * r * r)
+        for i in range(n):
+            x[i, 0] += v[i, 0]
+            x[i, 1] += v[i, 1]
+    return (x * x).sum()
+
+
+def alignment(scores: Any, gap: Any) -> Any:
+    """Soft alignment with affine gaps, number by number."""
+    n, m = scores.shape
+    match, insert, delete = [np.full((n + 1, m + 1), -50.0) for _ in range(3)]
+    match[0, 0] = 0.0
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            before = np.exp(match[i - 1, j - 1]) + np.exp(insert[i - 1, j - 1]) + np.exp(delete[i - 1, j - 1])
+            match[i, j] = scores[i - 1, j - 1] + np.log(before)
+            insert[i, j] = np.log(np.exp(match[i, j - 1] - gap[0]) + np.exp(insert[i, j - 1] - gap[1]))
+            delete[i, j] = np.log(np.exp(match[i - 1, j] - gap[0]) + np.exp(delete[i - 1, j] - gap[1]))
+    return match[n, m]
+
+
+def panels(a0: Any) -> Any:
+    """An LU factorisation in place, by panels."""
+    a = a0.copy()
+    n = len(a)
+    for k in range(n - 1):
+        a[k + 1 :, k] /= a[k, k]
+        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+    return (a * a).sum()
+
+
+def gauss_seidel(a: Any, b: Any) -> Any:
+    """Gauss-Seidel iteration, row by row."""
+    n = len(b)
+    x = np.zeros(n)
+    for _ in range(10):
+        for i in range(n):
+            x[i] = (b[i] - a[i] @ x + a[i, i] * x[i]) / a[i, i]
+    return (x * x).sum()
+
+
+def recurrent(w: Any, x: Any) -> Any:
+    """A recurrent network."""
+    h = np.zeros(len(w))
+    for t in range(len(x)):
+        h = np.tanh(w @ h + x[t])
+    return (h * h).sum()
+
+
 def _positive(rng: np.random.Generator, n: int) -> Any:
     b = rng.normal(size=(n, n))
     return b @ b.T + n * np.eye(n)
@@ -220,4 +384,30 @@ PROGRAMS: Final[dict[str, tuple[Callable[..., Any], int, Draw]]] = {
     "seidel-2d": (seidel_2d, 60, lambda r, n: (r.random((n, n)),)),
     "trisolv": (trisolv, 200, lambda r, n: (np.tril(r.random((n, n))) + n * np.eye(n), r.normal(size=n))),
     "durbin": (durbin, 200, lambda r, n: (0.3 * r.random(n) / np.arange(1, n + 1),)),
+    "hmm": (hidden_markov, 2000, lambda r, n: (r.random((4, 4)), r.random((n, 4)), r.random(4))),
+    "garch": (garch, 2000, lambda r, n: (np.array([0.1, 0.2, 0.6]), r.normal(size=n))),
+    "viterbi": (soft_viterbi, 200, lambda r, n: (r.normal(size=(n, 6)), r.normal(size=(6, 6)))),
+    "neuron": (neuron, 2000, lambda r, n: (np.array([1.5, 2.5]), 1.0 + r.normal(size=n))),
+    "cart-pole": (cart_pole, 500, lambda r, n: (np.array([1.0, 2.0, -20.0, -3.0]), np.array([0.1, 0.0, 0.2, 0.0]),
+                                                0.1 * r.normal(size=n))),
+    "row-fill": (row_fill, 400, lambda r, n: (r.random((n, 1000)),)),
+    "recurrence": (recurrence, 400, lambda r, n: (r.random((n, 1000)), np.array(0.9))),
+    "bodies": (bodies, 5, lambda r, n: (r.normal(size=(n, 2)), r.normal(size=(n, 2)))),
+    "alignment": (alignment, 40, lambda r, n: (r.random((n, n)), np.array([1.0, 0.3]))),
+    "lu-panels": (panels, 50, lambda r, n: (_positive(r, n),)),
+    "gauss-seidel": (gauss_seidel, 20, lambda r, n: (_positive(r, n), r.normal(size=n))),
+    "rnn": (recurrent, 100, lambda r, n: (r.normal(size=(16, 16)) * 0.2, r.normal(size=(n, 16)))),
 }
+# Those of the table in docs/compile.md, with what they are called there.
+SHOWN: Final = {
+    "holt-winters": "Holt-Winters, {n} steps", "overwritten": "one element overwritten, {n} steps",
+    "soft-dtw": "soft-DTW, {n} x {n}", "heat": "heat equation, {n} x {n}, 100 steps, slices",
+    "thomas": "Thomas algorithm, {n} rows", "hmm": "hidden Markov model, 4 states, {n} steps",
+    "kalman": "Kalman filter with gaps, {n} steps", "garch": "GARCH, {n} steps",
+    "viterbi": "soft Viterbi, 6 states, {n} steps", "neuron": "leaky neuron (`if`), {n} steps",
+    "cart-pole": "cart-pole by Runge-Kutta with contact (`if`), {n} steps",
+    "newton": "Newton to a tolerance (`while`), {n} equations", "cholesky": "Cholesky by elements, {n} x {n}",
+    "lu": "LU by elements, {n} x {n}", "jacobi-1d": "Jacobi, {n} points, 99 steps, slices",
+    "jacobi-2d": "Jacobi, {n} x {n}, 29 steps, slices", "seidel-2d": "Seidel, {n} x {n}, 5 steps",
+    "trisolv": "triangular system, {n} rows", "durbin": "Durbin's recursion, {n} terms",
+}  # fmt: skip

@@ -1,6 +1,6 @@
 """Programs compiled from their source beside other compilers: CPU seconds to compile, to run, and whether it is right.
 
-    python -m benchmarks.sources [--quick] [--only NAME ...] [--engines NAME,NAME]
+    python -m benchmarks.sources [--quick] [--only NAME ...] [--engines NAME,NAME] [--write docs/compile.md]
 
 All times are CPU times, of all threads. "First use" is the first value and gradient, "another size" the first one for
 arguments of another size; Numba and JAX have compiled something before. Gradients are compared with those of the
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from time import process_time
 from typing import Any, Final
 
@@ -27,7 +29,7 @@ import numpy as np
 
 import viewgrad as vg
 from benchmarks.compiled import IN_C, c_library, in_c
-from benchmarks.source_programs import PROGRAMS
+from benchmarks.source_programs import PROGRAMS, SHOWN
 
 __all__ = ["Row", "measure", "table"]
 
@@ -210,6 +212,64 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
+COLUMNS: Final = {
+    "first use, s": ("source", "first"), "source": ("source", "run"), "record": ("record", "run"),
+    "`njit`, forward only": ("njit forward", "run"), "C by hand": ("C", "run"),
+    "JAX, first use, s": ("JAX", "first"), "JAX": ("JAX", "run"), "JAX, rewritten": ("JAX, rewritten", "run"),
+}  # fmt: skip
+BESIDE: Final = ("holt-winters", "overwritten")  # which are written for all engines
+CALLED: Final = {
+    "source": "viewgrad", "JAX": "JAX (`fori_loop`)", "JAX, rewritten": "JAX, rewritten (`scan`)",
+    "Warp": "Warp{version}, CPU", "Taichi": "Taichi{version}, CPU", "CasADi": "CasADi{version}, rewritten (`mapaccum`)",
+}  # fmt: skip
+PACKAGES: Final = {"Warp": "warp-lang", "Taichi": "taichi", "CasADi": "casadi"}
+
+
+def tables(rows: Sequence[Row]) -> list[str]:
+    """The tables of docs/compile.md: programs beside each other, and the engines for some of them."""
+    known = {(row.program, row.engine): row for row in rows if not row.note}
+
+    def number(row: Row | None, field: str) -> str:
+        value = float("nan") if row is None else getattr(row, field)
+        return "" if np.isnan(value) else f"{value:.2g}" if field != "run" else f"{value * 1e3:.3g}"
+
+    lines = [f"| program | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
+    for name, text in SHOWN.items():
+        if (name, "source") in known:
+            cells = [number(known.get((name, engine)), field) for engine, field in COLUMNS.values()]
+            lines.append(f"| {text.format(n=PROGRAMS[name][1])} | {' | '.join(cells)} |")
+    others = ["| program | engine | first use, s | another length, s | value and gradient, ms | gradient right |",
+              "|---|---|---|---|---|---|"]
+    for name in BESIDE:
+        for engine, called in CALLED.items():
+            row = known.get((name, engine))
+            if row is not None:
+                numbers = " | ".join(number(row, field) for field in ("first", "other", "run"))
+                program = SHOWN[name].partition(",")[0]
+                called = called.format(version=_version(engine))
+                others.append(f"| {program} | {called} | {numbers} | {'yes' if row.is_right else '**no**'} |")
+    return ["\n".join(lines), "\n".join(others)]
+
+
+def _version(engine: str) -> str:
+    """The version of an engine, as far as it is of interest; nothing if it is not installed here."""
+    try:
+        return " " + ".".join(importlib.metadata.version(PACKAGES[engine]).split(".")[:2])
+    except (KeyError, importlib.metadata.PackageNotFoundError):
+        return ""
+
+
+def write(page: Path, found: Sequence[str]) -> None:
+    """Put tables into a page, each in the place of the one with the same first line."""
+    lines = page.read_text().splitlines()
+    for each in found:
+        head, *_ = each.splitlines()
+        start = lines.index(head)
+        end = next(n for n in range(start, len(lines) + 1) if n == len(lines) or not lines[n].startswith("|"))
+        lines[start:end] = each.splitlines()
+    page.write_text("\n".join(lines) + "\n")
+
+
 def warm_up() -> None:
     """Compile something by each of the compilers that others load too."""
     if importlib.util.find_spec("numba"):
@@ -231,6 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", default=[], choices=sorted(PROGRAMS), help="one of the programs")
     known = ",".join(dict.fromkeys(each.partition(",")[0] for each in ENGINES))
     parser.add_argument("--engines", default=known, help="separated by commas")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this page, docs/compile.md")
     parser.add_argument("--rows", action="store_true", help="print rows for another process to read")
     options = parser.parse_args(arguments)
     os.environ["VIEWGRAD_CACHE"] = tempfile.mkdtemp(prefix="viewgrad-benchmarks-")  # so that kernels are compiled
@@ -241,13 +302,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     warm_up()
     rows: list[Row] = []
-    for name in options.only or PROGRAMS:
+    for name in options.only or SHOWN:
         for engine in [each for each in ENGINES if each in wanted or each.partition(",")[0] in wanted]:
             row = (measured_apart if engine in APART else measure)(name, engine, options.quick)
             if row is not None:
                 rows.append(row)
                 print(table([row]).splitlines()[-1], file=sys.stderr, flush=True)
     print(table(rows))
+    print("", *tables(rows), sep="\n\n")
+    if options.write:
+        write(options.write, tables(rows))
     return 1 if any(row.is_right is False and row.engine in ("source", "record") for row in rows) else 0
 
 

@@ -1,14 +1,17 @@
 """The programs of `benchmarks.sources`: compiled from source, with correct gradients, and printed in a table."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import viewgrad as vg
 from benchmarks.source_programs import PROGRAMS
-from benchmarks.sources import Row, measure, table
+from benchmarks.sources import Row, measure, table, tables, write
 
-SIZES = {"cholesky": (6, 5), "lu": (6, 5), "soft-dtw": (5, 4), "heat": (6, 5), "jacobi-2d": (6, 5), "seidel-2d": (5, 6)}
-SLOW = {"heat", "jacobi-1d", "jacobi-2d", "seidel-2d"}  # run eagerly
+SIZES = {"cholesky": (6, 5), "lu": (6, 5), "soft-dtw": (5, 4), "heat": (6, 5), "jacobi-2d": (6, 5), "seidel-2d": (5, 6),
+         "bodies": (3, 4), "alignment": (4, 5), "lu-panels": (6, 5), "gauss-seidel": (5, 4)}
+SLOW = {"heat", "jacobi-1d", "jacobi-2d", "seidel-2d", "bodies"}  # run eagerly
 
 
 @pytest.mark.parametrize(
@@ -37,3 +40,20 @@ def test_tables_show_whether_gradients_are_correct():
     assert lines[2].endswith("| yes |") and lines[3].endswith("| 3 | **no** |")
     assert lines[4].endswith("| forward only |") and "missing" in lines[5]
     assert measure("newton", "C", True) is None
+
+
+def test_tables_of_the_page_are_replaced(tmp_path):
+    rows = [Row("holt-winters", "source", 0.5, 0.001, 0.00005, True), Row("holt-winters", "C", 0.1, run=0.00002),
+            Row("holt-winters", "Warp", 1.5, 0.002, 0.0003, False), Row("newton", "source", 0.25, 0.1, 0.001, True)]
+    first, second = tables(rows)
+    assert first.splitlines()[2] == "| Holt-Winters, 2134 steps | 0.5 | 0.05 |  |  | 0.02 |  |  |  |"
+    assert len(first.splitlines()) == 4
+    assert second.splitlines()[3].startswith("| Holt-Winters | Warp")
+    assert second.splitlines()[3].endswith(", CPU | 1.5 | 0.002 | 0.3 | **no** |")
+    page = tmp_path / "page.md"
+    heads = [each.splitlines()[0] for each in (first, second)]
+    page.write_text(f"before\n\n{heads[0]}\n|---|\n| old |\n\nbetween\n\n{heads[1]}\n|---|\n")
+    write(page, [first, second])
+    assert page.read_text() == f"before\n\n{first}\n\nbetween\n\n{second}\n"
+    lines = (Path(__file__).parents[1] / "docs" / "compile.md").read_text().splitlines()
+    assert all(head in lines for head in heads)
