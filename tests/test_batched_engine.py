@@ -1,14 +1,19 @@
-"""Rows of Jacobians computed at once equal those of separate backward passes."""
+"""Rows and columns of Jacobians computed at once equal those of separate passes."""
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from operator_samples import samples_of
 
 import viewgrad as vg
 from viewgrad import func
-from viewgrad.autograd import batched_engine, transform_inputs
+from viewgrad.autograd import Function, batched_engine, transform_inputs
+from viewgrad.func import transforms
 from viewgrad.operators import OPERATORS
 
 X = np.linspace(-1.1, 1.3, 6)
@@ -121,5 +126,158 @@ def test_hooks_recording_and_outer_histories_are_left_to_single_passes(monkeypat
     jacobian = func.jacrev(lambda x: np.sin(x) * w)(vg.Tensor(X))
     jacobian.sum().backward()
     np.testing.assert_allclose(w.grad.numpy(), np.cos(X), rtol=1e-12)
-    np.testing.assert_allclose(func.hessian(lambda x: (np.sin(x) * x).sum())(X), np.diag(2 * np.cos(X) - X * np.sin(X)))
     assert not runs
+
+
+# -- columns -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def column_by_column(monkeypatch):
+    def run(call):
+        with monkeypatch.context() as patch:
+            patch.setattr(transforms, "FEWEST_COLUMNS", 10**9)
+            return call()
+
+    return run
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("transform", [func.jacfwd, func.hessian])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_columns_of_programs(name, transform, column_by_column, monkeypatch):
+    def program(x):
+        result = PROGRAMS[name](x)
+        weights = np.cos(np.arange(result.size)).reshape(result.shape)
+        return result if transform is func.jacfwd else (result * weights).sum()
+
+    def call():
+        return transform(program)(X)
+
+    expected = column_by_column(call)
+    for share in (batched_engine.LOOPED, 1.0):
+        monkeypatch.setattr(batched_engine, "LOOPED", share)
+        found = call()
+        assert found.dtype == expected.dtype and found.shape == expected.shape
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
+
+
+AXES = st.sampled_from(["x[1:] * x[:-1]", "np.sin(x)", "x * y[0]", "x[::-1] + y", "y * y - x[2]", "np.exp(-y * y)"])
+PLACES = st.sampled_from([
+    "y[1:4] = x[:3] * y[2:5]", "y[0] *= 2.0", "y[::2] += x[1::2]", "y[...] = y * x", "y[5] = y[0] * x[1]",
+    "v = y[2:]; v *= x[:4]", "m = y.reshape(2, 3); m[0] = m[1] * x[3:]",
+])  # fmt: skip
+
+
+@given(st.lists(st.one_of(PLACES, AXES.map(lambda text: f"y[:5] = ({text})[:5]")), min_size=1, max_size=6), AXES)
+@settings(max_examples=12)
+def test_columns_of_drawn_programs_with_writes(column_by_column_of_drawn, statements, result):
+    text = "\n    ".join(["def program(x):", "y = np.tanh(x)", *statements, f"return {result}"])
+    names = {"np": np}
+    exec(text, names)
+    calls = []
+
+    def counted(x):
+        calls.append(x)
+        return names["program"](x)
+
+    for share in (0.3, 1.0):
+        calls.clear()
+        with column_by_column_of_drawn(share, 4):
+            found = func.jacfwd(counted)(X)
+        assert len(calls) in ((1,) if share == 1.0 else (1, 7)), text
+        with column_by_column_of_drawn(share, 10**9):
+            expected = func.jacfwd(counted)(X)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13, err_msg=text)
+
+
+@pytest.fixture(scope="module")
+def column_by_column_of_drawn():
+    @contextlib.contextmanager
+    def settings_of(share, fewest):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(batched_engine, "LOOPED", share)
+            patch.setattr(transforms, "FEWEST_COLUMNS", fewest)
+            yield
+
+    return settings_of
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_columns_of_every_operator(column_by_column, monkeypatch):
+    monkeypatch.setattr(batched_engine, "LOOPED", 1.0)
+    monkeypatch.setattr(transforms, "FEWEST_COLUMNS", 1)
+    compared = 0
+    for operator, sample, wanted in reals():
+
+        def call(operator=operator, sample=sample, wanted=wanted):
+            def function(x):
+                made = sample.replace(**{wanted: x})
+                return operator.function(*made.args, **made.kwargs)
+
+            return func.jacfwd(function, adopt=False)(vg.Tensor(np.asarray(sample.bound()[wanted]))).numpy()
+
+        try:
+            expected = column_by_column(call)
+        except (AttributeError, TypeError, ValueError, vg.errors.AutogradError):
+            continue
+        np.testing.assert_allclose(call(), expected, rtol=1e-11, atol=1e-12, err_msg=f"{operator.name}: {wanted}")
+        compared += 1
+    assert compared > 200
+
+
+def reals():
+    """Each operator of the library at one sample, with each argument that holds real numbers."""
+    for operator in list(OPERATORS.values()):
+        if operator.user_defined or not operator.differentiable or operator.signature.outputs[1:]:
+            continue
+        sample = samples_of(operator)[0]
+        for name, value in sample.bound().items():
+            if name in sample.differentiable() and getattr(value, "dtype", np.dtype("O")).kind == "f":
+                yield operator, sample, name
+
+
+def test_a_function_is_called_once_for_columns_and_second_derivatives(monkeypatch):
+    calls = []
+
+    def program(x):
+        calls.append(x)
+        return written(x)
+
+    func.jacfwd(program)(X)
+    assert len(calls) == 1
+    func.hessian(lambda x: program(x).sum())(X)
+    assert len(calls) == 2
+    func.jacfwd(lambda x: calls.append(x) or np.sin(x))(X[:3])  # too few columns
+    assert len(calls) == 2 + 3
+
+
+def test_columns_of_custom_functions_hooks_and_outer_histories_are_computed_one_by_one():
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx, grad):
+            raise AssertionError("forward mode")
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return tangent * 2.0
+
+    np.testing.assert_array_equal(func.jacfwd(lambda x: Twice.apply(x) * 3.0)(vg.Tensor(X)).numpy(), 6 * np.eye(6))
+    seen = []
+
+    def hooked(x):
+        y = np.sin(x)
+        if y.requires_grad:
+            y.register_hook(seen.append)
+        return y * x
+
+    func.jacfwd(hooked)(vg.Tensor(X))
+    assert not seen
+    w = vg.Tensor(X, requires_grad=True)
+    func.jacfwd(lambda x: np.sin(x) * w)(vg.Tensor(X)).sum().backward()
+    np.testing.assert_allclose(w.grad.numpy(), np.cos(X), rtol=1e-12)

@@ -20,9 +20,10 @@ from ..tensor.modes import FORWARD, GRAD, INFERENCE, MODE, OTHER_ENGINE, TRACE, 
 from ..tensor.node import GATHER, ONE, OVERWRITE, SCATTER, Edge, Node, OptionalEdge, node_of
 from ..tensor.tensor import Tensor
 from ..views.scalar_nodes import ScalarNode
+from ..views.view_functions import Permuted, Reshaped
 from .engine import Gradient, GraphTask
 
-__all__ = ["batched_gradients", "is_promising"]
+__all__ = ["batched_gradients", "is_library_node", "is_promising"]
 
 Array = np.ndarray[Any, Any]
 Rule = Callable[[Any, Array, tuple[OptionalEdge, ...]], tuple[Any, ...] | None]
@@ -68,6 +69,19 @@ def is_promising(edge: Node | Edge) -> bool:
     return sum(not _runs_once(node) for node in first) <= LOOPED * len(first)
 
 
+def is_library_node(node: Any) -> bool:
+    """Return whether a node is of an operator, a view or a write of the library, whose forward and reverse derivatives
+    are those of the same formulas.
+    """
+    module = type(node).__module__
+    if node.is_transform_input:  # of a transform within
+        return True
+    if module.startswith("viewgrad.operators.generated."):
+        operator = OPERATORS.get(module.rpartition(".")[2])
+        return operator is not None and not operator.user_defined
+    return module.startswith(("viewgrad.views.", "viewgrad.tensor."))
+
+
 def _run(
     task: BatchedTask, mode: int, edge: Node | Edge, gradients: Array, inputs: Sequence[Node]
 ) -> list[Tensor | None]:
@@ -81,7 +95,7 @@ def _run(
 
 def _runs_once(node: Any) -> bool:
     if node.kind == SCATTER:
-        return node.view_fn is None
+        return node.view_fn is None or type(node.view_fn) in (Reshaped, Permuted)
     return _rule_of(type(node)) is not None
 
 
@@ -103,7 +117,11 @@ class BatchedTask(GraphTask):
         if node.kind in (SCATTER, GATHER):
             shape, dtype, _ = node.layout
             zeros = np.zeros((self.count, *shape), dtype)
-            if node.kind == SCATTER and node.view_fn is None:
+            if node.kind == SCATTER and type(node.view_fn) is Reshaped:
+                zeros += grad.reshape(zeros.shape)
+            elif node.kind == SCATTER and type(node.view_fn) is Permuted:
+                zeros += grad.transpose(0, *[int(at) + 1 for at in np.argsort(_order(node))])
+            elif node.kind == SCATTER and node.view_fn is None:
                 index = node.index if type(node.index) is tuple else (node.index,)
                 zeros[(slice(None), *index)] += grad
             else:
@@ -129,6 +147,12 @@ class BatchedTask(GraphTask):
         return tuple([_stacked(column) for column in zip(*rows, strict=True)])
 
 
+def _order(node: Any) -> list[int]:
+    """Return the order of dimensions of a permuted view."""
+    rank = len(node.layout[0])
+    return [at % rank for at in node.view_fn.order] if rank else []
+
+
 def _row(node: Any, grad: Array, at: int) -> Any:
     """The gradient of one row: a number for a scalar, as a single pass has it."""
     return grad[at] if isinstance(node, ScalarNode) else grad[at, ...]
@@ -152,6 +176,8 @@ def _rule_of(kind: Any) -> Rule | None:
 
 
 def _find_rule(kind: type[Node]) -> Rule | None:
+    if kind.is_transform_input:
+        return _same
     operator = OPERATORS.get(kind.__module__.rpartition(".")[2])
     if operator is None or operator.user_defined or not kind.__module__.startswith("viewgrad.operators.generated."):
         return None
@@ -161,6 +187,10 @@ def _find_rule(kind: type[Node]) -> Rule | None:
     if not operator.elementwise or len(operator.signature.outputs) != 1:
         return None
     return None if any(word in text for text in texts for word in WORDS_OF_SHAPES) else _elementwise
+
+
+def _same(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+    return (grad,)
 
 
 def _elementwise(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...] | None:
@@ -233,4 +263,9 @@ def _matmul(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[An
     return (left, right) if specs is None else (_reduced(left, specs[0]), _reduced(right, specs[1]))
 
 
-RULES: Final[dict[str, Rule]] = {"sum": _sum, "matmul": _matmul}
+def _stack(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+    axis = node.saved_axis % (grad.ndim - 1) + 1
+    return tuple([grad[(slice(None),) * axis + (at,)] for at in range(grad.shape[axis])])
+
+
+RULES: Final[dict[str, Rule]] = {"clone": _same, "stack": _stack, "sum": _sum, "matmul": _matmul}

@@ -32,7 +32,7 @@ from ..tensor.node import (
 from ..tensor.tangents import at_level, open_levels, set_tangent, tangent_of
 from ..tensor.tensor import Tensor, copy_of, current_edge, from_array, from_new_array
 from ..views.scalar_nodes import ScalarOfTwo
-from .batched_engine import batched_gradients, is_promising
+from .batched_engine import batched_gradients, is_library_node, is_promising
 from .execute import run_backward
 from .shared_inputs import Inputs
 
@@ -262,11 +262,33 @@ class Transform:
                 row.append(grad)
         return [_from_rows(row, output, array) for row, array in zip(rows, self.arrays, strict=True)]
 
+    def may_run_at_once(self, output: Tensor) -> bool:
+        """Return whether the history of an output is of operators of the library only, within this run and without
+        hooks, and the nodes nearest to the output run for many gradients at once.
+        """
+        edge = current_edge(output)
+        if edge is None:
+            return True
+        nodes, outside = self.graph([edge])
+        known = all(is_library_node(node) and node.hooks is None for node in nodes)
+        return known and not outside and is_promising(edge)
 
-    def _rows_at_once(self, output: Tensor, rows: list[list[Tensor]]) -> bool:
-        """Append the rows for each primal, by passes for several rows at once; return whether this is possible."""
+    def rows_at_once(self, output: Tensor) -> list[Tensor] | None:
+        """Return what `jacobian` does, for few rows too, if they can be computed at once; None otherwise."""
+        rows: list[list[Tensor]] = [[] for _ in self.primals]
+        if current_edge(output) is None:
+            shapes = [(*output.shape, *array.shape) for array in self.arrays]
+            zeros = [np.zeros(shape, array.dtype) for shape, array in zip(shapes, self.arrays, strict=True)]
+            return [from_array(each) for each in zeros]
+        if not self._rows_at_once(output, rows, fewest=1):
+            return None
+        return [_from_rows(row, output, array) for row, array in zip(rows, self.arrays, strict=True)]
+
+    def _rows_at_once(self, output: Tensor, rows: list[list[Tensor]], fewest: int | None = None) -> bool:
+        """Append the rows for each primal, by passes for some rows at once; return whether that can be done."""
         edge, size = current_edge(output), output.size
-        if edge is None or size < FEWEST_ROWS or output.dtype.kind != "f" or not is_promising(edge):
+        least = FEWEST_ROWS if fewest is None else fewest
+        if edge is None or size < least or output.dtype.kind != "f" or not is_promising(edge):
             return False
         if self._recorded([edge]):
             return False

@@ -79,7 +79,7 @@ def value_and_grad(
 def jacrev(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Callable[P, Any]:
     """Return a function that computes the Jacobian of `f` row by row, in reverse mode.
 
-    `f` is called once, followed by one backward pass for each element of the output.
+    `f` is called once, followed by a backward pass for each element of the output, or for many at once.
 
     Arguments:
         f: the function to differentiate. It returns a tree of tensors.
@@ -110,7 +110,9 @@ def jacrev(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, 
 def jacfwd(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Callable[P, Any]:
     """Return a function that computes the Jacobian of `f` column by column, in forward mode.
 
-    It costs less than `jacrev` if the argument has fewer elements than the output.
+    It costs less than `jacrev` if the argument has fewer elements than the output. If all operators of `f` are the
+    library's, `f` is called once, and the columns are computed at once where that is possible; else it is called for
+    each column.
 
     Arguments:
         f, argnums, has_aux, adopt: as for `jacrev`.

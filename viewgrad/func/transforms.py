@@ -33,6 +33,7 @@ from .tree import Structure, flatten, leaves_like, map_leaves
 __all__ = ["grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vhp", "vjp"]
 
 Function = Callable[..., Any]
+FEWEST_COLUMNS = 4  # of a Jacobian, that are computed at once
 
 
 def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
@@ -190,6 +191,10 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
     @functools.wraps(f, updated=())
     @in_own_context
     def jacobian(*args: Any, **kwargs: Any) -> Any:
+        known = _columns_at_once(f, args, kwargs, argnums, has_aux)
+        return column_by_column(*args, **kwargs) if known is None else known[0]
+
+    def column_by_column(*args: Any, **kwargs: Any) -> Any:
         transform = Transform()
         output: Output | None = None
         program = _push_of(f)
@@ -227,6 +232,64 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
         return (output.tree(trees), _results(transform, output.aux)) if has_aux else output.tree(trees)
 
     return jacobian
+
+
+def _columns_at_once(
+    f: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums, has_aux: bool
+) -> tuple[Any] | None:
+    """Return the result of `jacfwd`, in a tuple, by passes for many columns; None if there is no such pass.
+
+    The function is called once and recorded. The gradient is linear in the gradients of the outputs, so its Jacobian
+    with respect to these is the transpose of the Jacobian. If the outputs have no more elements than the inputs, the
+    rows of the Jacobian itself are computed. Operators whose nodes do not run for many gradients at once, such as
+    custom functions with a `jvp` of their own, need a call for each column; see Note [Rows at once].
+    """
+    if current_mode() & ~GRAD or hasattr(f, "__viewgrad_push__"):
+        return None
+    transform = Transform()
+    given, others, wanted = copies(transform, args, kwargs, argnums, "jacfwd", transform.primal)
+    size = sum(array.size for array in transform.arrays)
+    if size < FEWEST_COLUMNS or not all(array.dtype.kind == "f" for array in transform.arrays):
+        return None
+    with transform:
+        output = split_output(f(*given, **others), has_aux, "jacfwd")
+    leaves = output.leaves
+    if not all(leaf.dtype.kind == "f" and transform.may_run_at_once(leaf) for leaf in leaves):
+        return None
+    by_rows = sum(leaf.size for leaf in leaves) <= size
+    parts = [transform.rows_at_once(leaf) for leaf in leaves] if by_rows else _transposed_rows(transform, leaves)
+    trees = []
+    for part in parts:
+        if part is None or not all(np.isfinite(each._array).all() for each in part):
+            return None  # zeros may have met infinite factors, of which forward mode leaves out more
+        trees.append(wanted.tree(part))
+    result = output.tree(trees)
+    return ((result, _results(transform, output.aux)) if has_aux else result,)
+
+
+def _transposed_rows(transform: Transform, leaves: Sequence[Tensor]) -> list[list[Tensor] | None]:
+    """Return the derivatives of each leaf with respect to the primals, by the Jacobian of the gradient; None for those
+    that need other passes.
+    """
+    pull = Transform(after=transform)
+    cotangents = [pull.primal(zeros_like(leaf)) for leaf in leaves]
+    with pull:
+        pulled = transform.gradients(leaves, cotangents)
+    found: list[list[Tensor] | None] = [[] for _ in leaves]
+    for gradient, array in zip(pulled, transform.arrays, strict=True):
+        columns = pull.rows_at_once(gradient) if gradient is not None else [None] * len(leaves)
+        for i, leaf in enumerate(leaves):
+            part = found[i]
+            if columns is None or part is None:
+                found[i] = None
+                continue
+            shape = (*leaf.shape, *array.shape)
+            column = columns[i]
+            matrix = np.zeros(shape, leaf.dtype)
+            if column is not None:
+                matrix = np.ascontiguousarray(column._array.reshape(array.size, leaf.size).T).reshape(shape)
+            part.append(from_array(matrix))
+    return found
 
 
 def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
