@@ -216,13 +216,13 @@ class ExpressionReader(NameReader):
 
         entry = dict(scope.env)
         block = self.within(read)
-        test = result[0]
-        if isinstance(test, bool):
-            return first if test is is_and else Static(test) if not block else Lazy(
-                "and" if is_and else "or", (first, Const(test, BOOL)), BOOL)
-        if not block:
-            return Lazy("and" if is_and else "or", (first, test), BOOL)
         scope.env = joined_scopes(scope.env, entry)
+        test = result[0]
+        if not block:
+            if isinstance(test, bool):
+                return first if test is is_and else Static(test)
+            return Lazy("and" if is_and else "or", (first, test), BOOL)
+        test = Const(test, BOOL) if isinstance(test, bool) else test
         name = self.out.fresh("test")
         self.out.kinds[name] = BOOL
         skipped = [Let(name, Const(not is_and, BOOL), self.out.line)]
@@ -263,12 +263,13 @@ class ExpressionReader(NameReader):
             return self.value(scope, node.body if test else node.orelse)
         sides: list[Any] = []
         entry = dict(scope.env)
-        blocks = []
+        blocks, after = [], []
         present = scope.present
         for part, is_true in ((node.body, True), (node.orelse, False)):
             scope.env, scope.present = dict(entry), present | shown(node.test, is_true)
             blocks.append(self.within(lambda part=part: sides.append(self.lifted(scope, part))))  # type: ignore[misc]
-        scope.env, scope.present = entry, present
+            after.append(scope.env)
+        scope.env, scope.present = joined_scopes(*after), present
         exprs = [as_expr(side) for side in sides]
         if not any(blocks) and not any(expr is None for expr in exprs):
             kind = joined(exprs[0].kind, exprs[1].kind)

@@ -37,11 +37,29 @@ class NameReader(ObjectReader):
             if isinstance(found, OrNone) and name in scope.present:
                 return found.value
             if isinstance(found, Maybe):
+                self._require_variable(scope, name, found.value, node)
                 found = self.defined(found.value, node)
             return found
         if name in scope.stores:
             raise self.out.refused(f"{name} is used before it is assigned", node)
         return self.free(scope, name, node)
+
+    def _require_variable(self, scope: Scope, name: str, value: Any, node: ast.Name) -> None:
+        """Make sure that a name that need not be bound has a variable, whose flag says whether it is.
+
+        Raises:
+            Reread: if it means a constant or another variable so far, as in `if x > 0: y = x`.
+        """
+        variable = scope.prefix + name
+        bases = {self.out.bases.get(leaf.name, leaf.name) for leaf in variables_in(value)}
+        if is_flag(name) or any(base == variable or base.startswith(f"{variable}_") for base in bases):
+            return
+        if isinstance(value, Rec) and value.prefix and bases:
+            return
+        site = ("name", variable)
+        if site in self.known_sites:
+            raise self.out.refused(f"{name}, which need not be assigned, is {kind_name(value)}", node)
+        raise Reread(site, True)
 
     def defined(self, value: Any, node: Any) -> Any:
         """A variable that need not be defined, after a check that it is."""
@@ -86,7 +104,7 @@ class NameReader(ObjectReader):
         if name in scope.nonlocals:
             self.bind_outside(scope, name, value)
             return
-        once = scope.stores.get(name, 1) <= 1
+        once = scope.stores.get(name, 1) <= 1 and ("name", scope.prefix + name) not in self.known_sites
         scope.present -= {name}
         if not once:
             unset(self.out, scope.prefix + name, value)

@@ -11,7 +11,7 @@ import attrs
 
 from ..ir import Block, Check, Const, Op, Var, nodes
 from ..kinds import BOOL, Num
-from ..values import CONFLICT, Fn, Maybe, OrNone, Path, Rec, Static, Tup, joined_values
+from ..values import CONFLICT, Maybe, OrNone, Path, Rec, Static, Tup, joined_values
 
 __all__ = [
     "Bound", "Deferred", "DictGet", "Given", "Partial", "Scope", "always_raises", "at_times", "grows", "has_calls",
@@ -119,7 +119,7 @@ def at_times(value: Any) -> Any:
     """What a name means that need not be bound."""
     if isinstance(value, OrNone):
         return CONFLICT
-    return value if isinstance(value, (Maybe, Fn)) or value is CONFLICT else Maybe(value)
+    return value if isinstance(value, Maybe) or value is CONFLICT else Maybe(value)
 
 
 def means_the_same(a: Any, b: Any) -> bool:
