@@ -248,6 +248,19 @@ def test_random_numbers_are_refused_except_those_of_operators():
     assert not np.array_equal(first, second)
 
 
+def test_branches_on_random_numbers_of_constants_are_guarded():
+    generator = np.random.default_rng(0)
+
+    def f(x):
+        return x * 2.0 if vg.dropout(vg.ones(1), 0.5, generator=generator)[0] > 1.0 else x * 3.0
+
+    graph = trace(f, vg.ones(3))
+    assert "guard" in graph.text()
+    with pytest.raises(GuardError):
+        for _ in range(60):
+            run(graph, [np.ones(3)])
+
+
 SHAPED = {
     "unique": lambda x, n: vg.unique(x) * x.sum(),
     "unique_all": lambda x, n: np.unique_all(x)[0] * x.sum(),

@@ -87,7 +87,7 @@ def _message(operator: Operator, formula: Formula, is_complex: bool) -> str:
         return message
     return (
         f"{message} for complex numbers; the gradient is grad times the conjugate of the derivative, so a factor may "
-        "have to be conjugated, as in 'grad * conj(result)'; kinds='f' says that the operator is for real numbers"
+        "have to be conjugated, as in 'grad * conj(result)'; for an operator of real numbers, pass dtype_kinds='f'"
     )
 
 

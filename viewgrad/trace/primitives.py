@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ATTRIBUTES",
+    "RANDOM",
     "attribute_names",
     "input_places",
     "is_deterministic",
@@ -53,6 +54,7 @@ ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "winners_at": ("shape", "pattern"),
     "write": ("window",),
 }
+RANDOM: Final = frozenset({"_native_dropout"})  # the operators that draw random numbers
 OURS: Final = "op:"  # prefix of an operator that has the name of one of these kinds
 
 
@@ -106,9 +108,9 @@ def is_constant(value: Value) -> bool:
 
 
 def is_deterministic(kind: str) -> bool:
-    """Return whether a node of a kind gives the same for the same inputs: users' functions, and dropout, need not."""
+    """Return whether nodes of a kind have the same outputs for the same inputs; operators of users need not."""
     operator = operator_of(kind)
-    return kind not in ("call", "native_dropout") and not (operator is not None and operator.user_defined)
+    return kind != "call" and kind not in RANDOM and not (operator is not None and operator.user_defined)
 
 
 def input_places(operator: Operator, count: int) -> dict[str, list[int]]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
 
 from ...trace.graph import Node
-from ...trace.primitives import operator_of
+from ...trace.primitives import RANDOM, operator_of
 from ..callbacks import Operation
 from ..element_types import HELD, char_of
 from ..trace_stream import TracedValue
 from .context import LoweringContext, Number, labels_of
 
 __all__ = ["call"]
-
-DRAWING: Final = frozenset({"_native_dropout"})  # operators that draw random numbers
 
 
 def call(of: LoweringContext, node: Node) -> None:
@@ -24,7 +22,7 @@ def call(of: LoweringContext, node: Node) -> None:
         NotCompiledError: if it is not one, or if a dtype is not compiled.
     """
     operator = operator_of(node.kind)
-    if operator is None or node.kind != operator.name or operator.name in DRAWING:
+    if operator is None or node.kind != operator.name or operator.name in RANDOM:
         raise of.refused(f"there is no kernel for {node.kind}")
     operands = [None if value is None else of.operand(value) for value in node.inputs]
     for value in (*node.inputs, *node.outputs):
