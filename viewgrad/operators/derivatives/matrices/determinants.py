@@ -69,6 +69,8 @@ def products_without(s: Any, count: int) -> Any:
 def minors(a: Any) -> Any:
     """Return the submatrices without a row and a column: of shape (..., n, n, n - 1, n - 1)."""
     steps = np.arange(a.shape[-1])
+    if a.shape[-2] != len(steps):
+        raise np.linalg.LinAlgError(f"only square matrices have cofactors, not those of shape {a.shape}")
     rest = steps[:-1] + (steps[:-1] >= steps[:, None])
     return a[..., rest[:, None, :, None], rest[:, None, :]]
 
@@ -85,7 +87,7 @@ def of_finite(a: Any, values: Any, other: float) -> Any:
 
 def cofactor_matrix_forward(a: Any) -> Any:
     if a.shape[-1] <= SMALL:
-        values = alternating(a.shape[-1]) * np.linalg.det(minors(of_finite(a, a, 0)))
+        values = alternating(a.shape[-1]) * np.linalg.det(minors(of_finite(a, a, 0))) + 0.0  # not -0.0
         return of_finite(a, values, math.nan).astype(a.dtype, copy=False)
     u, s, vh, sign = decomposed(a)
     return sign * conjugated((u * products_without(s, 1)[..., None, :]) @ vh)
@@ -94,7 +96,7 @@ def cofactor_matrix_forward(a: Any) -> Any:
 def cofactor_change_forward(a: Any, direction: Any) -> Any:
     if a.shape[-1] <= SMALL:
         inner = cofactor_matrix_forward(minors(a)) * minors(direction)
-        values = alternating(a.shape[-1]) * inner.sum((-2, -1))
+        values = alternating(a.shape[-1]) * inner.sum((-2, -1)) + 0.0
         return of_finite(a, values, math.nan).astype(inner.dtype, copy=False)
     u, s, vh, sign = decomposed(a)
     turned = adjoint(u) @ direction @ adjoint(vh)
