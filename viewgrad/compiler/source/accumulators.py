@@ -81,7 +81,7 @@ class _Accumulators:
         return found
 
     def sums(self, loop: Any, loops: tuple[Any, ...]) -> tuple[Block, Block]:
-        """What begins the sums of a loop, and what adds them to their cells; the loop adds to the sums from now on."""
+        """Make a loop add to sums; return what starts them, and what adds them to their cells."""
         inside = {name for stmt in statements([loop]) for name in assigned(stmt)}
         cells: dict[Any, list[Any]] = {}
         for stmt in statements(loop.body):
@@ -105,7 +105,7 @@ class _Accumulators:
         return before, after
 
     def is_fixed_cell(self, stmt: Set, inside: set[str]) -> bool:
-        """Whether what is added to is one cell in all iterations, of an array of adjoints."""
+        """Return whether what is added to is one cell in all iterations, of an array of adjoints."""
         if not stmt.base.name.endswith("_bar") or stmt.base.name in inside:
             return False
         if any(isinstance(each, Slice) or not isinstance(getattr(each, "kind", None), Num) for each in stmt.index):
@@ -116,7 +116,7 @@ class _Accumulators:
     def may_meet(
         self, name: str, index: tuple[Any, ...], access: _Access, loops: tuple[Any, ...], inside: set[str]
     ) -> bool:
-        """Whether an access in a loop may be one of a cell that stays the same in it."""
+        """Return whether an access in a loop may be one of a cell that stays the same in it."""
         if self.root(access.name) != self.root(name):
             return False
         if access.name != name or access.index is None or len(access.index) != len(index):
@@ -186,7 +186,7 @@ def _reads(expr: Any, loops: tuple[Any, ...], stmt: Any) -> Iterator[_Access]:
 
 
 def _replace(block: Block, chosen: set[int], total: Var, add: str) -> None:
-    """Let statements add to a sum in the place of a cell."""
+    """Make statements add to a sum in the place of a cell."""
     for number, stmt in enumerate(block):
         if id(stmt) in chosen:
             value = Op("neg", (stmt.value,), stmt.value.kind) if stmt.op == "sub" else stmt.value

@@ -1,4 +1,4 @@
-"""Which variables have an adjoint: those that depend on an input that is asked for, and on which a result depends."""
+"""Activity analysis: a variable has an adjoint if it depends on a differentiated input and a result depends on it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["active_names", "flows"]
 
 
 def is_float(kind: Any) -> bool:
-    """Whether values of a kind can have a derivative."""
+    """Return whether values of a kind can have a derivative."""
     return kind.dtype in "dfDF"
 
 
 def has_complex(expr: Op) -> bool:
-    """Whether an operand or the result of an operator is complex."""
+    """Return whether an operand or the result of an operator is complex."""
     return expr.kind.dtype == "D" or any(arg.kind.dtype == "D" for arg in expr.args)
 
 
 def read_by(expr: Op, number: int) -> Reading:
-    """What the gradient of an operand reads."""
+    """Return the operands that the gradient of an operand reads."""
     return reading(expr.name, number, has_complex(expr))
 
 
@@ -53,7 +53,7 @@ def flows(expr: Any) -> Iterator[Any]:
 
 
 def call_has_gradient(call: Call) -> bool:
-    """Whether the results of a call depend smoothly on its arguments."""
+    """Return whether the results of a call depend smoothly on its arguments."""
     if call.name in ("zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "eye", "identity"):
         return False
     kinds = call.kind if isinstance(call.kind, tuple) else (call.kind,)

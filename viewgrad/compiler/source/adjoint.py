@@ -118,7 +118,7 @@ def adjoint(
 
 
 class Analysis:
-    """What is kept, what is recomputed, and what is counted back.
+    """The decisions of the reverse: values to store on the tape, to recompute, and counters to count down.
 
     Arguments:
         block: the program.
@@ -244,7 +244,7 @@ class Analysis:
         return numbers, arrays
 
     def _uses(self, stmt: Any) -> tuple[set[str], list[Any]]:
-        """What the reverse of a statement reads: numbers, and arrays or parts of them."""
+        """Return the numbers, and the arrays or parts of them, that the reverse of a statement reads."""
         found: Block = self.reverses.get(id(stmt), [])
         exprs: list[Any] = []
         for each in statements(found):
@@ -260,7 +260,7 @@ class Analysis:
         return numbers, arrays
 
     def _uses_after(self, stmt: Any) -> tuple[set[str], list[Any]]:
-        """What the reverse of a statement reads of the values from after it."""
+        """Return the values from after a statement that its reverse reads."""
         return self._reads_of(expr for each in self.firsts.get(id(stmt), ()) for expr in expressions_of(each))
 
     def _changes(self, block: Block, start: int = 0) -> tuple[set[str], list[Set]]:
@@ -274,7 +274,7 @@ class Analysis:
         return numbers, writes
 
     def _is_stable(self, expr: Any, at: int, loops: tuple[Any, ...], changed: set[str], writes: list[Set]) -> bool:
-        """Whether an expression has the same value after some statements of the same iteration.
+        """Return whether an expression has the same value after some statements of the same iteration.
 
         Arguments:
             expr: the expression.
@@ -604,7 +604,7 @@ class Analysis:
         return found
 
     def _is_kept_as_it_is(self, name: str, loop: Any) -> bool:
-        """Whether a loop reads the same from an array if it is run again from some iteration on."""
+        """Return whether a loop reads the same from an array if it is run again from some iteration on."""
         if name not in self.fixed or any(other != name and root == self._root(name)
                                          for other, root in self.roots.items()):
             return False
@@ -626,7 +626,7 @@ class Analysis:
     # -- the program backwards -----------------------------------------------------------------------------------------
 
     def _is_reversed(self, stmt: Any) -> bool:
-        """Whether a statement has anything to undo or to differentiate."""
+        """Return whether a statement has anything to undo or to differentiate."""
         if isinstance(stmt, (Let, LetMany)):
             return bool(self.reverses.get(id(stmt)) or id(stmt) in self.pushes or self._rebound(stmt)
                         or id(stmt) in self.counted)

@@ -1,4 +1,4 @@
-"""Which variables may share memory."""
+"""Alias analysis: variables that may share memory."""
 
 from __future__ import annotations
 

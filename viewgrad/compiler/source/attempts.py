@@ -161,5 +161,5 @@ def _raises(stmts: Sequence[ast.stmt]) -> list[ast.Raise]:
 
 
 def _leaves(stmts: Sequence[ast.stmt]) -> bool:
-    """Whether some statements may jump."""
+    """Return whether some statements may jump."""
     return any(isinstance(node, (ast.Return, ast.Break, ast.Continue)) for stmt in stmts for node in ast.walk(stmt))

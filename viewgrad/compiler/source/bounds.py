@@ -133,7 +133,7 @@ class _Bounds:
         return mapped(expr, change)
 
     def is_safe(self, base: Var, index: tuple[Any, ...], loops: tuple[Any, ...], always: bool) -> bool:
-        """Whether the integers in an index are in range, if need be by checks at the entry of the innermost loop."""
+        """Return whether the integers in an index are in range, maybe by checks at the entry of the innermost loop."""
         tests: list[tuple[Any, Any]] = []
         for axis, each in enumerate(index):
             if each is NEW:
@@ -153,7 +153,7 @@ class _Bounds:
         return True
 
     def in_range(self, base: Var, axis: int, each: Any, loops: tuple[Any, ...]) -> bool:
-        """Whether an index is in range whatever the inputs are."""
+        """Return whether an index is in range whatever the inputs are."""
         names = {loop.name for loop in loops if isinstance(loop, For)}
 
         def known(name: str) -> bool:
@@ -187,7 +187,7 @@ class _Bounds:
         return not has_solution([], [*bounds, below]) and not has_solution([], [*bounds, above])
 
     def check(self, base: Var, axis: int, each: Any, loops: tuple[Any, ...]) -> tuple[Any, Any] | None:
-        """What is to be checked at the entry of the innermost loop."""
+        """Return the condition to check at the entry of the innermost loop."""
         loop = loops[-1]
         changed = self.changed[-1]
         names = {loop.name}

@@ -90,7 +90,7 @@ class Program:
     checks_second: bool = False
 
     def lift_limit(self) -> None:
-        """Let the tape grow beyond its limit."""
+        """Lift the limit of the tape."""
         self.limit, self.exceeds_limit = math.inf, True
         for each in (self.run, self.careful):
             if each is not None:
@@ -196,7 +196,7 @@ def _second(
 
 
 def _has_taped_loops(forward: Block) -> bool:
-    """Whether loops that are in no other loop put something on the tape."""
+    """Return whether loops that are in no other loop put something on the tape."""
     return any(isinstance(stmt, (For, While)) and any(isinstance(each, Push) for each in statements([stmt]))
                for stmt in forward)
 
@@ -348,7 +348,7 @@ def _names_in(code: types.CodeType) -> set[str]:
 
 @functools.cache
 def native_functions() -> dict[str, Callable[[], Any]]:
-    """What makes the compiled form of each function that kernels call."""
+    """Return the makers of the compiled forms of the functions that kernels call."""
     made: dict[str, Any] = {}
     plain: dict[str, Any] = {}
     for module, these in ((functions, FUNCTIONS), (runtime, KERNEL)):

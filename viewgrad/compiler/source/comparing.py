@@ -1,4 +1,4 @@
-"""Whether what a program gives agrees with what the function gives."""
+"""Comparison of the results of a program with those of the function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def scale_of(arrays: Sequence[Any]) -> float:
 
 
 def is_close(expected: Any, found: Any, scale: float) -> bool:
-    """Whether numbers agree up to rounding."""
+    """Return whether numbers agree up to rounding."""
     expected, found = np.asarray(expected), np.asarray(found)
     if expected.shape != found.shape:
         return False

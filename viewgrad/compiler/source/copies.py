@@ -76,5 +76,5 @@ class _Copies:
         return {name: source}
 
     def is_local(self, name: str, stmts: Block) -> bool:
-        """Whether a variable is read by some statements only."""
+        """Return whether a variable is read by some statements only."""
         return self.readers[name] == sum(1 for stmt in statements(stmts) if name in set(reads_of(stmt)))

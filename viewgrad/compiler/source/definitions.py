@@ -1,4 +1,4 @@
-"""What integers and lengths are defined as, if that never changes."""
+"""Definitions of integers and lengths that never change."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Definitions:
                 self._look(inner, in_loop or isinstance(stmt, (For, While)))
 
     def is_fixed(self, name: str) -> bool:
-        """Whether a variable has one value only."""
+        """Return whether a variable has one value only."""
         return name in self.fixed
 
     def meaning(self, expr: Any) -> Any:
-        """What a variable or a length is defined as; None if that is not known."""
+        """Return the definition of a variable or a length; None if it is not known."""
         if isinstance(expr, Var):
             value = self.values.get(expr.name)
             is_plain = value is not None and value.kind == INT and not isinstance(value, (Get, Call, Pop))

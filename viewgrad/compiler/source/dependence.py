@@ -1,4 +1,4 @@
-"""Whether a write may hit what an earlier read has read, decided by inequalities between integers.
+"""Dependence tests: whether a write may overwrite an element that an earlier read has read.
 
 Indices that are affine in loop variables and in integers that do not change are compared over all pairs of iterations,
 with the bounds of the loops. A system of linear inequalities without a rational solution (Fourier-Motzkin elimination)
@@ -91,7 +91,7 @@ def may_overwrite(
     write: Access, read: Access, is_fixed: Callable[[str], bool], within: int = 0, same_iteration: bool = False,
     meaning: Callable[[Any], Any] | None = None,
 ) -> bool:
-    """Whether a write may happen at or after a read, and hit a cell that it has read.
+    """Return whether a write may happen at or after a read, and hit a cell that it has read.
 
     Arguments:
         write, read: both, of one array.
@@ -136,7 +136,7 @@ def may_overwrite(
 def _constraints(
     write: Access, read: Access, form: Callable[..., Affine | None]
 ) -> tuple[list[Affine], list[Affine], list[Affine]]:
-    """What is 0, what is at least 0, and what is not 0, if a write and a read meet in a cell."""
+    """Return the forms that are 0, at least 0, and not 0, if a write and a read access the same element."""
     equalities: list[Affine] = []
     if write.index is not None and read.index is not None:
         for w, r in zip(_dims(write.index), _dims(read.index)):
@@ -163,7 +163,7 @@ def _renamed(form: Affine, loops: Sequence[Any], tag: str) -> Affine:
 
 
 def _within(loop: For, tag: str, form: Callable[[Any], Affine | None]) -> list[Affine]:
-    """What is at least 0 while a loop runs."""
+    """Return the forms that are at least 0 inside a loop."""
     found = []
     here: Affine = {f"{loop.name}{tag}": 1}
     one: Affine = {"": 1}
@@ -179,7 +179,7 @@ def _within(loop: For, tag: str, form: Callable[[Any], Affine | None]) -> list[A
 def _of_condition(
     test: Any, holds: bool, form: Callable[[Any], Affine | None]
 ) -> tuple[list[Affine], list[Affine], list[Affine]]:
-    """What is 0, what is at least 0, and what is not 0, if a condition on integers holds, or does not."""
+    """Return the forms that are 0, at least 0, and not 0, if a condition on integers holds, or does not."""
     if isinstance(test, Lazy) and test.name == ("and" if holds else "or"):
         parts = [_of_condition(each, holds, form) for each in test.args]
         equal, least, apart = [[each for part in parts for each in part[number]] for number in range(3)]
@@ -212,7 +212,7 @@ OPPOSITES: Final = {
 
 
 def _ahead(loop: For) -> Affine:
-    """What is at least 0 if the write is in a later iteration than the read."""
+    """Return the form that is at least 0 if the write is in a later iteration than the read."""
     found = combined({f"{loop.name}'": 1}, {f'{loop.name}"': 1}, -1)
     return combined(found if loop.step > 0 else combined({}, found, -1), {"": 1}, -1)
 
@@ -222,7 +222,7 @@ def _dims(index: Sequence[Any]) -> list[Any]:
 
 
 def has_solution(equalities: Sequence[Affine], inequalities: Sequence[Affine]) -> bool:
-    """Whether there may be integers with `e == 0` for all equalities and `e >= 0` for all inequalities.
+    """Return whether there may be integers with `e == 0` for all equalities and `e >= 0` for all inequalities.
 
     May return True although there are none (conservative).
     """
@@ -259,7 +259,7 @@ def _eliminate_equality(equal: list[Affine], system: list[Affine]) -> bool:
 
 
 def _cost(system: list[Affine], name: str) -> int:
-    """How many inequalities the elimination of a variable makes."""
+    """Count the inequalities that the elimination of a variable makes."""
     above = sum(1 for each in system if each.get(name, 0) > 0)
     return above * sum(1 for each in system if each.get(name, 0) < 0)
 

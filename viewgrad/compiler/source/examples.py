@@ -113,7 +113,7 @@ def _built(tree: Any, made: dict[str, Tensor], count: int) -> Any:
 def _replay_for(
     replay: Callable[..., Any], program: Program, structure: Structure, leaves: list[Any], numbers: frozenset[int]
 ) -> Callable[[int, dict[int, Any]], Any]:
-    """What runs the function eagerly for one example, with other tensors in the place of some inputs."""
+    """Return a function that runs one example eagerly, with other tensors in the place of some inputs."""
     def run(at: int, tensors: dict[int, Any]) -> Any:
         example = [leaf[at, ...] if n in numbers else leaf for n, leaf in enumerate(leaves)]
         args, keywords = unflatten(structure, example)
@@ -285,7 +285,7 @@ class SourceExamplesBackward(Node):
         return [] if self.saved is None else [("inputs", list(self.saved.values()))]
 
     def release(self) -> None:
-        """Let go of what the gradient needs."""
+        """Release the saved values."""
         self.saved = self.pullbacks = None
 
     def _freed(self) -> FreedGraphError:

@@ -40,7 +40,7 @@ def without_jumps(body: Stmts, value: str = f"_{VALUE}") -> Stmts:
 
 
 def is_flag(name: str) -> bool:
-    """Whether a variable is a flag that was made here."""
+    """Return whether a variable is a flag that was made here."""
     return name.startswith(FLAGS)
 
 
@@ -187,7 +187,7 @@ def _return_set(at: ast.stmt) -> ast.stmt:
 
 
 def _is_endless(loop: ast.For | ast.While) -> bool:
-    """Whether a loop ends by `return` only."""
+    """Return whether a loop ends by `return` only."""
     if not isinstance(loop, ast.While) or not isinstance(loop.test, ast.Constant) or not loop.test.value:
         return False
     waiting: list[ast.AST] = list(loop.body)

@@ -19,7 +19,7 @@ ROW_OF_CLIP: Final = {"clip": ("self", "min", "max"), "clip_low": ("self", "min"
 
 
 class Reading:
-    """What the gradient of an operand reads.
+    """The operands and results that the gradient of an operand reads.
 
     Attributes:
         operands: the numbers of the operands.
@@ -153,13 +153,13 @@ FLOATS_OF_INTEGERS: Final = frozenset({
 
 
 def has_scalar_form(name: str, dtypes: str) -> bool:
-    """Whether kernels can compute an operator."""
+    """Return whether kernels can compute an operator."""
     return scalar_forward(name, dtypes) is not None
 
 
 @functools.lru_cache(maxsize=1024)
 def reading(name: str, number: int, is_complex: bool = False) -> Reading:
-    """What the gradient of an operand reads.
+    """The operands and results that the gradient of an operand reads.
 
     Arguments:
         name: of the operator.

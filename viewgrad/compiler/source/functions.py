@@ -78,7 +78,7 @@ def _functions(source: str) -> dict[tuple[int, str], list[Any]]:
 
 
 def _fits(node: ast.FunctionDef | ast.Lambda, code: types.CodeType) -> bool:
-    """Whether a tree belongs to a code object, and the file was not edited since."""
+    """Return whether a tree belongs to a code object, and the file was not edited since."""
     spec = node.args
     names = [arg.arg for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
     if tuple(names) != code.co_varnames[: len(names)]:
@@ -109,7 +109,7 @@ def nonlocals_of(body: list[ast.stmt], nested: bool) -> frozenset[str]:
 
 
 def stores_of(node: ast.FunctionDef | ast.Lambda | list[ast.stmt]) -> dict[str, int]:
-    """How often each local variable is assigned, nested functions aside."""
+    """Count the assignments of each local variable, excluding nested functions."""
     found: dict[str, int] = {}
     for each in _own_nodes(node if isinstance(node, list) else node.body):
         names: list[str] = []

@@ -84,12 +84,12 @@ class Get:
 
     @property
     def is_basic(self) -> bool:
-        """Whether it is an element or a view."""
+        """Return whether it is an element or a view."""
         return not any(isinstance(getattr(item, "kind", None), Arr) for item in self.index)
 
     @property
     def is_view(self) -> bool:
-        """Whether it is a view."""
+        """Return whether it is a view."""
         return isinstance(self.kind, Arr) and self.is_basic
 
 
@@ -499,7 +499,7 @@ def bar(name: str) -> str:
 
 
 def is_number(expr: Any) -> bool:
-    """Whether an expression gives a number."""
+    """Return whether an expression gives a number."""
     return isinstance(expr.kind, Num)
 
 

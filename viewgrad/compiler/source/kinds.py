@@ -64,7 +64,7 @@ BOOL: Final = Num("?", weak=True)
 DTYPES: Final = "?ldfD"  # the characters of those that programs compute with
 WEAK: Final = {bool: BOOL, int: INT, float: Num("d", weak=True), complex: Num("D", weak=True)}
 PYTHON: Final = {"?": True, "l": 1, "d": 1.0, "D": 1.0 + 0j}
-# What Python's own numbers give, which adapt to dtypes.
+# Samples of Python's own numbers, which adapt to dtypes.
 BY_PYTHON: Final[dict[str, Callable[..., Any]]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
     "floor_divide": operator.floordiv, "remainder": operator.mod, "neg": operator.neg, "positive": operator.pos,
@@ -119,7 +119,7 @@ def kind_of_operator(name: str, kinds: tuple[Kind, ...]) -> Kind:
 
 
 def _operand(value: Any, samples: list[Any]) -> Any:
-    """What a forward function is called with: arrays, or Python numbers beside these."""
+    """Return sample arguments of a forward function: arrays, or Python numbers beside these."""
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
     if any(isinstance(each, (np.ndarray, np.generic)) for each in samples):

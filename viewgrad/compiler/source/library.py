@@ -1,4 +1,4 @@
-"""Which library functions programs may call, and under which name the compiler knows them."""
+"""The library functions that programs may call, and the names by which the compiler knows them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _names(loaded: int) -> dict[int, tuple[str, Any]]:
 
 
 def _member(module: str, name: str) -> Any:
-    """What one of the namespaces has under a name, if it was imported."""
+    """Return a member of one of the namespaces, if it was imported."""
     try:
         return getattr(sys.modules.get(module), name, None)
     except Exception:  # names that are computed when they are asked for

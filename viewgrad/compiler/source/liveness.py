@@ -1,4 +1,4 @@
-"""Which variables statements read before they bind them."""
+"""Liveness: variables that statements read before they bind them."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def reads_of(stmt: Any) -> Iterator[str]:
 
 
 def is_read_first(stmts: Block, name: str) -> bool:
-    """Whether a variable may be read as it was before some statements."""
+    """Return whether a variable may be read as it was before some statements."""
     return use_of(stmts, name)[0]
 
 
 def use_of(stmts: Block, name: str) -> tuple[bool, bool]:
-    """Whether a variable may be read before some statements bind it, and whether they bind it whatever happens."""
+    """Return whether a variable may be read before some statements bind it, and whether they always bind it."""
     for stmt in stmts:
         if name in reads_of(stmt):
             return True, False

@@ -180,7 +180,7 @@ class SourceBackward(Node):
         return [] if self.saved is None else [("inputs", [each for each in self.saved if type(each) is not _Given])]
 
     def release(self) -> None:
-        """Let go of what the gradient needs."""
+        """Release the saved values."""
         self.saved = self.given = self.pullback = None
 
     def _freed(self) -> FreedGraphError:
@@ -287,7 +287,7 @@ class SourceDoubleBackward(Node):
                 ("gradients", [each for each in self.seeds if each is not None])]
 
     def release(self) -> None:
-        """Let go of what the gradient needs."""
+        """Release the saved values."""
         self.saved = self.seeds = None
 
 

@@ -87,7 +87,7 @@ def guards_hold(guards: Sequence[Guard], arguments: Any) -> bool:
 
 @attrs.define(eq=False)
 class Room:
-    """How many items lists of a program may have; more when a run has needed more."""
+    """The capacity of the lists of a program, which grows when a run needs more."""
 
     size: int = 64
 
@@ -144,7 +144,7 @@ class ObjectReader:
         self.room: Room | None = None
 
     def object(self, value: Any, path: Path, name: str) -> Any:
-        """What an object from outside means."""
+        """Return the value of an object from outside the function."""
         if type(value) is bool or value is None or isinstance(value, (str, bytes, type(Ellipsis), slice, np.dtype)):
             return self.known(value, path)
         if type(value) is int:

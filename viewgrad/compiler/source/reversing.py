@@ -37,7 +37,7 @@ __all__ = ["Reverser"]
 
 
 def _reads_twice(name: str, number: int, is_complex: bool) -> bool:
-    """Whether a formula mentions the gradient more than once."""
+    """Return whether a formula mentions the gradient more than once."""
     text = scalar_gradient(name, number, is_complex)
     return text is None or text.count("{grad}") > 1
 
@@ -144,7 +144,7 @@ class Reverser:
         self.spread(value, grad, result)
 
     def _reads_result(self, value: Any) -> bool:
-        """Whether the gradient of an expression reads its value."""
+        """Return whether the gradient of an expression reads its value."""
         node = _same_as(value)
         return isinstance(node, Op) and any(
             is_float(arg.kind) and self._leaves(arg) and read_by(node, number).result
@@ -189,7 +189,7 @@ class Reverser:
         self.spread(value, grad, result)
 
     def _is_local(self, value: Any, name: str) -> bool:
-        """Whether an expression reads no memory of an array."""
+        """Return whether an expression reads no memory of an array."""
         root = self.roots.get(name, name)
         return all(
             self.roots.get(each.name, each.name) != root for each in nodes(value)

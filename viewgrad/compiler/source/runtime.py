@@ -1,4 +1,4 @@
-"""What the source of programs calls: in kernels, on numbers; outside of them, on arrays."""
+"""The runtime of generated programs: functions of numbers for kernels, and of arrays for the code around them."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class _Cell:
 
     @property
     def is_reused(self) -> bool:
-        """Whether it is accessed again after a write in the same iteration."""
+        """Return whether it is accessed again after a write in the same iteration."""
         first = next((n for n, access in enumerate(self.accesses) if access.writes), len(self.accesses))
         return first + 1 < len(self.accesses)
 
@@ -161,7 +161,7 @@ class _Replacement:
         return self.rewritten(loop, chosen, carried)
 
     def is_scalar(self, stmt: Any) -> bool:
-        """Whether a statement computes with numbers and elements only."""
+        """Return whether a statement computes with numbers and elements only."""
         if not isinstance(stmt, SCALAR) or (isinstance(stmt, Let) and isinstance(self.kinds.get(stmt.name), Arr)):
             return False
         value = getattr(stmt, "value", None)
@@ -211,7 +211,7 @@ class _Replacement:
         self, loop: For, loops: tuple[Any, ...], shapes: Sequence[Shape], is_fixed: Callable[[str], bool],
         members: Mapping[Shape, list[tuple[Offset, _Access]]],
     ) -> bool:
-        """Whether elements of different shapes, one of which is written to, are never the same."""
+        """Return whether elements of different shapes, one of which is written to, are never the same."""
         for n, shape in enumerate(shapes):
             for other in shapes[:n]:
                 written = any(access.writes for each in (shape, other) for _, access in members[each])
@@ -227,7 +227,7 @@ class _Replacement:
         self, loop: For, loops: tuple[Any, ...], one: tuple[Shape, Offset], other: tuple[Shape, Offset],
         is_fixed: Callable[[str], bool],
     ) -> bool:
-        """Whether two elements may be the same, in any two iterations."""
+        """Return whether two elements may be the same, in any two iterations."""
         def form(shape: Shape, offset: Offset, axis: int, tag: str) -> Affine:
             stride, rest = shape[axis]
             found: Affine = {loop.name + tag: stride, "": offset[axis]} | dict(rest)
@@ -276,7 +276,7 @@ class _Replacement:
 
 
 def _moves(carried: list[tuple[_Cell, _Cell]]) -> Block:
-    """What moves variables to those of the next iteration: each is read before it is bound."""
+    """Rotate the variables at the end of an iteration: each is read before it is bound."""
     waiting = [(cell, before) for cell, before in carried if cell is not before]
     found: Block = []
     while waiting:

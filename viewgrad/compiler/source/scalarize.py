@@ -225,7 +225,7 @@ class _Lowering:
         self.loops(extents, body)
 
     def overlaps(self, target: Part, value: Any) -> bool:
-        """Whether an expression reads elements of an array other than those that are written at the same time."""
+        """Return whether an expression reads elements of an array other than those being written."""
         root = self.root(target.name)
         for node in self.leaves(value):
             part = self.part(node)
@@ -303,7 +303,7 @@ class _Lowering:
                     raise NotLowered
 
     def is_written(self, root: str) -> bool:
-        """Whether an array is written to anywhere."""
+        """Return whether an array is written to anywhere."""
         return any(isinstance(stmt, Set) and self.root(stmt.base.name) == root
                    for stmt in statements([*self.earlier, self.loop, *self.later]))
 
@@ -408,7 +408,7 @@ class _Lowering:
         return Part(base.name, key, extents, lambda at: base.at([make(at) for make in makers]), base.dtype)
 
     def sliced(self, each: Slice, length: Any) -> tuple[Callable[[Any], Any], Any]:
-        """What gives the indices of a slice, and how many there are."""
+        """Return a function from positions in a slice to indices, and the length of the slice."""
         if each == FULL:
             return (lambda at: at), length
         if each.step is not None and not isinstance(each.step, Const):
@@ -659,12 +659,12 @@ class _Lowering:
 
 
 def _of_axis(place: Callable[[Any], Any], number: int) -> Callable[[Sequence[Any]], Any]:
-    """What gives an index from that of an axis."""
+    """Return a function from an index of the loop nest to an index along one axis."""
     return lambda at: place(at[number])
 
 
 def _always(expr: Any) -> Callable[[Sequence[Any]], Any]:
-    """What gives the same index always."""
+    """Return a function from an index of the loop nest to a constant index."""
     return lambda at: expr
 
 

@@ -56,12 +56,12 @@ class Tape(list[Any]):
 
 
 def binomial(snapshots: int, sweeps: int) -> int:
-    """How many steps can be reversed with some snapshots, if none is run more often than `sweeps` times."""
+    """Count the steps that can be reversed with some snapshots, if none is run more often than `sweeps` times."""
     return math.comb(snapshots + sweeps, snapshots) if sweeps >= 0 and snapshots >= 0 else 0
 
 
 def left_of(steps: int, snapshots: int) -> int:
-    """How many steps to run before the next snapshot is taken, to reverse some steps with the fewest runs.
+    """Return the number of steps before the next snapshot that reverses some steps with the fewest runs.
 
     Arguments:
         steps: how many are reversed.
@@ -264,7 +264,7 @@ class Segments:
         return True
 
     def report(self) -> str:
-        """What was run, for `explain`."""
+        """Describe the run, for `explain`."""
         if self.is_recorded:
             return f"{self.total} iterations fit on the tape"
         return (

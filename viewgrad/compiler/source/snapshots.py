@@ -16,7 +16,7 @@ __all__ = ["Changes", "State", "in_segments", "reversed_segment"]
 
 @attrs.frozen
 class State:
-    """What a loop changes.
+    """The side effects of a loop.
 
     Attributes:
         numbers: the variables of numbers.
@@ -58,7 +58,7 @@ class Changes:
         self.is_kept = is_kept
 
     def state(self) -> State:
-        """What must be restored."""
+        """Return the state that must be restored."""
         inside = list(statements([self.loop]))
         counters = {stmt.name for stmt in inside if isinstance(stmt, For)}
         bound = sorted({name for stmt in inside for name in assigned(stmt)} - counters)

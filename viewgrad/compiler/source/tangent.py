@@ -331,7 +331,7 @@ def _sum(terms: Sequence[Any]) -> Any:
 
 
 def _has_shape_of(tangent: Any, value: Any) -> bool:
-    """Whether the tangent of an elementwise expression is sure to have its shape."""
+    """Return whether the tangent of an elementwise expression is sure to have its shape."""
     if tangent.kind.ndim != value.kind.ndim:
         return False
 

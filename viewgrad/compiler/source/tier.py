@@ -89,7 +89,7 @@ class Entry:
 
 @attrs.frozen(eq=False)
 class GradientCall:
-    """What is known of calls that ask for a value and gradients, with arguments of some kinds.
+    """A cached dispatch of calls of `value_and_grad`, for one combination of argument types.
 
     Attributes:
         entry, source: what runs them.
@@ -116,7 +116,7 @@ class GradientCall:
         return given
 
     def takes(self, program: Program) -> bool:
-        """Whether a program gives one float, and writes to no argument."""
+        """Return whether a program gives one float, and writes to no argument."""
         if program.mutated or len(program.results) != 1:
             return False
         kind = self.source.kinds[program.results[0]]
@@ -187,7 +187,7 @@ class SourceTier:
         return self._run(entry, program, args, keywords, values, arrays)
 
     def examples(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> SourceExamples | None:
-        """What runs the program of a call for examples like its arguments; None if there is none that was compared.
+        """Return a runner of the program for a batch of examples; None if no verified program exists.
 
         Arguments:
             args, keywords: the arguments for one example.
@@ -278,7 +278,7 @@ class SourceTier:
         return True, np.asarray(value, float), gradients
 
     def _gradient_call(self, args: tuple[Any, ...], numbers: Sequence[int]) -> GradientCall | None:
-        """What is known of gradients for arguments like some; None if there is no entry for them."""
+        """Resolve a call of `value_and_grad` by its argument types; None if there is no entry for them."""
         given = list(args)
         kinds = [_kind_key(arg) for arg in args]
         floats = []
@@ -378,7 +378,7 @@ class SourceTier:
         return built(source.result)
 
     def _replay(self, program: Program, args: Any, keywords: dict[str, Any]) -> Callable[[dict[int, Any]], Any]:
-        """What runs the function eagerly, with other tensors in the place of some inputs."""
+        """Return a function that runs the user's function eagerly, with other tensors in the place of some inputs."""
         source = program.source
 
         def replay(tensors: dict[int, Any]) -> Any:
@@ -496,7 +496,7 @@ class SourceTier:
             entry.source, entry.reason = None, f"{PATIENCE} runs in a row were in vain: {_told(error)}"
 
     def _adapts(self, entry: Entry, error: Exception) -> bool:
-        """Let the next program be a more general one; whether there is one.
+        """Switch to a more general program; return whether there is one.
 
         Indices may count from the end, and arrays may be broadcast that were not expected to be.
         """
@@ -627,7 +627,7 @@ class SourceTier:
     # -- telling -------------------------------------------------------------------------------------------------------
 
     def explain(self, name: str) -> str:
-        """What was compiled from the source, and why not; nothing if it has not been called."""
+        """Describe what was compiled from the source, and the reasons why not; empty if it has not been called."""
         parts = []
         for key, entries in self.entries.items():
             for entry in entries:
@@ -644,7 +644,7 @@ class SourceTier:
 
     @property
     def takes(self) -> bool:
-        """Whether there is a program for some kind of arguments."""
+        """Return whether there is a program for some kind of arguments."""
         return any(entry.source is not None for entries in self.entries.values() for entry in entries)
 
     def source(self) -> list[str]:
@@ -817,7 +817,7 @@ def _has_nan(gradient: Any) -> bool:
 
 
 def _kind_key(value: Any) -> Any:
-    """What of an argument is part of the kind; None if it is of none."""
+    """Return the part of an argument's type that selects a program; None if no program takes it."""
     kind = type(value)
     if kind is Tensor:
         array = value._array

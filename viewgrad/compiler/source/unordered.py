@@ -18,7 +18,7 @@ def root_of(name: str, roots: Mapping[str, str]) -> str:
 
 
 def is_unordered(loop: For, roots: Mapping[str, str]) -> bool:
-    """Whether a loop that runs backwards may run forwards, which is faster: it only adds to cells and to sums."""
+    """Return whether a loop that runs backwards may run forwards, as it only adds to cells and to sums."""
     sums: set[str] = set()
     others: set[str] = set()
     written: set[str] = set()

@@ -1,4 +1,4 @@
-"""What names mean while a function is read: expressions, known objects, and trees of them."""
+"""The abstract values of names while a function is read: expressions, known objects, and trees of them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Reread(Exception):
 
 @attrs.frozen(eq=False)
 class Path:
-    """How an object is reached: from an argument, or from an object that stays the same.
+    """An access path to an object: from an argument, or from an object that stays the same.
 
     Attributes:
         root: the number of the argument, or the object.
@@ -67,7 +67,7 @@ class Path:
         return Path(self.root, self.is_argument, (*self.steps, (how, key)))
 
     def now(self, arguments: Any) -> Any:
-        """What is there now.
+        """Follow the path.
 
         Raises:
             Exception: if there is nothing.
@@ -183,7 +183,7 @@ class OrNone(Maybe):
 
 
 def is_none(value: Any) -> bool:
-    """Whether a value is None."""
+    """Return whether a value is None."""
     return isinstance(value, Static) and value.value is None
 
 
@@ -236,7 +236,7 @@ def as_expr(value: Any) -> Any:
 
 
 def joined_values(a: Any, b: Any) -> Any:
-    """What a name means after two ways to the same place."""
+    """Join the values of a name on two control-flow paths."""
     if a is b:
         return a
     if isinstance(a, OrNone) or isinstance(b, OrNone) or is_none(a) is not is_none(b):
@@ -266,7 +266,7 @@ def joined_values(a: Any, b: Any) -> Any:
 
 
 def _joined_with_none(a: Any, b: Any) -> Any:
-    """What a name means that is None after one of two ways."""
+    """Join the values of a name that is None on one of two control-flow paths."""
     values = [each.value if isinstance(each, OrNone) else each for each in (a, b) if not is_none(each)]
     found = values[0] if len(values) == 1 else joined_values(*values)
     return OrNone(found) if isinstance(found, Var) else CONFLICT
@@ -282,7 +282,7 @@ def leaves_of(value: Any) -> list[Any]:
 
 
 def kind_name(value: Any) -> str:
-    """What a value is, for messages."""
+    """Describe a value, for messages."""
     if isinstance(value, Static):
         return f"{type(value.value).__name__} {value.value!r}"[:60]
     kind: Kind | None = None if isinstance(value, Lst) else getattr(value, "kind", None)

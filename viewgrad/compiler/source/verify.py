@@ -1,4 +1,4 @@
-"""What must hold of a program between passes."""
+"""The verifier: invariants of the intermediate representation, checked between passes."""
 
 from __future__ import annotations
 

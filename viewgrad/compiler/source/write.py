@@ -269,12 +269,12 @@ class Writer:
         return found
 
     def is_load(self, stmt: Any) -> bool:
-        """Whether a statement loads variables that stand for elements in the loop after it."""
+        """Return whether a statement loads variables that stand for elements in the loop after it."""
         names = [name for each in statements([stmt]) for name in assigned(each)]
         return bool(names) and all(name in self.cells for name in names)
 
     def is_scalar(self, stmt: Any) -> bool:
-        """Whether a statement computes with numbers and elements of arrays only."""
+        """Return whether a statement computes with numbers and elements of arrays only."""
         for each in statements([stmt]):
             if isinstance(each, Let):
                 if not isinstance(each.value.kind, Num) or each.value.kind.dtype not in DTYPES:
@@ -832,14 +832,14 @@ def _read_by(items: Sequence[Any]) -> set[str]:
 
 
 def _is_bound_at_top(stmts: Block, name: str) -> bool:
-    """Whether some statements bind a variable whatever happens."""
+    """Return whether some statements bind a variable whatever happens."""
     return any(isinstance(stmt, (Let, Pop)) and name in assigned(stmt) for stmt in stmts) or any(
         (isinstance(stmt, For) and stmt.last == name) or (isinstance(stmt, While) and stmt.count == name)
         for stmt in stmts)
 
 
 def _pushes(stmts: Block) -> tuple[int, int]:
-    """How many floats and integers some statements push at most, those of inner loops aside."""
+    """Bound the numbers of floats and integers that some statements push, excluding inner loops."""
     floats = integers = 0
     for stmt in stmts:
         if isinstance(stmt, Push):
@@ -859,7 +859,7 @@ def _bound_in(block: Block) -> set[str]:
 
 
 def _is_first(name: str, block: Block) -> bool:
-    """Whether a variable is bound once, outside of all loops and branches."""
+    """Return whether a variable is bound once, outside of all loops and branches."""
     return any(isinstance(stmt, (Let, LetMany)) and name in assigned(stmt) for stmt in block) and sum(
         1 for stmt in statements(block) if isinstance(stmt, (Let, LetMany)) and name in assigned(stmt)) == 1
 

@@ -1,4 +1,4 @@
-"""What is iterated over, comprehensions, and generators that are summed up."""
+"""Iterables, comprehensions, and sums of generators."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class ComprehensionReader(TargetReader):
         raise NotImplementedError
 
     def sequence(self, scope: Scope, node: ast.expr) -> Any:
-        """What is iterated over: an `Iteration`, or a `Tup` of known length."""
+        """Return the iterable of a loop: an `Iteration`, or a `Tup` of known length."""
         strict = isinstance(node, ast.Call) and [each.arg for each in node.keywords] == ["strict"]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (strict or not node.keywords):
             function = self.value(scope, node.func)
@@ -198,7 +198,7 @@ class ComprehensionReader(TargetReader):
         return Rec(fields)
 
     def of_GeneratorExp(self, scope: Scope, node: ast.GeneratorExp) -> Any:
-        """What a generator gives."""
+        """Return the items of a generator."""
         return self.over_known(scope, node, tuple)
 
     def each(self, scope: Scope, element: ast.expr, generators: list[ast.comprehension], node: Any) -> list[Any]:

@@ -35,7 +35,7 @@ class ExpressionReader(NameReader):
     """Reads expressions."""
 
     def value(self, scope: Scope, node: ast.expr) -> Any:
-        """What an expression means."""
+        """Return the value of an expression."""
         method = getattr(self, f"of_{type(node).__name__}", None)
         if method is None:
             raise self.out.refused(f"`{type(node).__name__}` is not taken", node)
@@ -285,7 +285,7 @@ class ExpressionReader(NameReader):
         return self.out.lifted(value) if isinstance(value, Call) else value
 
     def choice(self, then: Any, other: Any, blocks: list[Block], node: Any) -> Any:
-        """What is bound at the ends of both sides of a branch: numbers, arrays, or tuples of them."""
+        """Merge the values of the two sides of a branch: numbers, arrays, or tuples of them."""
         if isinstance(then, Static) and isinstance(other, Static) and joined_values(then, other) is not CONFLICT:
             return then
         if isinstance(then, Tup) and isinstance(other, Tup) and len(then.items) == len(other.items) \
@@ -403,5 +403,5 @@ class ExpressionReader(NameReader):
 
 
 def _is_true_by_default(kind: type) -> bool:
-    """Whether the objects of a class are true because it does not say when they are."""
+    """Return whether the objects of a class are true because it does not say when they are."""
     return not hasattr(kind, "__bool__") and not hasattr(kind, "__len__")

@@ -220,7 +220,7 @@ class CallReader(ComprehensionReader):
         return found
 
     def is_of_floats(self, comprehension: Deferred) -> bool:
-        """Whether the items of a comprehension are floats."""
+        """Return whether the items of a comprehension are floats."""
         before, numbers = self.out.buffer, dict(self.out.numbers)
         self.out.buffer = []
         try:
@@ -410,7 +410,7 @@ class CallReader(ComprehensionReader):
         return given
 
     def returned(self, node: ast.FunctionDef, scope: Scope, given: dict[str, Any]) -> Any:
-        """What the statements of a function return."""
+        """Read the body of a function, and return its result."""
         if is_generator(node):
             raise self.out.refused("generators are not taken", node)
         try:
@@ -527,7 +527,7 @@ def _call_of(value: Any) -> types.FunctionType | None:
 
 
 def is_plain_class(cls: type) -> bool:
-    """Whether objects of a class are made by its `__init__`, and have attributes of their own only."""
+    """Return whether objects of a class are made by its `__init__`, and have attributes of their own only."""
     made: Any = cls
     plain: Any = object
     makes = vars(cls).get("__init__")

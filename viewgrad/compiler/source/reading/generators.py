@@ -17,7 +17,7 @@ LOOPS: Final = (ast.For, ast.While)
 
 
 def is_generator(node: Any) -> bool:
-    """Whether the syntax tree of a function is that of a generator, or of a coroutine."""
+    """Return whether the syntax tree of a function is that of a generator, or of a coroutine."""
     kinds = (ast.Yield, ast.YieldFrom, ast.Await)
     return isinstance(node, ast.FunctionDef) and any(isinstance(each, kinds) for each in _own_nodes(node.body))
 
@@ -113,7 +113,7 @@ def _arguments(node: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
 
 
 def _is_of_return(stmt: ast.stmt) -> bool:
-    """Whether a statement only prepares for a `return`."""
+    """Return whether a statement only prepares for a `return`."""
     return isinstance(stmt, ast.Assign) and isinstance(stmt.targets[0], ast.Name) and stmt.targets[0].id in (
         "_returned", "_ended")
 

@@ -103,7 +103,7 @@ def _counted(base: Var, items: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _counts_from_end(expr: Any) -> bool:
-    """Whether an index is written like a negative number: `-k`, `-1 - k`."""
+    """Return whether an index is written like a negative number: `-k`, `-1 - k`."""
     if isinstance(expr, Op) and expr.name in ("add", "sub") and is_number(expr):
         return _counts_from_end(expr.args[0])
     is_negative = isinstance(expr, Const) and type(expr.value) is int and expr.value < 0
@@ -130,7 +130,7 @@ def _composed(view: Get, items: Sequence[Any]) -> list[Any] | None:
 
 
 def item(out: Emitter, base: Any, items: Sequence[Any], node: Any) -> Any:
-    """What a subscript means."""
+    """Return the value of a subscript."""
     if isinstance(base, Static):
         if len(items) == 1 and isinstance(items[0], Static):
             if not is_plain(items[0].value) or not (is_plain(base.value) or type(base.value) in (tuple, list, dict)):

@@ -1,4 +1,4 @@
-"""What is iterated over by a counter: ranges, arrays, `zip`, `enumerate` and `reversed`."""
+"""Iteration by a counter: over ranges, arrays, `zip`, `enumerate` and `reversed`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Iteration", "enumerated", "range_of", "reversed_sequence", "sequence
 
 @attrs.frozen(eq=False)
 class Iteration:
-    """What is iterated over, by a counter.
+    """A sequence that a counter runs over.
 
     Attributes:
         low, high, step: of the counter, as for `range`.

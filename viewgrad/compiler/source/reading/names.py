@@ -28,7 +28,7 @@ class NameReader(ObjectReader):
         self.unsure = 0  # how many blocks around need not be run
 
     def lookup(self, scope: Scope, node: ast.Name) -> Any:
-        """What a name means."""
+        """Return the value of a name."""
         name = node.id
         if name in scope.env:
             found = scope.env[name]
@@ -74,7 +74,7 @@ class NameReader(ObjectReader):
         return value
 
     def free(self, scope: Scope, name: str, node: Any) -> Any:
-        """What a name means that is no local variable."""
+        """Return the value of a name that is not a local variable."""
         if name in scope.cells and scope.path is not None:
             function = scope.path
             cell = function.root if not function.steps else None
@@ -100,7 +100,7 @@ class NameReader(ObjectReader):
         raise self.out.refused(f"{name} is not defined", node)
 
     def bind(self, scope: Scope, name: str, value: Any) -> None:
-        """Let a variable have a value."""
+        """Bind a variable to a value."""
         if name in scope.nonlocals:
             self.bind_outside(scope, name, value)
             return
@@ -127,7 +127,7 @@ class NameReader(ObjectReader):
         return self.copied(value) if any(each.startswith(prefix) for each in reads) else value
 
     def bind_outside(self, scope: Scope, name: str, value: Any) -> None:
-        """Let a variable of a function around have a value."""
+        """Bind a variable of an enclosing function to a value."""
         owner = scope.outer
         while owner is not None and name not in owner.env:
             owner = owner.outer
@@ -210,7 +210,7 @@ class NameReader(ObjectReader):
         return found
 
     def _is_fixed(self, value: Var) -> bool:
-        """Whether a variable is bound once in all."""
+        """Return whether a variable is bound once in all."""
         return value.name in self.out.inputs or value.name in self.out.single
 
     def held(self, value: Any) -> Any:

@@ -126,7 +126,7 @@ def comparison(out: Emitter, node: ast.cmpop, left: Any, right: Any, names: dict
 
 
 def _contains(out: Emitter, item: Any, container: Any) -> Any:
-    """Whether an object is in a known container."""
+    """Return whether an object is in a known container."""
     number = as_expr(item)
     if isinstance(container, Static) and type(container.value) in (tuple, list) and is_plain(container.value):
         container = Tup(tuple(map(Static, container.value)))
@@ -148,7 +148,7 @@ def _contains(out: Emitter, item: Any, container: Any) -> Any:
 
 
 def _equal_items(out: Emitter, name: str, left: Tup, right: Tup) -> Any:
-    """Whether tuples are equal, or not."""
+    """Return whether tuples are equal, or not."""
     if len(left.items) != len(right.items):
         return Static(name == "not_equal")
     tests = [arithmetic(out, "equal", a, b) for a, b in zip(left.items, right.items)]

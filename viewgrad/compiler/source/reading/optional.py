@@ -81,5 +81,5 @@ def with_unset_flags(block: Block, flagged: set[str], bases: dict[str, str]) -> 
 
 
 def negated(flag: Var) -> Op:
-    """Whether a flag is not set."""
+    """Return whether a flag is not set."""
     return Op("equal", (flag, Const(False, BOOL)), BOOL)

@@ -116,7 +116,7 @@ def joined_scopes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
 
 
 def at_times(value: Any) -> Any:
-    """What a name means that need not be bound."""
+    """Return the value of a name that may be unbound."""
     if isinstance(value, OrNone):
         return CONFLICT
     return value if isinstance(value, Maybe) or value is CONFLICT else Maybe(value)
@@ -139,7 +139,7 @@ def means_the_same(a: Any, b: Any) -> bool:
 
 
 def always_raises(block: Block) -> bool:
-    """Whether a block gives up."""
+    """Return whether a block gives up."""
     return bool(block) and isinstance(block[-1], Check) and block[-1].test == Const(False, BOOL)
 
 
@@ -148,7 +148,7 @@ def has_calls(node: ast.AST) -> bool:
 
 
 def is_used_outside(scope: Scope, loop: ast.For, name: str) -> bool:
-    """Whether a loop variable is read outside of the loops that have it."""
+    """Return whether a loop variable is read outside of the loops that have it."""
     inside = set()
     body = scope.body
     for stmt in body:
@@ -164,13 +164,13 @@ def is_used_outside(scope: Scope, loop: ast.For, name: str) -> bool:
 
 
 def is_updated(node: ast.AST, name: str) -> bool:
-    """Whether a variable is assigned in place."""
+    """Return whether a variable is assigned in place."""
     return any(isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name) and each.target.id == name
                for each in ast.walk(node))
 
 
 def grows(name: str, value: Any) -> bool:
-    """Whether an integer is multiplied into itself."""
+    """Return whether an integer is multiplied into itself."""
     grows = any(isinstance(each, Op) and each.name in ("mul", "pow", "left_shift") for each in nodes(value))
     return grows and any(isinstance(each, Var) and each.name == name for each in nodes(value))
 

@@ -1,4 +1,4 @@
-"""What is assigned: names, places in arrays, and tuples of them."""
+"""Assignment targets: names, places in arrays, and tuples of them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class TargetReader(ExpressionReader):
             raise self.out.refused("a target that is not taken", target)
 
     def read_each_other(self, scope: Scope, targets: Sequence[ast.expr], items: Sequence[Any]) -> bool:
-        """Whether values that are assigned together may read what is assigned, as in `a, b = b, a`."""
+        """Return whether values that are assigned together may read what is assigned, as in `a, b = b, a`."""
         if not all(isinstance(each, ast.Name) for each in targets):
             return True
         known = [scope.env.get(each.id) for each in targets if isinstance(each, ast.Name)]
