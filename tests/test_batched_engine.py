@@ -281,3 +281,50 @@ def test_columns_of_custom_functions_hooks_and_outer_histories_are_computed_one_
     w = vg.Tensor(X, requires_grad=True)
     func.jacfwd(lambda x: np.sin(x) * w)(vg.Tensor(X)).sum().backward()
     np.testing.assert_allclose(w.grad.numpy(), np.cos(X), rtol=1e-12)
+
+
+# -- compiled functions ------------------------------------------------------------------------------------------------
+
+
+def chain(x):
+    y = x.copy()
+    for i in range(1, len(y)):
+        y[i] = np.sin(y[i - 1]) * 0.9 + x[i] * x[i]
+    return y
+
+
+def energy(x):
+    total = 0.0
+    for value in chain(x):
+        total += value * value
+    return total
+
+
+@pytest.mark.parametrize("specialize", [False, True])
+def test_rows_of_compiled_functions_are_computed_in_one_pass(specialize, monkeypatch):
+    passes = []
+    run = batched_engine.BatchedTask.run
+    monkeypatch.setattr(batched_engine.BatchedTask, "run", lambda task: passes.append(task.count) or run(task))
+    compiled = {f: vg.compile(f, executor="python", specialize=specialize) for f in (chain, energy)}
+    ways = [(func.jacrev, chain, [6]), (func.jacfwd, chain, [6]), (func.hessian, energy, [] if specialize else [6])]
+    for transform, f, expected in ways:
+        for _ in range(3):
+            passes.clear()
+            found = transform(compiled[f])(X)
+        assert passes == expected
+        np.testing.assert_allclose(found, transform(f)(X), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("specialize", [False, True])
+def test_gradients_of_compiled_functions_keep_the_histories_of_arguments(specialize):
+    compiled = vg.compile(energy, executor="python", specialize=specialize)
+    expected = func.hessian(energy)(X)
+    leaf = vg.Tensor(X, requires_grad=True)
+    for _ in range(3):
+        ways = func.jacrev(func.grad(compiled)), func.jacfwd(func.grad(compiled)), func.jacrev(func.jacrev(compiled))
+        for both in ways:
+            np.testing.assert_allclose(both(X), expected, rtol=1e-12, atol=1e-13)
+        gradient = func.grad(compiled)(leaf)
+        np.testing.assert_allclose(vg.autograd.grad(gradient[0], leaf)[0].numpy(), expected[0], rtol=1e-12, atol=1e-13)
+        tree = func.grad(vg.compile(lambda d: energy(d["x"]), executor="python", specialize=specialize))({"x": leaf})
+        assert tree["x"].requires_grad

@@ -25,7 +25,7 @@ REALLY_WRONG_ELSEWHERE = {
     "RunningLogSum": "shapes",
     "Sylvester": "shapes",
 }
-NEEDS_MPMATH = {"normal_without_expm1", "distances_by_gram"}
+NEEDS_MPMATH = {"distances_by_gram"}
 
 
 def test_the_galleries_are_large():

@@ -99,11 +99,10 @@ edit("gradient_in_float32", "LinearRecurrence", "ga, gb, carry = np.zeros_like(a
 # -- state, second derivatives, subsets, digits ------------------------------------------------------------------------
 edit("noise_of_the_next_call", "ReparameterizedNormal", "np.random.default_rng(3)", "np.random.default_rng()", by="state between calls")
 edit("sigma_kept_from_first_call", "DividedBySigma", "sigma = LEFT @ w @ RIGHT\n", "sigma = DividedBySigma.__dict__.get('sigma', LEFT @ w @ RIGHT)\n        DividedBySigma.sigma = sigma\n", by="state between calls | gradients | special points")
-edit("second_derivative_of_clip", "SquaredRelu", "(positive,) = ctx.saved_tensors\n", "positive = ctx.saved_tensors[0].detach()\n", by="second derivatives")
-edit("second_derivative_of_norm", "WeightNorm", "g, v, norm = ctx.saved_tensors\n", "g, v, norm = (each.detach() for each in ctx.saved_tensors)\n", by="second derivatives")
+edit("second_derivative_of_swish", "HardSwish", "(x,) = ctx.saved_tensors\n", "x = ctx.saved_tensors[0].detach()\n", by="second derivatives")
+edit("second_derivative_of_snake", "Snake", "x, a = ctx.saved_tensors\n", "x, a = (each.detach() for each in ctx.saved_tensors)\n", by="second derivatives")
 edit("detached_slope", "VonMises", "vg.sin(angle - mean)", "vg.sin((angle - mean).detach())", by="second derivatives")
 edit("gradient_only_if_both", "QuaternionProduct", "        (p, q), g = ", "        if not all(ctx.needs_input_grad):\n            return None, None\n        (p, q), g = ", by="every subset of arguments")
-edit("normal_without_expm1", "Celu", "np.expm1(a / alpha)", "(np.exp(a / alpha) - 1)", by="values | digits")
 edit("softplus_overflows", "LogSigmoid", "np.minimum(a, 0) - np.log1p(z)", "a - np.log(1 + np.exp(a))", by="values | special points")
 edit("partition_overflows", "ChainPartition", "ctx.total = log_sum(alphas[-1], axis=0)", "ctx.total = np.log(np.exp(alphas[-1]).sum())", by="values | special points")
 edit("distances_by_gram", "RbfGram", "squared = ((a[:, None] - a[None]) ** 2).sum(axis=-1)", "n = (a * a).sum(axis=1)\n        squared = n[:, None] + n - 2 * a @ a.T", by="values | digits | special points | shapes")

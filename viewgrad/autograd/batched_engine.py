@@ -2,6 +2,7 @@
 
 A node of an elementwise operator, a sum, a matrix product or a view by an index runs once for all rows; any other node
 runs once for each, by the code that a pass for a single gradient runs. So both kinds of passes give the same gradients.
+A call of a compiled program is one node, so the program runs once for each row, in one pass.
 See Note [Rows at once] in docs/notes/engine.md.
 """
 
@@ -79,7 +80,12 @@ def is_library_node(node: Any) -> bool:
     if module.startswith("viewgrad.operators.generated."):
         operator = OPERATORS.get(module.rpartition(".")[2])
         return operator is not None and not operator.user_defined
-    return module.startswith(("viewgrad.views.", "viewgrad.tensor."))
+    return module.startswith(("viewgrad.views.", "viewgrad.tensor.")) or is_compiled_call(node)
+
+
+def is_compiled_call(node: Any) -> bool:
+    """Return whether a node is that of a call of a compiled program, or of its gradient."""
+    return type(node).__module__.startswith("viewgrad.compiler.")
 
 
 def _run(
@@ -96,6 +102,8 @@ def _run(
 def _runs_once(node: Any) -> bool:
     if node.kind == SCATTER:
         return node.view_fn is None or type(node.view_fn) in (Reshaped, Permuted)
+    if is_compiled_call(node):  # which does for each row what a single pass does, without what lies around it
+        return True
     return _rule_of(type(node)) is not None
 
 

@@ -219,6 +219,14 @@ class Compiled:
         with np.errstate(all="ignore"):  # slopes may be infinite; formulas do not warn of that either
             return self.jvp(tuple(args), keywords, tuple(numbers), tuple(tangents), has_aux)
 
+    def __viewgrad_rows__(self) -> bool:
+        """For `func.jacfwd`: whether rows of the Jacobian may be computed at once."""
+        return True
+
+    def __viewgrad_second__(self) -> bool:
+        """For `func.hessian`: the same of the gradient, which a program from source differentiates in one step."""
+        return self.tier.is_on
+
     def __viewgrad_batched__(self, arguments: tuple[int | str, ...], count: int) -> Batched:
         """For `func.vmap`: this function of a batch, with a leading axis in some arguments (positions or names)."""
         return Batched(self, arguments)

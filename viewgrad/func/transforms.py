@@ -25,7 +25,7 @@ from ..tensor.async_safety import in_own_context
 from ..tensor.creation import as_tensor, ones_like, zeros_like
 from ..tensor.modes import GRAD, current_mode
 from ..tensor.tangents import set_tangent, tangent_of
-from ..tensor.tensor import Tensor, from_array
+from ..tensor.tensor import Tensor, current_edge, from_array
 from ..views.view_ops import broadcast_to
 from .arguments import Argnums, Differentiated, Output, copies, differentiated, scalar, split_output
 from .tree import Structure, flatten, leaves_like, map_leaves
@@ -69,7 +69,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
 
     @functools.wraps(f, updated=())
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        if shortcut is not None and not kwargs:
+        if shortcut is not None and not kwargs and not any(map(_has_history, args)):
             known = shortcut(args, numbers)
             if known is not None:
                 return known[0], known[1][0] if isinstance(argnums, int) else tuple(known[1])
@@ -244,7 +244,8 @@ def _columns_at_once(
     rows of the Jacobian itself are computed. Operators whose nodes do not run for many gradients at once, such as
     custom functions with a `jvp` of their own, need a call for each column; see Note [Rows at once].
     """
-    if current_mode() & ~GRAD or hasattr(f, "__viewgrad_push__"):
+    has_program = hasattr(f, "__viewgrad_push__")
+    if current_mode() & ~GRAD or (has_program and not getattr(f, "__viewgrad_rows__", bool)()):
         return None
     transform = Transform()
     given, others, wanted = copies(transform, args, kwargs, argnums, "jacfwd", transform.primal)
@@ -257,6 +258,8 @@ def _columns_at_once(
     if not all(leaf.dtype.kind == "f" and transform.may_run_at_once(leaf) for leaf in leaves):
         return None
     by_rows = sum(leaf.size for leaf in leaves) <= size
+    if has_program and not by_rows:
+        return None  # whose columns a program of its own computes
     parts = [transform.rows_at_once(leaf) for leaf in leaves] if by_rows else _transposed_rows(transform, leaves)
     trees = []
     for part in parts:
@@ -384,6 +387,8 @@ def _pushed_like(f: Function, derive: Function, derived: Function, argnums: Argn
             return output[0], tangent[0], output[1]
 
         derived.__viewgrad_push__ = pushed  # type: ignore[attr-defined]
+        if hasattr(f, "__viewgrad_second__"):
+            derived.__viewgrad_rows__ = f.__viewgrad_second__  # type: ignore[attr-defined]
     return derived
 
 
@@ -437,6 +442,15 @@ def _batched_like(f: Function, argnums: Argnums) -> Function | None:
 def _results(transform: Transform, tree: Any) -> Any:
     """Return the auxiliary output of a function in the form that the caller expects."""
     return map_leaves(lambda leaf: transform.result(leaf) if isinstance(leaf, Tensor) else leaf, tree)
+
+
+def _has_history(arg: Any) -> bool:
+    """Return whether an argument is or holds a tensor with a history outside, which gradients have as well."""
+    if isinstance(arg, Tensor):
+        return current_edge(arg) is not None
+    if isinstance(arg, np.ndarray | float | int):
+        return False
+    return any(isinstance(leaf, Tensor) and current_edge(leaf) is not None for leaf in flatten(arg)[0])
 
 
 def _gradient_and_value(f: Function, count: int, has_aux: bool) -> Function:
