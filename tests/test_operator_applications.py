@@ -18,6 +18,7 @@ from gallery.two_versions import VERSIONS, source
 from test_operator_gallery import in_fresh_interpreter, mend, operators_as_before, some
 
 from viewgrad.testing import Failure, check_operator
+from viewgrad.testing.kit.reproduction import SourceWriter
 
 __all__ = ["operators_as_before"]
 
@@ -113,6 +114,21 @@ def test_a_standalone_program_has_objects_with_slots(tmp_path):
     with pytest.raises(Failure) as found:
         check(module.SplineTable, *module.CALLS["SplineTable"])
     assert in_fresh_interpreter({"standalone": found.value.standalone()}) == {"standalone": "AssertionError"}
+
+
+class Table:
+    def __init__(self, values):
+        self.values = values
+
+
+def test_nested_objects_have_names_of_their_own_in_a_standalone_program():
+    """SciPy 1.18 nests its splines."""
+    writer = SourceWriter()
+    name = writer.value(Table(Table(np.arange(30.0))))
+    names = {"np": np, "Table": Table}
+    exec("\n".join(line for line in writer.lines if "class " not in line), names)
+    assert names[name].values is not names[name]
+    np.testing.assert_array_equal(names[name].values.values, np.arange(30.0))
 
 
 def test_nan_from_finite_arguments_is_noted_at_a_small_call():
