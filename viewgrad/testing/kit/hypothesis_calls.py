@@ -71,7 +71,7 @@ def check_drawn(
     def run(call: tuple[Any, Any]) -> None:
         try:
             failures.again(call)
-            failures.first(call, lambda: _run_after(reports, make(*call)))
+            failures.first(call, lambda: _run_after(reports, make(*call)), rejects_refused=after is None)
         except Failure as failure:
             if after is None or not _is_refusal(failure):
                 raise
@@ -119,16 +119,16 @@ class KnownFailures:
         if known is not None:
             self._raise(known)
 
-    def first(self, call: Any, check: Callable[[], Any]) -> Any:
-        """Return the result of a check, and remember its failure."""
+    def first(self, call: Any, check: Callable[[], Any], rejects_refused: bool = True) -> Any:
+        """Return the result of a check, and remember its failure; a refused call may be rejected instead."""
         began, failure = time.process_time(), None
         self.calls += 1
         try:
             return check()
         except Failure as error:
-            if _is_refusal(error) and not self._says_nothing_is_checked():
+            if rejects_refused and _is_refusal(error) and not self._says_nothing_is_checked():
                 reject()  # as a call that Hypothesis's `assume` excludes
-            if _is_refusal(error):
+            if rejects_refused and _is_refusal(error):
                 error.add_note(f"The operator has refused all {self.calls} calls drawn so far, so nothing was checked.")
             failure = error
         finally:
