@@ -116,10 +116,26 @@ def pytest_runtest_call() -> Iterator[None]:
     """Skip tests that need an optional library that is not installed."""
     try:
         return (yield)
-    except ModuleNotFoundError as error:
-        if any(name in str(error) for name in MISSING):
-            pytest.skip(str(error))
+    except Exception as error:
+        found = MISSING and missing_library(error)
+        if found:
+            pytest.skip(found)
         raise
+
+
+def missing_library(error: BaseException | None) -> str:
+    """Return what says that an error, or a failed example of a docstring, is due to a library that is missing."""
+    if error is None:
+        return ""
+    text = str(error)
+    if isinstance(error, ModuleNotFoundError) and any(name in text for name in MISSING):
+        return text
+    if "Failed example" in text:
+        for line in text.splitlines():
+            if "ModuleNotFoundError" in line and any(name in line for name in MISSING):
+                return line.strip()
+    reasons = map(missing_library, (error.__cause__, *getattr(error, "exceptions", ())))
+    return next(filter(None, reasons), "")
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,5 +1,6 @@
 """Every public function, method and ufunc of NumPy on numbers gives the results of arrays, with gradients."""
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -22,6 +23,10 @@ PARTS = 8
 @pytest.mark.parametrize("part", range(PARTS))
 def test_calls_are_right_or_refused_with_a_way_out(part):
     for name in list(ALL)[part::PARTS]:
+        if name == "i0" and not importlib.util.find_spec("scipy"):
+            continue
+        if name == "trim_zeros" and numpy.lib.NumpyVersion(numpy.__version__) < "2.2.0":
+            continue  # which takes vectors alone
         found = numpy_calls.judged(ALL[name])
         assert sum(map(len, found.values())) >= 2, f"fewer than two calls of {name}"
         if name in REFUSED | OPTION_REFUSED:
@@ -33,9 +38,10 @@ def test_calls_are_right_or_refused_with_a_way_out(part):
 
 
 def test_every_public_name_is_called():
-    public = {name for name in dir(numpy.ndarray) if not name.startswith("_")}
+    # NumPy up to 2.3 lists methods that it has removed.
+    public = {name for name in dir(numpy.ndarray) if not name.startswith("_") and hasattr(numpy.ones((1, 1)), name)}
     called = {re.sub(r"^ndarray\.(flags)\..*", r"ndarray.\1", name) for name in ALL}
-    not_numbers = {"ctypes", "data", "dump", "tofile"}  # pointers and files
+    not_numbers = {"ctypes", "data", "dump", "tofile", "tostring"}  # pointers and files; bytes, up to NumPy 2.2
     assert {name for name in public if f"ndarray.{name}" not in called} <= not_numbers
     assert numpy_calls.names().keys() <= ALL.keys()
 

@@ -278,14 +278,18 @@ def test_functions_take_numpys_places_of_arguments():
         lambda np, x: np.median(x, 0, None, False, True),
         lambda np, x: np.trapezoid(x, None, 0.1, 0),
         lambda np, x: np.linspace(x[0], x[1], 5, False),
-        lambda np, x: np.trim_zeros(np.pad(x, 1)),
-        lambda np, x: np.trim_zeros(np.pad(x, 1), "f", 0),
-        lambda np, x: np.trim_zeros(np.zeros((2, 2)) * x[0, 0]),
         lambda np, x: np.histogramdd(x.T, 2, None, True, x[0])[0],
         lambda np, x: np.histogramdd([x[0], x[1]], [2, 3], [(0, 3), None])[0],
         lambda np, x: np.histogram2d(x[0], x[1], 3, None, False, x[1])[0],
     ):
         numpy.testing.assert_allclose(function(np, x).detach().numpy(), function(numpy, VALUES))
+    if numpy.lib.NumpyVersion(numpy.__version__) >= "2.2.0":
+        for function in (
+            lambda np, x: np.trim_zeros(np.pad(x, 1)),
+            lambda np, x: np.trim_zeros(np.pad(x, 1), "f", 0),
+            lambda np, x: np.trim_zeros(np.zeros((2, 2)) * x[0, 0]),
+        ):
+            numpy.testing.assert_allclose(function(np, x).detach().numpy(), function(numpy, VALUES))
 
 
 def test_a_histogram_in_more_dimensions_sums_weights():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import warnings
 from typing import Any, Final
 
 import numpy as np
@@ -148,7 +149,8 @@ def scatter_into_zeros_forward(self: Array, index: Any, shape: tuple[int, ...]) 
     if self.size:
         np.add.at(out, index, self)
         return out
-    with contextlib.suppress(IndexError):  # of nothing NumPy takes also from places that are not there
+    # Of nothing NumPy takes also from places that are not there; up to 2.1 with a warning.
+    with contextlib.suppress(IndexError), warnings.catch_warnings(action="ignore"):
         if out[index].shape != self.shape:
             raise ValueError(f"values of shape {self.shape} for places of shape {out[index].shape}")
     return out

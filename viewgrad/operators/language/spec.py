@@ -7,6 +7,7 @@ import functools
 import linecache
 import re
 import threading
+import types
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +16,7 @@ import attrs
 
 from ...errors import DeclarationError
 from ..domains import USUAL
-from ..lazy_imports import LateFunction
+from ..lazy_imports import LateFunction, LateModule
 
 if TYPE_CHECKING:
     from ...tensor.node import Node
@@ -314,8 +315,13 @@ class Operator:
 
     @property
     def is_installed(self) -> bool:
-        """Return whether the library of the forward function is installed."""
-        return type(self.declared_forward) is not LateFunction or self.declared_forward.module.is_installed()
+        """Return whether the libraries that the forward function itself names are installed."""
+        forward = self.declared_forward
+        used = [forward, *(cell.cell_contents for cell in getattr(forward, "__closure__", None) or ())]
+        if isinstance(forward, types.FunctionType):
+            used += [forward.__globals__.get(name) for name in forward.__code__.co_names]
+        modules = [each.module if type(each) is LateFunction else each for each in used]
+        return all(each.is_installed() for each in modules if type(each) is LateModule)
 
     @property
     def reading(self) -> Reading:

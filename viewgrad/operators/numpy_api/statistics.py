@@ -54,7 +54,10 @@ def _cov(
     return as_buffered(found.squeeze())
 
 
-def _corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+def _corrcoef(
+    x: Any, y: Any = None, rowvar: bool = True, bias: Any = None, ddof: Any = None, *, dtype: Any = None
+) -> Any:
+    """Return the correlation coefficients; `bias` and `ddof`, which NumPy 2.5 no longer takes, have no influence."""
     found = _cov(x, y, rowvar, dtype=dtype)
     if not found.ndim:
         return found / found
