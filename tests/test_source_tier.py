@@ -701,6 +701,20 @@ def test_kernels_of_the_reverse_may_be_others_than_those_of_the_program(executor
     agree(f, [[onp.array(each)] for each in ([0.5, 1.5, 2.0], [-2.0, -1.0, 0.5])], executor)
 
 
+def test_gradients_of_ranges_of_numbers():
+    def f(a, b, c):
+        return (onp.arange(0, a) * b).sum() + (onp.arange(b, 4.3, c) ** 2 * a).sum() + onp.arange(c + 3.0).sum() * b
+
+    compiled = vg.compile(f, executor="python")
+    expected = vg.grad(f, argnums=(0, 1, 2))(5.3, 1.2, 0.7)
+    h = 1e-6
+    numeric = [(f(*(p + h * d)) - f(*(p - h * d))) / (2 * h) for p in [onp.array([5.3, 1.2, 0.7])] for d in onp.eye(3)]
+    onp.testing.assert_allclose(expected, numeric, rtol=1e-7)
+    for _ in range(3):
+        onp.testing.assert_allclose(vg.grad(compiled, argnums=(0, 1, 2))(5.3, 1.2, 0.7), expected)
+    assert "ran eagerly" not in compiled.explain() and "not compiled" not in compiled.explain()
+
+
 def test_gradients_of_functions_of_lists():
     """A function of one array takes a list of numbers, too; the gradient has one part for each of them."""
 

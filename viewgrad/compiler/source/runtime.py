@@ -218,13 +218,16 @@ def gradients_of(
 
 
 def _of_sequences(function: Callable[..., Any], given: list[Any], options: dict[str, Any]) -> Any:
-    """Call a function, some of whose arguments may be lists of tensors; they are joined unless it joins them itself."""
-    if not any(isinstance(arg, list) for arg in given):
-        return function(*given, **options)
+    """Call a function, some of whose arguments may be lists of tensors; they are joined unless it joins them itself.
+
+    If it does not take tensors, the function that was compiled runs instead.
+    """
     try:
         with conversions_unnoted():
             return function(*given, **options)
     except DetachedConversionError:
+        if not any(isinstance(arg, list) for arg in given):
+            raise
         joined = [np.stack(arg) if isinstance(arg, list) else arg for arg in given]
         return function(*joined, **options)
 
@@ -287,6 +290,13 @@ def _of_mean(args: Any, options: dict[str, Any], grad: Any) -> Any:
     return None if found is None or not whole else (found[0] * (size / whole),)
 
 
+def _of_arange(args: Any, options: dict[str, Any], grad: Any) -> Any:
+    if options.keys() - {"dtype"}:
+        return None
+    start, step = np.sum(grad), np.sum(grad * np.arange(len(grad)))
+    return (0.0,) if len(args) == 1 else (start, 0.0, step)[: len(args)]
+
+
 def _of_product(args: Any, options: dict[str, Any], grad: Any) -> Any:
     a, b = args
     if options or np.ndim(a) not in (1, 2) or np.ndim(b) not in (1, 2):
@@ -305,7 +315,7 @@ DIRECT: Final[dict[str, Callable[..., Any]]] = {
     "outer": lambda args, options, grad: (grad @ args[1], args[0] @ grad) if all(
         np.ndim(each) == 1 for each in args) else None,
     "flatten": lambda args, options, grad: (grad.reshape(args[0].shape),),
-    "astype": lambda args, options, grad: (grad,),
+    "astype": lambda args, options, grad: (grad,), "arange": _of_arange,
 }  # fmt: skip
 
 
