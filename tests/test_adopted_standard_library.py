@@ -1,9 +1,12 @@
-"""Functions of Python's `statistics` and `cmath` in adopted code."""
+"""Functions of Python's `statistics` and `cmath`, and threads, in adopted code."""
 
 from __future__ import annotations
 
 import cmath
+import concurrent.futures
 import statistics
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -109,3 +112,57 @@ def test_compiled_functions_of_statistics():
     for x in (DATA, DATA[::-1] * 2, DATA):
         expected = slopes(lambda v: statistics.stdev(v) * statistics.mean(v), x)
         np.testing.assert_allclose(vg.grad(compiled)(x), expected, atol=1e-7)
+
+
+# -- threads -----------------------------------------------------------------------------------------------------------
+
+
+def by_pool(x):
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return sum(pool.map(lambda i: np.sin(x[i]) * x[i] ** 2, range(len(x)))) * x[0]
+
+
+def by_submitted(x):
+    with ThreadPoolExecutor(2) as pool:
+        parts = [pool.submit(lambda i: (np.sin(x[i]) * x[i] ** 2).item(), i) for i in range(len(x))]
+    return sum(part.result() for part in parts) * x[0]
+
+
+def by_threads(x):
+    parts = [None] * len(x)
+
+    def work(i):
+        parts[i] = np.sin(x[i]) * x[i] ** 2
+
+    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(len(x))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert isinstance(threads[0], threading.Thread) and isinstance(threading.current_thread(), threading.Thread)
+    return sum(parts) * x[0]
+
+
+def by_timer(x):
+    parts = []
+    timer = threading.Timer(0.0, lambda: parts.append(sum(np.sin(x) * x**2)))
+    timer.start()
+    timer.join()
+    return parts[0] * x[0]
+
+
+@pytest.mark.parametrize("program", [by_pool, by_submitted, by_threads, by_timer])
+@pytest.mark.parametrize("specialize", [None, False, True])
+def test_threads_compute_in_the_modes_of_the_transform(program, specialize):
+    def plain(x):
+        return sum(np.sin(v) * v**2 for v in x) * x[0]
+
+    x = np.array([1.5, 2.25, 0.7])
+    f = program if specialize is None else vg.compile(program, executor="python", specialize=specialize)
+    for transform in (
+        vg.grad, vg.jacfwd, vg.hessian, lambda f: lambda x: vg.jvp(f, (x,), (x,))[1],
+        lambda f: lambda x: vg.hvp(f, (x,), (x,))[1], lambda f: lambda x: vg.vmap(vg.hessian(f))(np.stack([x, x * 2])),
+    ):  # fmt: skip
+        for _ in range(2):
+            np.testing.assert_allclose(transform(f)(x), transform(plain)(x), rtol=1e-10)
+    assert by_threads(x) == pytest.approx(plain(x))

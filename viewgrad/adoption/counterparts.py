@@ -25,6 +25,10 @@ STANDARD: Final = {  # modules of Python's that have counterparts, and where the
     "collections.abc": "abstract_classes",
     "collections": "abstract_classes",
     "typing": "abstract_classes",
+    "threading": "thread_classes",
+    "concurrent.futures.thread": "thread_classes",
+    "concurrent.futures": "thread_classes",
+    "concurrent": "thread_classes",
 }
 LAZY: Final = ("scipy", *STANDARD)
 # What is the same object wherever it occurs, and can therefore not be looked up by identity.

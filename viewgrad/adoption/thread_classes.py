@@ -1,0 +1,93 @@
+"""Threads that adopted code starts inside a transform: they compute in its modes.
+
+A new thread has the default modes. In forward mode it would compute without tangents, silently, and `item()` would
+detach. A trace does not know what threads compute, so it ends when one is started: the function runs eagerly.
+"""
+
+from __future__ import annotations
+
+import concurrent
+import concurrent.futures
+import concurrent.futures.thread
+import functools
+import threading
+import types
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any, Final
+
+from ..tensor.escapes import OUTSIDE, transform_kind
+from ..tensor.modes import FORWARD, TRACE, current_mode
+from ..tensor.trace_hooks import OBSERVER
+
+__all__ = ["replaced_module"]
+
+
+class _Counterpart(type):
+    """The class of counterparts of classes, of which objects of the original are instances."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, cls.__mro__[1])
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, cls.__mro__[1])
+
+
+def _in_these_modes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that runs in the modes of the present transform; the function itself outside of transforms."""
+    mode = current_mode()
+    if mode & TRACE:
+        OBSERVER.get().refuse("starting a thread")
+    if not mode & (FORWARD | TRACE) and transform_kind() == OUTSIDE:
+        return function
+    return functools.partial(copy_context().run, function)
+
+
+class Thread(threading.Thread, metaclass=_Counterpart):
+    """A thread in the modes in which it was made."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._viewgrad_run = _in_these_modes(super().run)
+
+    def run(self) -> None:
+        """Run the target."""
+        self._viewgrad_run()
+
+
+class Timer(threading.Timer, metaclass=_Counterpart):
+    """A timer whose function runs in the modes in which it was made."""
+
+    def __init__(self, interval: float, function: Any, args: Any = None, kwargs: Any = None) -> None:
+        super().__init__(interval, _in_these_modes(function), args, kwargs)
+
+
+class ThreadPoolExecutor(concurrent.futures.ThreadPoolExecutor, metaclass=_Counterpart):
+    """An executor whose calls run in the modes in which they were submitted."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Submit a call."""
+        return super().submit(_in_these_modes(fn), *args, **kwargs)
+
+
+POOLS: Final = {"ThreadPoolExecutor": ThreadPoolExecutor}
+REPLACED: Final[dict[str, tuple[types.ModuleType, dict[str, Any]]]] = {
+    "threading": (threading, {"Thread": Thread, "Timer": Timer}),
+    "concurrent.futures.thread": (concurrent.futures.thread, POOLS),
+    "concurrent.futures": (concurrent.futures, POOLS),
+    "concurrent": (concurrent, {}),
+}
+
+
+def replaced_module(name: str) -> types.ModuleType:
+    """Return a module like `threading` with these classes.
+
+    Arguments:
+        name: a key of REPLACED.
+    """
+    original, classes = REPLACED[name]
+    made = types.ModuleType(name, original.__doc__)
+    vars(made).update({**vars(original), **classes})
+    if name == "concurrent":
+        vars(made)["futures"] = replaced_module("concurrent.futures")
+    return made
