@@ -71,6 +71,7 @@ def test_products_with_derivatives_of_drawn_loops(number):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")  # a branch that goes both ways
 @pytest.mark.parametrize("executor", ["python", "interpreted"])
 @pytest.mark.parametrize("number", [0, 2, 3])
 def test_products_with_derivatives_of_more_drawn_loops(number, executor):
