@@ -242,7 +242,8 @@ def test_cython_functions(name):
     assert compiled.specializations[0].program is not None, compiled.explain()
 
 
-def test_heap_scans_do_not_disturb_other_threads(frequent_switches):
+@pytest.mark.parametrize("scans", [8, pytest.param(30, marks=pytest.mark.slow)])
+def test_heap_scans_do_not_disturb_other_threads(scans, frequent_switches):
     def unpack():
         while not ended:
             try:
@@ -253,14 +254,15 @@ def test_heap_scans_do_not_disturb_other_threads(frequent_switches):
     ended, errors = [], []
     thread = threading.Thread(target=unpack)
     thread.start()
-    for _ in range(30):
+    for _ in range(scans):
         Existing()
     ended.append(True)
     thread.join()
     assert not errors
 
 
-def test_threads_trace_and_verify_concurrently(frequent_switches):
+@pytest.mark.parametrize("rounds", [3, pytest.param(10, marks=pytest.mark.slow)])
+def test_threads_trace_and_verify_concurrently(rounds, frequent_switches):
     def scaled(x):
         y = x * own.rate
         return (y * y).sum()
@@ -274,7 +276,7 @@ def test_threads_trace_and_verify_concurrently(frequent_switches):
             expected = scaled(x)
             wanted[number].append((expected.item(), vg.autograd.grad(expected, x)[0].tolist()))
 
-    for _ in range(10):
+    for _ in range(rounds):
         own, found, wanted = threading.local(), collections.defaultdict(list), collections.defaultdict(list)
         compiled = vg.compile(scaled, executor="python")
         in_threads(4, work)

@@ -94,7 +94,10 @@ def test_a_run_resumes_with_tests_that_have_not_passed(suite, workers):
     assert "shard 1/1: 40 of 40 tests, 1 failed" in first.stdout
     second = suite("--resume", *workers)
     assert "1 failed" in second.stdout and "passed" not in second.stdout.splitlines()[-1]
-    shards = [suite("--shard", f"{number}/3", *workers).stdout.splitlines()[-1] for number in (1, 2, 3)]
+
+
+def test_shards_run_all_tests_together(suite):
+    shards = [suite("--shard", f"{number}/3").stdout.splitlines()[-1] for number in (1, 2, 3)]
     assert sum(int(line.partition(" passed")[0].split()[-1]) for line in shards) == 39
 
 
