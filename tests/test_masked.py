@@ -102,3 +102,113 @@ def test_broadcasting_loses_masks_as_in_numpy():
     v = np.array([1.5, 0.5, 2.0])
     step = 1e-6 * np.eye(3)
     np.testing.assert_allclose(vg.grad(f)(v), [(f(v + e) - f(v - e)) / 2e-6 for e in step])
+
+
+ROWS = np.array([[1.0, 2.5, -0.3, 4.0, 0.7], [0.2, -1.1, 0.9, 2.2, 1.6], [3.0, 0.1, 1.2, -0.4, 2.0]])
+HIDDEN = np.array([[0, 0, 1, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 1]], bool)
+CALLS = {
+    "rows": {},
+    "columns": {"rowvar": False},
+    "bias": {"bias": True},
+    "ddof": {"ddof": 2},
+    "all masked": {"ddof": 5},
+    "another": {"y": ROWS[::-1] * 0.5 + ROWS**2},
+    "other rows": {"y": ROWS[:1] + 0.5},
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("function", ["cov", "corrcoef"])
+def test_covariances_match_numpy_and_differences(function, name):
+    options = dict(CALLS[name])
+    if function == "corrcoef":
+        options = {key: value for key, value in options.items() if key in ("rowvar", "y")}
+    y = options.pop("y", None)
+
+    def plain(x):
+        given = () if y is None else (np.ma.array(y, mask=HIDDEN[: len(y)][::-1]),)
+        return getattr(np.ma, function)(np.ma.array(x, mask=HIDDEN), *given, **options)
+
+    def masked(x):
+        given = () if y is None else (vnp.ma.array(vg.Tensor(y), mask=HIDDEN[: len(y)][::-1]),)
+        return getattr(vnp.ma, function)(vnp.ma.array(x, mask=HIDDEN), *given, **options)
+
+    leaf = vg.Tensor(ROWS, requires_grad=True)
+    found, expected = masked(leaf), plain(ROWS.copy())
+    np.testing.assert_array_equal(found.mask, np.ma.getmaskarray(expected))
+    np.testing.assert_allclose(found.filled(0).detach().numpy(), expected.filled(0), rtol=1e-6, atol=1e-12)
+    weights = np.cos(np.arange(expected.size)).reshape(expected.shape)
+    gradient = vg.autograd.grad((found.filled(0) * weights).sum(), leaf, allow_unused=True)[0]
+    slopes = np.zeros(ROWS.shape)
+    for place in np.ndindex(ROWS.shape):
+        step = np.zeros(ROWS.shape)
+        step[place] = 1e-5
+        slopes[place] = ((plain(ROWS + step) - plain(ROWS - step)).filled(0) * weights).sum() / 2e-5
+    gradient = np.zeros(ROWS.shape) if gradient is None else gradient.numpy()
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-6)
+
+
+def test_the_variance_of_one_variable_is_a_number():
+    x = vg.Tensor(ROWS[0], requires_grad=True)
+    found = vnp.ma.cov(vnp.ma.array(x, mask=HIDDEN[0]))
+    np.testing.assert_allclose(float(found.detach()), np.ma.cov(np.ma.array(ROWS[0], mask=HIDDEN[0])), rtol=1e-6)
+    with pytest.raises(ValueError, match="masked"):
+        vnp.ma.cov(vnp.ma.array(x, mask=HIDDEN[0]), allow_masked=False)
+
+
+MASK = np.array([[0, 1, 0], [0, 0, 1]], bool)
+MORE = {
+    "abs": lambda np, m: np.ma.abs(m),
+    "hypot": lambda np, m: np.ma.hypot(m, m * 2.0 + 1.0),
+    "arctan2": lambda np, m: np.ma.arctan2(m, m * m + 0.5),
+    "arctanh outside of its domain": lambda np, m: np.ma.arctanh(m),
+    "remainder": lambda np, m: np.ma.remainder(m, 1.3),
+    "hstack": lambda np, m: np.ma.hstack([m, m * 2.0]),
+    "vstack": lambda np, m: np.ma.vstack([m, m * 2.0]),
+    "stack": lambda np, m: np.ma.stack([m, m * 2.0], axis=1),
+    "column_stack": lambda np, m: np.ma.column_stack([m[0], m[1]]),
+    "append": lambda np, m: np.ma.append(m, m * 2.0),
+    "append along an axis": lambda np, m: np.ma.append(m, m * 2.0, axis=1),
+    "diff": lambda np, m: np.ma.diff(m, axis=1),
+    "second differences": lambda np, m: np.ma.diff(np.ma.hstack([m, m * m]), n=2),
+    "sort": lambda np, m: np.ma.sort(m, axis=1),
+    "sort of columns": lambda np, m: np.ma.sort(m, axis=0),
+    "outer": lambda np, m: np.ma.outer(m[0], m[1]),
+    "masked_values": lambda np, m: np.ma.masked_values(m, 0.7) * 2.0,
+    "repeat": lambda np, m: np.ma.repeat(m, 2, axis=1),
+    "expand_dims": lambda np, m: np.ma.expand_dims(m, 1),
+    "swapaxes": lambda np, m: np.ma.swapaxes(m, 0, 1),
+    "diagonal": lambda np, m: np.ma.diagonal(m),
+    "amax": lambda np, m: np.ma.amax(m, axis=1),
+    "round": lambda np, m: np.ma.round(m, 1) + m,
+    "copy": lambda np, m: np.ma.copy(m) * 3.0,
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MORE)
+def test_more_functions_match_numpy_and_differences(name):
+    program = MORE[name]
+    leaf = vg.Tensor(X, requires_grad=True)
+    found, expected = program(vnp, vnp.ma.array(leaf, mask=MASK)), program(np, np.ma.array(X, mask=MASK))
+    np.testing.assert_array_equal(found.mask, np.ma.getmaskarray(expected))
+    np.testing.assert_allclose(found.filled(0).detach().numpy(), expected.filled(0), rtol=1e-12)
+    weights = np.cos(np.arange(expected.size)).reshape(expected.shape)
+    gradient = vg.autograd.grad((found.filled(0) * weights).sum(), leaf)[0].numpy()
+    slopes = np.zeros(X.shape)
+    for place in np.ndindex(X.shape):
+        step = np.zeros(X.shape)
+        step[place] = 1e-6
+        up, down = (program(np, np.ma.array(X + sign * step, mask=MASK)).filled(0) for sign in (1, -1))
+        slopes[place] = ((up - down) * weights).sum() / 2e-6
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "name", ["argmax", "argmin", "nonzero", "any", "shape", "size", "notmasked_edges", "clump_unmasked"]
+)
+def test_results_without_a_derivative_match_numpy(name):
+    row = (lambda a: a[0]) if name == "clump_unmasked" else (lambda a: a)
+    found = getattr(vnp.ma, name)(row(vnp.ma.array(vg.Tensor(X, requires_grad=True), mask=MASK)))
+    expected = getattr(np.ma, name)(row(np.ma.array(X, mask=MASK)))
+    assert repr(found) == repr(expected)

@@ -24,6 +24,11 @@ DOMAINS: Final[dict[Any, Callable[..., Any]]] = {
     np.sqrt: lambda x: x < 0,
     np.arcsin: lambda x: np.abs(x) > 1,
     np.arccos: lambda x: np.abs(x) > 1,
+    np.arccosh: lambda x: x < 1,
+    np.arctanh: lambda x: np.abs(x) >= 1,
+    np.fmod: lambda x, y: np.broadcast_to(y == 0, np.broadcast_shapes(np.shape(x), np.shape(y))),
+    np.remainder: lambda x, y: np.broadcast_to(y == 0, np.broadcast_shapes(np.shape(x), np.shape(y))),
+    np.floor_divide: lambda x, y: np.broadcast_to(y == 0, np.broadcast_shapes(np.shape(x), np.shape(y))),
     np.true_divide: lambda x, y: np.broadcast_to(y == 0, np.broadcast_shapes(np.shape(x), np.shape(y))),
 }
 
@@ -317,12 +322,94 @@ for _name in (
 for _name in (
     "sqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan", "arctan", "arcsin", "arccos", "sinh", "cosh", "tanh",
     "add", "subtract", "multiply", "divide", "true_divide", "power", "absolute", "negative", "maximum", "minimum",
+    "abs", "arccosh", "arcsinh", "arctan2", "arctanh", "ceil", "conjugate", "equal", "fabs", "floor", "floor_divide",
+    "fmod", "greater", "greater_equal", "hypot", "less", "less_equal", "mod", "not_equal", "remainder",
 ):  # fmt: skip
     FUNCTIONS[_name] = lambda *args, _name=_name: _of(args[0]).__array_ufunc__(getattr(np, _name), "__call__", *args)
 
 
 def _of(value: Any) -> MaskedTensor:
     return value if isinstance(value, MaskedTensor) else MaskedTensor(*_parts(value))
+
+
+def _rearranging(name: str, takes_list: bool) -> None:
+    """Define a function that moves elements, and does the same to masks."""
+    function = getattr(np, name)
+
+    def rearranged(a: Any, *args: Any, **kwargs: Any) -> MaskedTensor:
+        if not takes_list:
+            data, mask = _parts(a)
+            return MaskedTensor(function(data, *args, **kwargs), function(mask, *args, **kwargs))
+        parts = [_parts(each) for each in a]
+        data, masks = [data for data, _ in parts], [mask for _, mask in parts]
+        return MaskedTensor(function(data, *args, **kwargs), function(masks, *args, **kwargs))
+
+    FUNCTIONS[name] = rearranged
+
+
+for _name in ("column_stack", "dstack", "hstack", "stack", "vstack"):
+    _rearranging(_name, True)
+for _name in ("atleast_1d", "atleast_2d", "atleast_3d", "diagonal", "expand_dims", "repeat", "swapaxes"):
+    _rearranging(_name, False)
+
+
+def _without_history(value: Any) -> Any:
+    """Return NumPy's masked array for a masked tensor, also in lists."""
+    if isinstance(value, list | tuple):
+        return type(value)([_without_history(each) for each in value])
+    if isinstance(value, MaskedTensor):
+        return np.ma.array(plain_values(value.data.detach()), mask=value.mask)
+    return plain_values(value.detach()) if isinstance(value, Tensor) else value
+
+
+def _piecewise_constant(name: str) -> None:
+    """Define a function of values whose result has no derivative: indices, truth values, shapes."""
+    function = getattr(np.ma, name)
+    FUNCTIONS[name] = lambda *args, **kwargs: function(
+        *map(_without_history, args), **{key: _without_history(value) for key, value in kwargs.items()}
+    )
+
+
+for _name in (
+    "all", "allclose", "allequal", "any", "argmax", "argmin", "argsort", "clump_masked", "clump_unmasked", "empty_like",
+    "flatnotmasked_contiguous", "flatnotmasked_edges", "isin", "logical_and", "logical_not", "logical_or", "mask_or",
+    "ndim", "nonzero", "notmasked_contiguous", "notmasked_edges", "ones_like", "shape", "size", "zeros_like",
+):  # fmt: skip
+    _piecewise_constant(_name)
+
+
+def _masked_values(
+    x: Any, value: Any, rtol: float = 1e-5, atol: float = 1e-8, copy: bool = True, shrink: bool = True
+) -> Any:
+    values, known = _parts(x)
+    return MaskedTensor(values, known | np.isclose(plain_values(values.detach()), value, rtol=rtol, atol=atol))
+
+
+def _diff(a: Any, n: int = 1, axis: int = -1) -> MaskedTensor:
+    data, mask = _parts(a)
+    for _ in range(n):
+        length = mask.shape[axis]
+        later, earlier = np.arange(1, length), np.arange(length - 1)
+        mask = np.take(mask, later, axis=axis) | np.take(mask, earlier, axis=axis)
+        data = np.take(data, later, axis=axis) - np.take(data, earlier, axis=axis)
+    return MaskedTensor(data, mask)
+
+
+def _sort(a: Any, axis: int = -1) -> MaskedTensor:
+    """As NumPy has it: masked elements come last."""
+    data, mask = _parts(a)
+    order = _without_history(_of(a)).argsort(axis=axis)
+    return MaskedTensor(np.take_along_axis(data, order, axis=axis), np.take_along_axis(mask, order, axis=axis))
+
+
+def _append(a: Any, b: Any, axis: Any = None) -> MaskedTensor:
+    return _concatenate([_of(a).ravel(), _of(b).ravel()] if axis is None else [a, b], axis or 0)
+
+
+def _outer(a: Any, b: Any) -> MaskedTensor:
+    (x, hidden), (y, covered) = _parts(a), _parts(b)
+    data = np.outer(np.where(hidden, 0, x), np.where(covered, 0, y))
+    return MaskedTensor(data, np.logical_or.outer(hidden.reshape(-1), covered.reshape(-1)))
 
 
 def _average(a: Any, axis: Any = None, weights: Any = None) -> Any:
@@ -367,6 +454,45 @@ def _concatenate(arrays: Any, axis: int = 0) -> MaskedTensor:
     return MaskedTensor(np.concatenate([data for data, _ in parts], axis), np.concatenate([m for _, m in parts], axis))
 
 
+def _cov(
+    x: Any, y: Any = None, rowvar: bool = True, bias: bool = False, allow_masked: bool = True, ddof: Any = None
+) -> Any:
+    """As `numpy.ma.cov`: each entry is the covariance of the observations that both variables have."""
+    if ddof is not None and ddof != int(ddof):
+        raise ValueError("ddof must be an integer")
+    ddof = int(not bias) if ddof is None else ddof
+    variables = [_at_least_2d(_of(each)) for each in (x, y) if each is not None]
+    if not allow_masked and any(each.mask.any() for each in variables):
+        raise ValueError("Cannot process masked data.")
+    by_rows = rowvar or variables[0].shape[0] == 1
+    if len({each.shape for each in variables}) == 1:  # what is masked in one of two is masked in both
+        common = np.any([each.mask for each in variables], axis=0)
+        variables = [MaskedTensor(each.data, common) for each in variables]
+    joined = _concatenate(variables, 0 if by_rows else 1)
+    rows = joined if by_rows else joined.T
+    known = (~rows.mask).astype(float)
+    centre = rows.filled(0).sum(axis=1, keepdims=True) / np.maximum(known.sum(axis=1, keepdims=True), 1)
+    away = np.where(rows.mask, 0.0, rows.filled(0) - centre)
+    count = known @ known.T - ddof
+    found = away @ away.T.conj() / np.where(count > 0, count, 1)
+    covariance = MaskedTensor(found, count <= 0).squeeze()
+    return covariance if covariance.ndim else covariance[()]
+
+
+def _at_least_2d(a: MaskedTensor) -> MaskedTensor:
+    return a if a.ndim > 1 else a.reshape(1, -1)
+
+
+def _corrcoef(x: Any, y: Any = None, rowvar: bool = True, allow_masked: bool = True) -> Any:
+    """As `numpy.ma.corrcoef`."""
+    covariance = _cov(x, y, rowvar, allow_masked=allow_masked)
+    if not isinstance(covariance, MaskedTensor):
+        return np.ma.masked
+    index = np.arange(len(covariance))
+    std = np.sqrt(MaskedTensor(covariance.data[index, index], covariance.mask[index, index]))
+    return covariance / (std.reshape(-1, 1) * std)
+
+
 def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
     """As NumPy has it, which loses the masks of arrays that it has to broadcast."""
     shapes = [each.shape if hasattr(each, "shape") else np.shape(each) for each in arrays]
@@ -380,10 +506,15 @@ def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
 
 
 FUNCTIONS.update({
+    "masked_values": _masked_values, "diff": _diff, "sort": _sort, "append": _append, "outer": _outer,
+    "outerproduct": _outer, "row_stack": FUNCTIONS["vstack"], "amax": FUNCTIONS["max"], "amin": FUNCTIONS["min"],
+    "copy": lambda a, *args, **kwargs: _of(a).copy(),
+    "round": lambda a, decimals=0: MaskedTensor(np.round(_of(a).data, decimals), _of(a).mask),
     "asarray": _masked_array, "asanyarray": _masked_array, "broadcast_arrays": _broadcast_arrays,
     "array": _masked_array, "masked_array": _masked_array, "MaskedArray": _masked_array, "masked_where": _masked_where,
     "median": _median, "fix_invalid": _fix_invalid, "anomalies": lambda a, axis=None: _of(a).anom(axis),
-    "average": _average, "where": _where, "concatenate": _concatenate, "getmask": lambda a: _of(a).mask,
+    "average": _average, "cov": _cov, "corrcoef": _corrcoef, "where": _where, "concatenate": _concatenate,
+    "getmask": lambda a: _of(a).mask,
     "getmaskarray": lambda a: _of(a).mask, "getdata": lambda a, subok=True: _of(a).data,
     "is_masked": lambda x: bool(_of(x).mask.any()), "isMaskedArray": lambda x: isinstance(x, MaskedTensor),
     "isMA": lambda x: isinstance(x, MaskedTensor),
