@@ -41,8 +41,8 @@ def given(f):
 
 
 def touched(executions, step, grain=SINGLE):
-    """All that a step touches, and when."""
-    parts = list(executions.touched(step, grain))
+    """Return the accesses of a step, with their times."""
+    parts = list(executions.accesses(step, grain))
     return [np.concatenate([np.ravel(part[n]) for part in parts]) for n in (0, 1)]
 
 
@@ -73,7 +73,7 @@ def test_rows_represent_all_their_elements(f):
                     assert step.base.size % grain.row == 0
                     places, times = touched(executions, step)
                     grains, grain_times = touched(executions, step, grain)
-                    assert len(grains) == executions.touches(step, grain)
+                    assert len(grains) == executions.access_count(step, grain)
                     found = [(each, time) for g, time in zip(grains, grain_times) for each in elements_of(grain, g)]
                     assert sorted(found) == sorted(zip(places, times))
 

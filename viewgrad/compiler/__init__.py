@@ -12,7 +12,7 @@ A call goes through these modules:
     lowering, lower        the graph as a stream of instructions (trace_stream)
     reroll                 the loops of the stream
     build_ir, loop_ir      the program
-    access_analysis        which elements each step touches, and when
+    access_analysis        which elements each step accesses, and when
     adjoint                its gradient
     passes                 optimizations of both
     verify_ir              the invariants checked between passes

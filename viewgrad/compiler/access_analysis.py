@@ -17,8 +17,8 @@ __all__ = ["AccessAnalysis", "analysis_of"]
 
 Array = np.ndarray[Any, Any]
 MANY: Final = 100_000  # differences between places that are inspected
-LARGEST: Final = 30_000_000  # elements touched; where there are more, nothing is known
-UNKNOWN: Final = 1 << 60  # how many elements a step touches that computed integers move
+LARGEST: Final = 30_000_000  # accesses; with more of them, nothing is known
+UNKNOWN: Final = 1 << 60  # the number of elements accessed by a step that computed integers move
 PART: Final = 3_000  # elements that are inspected at a time
 ALL: Final = slice(None)
 
@@ -96,7 +96,7 @@ class AccessAnalysis:
         (low, high), (other_low, other_high) = self._extent(block, one), self._extent(block, other)
         return bool(np.all((high < other_low) | (other_high < low)))
 
-    def are_together(self, first: Step, second: Step) -> bool:
+    def are_in_one_block(self, first: Step, second: Step) -> bool:
         """Return whether two steps are in the same block."""
         return self._block_of[first] is self._block_of[second]
 
@@ -133,7 +133,7 @@ class AccessAnalysis:
         """
         base = (window or step).base
         writes = [each for _, each in steps_of(self.program.block) if isinstance(each, Write) and each.base is base]
-        if any(each.moves for each in (step, *writes)):  # which of its elements are touched, is not known
+        if any(each.moves for each in (step, *writes)):  # its elements are not known
             first = int(self.times(self._block_of[step], step).min(initial=self._end))
             return self.latest(writes) < first if isinstance(step, Read) else False
         grain = SINGLE if window is not None else self.grain([step, *writes], base.size)
@@ -148,7 +148,7 @@ class AccessAnalysis:
         if key in self._last:
             return self._last[key]
         last = None
-        if sum(self.touches(step, grain) for step in writes) <= LARGEST:
+        if sum(self.access_count(step, grain) for step in writes) <= LARGEST:
             last = np.full(grain.number_of(base.size), -1)
             for step in writes:
                 for places, times in self._parts(step, grain):
@@ -156,7 +156,7 @@ class AccessAnalysis:
         self._last[key] = last
         return last
 
-    def touches(self, step: Read | Write, grain: Grain = SINGLE) -> int:
+    def access_count(self, step: Read | Write, grain: Grain = SINGLE) -> int:
         """Return the number of elements, or of grains, that the executions of a step access."""
         block = self._block_of[step]
         if step.moves:
@@ -176,21 +176,21 @@ class AccessAnalysis:
         return grain_of(map(self.runs, steps), size)
 
     def runs(self, step: Read | Write) -> Runs | None:
-        """Return the runs of neighbours that a step touches; None if these are not alike in all executions."""
+        """Return the runs of adjacent elements that a step accesses; None if they differ between executions."""
         if step not in self._runs:
             offsets = self.value(self._block_of[step], step.offset)
             count = self.counts[self._block_of[step]]
             self._runs[step] = runs_of(step, np.asarray(offsets) if count else np.zeros(0, int))
         return self._runs[step]
 
-    def touched(self, step: Read | Write, grain: Grain = SINGLE) -> Iterator[tuple[Array, Array]]:
+    def accesses(self, step: Read | Write, grain: Grain = SINGLE) -> Iterator[tuple[Array, Array]]:
         """Yield the grains that executions of a step access, and when, as arrays of one shape."""
         return self._parts(step, grain)
 
     def _parts(self, step: Read | Write, grain: Grain, window: Read | None = None) -> Iterator[tuple[Array, Array]]:
-        """Yield what `touched` yields, or the places of another window at the times of a step."""
+        """Yield the accesses of a step, or those to another window at its times."""
         block = self._block_of[step]
-        total = self.touches(step, grain) if window is None else self.elements(block, window.sizes)
+        total = self.access_count(step, grain) if window is None else self.elements(block, window.sizes)
         number = 1 + total // PART
         count = self.counts[block]
         if number > 1:

@@ -70,23 +70,23 @@ class Grain:
 SINGLE: Final = Grain(1)
 
 
-def grain_of(touched: Iterable[Runs | None], size: int) -> Grain:
+def grain_of(accesses: Iterable[Runs | None], size: int) -> Grain:
     """Return the largest grain of the accesses to a buffer.
 
     Arguments:
-        touched: all runs; None if they differ between executions.
+        accesses: the runs of all accesses; None if they differ between executions.
         size: the size of the buffer.
     """
     runs = []
     row = plain = size
-    for each in touched:
+    for each in accesses:
         if each is None:
             return SINGLE
         runs.append(each)
         strides = [stride for _, stride in each.rest]
         row = math.gcd(row, each.moves, *strides)
         plain = math.gcd(plain, each.moves, *strides, each.length, each.first)
-    row, plain = max(row, 1), max(plain, 1)  # where nothing is touched, and the base has no element
+    row, plain = max(row, 1), max(plain, 1)  # if nothing is accessed, and the buffer is empty
     begins = {0}
     for each in runs:
         begin = each.first % row
@@ -98,7 +98,7 @@ def grain_of(touched: Iterable[Runs | None], size: int) -> Grain:
 
 
 def runs_of(step: Read | Write, offsets: Array) -> Runs | None:
-    """Return the runs of a step; None if single elements are touched, or others each time.
+    """Return the runs of a step; None if single elements are accessed, or others each time.
 
     Arguments:
         step: the step.

@@ -26,7 +26,7 @@ from .codegen import Kernel
 from .scalar_runtime import FUNCTIONS, MATH, NATIVE
 from .small_matrix import MATRIX_FUNCTIONS
 
-__all__ = ["ARRAYS", "KernelError", "native_function"]
+__all__ = ["ARRAYS", "KernelError", "native_function", "source_file"]
 
 LINES: Final = 4000  # of a source; the time that compiling takes grows faster than they do
 DEEP: Final = 100_000  # calls within calls, which Numba makes for long sources
@@ -62,7 +62,7 @@ def _shared(source: str, dtypes: Dtypes) -> Callable[..., int]:
 
 
 def _compiled(source: str, dtypes: Dtypes, called: dict[str, Callable[..., Any]]) -> Callable[..., int]:
-    path = None if called else _written(source)
+    path = None if called else source_file(source)
     name = f"<viewgrad kernel {next(_numbers)}>" if path is None else str(path)
     space = {"__name__": __name__, **MATH, **_compiled_functions(), **ARRAYS, **called}
     exec(compile(source, name, "exec"), space)
@@ -95,7 +95,7 @@ def _deep() -> Iterator[None]:
 # -- on disk -----------------------------------------------------------------------------------------------------------
 
 
-def _written(source: str) -> Path | None:
+def source_file(source: str) -> Path | None:
     """Return the path of the file with a source, beside which Numba keeps its cache; None if there is none."""
     folder = _folder()
     if folder is None or not _is_own(folder):
@@ -103,7 +103,7 @@ def _written(source: str) -> Path | None:
     path = folder / f"kernel_{hashlib.sha256((_version() + source).encode()).hexdigest()[:32]}.py"
     try:
         if not path.exists():
-            _let_go(folder)
+            _evict(folder)
             part = path.with_suffix(f".{os.getpid()}")
             part.write_text(source)
             part.replace(path)
@@ -149,7 +149,7 @@ def _folder() -> Path | None:
     return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "viewgrad"
 
 
-def _let_go(folder: Path) -> None:
+def _evict(folder: Path) -> None:
     """Delete the oldest sources and Numba's caches for them, if there are many."""
     found = sorted(folder.glob("kernel_*.py"), key=lambda path: path.stat().st_mtime)
     for path in found[: max(0, len(found) - KEPT)]:

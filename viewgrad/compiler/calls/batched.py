@@ -147,7 +147,7 @@ class Batched:
             results.append(self.compiled(*given, **given_keywords))
         if not count:
             rest = self._nothing(structure, leaves, numbers, mode)
-        return _together(results, rest, count)
+        return _concatenated(results, rest, count)
 
     def value_and_grad(self, point: Any, *others: Any, **keywords: Any) -> tuple[float, Any]:
         """Return the sum of the examples' values and its gradient with respect to the first argument.
@@ -402,7 +402,7 @@ def _example(arrays: list[Array], batched: frozenset[int], at: int) -> list[Arra
 # -- results -----------------------------------------------------------------------------------------------------------
 
 
-def _together(results: list[Any], rest: list[Any] | None, count: int) -> Any:
+def _concatenated(results: list[Any], rest: list[Any] | None, count: int) -> Any:
     """Stack the results of single examples and those of the other examples along a leading axis.
 
     Arguments:

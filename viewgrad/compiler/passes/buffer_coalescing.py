@@ -26,14 +26,14 @@ def coalesce_buffers(program: Program) -> Program:
         base for base in program.bases.values() if base.is_gradient and base.kind == "made" and base.name not in wanted
     }
     for base in [base for name, base in program.bases.items() if name in wanted and base.kind == "made"]:
-        copies = [_copy(step) for step in _touching(program, base)]
+        copies = [_copy(step) for step in _accesses(program, base)]
         sources = {None if copy is None else copy[0].base for copy in copies}
         source = sources.pop() if len(sources) == 1 else None
         if source is None or source not in made or source.size != base.size:
             continue
         if _are_last([copy for copy in copies if copy is not None], base, analysis_of(program)):
             remove_steps(program.block, {copy[1] for copy in copies if copy is not None})
-            for step in _touching(program, source):
+            for step in _accesses(program, source):
                 step.base = base
             unset.discard(base.name)
             if source.name in unset:
@@ -42,7 +42,7 @@ def coalesce_buffers(program: Program) -> Program:
     return program
 
 
-def _touching(program: Program, base: Buffer) -> list[Read | Write]:
+def _accesses(program: Program, base: Buffer) -> list[Read | Write]:
     return [step for _, step in steps_of(program.block) if isinstance(step, (Read, Write)) and step.base is base]
 
 
@@ -60,14 +60,14 @@ def _copy(step: Read | Write) -> tuple[Read, Write] | None:
 def _are_last(copies: Sequence[tuple[Read, Write]], base: Buffer, analysis: AccessAnalysis) -> bool:
     """Return whether each element is copied, and its source is not written after that."""
     writes = [write for _, write in copies]
-    sources = [step for step in _touching(analysis.program, copies[0][0].base) if isinstance(step, Write)]
+    sources = [step for step in _accesses(analysis.program, copies[0][0].base) if isinstance(step, Write)]
     grain = analysis.grain([*writes, *sources], base.size)
-    if sum(analysis.touches(step, grain) for step in [*writes, *sources]) > MOST:
+    if sum(analysis.access_count(step, grain) for step in [*writes, *sources]) > MOST:
         return False
     covered = np.zeros(grain.number_of(base.size), bool)
     for read, write in copies:
-        if not analysis.are_together(read, write) or not analysis.is_kept(read):
+        if not analysis.are_in_one_block(read, write) or not analysis.is_kept(read):
             return False
-        for places, _ in analysis.touched(write, grain):
+        for places, _ in analysis.accesses(write, grain):
             covered[places] = True
     return bool(covered.all())

@@ -20,7 +20,7 @@ from .dead_code import remove_steps
 __all__ = ["begins_unset", "propagate_zeros"]
 
 Array = np.ndarray[Any, Any]
-MOST: Final = 3_000_000  # touches of elements of one base that are inspected
+MOST: Final = 3_000_000  # accesses to elements of one buffer that are inspected
 PART: Final = 2_000  # accesses that are inspected at a time, with all others to the same elements
 READ, ADD, ZERO, WRITE, GONE = range(5)
 ZERO_VALUE: Final = Number(0.0)
@@ -44,12 +44,12 @@ def propagate_zeros(program: Program) -> Program:
         if not base.is_gradient or not base.size:
             continue
         grain = analysis.grain(steps, base.size)
-        if sum(analysis.touches(step, grain) for step in steps) <= MOST:
-            touches = _Touches(analysis, steps, base.name in wanted, called, grain)
-            zero |= touches.zero_reads
-            gone |= touches.needless
-            is_changed |= _write_first(program, touches.first_adds - touches.needless)
-            if touches.is_unset(grain.number_of(base.size)):
+        if sum(analysis.access_count(step, grain) for step in steps) <= MOST:
+            found = _Accesses(analysis, steps, base.name in wanted, called, grain)
+            zero |= found.zero_reads
+            gone |= found.needless
+            is_changed |= _write_first(program, found.first_adds - found.needless)
+            if found.is_unset(grain.number_of(base.size)):
                 program.unset.add(base.name)
     _replace(program, zero)
     remove_steps(program.block, gone | zero | _sums_of_zeros(program))
@@ -58,7 +58,7 @@ def propagate_zeros(program: Program) -> Program:
     return program
 
 
-class _Touches:
+class _Accesses:
     """All accesses to the elements of one buffer, sorted by element and time.
 
     Arguments:
@@ -89,12 +89,12 @@ class _Touches:
             alone.add(part, is_zero & ~part.is_twice)
         self.zero_reads = self._steps(zero, READ) - called
         self.first_adds = self._steps(alone, ADD)
-        self._settle()
+        self._find_zeros()
         unseen = _Counts(self.kinds)
         self.seen_first = False  # whether an element is inspected before it is written
-        self.elements = 0  # which are touched
+        self.elements = 0  # that are accessed
         for part in self._parts():
-            unseen.add(part, ~part.is_looked_at(wanted))
+            unseen.add(part, ~part.is_read_later(wanted))
             first = part.is_first()
             self.elements += int(first.sum())
             self.seen_first |= bool(np.isin(part.kinds[first], (READ, ADD)).any())
@@ -105,31 +105,31 @@ class _Touches:
         return not self.seen_first and not (self.wanted and self.elements < size)
 
     def _number(self, executions: AccessAnalysis, grain: Grain) -> None:
-        """Give each touch a number by element, time and step, and sort these."""
+        """Encode each access as a number by element, time and step, and sort these."""
         count = len(self.steps)
         self.duration = 1 + executions.latest(self.steps)
-        total = sum(executions.touches(step, grain) for step in self.steps)
+        total = sum(executions.access_count(step, grain) for step in self.steps)
         base = self.steps[0].base
         largest = (grain.number_of(base.size) + 1) * self.duration * count
-        self.touches = np.empty(total, np.uint32 if largest < 2**32 else np.int64)
+        self.accesses = np.empty(total, np.uint32 if largest < 2**32 else np.int64)
         start = 0
         for number, step in enumerate(self.steps):
-            for places, times in executions.touched(step, grain):
+            for places, times in executions.accesses(step, grain):
                 numbers = (places * self.duration + times) * count + number
-                self.touches[start : start + numbers.size] = numbers.reshape(-1)
+                self.accesses[start : start + numbers.size] = numbers.reshape(-1)
                 start += numbers.size
-        self.touches.sort()
+        self.accesses.sort()
 
-    def _parts(self) -> Iterator[_Part]:
-        """Yield the touches of some elements at a time."""
+    def _parts(self) -> Iterator[_Slice]:
+        """Yield the accesses to some elements at a time."""
         count = len(self.steps)
         start = 0
-        while start < len(self.touches):
-            stop = min(start + PART, len(self.touches))
-            place = int(self.touches[stop - 1]) // (self.duration * count)
+        while start < len(self.accesses):
+            stop = min(start + PART, len(self.accesses))
+            place = int(self.accesses[stop - 1]) // (self.duration * count)
             after = np.array((place + 1) * self.duration * count, np.int64)
-            stop += int(np.searchsorted(self.touches[stop:], after.astype(self.touches.dtype)))
-            found = self.touches[start:stop]
+            stop += int(np.searchsorted(self.accesses[stop:], after.astype(self.accesses.dtype)))
+            found = self.accesses[start:stop]
             numbers = (found % count).astype(np.intp)
             executions = found // count
             places = executions // self.duration
@@ -138,10 +138,10 @@ class _Touches:
             twice[1:] |= same
             twice[:-1] |= same
             kept = self.kinds[numbers] != GONE
-            yield _Part(places[kept], numbers[kept], self.kinds[numbers[kept]], twice[kept])
+            yield _Slice(places[kept], numbers[kept], self.kinds[numbers[kept]], twice[kept])
             start = stop
 
-    def _settle(self) -> None:
+    def _find_zeros(self) -> None:
         """Remove the reads of zeros, and turn first additions into writes."""
         for number, step in enumerate(self.steps):
             if step in self.zero_reads:
@@ -155,7 +155,7 @@ class _Touches:
         return {step for step, fits in zip(self.steps, fit) if fits and _kind_of(step) == kind}
 
 
-class _Part(NamedTuple):
+class _Slice(NamedTuple):
     """The accesses to some elements.
 
     Arguments:
@@ -169,25 +169,25 @@ class _Part(NamedTuple):
     is_twice: Array
 
     def is_first(self) -> Array:
-        """Return whether each touch is the first one of its element."""
+        """Return whether each access is the first one of its element."""
         first = np.ones(len(self.places), bool)
         first[1:] = self.places[1:] != self.places[:-1]
         return first
 
     def was_zero(self) -> Array:
-        """Return whether the element is known to be zero before each touch."""
+        """Return whether the element is known to be zero before each access."""
         count = len(self.places)
         starts = np.maximum.accumulate(np.where(self.is_first(), np.arange(count), 0))
         changed = np.maximum.accumulate(np.where(self.kinds != READ, np.arange(count), -1))
         before = np.concatenate([[-1], changed])[:count]
         return (before < starts) | (self.kinds[before] == ZERO)  # type: ignore[no-any-return]
 
-    def is_looked_at(self, wanted: bool) -> Array:
+    def is_read_later(self, wanted: bool) -> Array:
         """Return whether the access after each one reads or adds, or the element is read in the end."""
-        looked_at = np.full(len(self.places), wanted)
+        read_after = np.full(len(self.places), wanted)
         same = self.places[1:] == self.places[:-1]
-        looked_at[:-1][same] = np.isin(self.kinds[1:][same], (READ, ADD))
-        return looked_at
+        read_after[:-1][same] = np.isin(self.kinds[1:][same], (READ, ADD))
+        return read_after
 
 
 class _Counts:
@@ -197,44 +197,44 @@ class _Counts:
         self.all = np.zeros(len(kinds), int)
         self.wrong = np.zeros(len(kinds), int)
 
-    def add(self, part: _Part, holds: Array) -> None:
+    def add(self, part: _Slice, holds: Array) -> None:
         """Count some more."""
         self.all += np.bincount(part.numbers, minlength=len(self.all))
         self.wrong += np.bincount(part.numbers[~holds], minlength=len(self.all))
 
 
 def begins_unset(
-    base: Buffer, forward: AccessAnalysis, backward: AccessAnalysis | None, looked_at: Sequence[tuple[int, int]]
+    base: Buffer, forward: AccessAnalysis, backward: AccessAnalysis | None, read_after: Sequence[tuple[int, int]]
 ) -> bool:
-    """Return whether each element of a buffer is written before it is read, so that it may begin with any value.
+    """Return whether each element of a buffer is written before it is read, so that it needs no initial value.
 
     Arguments:
-        base: a base of a program.
-        forward, backward: of the program, and of its gradient where there is one.
-        looked_at: where results begin and end.
+        base: a buffer of a program.
+        forward, backward: the analyses of the program, and of its gradient if there is one.
+        read_after: the first and last elements of results.
     """
     steps = _steps_at(forward, base)
     later = [] if backward is None else _steps_at(backward, base)
-    bounds = [Runs(stop - start, (), start, 0) for start, stop in looked_at]
+    bounds = [Runs(stop - start, (), start, 0) for start, stop in read_after]
     own = [] if backward is None else map(backward.runs, later)
     grain = grain_of([*map(forward.runs, steps), *own, *bounds], base.size)
-    total = sum(forward.touches(step, grain) for step in steps)
+    total = sum(forward.access_count(step, grain) for step in steps)
     if backward is not None:
-        total += sum(backward.touches(step, grain) for step in later)
+        total += sum(backward.access_count(step, grain) for step in later)
     if total > MOST:
         return False
     never = np.iinfo(np.int64).max
     written, seen = [np.full(grain.number_of(base.size), never) for _ in range(2)]
     for step in steps:
         first = written if type(step) is Write else seen
-        for places, times in forward.touched(step, grain):
+        for places, times in forward.accesses(step, grain):
             np.minimum.at(first, places, times)
-    for start, stop in looked_at:
+    for start, stop in read_after:
         part = seen[grain.number_of(start) : grain.number_of(stop)]
         np.minimum(part, never - 1, out=part)
     for step in later:
         assert backward is not None
-        for places, _ in backward.touched(step, grain):
+        for places, _ in backward.accesses(step, grain):
             seen[places] = np.minimum(seen[places], never - 1)
     return bool(np.all((written < seen) | (seen == never)))
 

@@ -371,7 +371,7 @@ def native_functions() -> dict[str, Callable[[], Any]]:
 
 
 def _written(source: str) -> Path | None:
-    return native._written(source + "\n# " + _version() + "\n")
+    return native.source_file(source + "\n# " + _version() + "\n")
 
 
 @functools.cache
