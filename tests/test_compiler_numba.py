@@ -117,7 +117,7 @@ def test_the_oldest_kernels_on_disk_are_deleted(tmp_path, monkeypatch):
     monkeypatch.setenv("VIEWGRAD_CACHE", str(tmp_path))
     monkeypatch.setattr(native, "KEPT", 3)
     for number in range(6):
-        assert native._written(f"def kernel():\n    return {number}\n") is not None
+        assert native.source_file(f"def kernel():\n    return {number}\n") is not None
     assert len(list(tmp_path.glob("kernel_*.py"))) <= 4
 
 
