@@ -104,6 +104,8 @@ class Writer:
             return f"np.{self.draw.choice(['sin', 'tanh', 'cos'])}({one})"
         if pick == 10:
             return f"({one} / (1.5 + np.square({other})))"
+        if self.draw.random() < 0.5:  # a small integer among the operands, which is 0 now and then
+            return f"((k % 3) * {one} {self.draw.choice(['and', 'or'])} {other})"
         return f"({one} if {self.condition(depth + 1)} else {other})"
 
     def condition(self, depth: int = 0) -> str:

@@ -217,7 +217,7 @@ class ComprehensionReader(TargetReader):
         for each in sequence.items:
             inner.stores = dict.fromkeys(names, 1)
             self.assign(inner, generator.target, each)
-            tests = [self.truth(self.value(inner, test), test) for test in generator.ifs]
+            tests = [self.condition(inner, test) for test in generator.ifs]
             if not all(isinstance(test, bool) for test in tests):
                 raise self.out.refused("a comprehension with a condition that is not known", node)
             if all(tests):

@@ -178,41 +178,68 @@ class ExpressionReader(NameReader):
 
     def of_UnaryOp(self, scope: Scope, node: ast.UnaryOp) -> Any:
         """An operator of one operand."""
-        value = self.value(scope, node.operand)
         if isinstance(node.op, ast.Not):
-            test = self.truth(value, node)
+            test = self.condition(scope, node.operand)
             return Static(not test) if isinstance(test, bool) else Lazy("not", (test,), BOOL)
-        return arithmetic(self.out, UNARY[type(node.op)], value)
+        return arithmetic(self.out, UNARY[type(node.op)], self.value(scope, node.operand))
 
     def of_BoolOp(self, scope: Scope, node: ast.BoolOp) -> Any:
-        """`and` and `or`, of conditions."""
+        """`and` and `or`, whose value is that of an operand."""
+        return self.operand(scope, node, node.values)
+
+    def operand(self, scope: Scope, node: ast.BoolOp, parts: Sequence[ast.expr]) -> Any:
+        """The first operand that decides, or the last."""
+        first = self.lifted(scope, parts[0])
+        if len(parts) == 1:
+            return first
+        first = self.held(first)
+        is_and = isinstance(node.op, ast.And)
+        test = self.truth(first, node)
+        if isinstance(test, bool):
+            return self.operand(scope, node, parts[1:]) if test is is_and else first
+        found: list[Any] = []
+        entry, present = dict(scope.env), scope.present
+        scope.present = present | shown(parts[0], is_and)
+        block = self.within(lambda: found.append(self.operand(scope, node, parts[1:])))
+        scope.env, scope.present = joined_scopes(scope.env, entry), present
+        sides = [found[0], first] if is_and else [first, found[0]]
+        exprs = [as_expr(side) for side in sides]
+        if not block and all(expr is not None and expr.kind == BOOL for expr in exprs):
+            return Lazy("and" if is_and else "or", (test, as_expr(found[0])), BOOL)
+        blocks = [block, []] if is_and else [[], block]
+        chosen = self.choice(sides[0], sides[1], blocks, node)
+        self.out.emit(If(test, blocks[0], blocks[1], self.out.line))
+        return chosen
+
+    def condition(self, scope: Scope, node: ast.expr) -> Any:
+        """The truth of an expression: a bool, or an expression."""
+        if not isinstance(node, ast.BoolOp):
+            return self.truth(self.value(scope, node), node)
         is_and = isinstance(node.op, ast.And)
         found: Any = None
         for number, part in enumerate(node.values):
-            last = number == len(node.values) - 1
             if found is None:
-                value = self.value(scope, part)
-                test = self.truth(value, part)
+                test = self.condition(scope, part)
                 if isinstance(test, bool):
                     if test is not is_and:
-                        return value
-                    if last:
-                        return value
+                        return test
                     continue
                 found = test
                 continue
             present = scope.present
             scope.present = present.union(*[shown(each, is_and) for each in node.values[:number]])
-            found = self.second(scope, part, found, is_and)
+            found = self.truth(self.second(scope, part, found, is_and), node)
             scope.present = present
-        return found
+            if isinstance(found, bool):
+                return found
+        return is_and if found is None else found
 
     def second(self, scope: Scope, part: ast.expr, first: Any, is_and: bool) -> Any:
         """A condition that is asked only if the first leaves it open."""
         result: list[Any] = []
 
         def read() -> None:
-            result.append(self.truth(self.value(scope, part), part))
+            result.append(self.condition(scope, part))
 
         entry = dict(scope.env)
         block = self.within(read)
@@ -258,7 +285,7 @@ class ExpressionReader(NameReader):
 
     def of_IfExp(self, scope: Scope, node: ast.IfExp) -> Any:
         """A conditional expression."""
-        test = self.truth(self.value(scope, node.test), node)
+        test = self.condition(scope, node.test)
         if isinstance(test, bool):
             return self.value(scope, node.body if test else node.orelse)
         sides: list[Any] = []

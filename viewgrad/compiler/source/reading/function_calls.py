@@ -168,7 +168,7 @@ class CallReader(ComprehensionReader):
             step = Const(-1, INT)
             part = self.out.temporary(get(array, (Slice(None, None, step),)), "ordered") if turned.value else array
             return self.list_of(scope, part, node)
-        own = self.in_python(name, args)
+        own = self.in_python(name, args) if not keywords else None
         if own is not None:
             return self.call_own(own, args)
         given = arguments_in_python(name, args, keywords)
@@ -496,6 +496,8 @@ def arguments_in_python(name: str, args: list[Any], keywords: dict[str, Any]) ->
         kind = getattr(as_expr(weights), "kind", None)
         if isinstance(kind, Arr) and kind.ndim == 1 and kind.dtype in "dl":
             return python_code.weighted_bincount, [args[0], weights, least]
+    if name == "numpy.copyto" and len(args) == 2 and set(keywords) == {"where"}:
+        return python_code.copyto_where, [*args, keywords["where"]]
     if keywords:
         return None
     if name == "numpy.delete" and len(args) == 2 and is_vector(0, "dl") and is_number_of(1, "l"):

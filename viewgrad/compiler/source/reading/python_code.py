@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "add_at", "all_of", "any_of", "bincount", "copyto", "covariance", "cross", "delete", "extend", "fill_diagonal",
-    "fsum", "insert", "insert_at", "max_of", "min_of", "multiply_at", "polyval", "pop_first", "subtract_at", "sum_of",
-    "weighted_bincount",
+    "add_at", "all_of", "any_of", "bincount", "copyto", "copyto_where", "covariance", "cross", "delete", "extend",
+    "fill_diagonal", "fsum", "insert", "insert_at", "max_of", "min_of", "multiply_at", "polyval", "pop_first",
+    "subtract_at", "sum_of", "weighted_bincount",
 ]  # fmt: skip
 
 
@@ -81,6 +81,11 @@ def fill_diagonal(target: Any, value: Any) -> None:
 def copyto(target: Any, source: Any) -> None:
     """`np.copyto`."""
     target[...] = source
+
+
+def copyto_where(target: Any, source: Any, where: Any) -> None:
+    """`np.copyto` with a mask."""
+    target[...] = np.where(where, source, target)
 
 
 def any_of(items: Any) -> Any:

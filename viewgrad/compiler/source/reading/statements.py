@@ -182,7 +182,7 @@ class StatementReader(CallReader):
 
     def on_Assert(self, scope: Scope, stmt: ast.Assert) -> None:
         """A check."""
-        test = self.truth(self.value(scope, stmt.test), stmt)
+        test = self.condition(scope, stmt.test)
         if test is False:
             raise self.out.refused("an assertion fails", stmt)
         if test is not True:
@@ -244,7 +244,7 @@ class StatementReader(CallReader):
 
     def on_If(self, scope: Scope, stmt: ast.If) -> None:
         """A branch; one of both sides where the condition is known."""
-        test = self.truth(self.value(scope, stmt.test), stmt)
+        test = self.condition(scope, stmt.test)
         if test is True or test is False:
             self.block(scope, stmt.body if test else stmt.orelse)
             return
@@ -272,7 +272,7 @@ class StatementReader(CallReader):
         state: dict[str, Any] = {}
 
         def read() -> None:
-            test = self.truth(self.value(scope, stmt.test), stmt)
+            test = self.condition(scope, stmt.test)
             if self.out.buffer:  # what the condition needs is computed in the body
                 if flag is None:
                     raise self.out.refused("a condition that needs statements", stmt)
@@ -292,7 +292,7 @@ class StatementReader(CallReader):
             self.block(scope, stmt.body)
 
         if flag is None:
-            probe = self.within(lambda: self.truth(self.value(scope, stmt.test), stmt))
+            probe = self.within(lambda: self.condition(scope, stmt.test))
             if probe:
                 flag = self.out.fresh("_stop_")
                 self.out.kinds[flag] = BOOL
