@@ -203,3 +203,25 @@ def test_drawn_recurrences(batch, monkeypatch):
 def test_drawn_recurrences_by_numba(seed):
     pytest.importorskip("numba")
     check(seed, "numba")
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_negative_indices_may_mean_the_same_element(n):
+    """For one element, b[i - 1] is b[i]."""
+    def f(x, y, index):
+        n = len(x)
+        a, b, g = np.zeros(n), x.copy(), np.full((n, n), 0.5)
+        s = 0.3 - b[index[0]]
+        for i in range(n):
+            a[0], b[i - 1] = b[i], a[i]
+            g[index[i], -1] *= 0.4
+        a[index[0]] = 0.5
+        return s + a.sum() + (b * y).sum()
+
+    x, y, index = np.linspace(1.0, 2.0, n), np.linspace(0.5, 1.5, n), np.zeros(n, int)
+    compiled = vg.compile(f, executor="numba", specialize=False, check=False)
+    leaf = vg.Tensor(x, requires_grad=True)
+    for _ in range(3):  # in the first call, the function runs, since an index is negative
+        found = vg.autograd.grad(compiled(leaf, y, index), leaf)[0]
+        np.testing.assert_allclose(found._array, vg.grad(f)(x, y, index), rtol=1e-13)
+    assert "from its source" in compiled.explain()

@@ -143,7 +143,9 @@ def build(
         raise AssertionError
 
     def optimized(block: Block, is_checked: bool) -> Block:
-        return with_scalars(block, kinds, roots, fresh, cells, is_checked) if executor in KEEPING else block
+        if executor not in KEEPING or wraps:  # where x[i - 1] may be x[i], of one element
+            return block
+        return with_scalars(block, kinds, roots, fresh, cells, is_checked)
 
     body = without_copies(source.body, kinds, [*names, *results])
     if executor == "numba" and lowers:
@@ -160,7 +162,7 @@ def build(
         made = adjoint(body, kinds, [names[n] for n in wanted], [*results, *ends], fresh, definitions, wraps,
                        is_segmented, "plus" if executor == "numba" else "add")
         asked = [names[n] for n in wanted if names[n] in made.active]
-        forward, backward = optimized(made.forward, False), optimized(made.backward, not wraps)
+        forward, backward = optimized(made.forward, False), optimized(made.backward, True)
         written = writer.program(names, forward, results, backward, made.active, made.numbers, asked, ends)
         active, notes = made.active, made.notes
         text = program_text(forward) + "\n-- backwards\n" + program_text(backward)
