@@ -140,7 +140,8 @@ class DrawnCall:
             # NumPy's pseudo-inverses of matrices with infinities depend on LAPACK's search.
             strange = [np.nan] if dtype.kind == "c" or "pinv" in self.text else [np.nan, np.inf, -np.inf]
             values = np.where(self.rng.random(shape) < 0.3, self.rng.choice(strange, shape), values)
-        array = np.asarray(values + 1j * self.rng.uniform(-1, 1, shape) if dtype.kind == "c" else values, dtype)
+        with np.errstate(invalid="ignore"):  # infinities as integers
+            array = np.asarray(values + 1j * self.rng.uniform(-1, 1, shape) if dtype.kind == "c" else values, dtype)
         layout = self.random.choice("CCFRS")
         if not array.ndim or layout == "C":
             return array
