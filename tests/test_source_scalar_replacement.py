@@ -149,7 +149,7 @@ def recurrence(seed):
 
     lines = []
     for _ in range(draw.randint(1, 2)):
-        bounds = draw.choice(["2, n + 2", "n + 1, 1, -1", "2, n + 2, 2"])
+        bounds = draw.choice(["2, n + 2", "n + 1, 1, -1", "2, n + 2, 2", "2, n + 2", "n + 1, 1, -1", "0, n + 3"])
         lines.append(f"    for i in range({bounds}):")
         inner = draw.random() < 0.4
         for _ in range(draw.randint(1, 3)):
@@ -188,7 +188,8 @@ def check(seed, executor):
         for one, other in zip(slopes, gradients):
             np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9 * max(1, np.abs(other).max()), err_msg=text)
     (entries,) = compiled.tier.entries.values()
-    assert not any(entry.failures for entry in entries), f"{entries[0].failures}\n{text}"
+    failed = {reason for entry in entries for reason in entry.failures}
+    assert failed <= ({"IndexError"} if "range(0," in text else set()), f"{failed}\n{text}"  # indices from the end
     return "_cell" in compiled.source()
 
 
