@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextvars
 import gc
 import weakref
 
@@ -23,6 +24,7 @@ from viewgrad.errors import (
     UnusedInputError,
 )
 from viewgrad.func.tree import flatten, leaves_like, map_leaves, paths, unflatten
+from viewgrad.tensor.escapes import within_transform
 from viewgrad.testing import checks, program_ops, programs
 
 RNG = np.random.default_rng(11)
@@ -914,3 +916,9 @@ def test_jacobians_of_jacobians_of_vectors():
 
     x = np.array([0.3, -0.7, 1.1])
     np.testing.assert_allclose(vg.jacrev(vg.jacrev(f))(x), vg.jacfwd(vg.jacrev(f))(x), atol=1e-12)
+
+
+def test_an_interrupted_transform_is_closed_in_another_context():
+    manager = within_transform()
+    contextvars.copy_context().run(manager.__enter__)
+    manager.gen.close()  # as the collector does

@@ -16,7 +16,7 @@ each mode, and finds attributes of `Tensor` that should be in the table and are 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
@@ -223,5 +223,7 @@ def within_transform(kind: int = DIFFERENTIATED) -> Iterator[None]:
         raise_cause(error)
         raise
     finally:
-        NOTED.reset(outer)
-        _in_transform.reset(token)
+        # An interruption may leave this suspended until it is closed elsewhere; its own context is gone then.
+        with suppress(ValueError):
+            NOTED.reset(outer)
+            _in_transform.reset(token)
