@@ -90,7 +90,7 @@ def program(x):
     return total[0] + np.exp2(x).sum() + (x @ x.T).sum()
 
 x = vg.Tensor(np.linspace(-2.0, 2.0, 1500).reshape(5, 300), requires_grad=True)
-compiled = vg.compile(program, executor="numba")
+compiled = vg.compile(program, executor="numba", specialize=True)  # Python 3.13 keeps the source of `-c`
 for _ in range(3):
     value = compiled(x)
 (gradient,) = vg.autograd.grad(value, [x])

@@ -41,7 +41,8 @@ for _ in range(3):
     f(vg.Tensor([1.0, 2.0], requires_grad=True))
 print(f.explain())
 """
-    assert "compiled, python executor" in run(code)
+    told = run(code)  # from its source on Python 3.13 and later, which keeps the text of `-c`
+    assert "compiled" in told and "python executor" in told
 
 
 def test_an_unknown_name_raises_attribute_error():
