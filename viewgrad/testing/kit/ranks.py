@@ -68,18 +68,35 @@ def _is_meant(subject: OperatorUnderTest, example: Example, slots: list[int]) ->
     except (Refused, RuntimeError):
         return True
     choices = [slots, *([k] for k in slots if len(slots) > 1)]
-    return any(_agree(subject, example, chosen, whole) for chosen in choices)
+    return any(_agree(subject, example, chosen, whole) for chosen in choices) or _broadcasts(
+        subject, example, slots, whole
+    )
+
+
+def _broadcasts(subject: OperatorUnderTest, example: Example, slots: list[int], whole: Sequence[Array]) -> bool:
+    """Return whether the result is that of each slice of all arrays of as many dimensions: a column beside a matrix."""
+    most = max(example.arrays[k].ndim for k in slots)
+    beside = [k for k, array in enumerate(example.arrays) if array.ndim == most]
+    if beside == slots or not most > max(subject.ranks[k] for k in slots):
+        return False
+    return _slices_agree(subject, example, beside, whole)
 
 
 def _agree(subject: OperatorUnderTest, example: Example, slots: list[int], whole: Sequence[Array]) -> bool:
     higher = [k for k in slots if example.arrays[k].ndim > subject.ranks[k]]
     if len(higher) != len(slots):
         return any(_same(subject, _changed(example, slots, put), whole) for put in _longer())
+    return _slices_agree(subject, example, slots, whole) or any(
+        _same(subject, _changed(example, slots, put), whole) for put in _merged()
+    )
+
+
+def _slices_agree(subject: OperatorUnderTest, example: Example, slots: list[int], whole: Sequence[Array]) -> bool:
     for axis in (0, -1):
         sizes = {example.arrays[k].shape[axis] for k in slots} - {1}
         if len(sizes) == 1 and all(_slice_agrees(subject, example, slots, whole, axis, i) for i in range(sizes.pop())):
             return True
-    return any(_same(subject, _changed(example, slots, put), whole) for put in _merged())
+    return False
 
 
 def _slice_agrees(
