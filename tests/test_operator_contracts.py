@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.errors import FailedHealthCheck, Unsatisfiable
 
 import viewgrad as vg
 from viewgrad.autograd import Function, once_differentiable
@@ -420,7 +421,7 @@ class Even(Function):
         return grad * 2.0
 
 
-def test_refused_calls_are_rejected_in_a_drawn_test_unless_all_are():
+def test_refused_calls_are_rejected_in_a_drawn_test(capsys):
     accepted = []
 
     @given(st.integers(1, 4))
@@ -437,9 +438,9 @@ def test_refused_calls_are_rejected_in_a_drawn_test_unless_all_are():
     def none_is_even(n, x):
         check_operator(Even, x * np.arange(1.0, n + 1.0))
 
-    with pytest.raises(Failure, match="refuses the call") as found:
+    with pytest.raises((FailedHealthCheck, Unsatisfiable)):
         none_is_even()
-    assert any("has refused all" in note for note in found.value.__notes__)
+    assert "refuses the call" in capsys.readouterr().out
 
 
 def test_the_source_of_an_operator_is_found_once_in_a_drawn_test(monkeypatch):

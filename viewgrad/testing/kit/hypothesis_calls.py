@@ -29,7 +29,7 @@ __all__ = ["calls_like", "check_declared", "check_drawn", "check_within_test", "
 Array = np.ndarray[Any, Any]
 SHRINKING = 6.0  # CPU seconds for the calls that Hypothesis shrinks to
 IN_SHORT = 0.5  # of the time of a check: what the calls of one test may take before only their gradients are checked
-MOST_REFUSED = 40  # calls in turn, and none accepted, after which a test tells why nothing is checked
+MOST_REFUSED = 20  # calls, and none accepted, after which a test tells why nothing is checked
 SHARE = 10  # an example is a whole check: one for so many of the profile's, where nothing else is said
 GRID = 16  # powers of two between the width of an interval and the steps in which it is drawn from
 
@@ -126,10 +126,9 @@ class KnownFailures:
         try:
             return check()
         except Failure as error:
-            if rejects_refused and _is_refusal(error) and not self._says_nothing_is_checked():
-                reject()  # as a call that Hypothesis's `assume` excludes
             if rejects_refused and _is_refusal(error):
-                error.add_note(f"The operator has refused all {self.calls} calls drawn so far, so nothing was checked.")
+                self._tell_if_nothing_is_checked(error)
+                reject()  # as a call that Hypothesis's `assume` excludes
             failure = error
         finally:
             took = time.process_time() - began
@@ -138,10 +137,11 @@ class KnownFailures:
         self._known[_key(call)] = failure
         return self._raise(failure)
 
-    def _says_nothing_is_checked(self) -> bool:
-        """Count a refused call; return whether all calls so far were refused, and are enough to fail the test."""
+    def _tell_if_nothing_is_checked(self, refusal: Failure) -> None:
+        """Count a refused call, and print why if all were refused: Hypothesis's error only says that they were."""
         self.refused += 1
-        return self.property is None and self.refused == self.calls and self.calls >= MOST_REFUSED
+        if self.refused == self.calls == MOST_REFUSED:
+            print(f"{refusal.reason} (all of {self.calls} calls that were drawn)")
 
     def _raise(self, failure: Failure) -> Any:
         failure.__context__ = failure.__traceback__ = None
