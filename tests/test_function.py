@@ -141,7 +141,7 @@ def test_a_signature_is_read_once_and_again_if_forward_changes(monkeypatch):
 
     read = []
     signature = inspect.signature
-    monkeypatch.setattr(inspect, "signature", lambda function: read.append(function) or signature(function))
+    monkeypatch.setattr(inspect, "signature", lambda of, **options: read.append(of) or signature(of, **options))
     x = vg.Tensor([1.0], requires_grad=True)
     for factor in (3.0, 4.0):
         assert Scale.apply(x=x, factor=factor).tolist() == [factor]
