@@ -1166,3 +1166,10 @@ def test_methods_of_counterparts_that_were_taken_before():
         slope = (program(0.7 + 1e-6) - program(0.7 - 1e-6)) / 2e-6
         assert vg.grad(program)(0.7) == pytest.approx(slope, rel=1e-7)
         assert vg.grad(vg.compile(program, executor="python"))(0.7) == pytest.approx(slope, rel=1e-7)
+
+
+def test_operators_of_the_library_are_not_adopted():
+    vg.det(np.eye(2))  # which generates its code
+    for operator in (vg.det, vg.exp, vg.Tensor.sum):
+        assert vg.adopt(operator) is operator
+    np.testing.assert_allclose(vg.hessian(vg.det)(np.eye(2))[0, 0], [[0.0, 0.0], [0.0, 1.0]])

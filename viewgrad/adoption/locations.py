@@ -18,6 +18,7 @@ from typing import Any, Final
 __all__ = ["is_installed", "place_of", "root_of"]
 
 VIEWGRAD: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+GENERATED: Final = "<viewgrad "  # how names of generated code begin
 SCHEMES: Final = ("stdlib", "platstdlib", "purelib", "platlib")
 
 
@@ -34,7 +35,7 @@ def _library_folders() -> tuple[str, ...]:
 @functools.lru_cache(4096)
 def is_installed(file: str) -> bool:
     """Return whether a file is one of Python's library, of an installed package or of viewgrad."""
-    return file.startswith((*_library_folders(), VIEWGRAD)) or file.startswith("<frozen ")
+    return file.startswith((*_library_folders(), VIEWGRAD, "<frozen ", GENERATED))
 
 
 def place_of(names: Mapping[str, Any]) -> str:
@@ -45,7 +46,7 @@ def place_of(names: Mapping[str, Any]) -> str:
     """
     file = names.get("__file__")
     if type(file) is str:
-        return os.path.abspath(file)
+        return file if file.startswith(GENERATED) else os.path.abspath(file)
     name = names.get("__name__")
     module = sys.modules.get(name) if type(name) is str else None
     spec = getattr(module, "__spec__", None) if module is not None and vars(module) is names else None
