@@ -167,7 +167,7 @@ def verified_ir() -> Iterator[None]:
 
 @pytest.fixture
 def frequent_switches() -> Iterator[None]:
-    """Let Python switch threads as often as possible."""
+    """Make Python switch threads as often as possible."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield

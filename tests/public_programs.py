@@ -93,7 +93,7 @@ class PublicProgram:
             function = self.one_of("np.sum", "np.mean", "np.max", "sum", "max", "np.linalg.norm", "np.prod", "len")
             return f"{function}({self.vector(deeper)})"
         if kind < 0.97:
-            operand = self.one_of("n % 2", "(n > 3)", *[f"({each} % 2)" for each in self.counters])
+            operand = self.one_of("n % 2", *[f"({each} % 2)" for each in self.counters])
             return f"({operand} {self.one_of('and', 'or')} {self.number(deeper)})"
         if kind < 0.98:
             return f"({self.number(deeper)} if {self.condition()} else {self.number(deeper)})"

@@ -521,7 +521,7 @@ class Attention(Function):
 
 
 class ScaledRows(Function):
-    """Meant for stacks of rows, of which its gradient of the weights sums only one axis."""
+    """Takes stacks of rows, but its gradient for the weights is summed over one axis only."""
 
     @staticmethod
     def forward(ctx, x, w):

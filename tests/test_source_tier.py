@@ -29,7 +29,7 @@ def is_taken(c):
 
 
 def agree(f, arguments, executor, counts_from_end=False):
-    """Compare a function and its compiled form in several calls, the first of which is verified."""
+    """Compare a function with its compiled form in several calls. The first call is verified."""
     c = compiled(f, executor=executor)
     for given in arguments:
         for _ in range(2):

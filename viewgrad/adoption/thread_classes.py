@@ -24,7 +24,7 @@ __all__ = ["replaced_module"]
 
 
 class _Counterpart(type):
-    """The class of counterparts of classes, of which objects of the original are instances."""
+    """The metaclass of counterparts: objects of the original class count as instances of its counterpart."""
 
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, cls.__mro__[1])

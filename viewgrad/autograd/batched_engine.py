@@ -45,7 +45,7 @@ def batched_gradients(
         edge: the edge of the output.
         gradients: the gradients of the output, with a leading axis.
         inputs: the nodes whose gradients are returned, with a leading axis each.
-        nodes: the nodes between them, some of which may not be needed.
+        nodes: the nodes between them; not all of them need be used.
     """
     mode = current_mode()
     on_the_way = list(nodes)

@@ -108,7 +108,7 @@ def retain_grad(self: Tensor) -> None:
 
 
 def _retains_grad(self: Tensor) -> bool:
-    """Whether backward passes accumulate in this tensor's `grad` although it is not a leaf."""
+    """Whether `retain_grad` was called on this tensor, so that a backward pass fills its `grad`."""
     edge = current_edge(self)
     if edge is None or type(edge) is AccumulateGrad:
         return False

@@ -41,7 +41,7 @@ class CompiledCalls:
 
     @contextmanager
     def repeated(self) -> Iterator[None]:
-        """Let each call of a second run do what it did in the first."""
+        """Make each call of a second run take the path of the first: program or function."""
         self._repeated = 0
         token = COMPILED_CALLS.set(self)
         try:

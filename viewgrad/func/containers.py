@@ -16,8 +16,8 @@ PLAIN: Final = (int, float, complex, bool, str)
 class Containers:
     """The arguments of a function, with other leaves than the caller's.
 
-    If the leaves are the caller's, so are the containers. Otherwise they are copies; `give_back` transfers the
-    function's changes of containers to the caller's.
+    With the caller's own leaves, the containers are the caller's too. Otherwise they are copies, and `give_back`
+    applies the function's changes of containers to the caller's.
 
     Arguments:
         arguments: the caller's `(args, keywords)`.

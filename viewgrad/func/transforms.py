@@ -264,7 +264,7 @@ def _columns_at_once(
     trees = []
     for part in parts:
         if part is None or not all(np.isfinite(each._array).all() for each in part):
-            return None  # zeros may have met infinite factors, of which forward mode leaves out more
+            return None  # zeros may have met infinite factors, and forward mode skips more such products
         trees.append(wanted.tree(part))
     result = output.tree(trees)
     return ((result, _results(transform, output.aux)) if has_aux else result,)

@@ -58,7 +58,7 @@ def _is_fit(node: Node, given: Sequence[Value]) -> bool:
         return False
     if node.kind == "gather_at":
         return True
-    # Repeated indices, of which the last write wins or which accumulate, are supported for a single index only.
+    # Repeated indices, where the last write wins or writes accumulate, are supported for a single index only.
     return node.kind.startswith("put_at") and not any(kind.shape for kind in kinds)
 
 

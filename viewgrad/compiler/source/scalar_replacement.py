@@ -211,7 +211,7 @@ class _Replacement:
         self, loop: For, loops: tuple[Any, ...], shapes: Sequence[Shape], is_fixed: Callable[[str], bool],
         members: Mapping[Shape, list[tuple[Offset, _Access]]],
     ) -> bool:
-        """Return whether elements of different shapes, one of which is written to, are never the same."""
+        """Return whether a written element is never one that an index of another form accesses."""
         for n, shape in enumerate(shapes):
             for other in shapes[:n]:
                 written = any(access.writes for each in (shape, other) for _, access in members[each])
