@@ -1849,4 +1849,4 @@ class OperatorMethods:
 
     @property
     def retains_grad(self) -> bool:
-        """Whether backward passes accumulate in this tensor's `grad` although it is not a leaf."""
+        """Whether `retain_grad` was called on this tensor, so that a backward pass fills its `grad`."""
