@@ -297,3 +297,12 @@ def test_a_hypergeometric_function_that_is_constant_has_gradient_zero():
     special = pytest.importorskip("scipy.special")
     x = leaf([0.5, 1e5])
     assert grad(special.hyp2f1(0.0, 1.5, 2.0, x).sum(), x)[0].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_tanhshrink_keeps_its_digits_near_zero(dtype):
+    """Where the difference of its two terms loses them: a cube over 3, and the next terms of the series."""
+    x = np.array([1e-8, -1e-3, 0.01], dtype)
+    wide = x.astype(float)
+    series = wide**3 / 3 - 2 * wide**5 / 15 + 17 * wide**7 / 315 - 62 * wide**9 / 2835
+    np.testing.assert_allclose(vg.tanhshrink(vg.Tensor(x)).numpy(), series, rtol=8 * np.finfo(dtype).eps)

@@ -154,8 +154,18 @@ unary(
     dtype_kinds="fc",
     tangent="softsign_tangent(self_t, self_p)",
 )
-unary("tanhshrink", lambda a: a - np.tanh(a), "grad * conj(square(tanh(self)))", "value - tanh(value).",
-      dtype_kinds="fc")
+
+
+def tanhshrink_forward(a: Any) -> Any:
+    """Return a - tanh(a), near 0 by the continued fraction of tanh (DLMF 4.39.1), where the difference loses digits."""
+    is_near = np.abs(a) < 0.5
+    near = np.where(is_near, a, 0)
+    s = near * near
+    fraction = s / (3 + s / (5 + s / (7 + s / (9 + s / (11 + s / 13)))))
+    return np.where(is_near, near * fraction / (1 + fraction), a - np.tanh(a))
+
+
+unary("tanhshrink", tanhshrink_forward, "grad * conj(square(tanh(self)))", "value - tanh(value).", dtype_kinds="fc")
 unary("logsigmoid", lambda a: -np.logaddexp(0, -a), "grad * sigmoid(-self)", "log(sigmoid(value)).")
 
 
