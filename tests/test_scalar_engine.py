@@ -30,12 +30,10 @@ OF_ONE = {"neg": lambda a: -a, "exp": vg.exp, "log": vg.log}
 
 
 @pytest.fixture(autouse=True)
-def take_in_at_every_write():
+def take_in_at_every_write(monkeypatch):
     """As it is done in large graphs; and make lists of gradients at once, as where many elements are written."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(_write_number.__globals__, "MANY_WRITES", -1)
-        patch.setattr(viewgrad.autograd.scalar_engine, "EARNED", 10**6)
-        yield
+    monkeypatch.setitem(_write_number.__globals__, "MANY_WRITES", -1)
+    monkeypatch.setattr(viewgrad.autograd.scalar_engine, "EARNED", 10**6)
 
 
 def gradients(function, numbers, incoming, plain):

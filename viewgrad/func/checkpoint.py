@@ -26,6 +26,8 @@ from ..tensor.node import MANY, Edge, Node, OptionalEdge, input_nr_of, node_of, 
 from ..tensor.storage import save
 from ..tensor.tensor import Tensor, as_scalar, current_edge, edge_to, from_array, is_scalar, tensor_like
 from ..views.copy_slices import CopySlices
+from ..views.scalar_nodes import ScalarOfOne
+from ..views.view_nodes import ElementBackward
 from .captured_state import RandomState, reachable
 from .compiled_calls import CompiledCalls
 from .tree import Structure, flatten, unflatten
@@ -177,7 +179,7 @@ class _Run:
         leaves, structure: of the result.
         outputs: the differentiable tensors among the leaves, each once.
         captured: the edges that lead from the run's graph to histories outside.
-        digest: a checksum of the graph, of the values that it saves, and of the results.
+        digest: a checksum of the graph, except reads of elements, of the values that it saves, and of the results.
     """
 
     leaves: list[Any]
@@ -192,6 +194,8 @@ class _Run:
         leaves, structure = flatten(result)
         outputs = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor) and current_edge(leaf) is not None}
         nodes, captured = transform.graph(map(current_edge, outputs.values()))
+        # Nodes that others may have absorbed, or not, do not count.
+        nodes = [node for node in nodes if type(node) is not ElementBackward and type(node) is not ScalarOfOne]
         digest = 0
         for node in nodes:
             digest = zlib.crc32(node.name().encode(), digest)
