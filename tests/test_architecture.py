@@ -133,6 +133,21 @@ def test_no_import_hides_in_a_function_to_break_a_cycle():
                         assert not any(a.name.startswith("viewgrad") for a in node.names), where
 
 
+# Modules other than packages and namespaces whose names users import.
+LISTED = {
+    "viewgrad.autograd.forward_ad", "viewgrad.autograd.functional", "viewgrad.standard.linear_algebra",
+    "viewgrad.views.view_ops",
+}  # fmt: skip
+
+
+def test_only_public_modules_list_their_names():
+    """In private modules an underscore marks the helpers; imports say which other names are used where."""
+    for name, tree in trees().items():
+        listing = [node for node in tree.body if isinstance(node, ast.Assign) and "__all__" in ast.unparse(node.targets)]
+        if listing and FILES[name].name != "__init__.py" and name.count(".") > 1:
+            assert name in LISTED or floor_of(name) in ("numpy", "scipy", "interop"), f"{name}: remove __all__"
+
+
 def test_intricate_functions_are_few_and_say_why():
     excused = {
         (path.relative_to(PACKAGE).as_posix(), name)

@@ -24,8 +24,8 @@ import pytest
 
 import viewgrad
 from viewgrad.drawing import graph_svg, memory_strip
-from viewgrad.operators.codegen.generate import TENSOR_FUNCTIONS
 from viewgrad.operators.define import OPERATORS
+from viewgrad.operators.language.namespace import TENSOR_FUNCTIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "docs" / "peers"

@@ -7,8 +7,8 @@ from leaves import leaf, leaf_of
 import viewgrad as vg
 from viewgrad.autograd.gradcheck import gradcheck, gradgradcheck
 from viewgrad.errors import AutogradError, GradcheckError
-from viewgrad.operators.codegen.generate import formula_function
 from viewgrad.operators.define import OPERATORS, define_op
+from viewgrad.operators.language.namespace import formula_function
 
 
 def operator(name, *args, **kwargs):

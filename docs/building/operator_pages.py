@@ -12,8 +12,8 @@ from operator_examples import example_of
 
 import viewgrad
 from viewgrad.operators import listing
-from viewgrad.operators.codegen.generate import TENSOR_FUNCTIONS
 from viewgrad.operators.define import OPERATORS
+from viewgrad.operators.language.namespace import TENSOR_FUNCTIONS
 from viewgrad.operators.language.spec import Operator
 
 __all__ = ["address_of", "families", "formula_functions", "page"]

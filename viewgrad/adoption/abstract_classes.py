@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from ..tensor.tensor import Tensor, is_scalar
 
-__all__ = ["has_attribute", "replaced_module"]
-
 NAMES: Final = ("Iterable", "Sized", "Container", "Collection")
 # Methods of tensors that NumPy's scalars do not have.
 OF_ARRAYS: Final = frozenset({"__iter__", "__len__", "__contains__"})

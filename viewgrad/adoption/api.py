@@ -9,8 +9,6 @@ from typing import Any, TypeVar, overload
 from .entry import adopted_callable
 from .packages import PackageModule, adopted_package
 
-__all__ = ["adopt"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

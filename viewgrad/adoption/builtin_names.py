@@ -17,12 +17,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
-from ..tensor.tensor import Tensor, current_edge, has_tangent
+from ..tensor.tensor import Tensor, current_edge
 from .abstract_classes import has_attribute
 from .counterparts import namespace
-
-__all__ = ["BUILTINS", "CLASS_OF_VIEW", "NUMBERS", "Type", "adopting_import", "carries_history", "original_builtin"]
 
 CLASS_OF_VIEW: Final = "__viewgrad_class__"  # the attribute by which a class of views names the class to be told
 

@@ -28,22 +28,6 @@ from .builtin_names import CLASS_OF_VIEW
 from .counterparts import MISSING
 from .locations import VIEWGRAD, place_of
 
-__all__ = [
-    "FUNCTIONS",
-    "ORIGINAL",
-    "STATES",
-    "VIEWS",
-    "adopted_class",
-    "can_be_adopted",
-    "change_attributes",
-    "flush_view",
-    "original_of_view",
-    "refresh_class",
-    "refresh_view",
-    "view_class",
-    "view_of",
-]
-
 ORIGINAL: Final = "__viewgrad_original__"  # the attribute by which an adopted class names the user's
 VIEWS: Final = "__viewgrad_views__"  # the attribute of an adopted class that is the class of the views of its objects
 STATES: Final = "__viewgrad_states__"  # the attribute of an adopted class with the globals that its methods use

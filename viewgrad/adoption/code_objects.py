@@ -11,8 +11,6 @@ import numpy as np
 
 from .counterparts import MISSING, is_replaced_module
 
-__all__ = ["assigned_names", "captured", "looks_up_by_name", "mentioned_names"]
-
 ASSIGNING: Final = frozenset({dis.opmap["STORE_GLOBAL"], dis.opmap["DELETE_GLOBAL"]})
 # What cannot change without being bound again.
 FIXED: Final = (type(None), bool, int, float, complex, str, bytes, np.generic, np.ufunc, types.BuiltinFunctionType)

@@ -10,8 +10,6 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["CONTAINERS", "AdoptedDict", "AdoptedList"]
-
 
 class AdoptedList(list[Any]):
     """A list with adopted items; writes reach the original.

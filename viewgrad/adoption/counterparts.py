@@ -15,8 +15,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["MISSING", "counterpart", "is_replaced_module", "namespace", "original_of_counterpart"]
-
 MISSING: Final = object()
 ROOTS: Final = ("math", "numpy", "scipy")  # each has a namespace viewgrad.<root>
 STANDARD: Final = {  # modules of Python's that have counterparts, and where these are made

@@ -14,8 +14,6 @@ from typing import Any, Final
 from .counterparts import MISSING, counterpart
 from .world import World, given_back, is_adopted, original_of, world_of
 
-__all__ = ["AdoptedFunction", "adopted_arguments", "adopted_callable", "adopting", "original_callable"]
-
 
 class AdoptedFunction:
     """A user's function with viewgrad's objects in place of NumPy's; see `viewgrad.adopt`.

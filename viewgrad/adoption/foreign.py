@@ -17,8 +17,6 @@ import numpy as np
 from ..tensor.tensor import Tensor, is_scalar
 from .counterparts import MISSING, namespace
 
-__all__ = ["converted", "is_single_dispatch", "single_dispatch"]
-
 Adopt = Callable[[Any], Any]
 
 

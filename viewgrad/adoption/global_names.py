@@ -22,8 +22,6 @@ from .builtin_names import BUILTINS, adopting_import
 from .code_objects import assigned_names, looks_up_by_name, mentioned_names
 from .counterparts import MISSING
 
-__all__ = ["MODULE", "AdoptedGlobals", "AdoptedModule"]
-
 MODULE: Final = "__viewgrad_module__"  # the global by which the globals of adopted functions name their module
 
 OWN: Final = ("__builtins__", MODULE)  # what the globals of adopted functions have of their own

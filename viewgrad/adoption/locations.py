@@ -15,8 +15,6 @@ import sysconfig
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["is_installed", "place_of", "root_of"]
-
 VIEWGRAD: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 GENERATED: Final = "<viewgrad "  # how names of generated code begin
 SCHEMES: Final = ("stdlib", "platstdlib", "purelib", "platlib")

@@ -21,8 +21,6 @@ from .builtin_names import BUILTINS
 from .counterparts import MISSING, counterpart, is_replaced_module, namespace
 from .global_names import MODULE
 
-__all__ = ["OtherModule", "PackageModule", "adopted_package"]
-
 
 class PackageModule(types.ModuleType):
     """A module of an adopted package; submodules are imported when they are first asked for."""

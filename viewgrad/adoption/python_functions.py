@@ -16,8 +16,6 @@ from typing import Any, Final
 
 from .builtin_names import carries_history
 
-__all__ = ["REPLACED", "replaced_module"]
-
 FUNCTIONS: Final[dict[str, dict[str, Callable[..., Any]]]] = {"statistics": {}, "cmath": {}}
 
 

@@ -20,8 +20,6 @@ from ..tensor.escapes import OUTSIDE, transform_kind
 from ..tensor.modes import FORWARD, TRACE, current_mode
 from ..tensor.trace_hooks import OBSERVER
 
-__all__ = ["replaced_module"]
-
 
 class _Counterpart(type):
     """The metaclass of counterparts: objects of the original class count as instances of its counterpart."""

@@ -45,8 +45,6 @@ from .global_names import MODULE, AdoptedGlobals, AdoptedModule
 from .locations import VIEWGRAD, is_installed, place_of, root_of
 from .packages import OtherModule
 
-__all__ = ["World", "given_back", "is_adopted", "original_of", "world_of"]
-
 DOCTEST: Final = "<doctest "  # the file of examples, whose globals are those of the module that has them
 # What is the same in adopted code; looked up by the exact type.
 PLAIN: Final = frozenset(

@@ -16,8 +16,6 @@ from ..tensor.trace_hooks import observed
 from .execute import run_backward
 from .transform_inputs import as_gradient
 
-__all__ = ["backward", "grad"]
-
 Tensors = Tensor | Sequence[Tensor]
 
 

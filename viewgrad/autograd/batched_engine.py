@@ -24,8 +24,6 @@ from ..views.scalar_nodes import ScalarNode
 from ..views.view_functions import Permuted, Reshaped
 from .engine import Gradient, GraphTask
 
-__all__ = ["batched_gradients", "is_library_node", "is_promising"]
-
 Array = np.ndarray[Any, Any]
 Rule = Callable[[Any, Array, tuple[OptionalEdge, ...]], tuple[Any, ...] | None]
 

@@ -37,8 +37,6 @@ from ..tensor.tensor import Tensor, from_array
 from .exec_info import ExecInfo, exec_info
 from .hook_runner import HookedRun, RunHook
 
-__all__ = ["Gradient", "GraphTask", "ViewNode"]
-
 # An array or a number of NumPy's, a tensor where the run is recorded, and None if nothing has arrived. Which it is,
 # follows from the run, so that a checker cannot know it.
 Gradient: TypeAlias = Any

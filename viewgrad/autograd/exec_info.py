@@ -10,8 +10,6 @@ from ..tensor.node import AccumulateGrad, Edge, Node, node_of
 from ..views.scalar_nodes import ScalarOfTwo
 from ..views.view_nodes import ElementBackward
 
-__all__ = ["ExecInfo", "exec_info"]
-
 ExecInfo = dict[Node, tuple[Any, ...]]  # the nodes that must run, with the edges to follow from each, None for others
 
 

@@ -16,8 +16,6 @@ from .modes.anomaly import AnomalyTask
 from .modes.profile import ProfiledTask
 from .single_node import MISSED, run_alone
 
-__all__ = ["plain_engine", "run_backward"]
-
 
 def run_backward(
     edges: Sequence[Node | Edge],

@@ -52,8 +52,6 @@ from .engine import Gradient, GraphTask, ViewNode
 from .hook_runner import accumulating
 from .scalar_engine import run_scalars
 
-__all__ = ["FastTask", "accumulate_alone"]
-
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 float64: Final = np.float64

@@ -26,8 +26,6 @@ from ..views.geometry import overlaps_itself
 from .api import grad
 from .modes.forward_ad import dual_level, make_dual, unpack_dual
 
-__all__ = ["gradcheck", "gradgradcheck"]
-
 Array = np.ndarray[Any, Any]
 SEED: Final = 20240229  # of the directions that some checks draw: a failure must come back at the next run
 

@@ -15,8 +15,6 @@ from ..errors import GradientMismatchError, HookError
 from ..tensor.node import AccumulateGrad, Node, NodeHooks
 from ..tensor.tensor import Tensor, as_buffered, from_array, held_grad
 
-__all__ = ["HookedRun", "RunHook", "accumulating"]
-
 accumulating: Final = threading.RLock()  # a leaf may be reached by the runs of several threads at once
 
 

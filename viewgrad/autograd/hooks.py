@@ -15,8 +15,6 @@ from ..errors import DifferentiabilityError, HookError
 from ..tensor.node import AccumulateGrad, Edge, Node, RemovableHandle, add_hook, hooks_of, input_nr_of, node_of
 from ..tensor.tensor import Tensor, current_edge, method
 
-__all__ = ["register_hook", "register_post_accumulate_grad_hook", "retain_grad"]
-
 
 @method
 def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:

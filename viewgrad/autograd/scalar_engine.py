@@ -30,8 +30,6 @@ from ..views.scalar_nodes import (
 )
 from ..views.view_nodes import ElementBackward
 
-__all__ = ["run_scalars"]
-
 ndarray: Final = np.ndarray
 float64: Final = np.float64
 ZERO: Final = np.float64(0.0)

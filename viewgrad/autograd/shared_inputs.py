@@ -19,8 +19,6 @@ from ..errors import OverlappingWriteError
 from ..tensor.saved_windows import share_memory
 from ..tensor.tensor import Tensor
 
-__all__ = ["Inputs"]
-
 Array = np.ndarray[Any, Any]
 
 # The copies that transforms around the present one have made of inputs that share memory.

@@ -14,8 +14,6 @@ from ..tensor.node import AccumulateGrad, Edge, Node, node_of
 from ..tensor.tensor import from_array
 from .fast_engine import accumulate_alone
 
-__all__ = ["MISSED", "run_alone"]
-
 Array = np.ndarray[Any, Any]
 MISSED: Final = object()  # the result if a pass needs the engine
 

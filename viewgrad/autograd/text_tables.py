@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from ..tensor.creation_sites import Line
 
-__all__ = ["UNKNOWN_LINE", "line_text", "table_text"]
-
 UNKNOWN_LINE: Final = "(line not noted)"
 LONGEST: Final = 60  # characters of a line of source that are shown
 

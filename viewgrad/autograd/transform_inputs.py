@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError
 from ..tensor.escapes import DIFFERENTIATED, within_transform
+from ..tensor.forward_levels import at_level, open_levels
 from ..tensor.modes import FORWARD, GRAD, INFERENCE, TRACE, ModeSwitch, current_mode
 from ..tensor.node import (
     ONE,
@@ -29,22 +30,12 @@ from ..tensor.node import (
     node_of,
     numbered,
 )
-from ..tensor.tangents import at_level, open_levels, set_tangent, tangent_of
+from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, copy_of, current_edge, from_array, from_new_array
 from ..views.scalar_nodes import ScalarOfTwo
 from .batched_engine import batched_gradients, is_library_node, is_promising
 from .execute import run_backward
 from .shared_inputs import Inputs
-
-__all__ = [
-    "PrimalBackward",
-    "Transform",
-    "as_gradient",
-    "from_columns",
-    "one_hot",
-    "require_differentiable",
-    "the_real_number",
-]
 
 Array = np.ndarray[Any, Any]
 FEWEST_ROWS: Final = 4  # of a Jacobian, that are computed at once

@@ -13,8 +13,6 @@ from .granularity import SINGLE, Grain, Runs, grain_of, runs_of
 from .index_expr import Integer
 from .loop_ir import Block, Buffer, ForLoop, IrregularLoop, Program, Read, Step, Write, steps_of
 
-__all__ = ["AccessAnalysis", "analysis_of"]
-
 Array = np.ndarray[Any, Any]
 MANY: Final = 100_000  # differences between places that are inspected
 LARGEST: Final = 30_000_000  # accesses; with more of them, nothing is known

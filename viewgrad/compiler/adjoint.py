@@ -43,8 +43,6 @@ from .loop_ir import (
 )
 from .scalar_rules import derivative
 
-__all__ = ["Tape", "differentiated"]
-
 CHEAP: Final = frozenset({
     "add", "sub", "mul", "neg", "positive", "square", "conj", "clone", "where", "masked_fill", "as_float",
     "place",

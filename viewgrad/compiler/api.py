@@ -54,8 +54,6 @@ from .source.tangent_tier import TangentTier
 from .source.tier import MISSED as NOT_TAKEN
 from .source.tier import SourceTier
 
-__all__ = ["Compiled", "compile"]
-
 Function = Callable[..., Any]
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)

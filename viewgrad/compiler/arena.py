@@ -9,8 +9,6 @@ import numpy as np
 
 from ..tensor.refcounts import ALONE_AFTER_POP, getrefcount
 
-__all__ = ["Arena"]
-
 Array = np.ndarray[Any, Any]
 LEAST: Final = 8_000  # elements; less memory costs nothing to take again
 MOST: Final = 8_000_000  # elements; so much is not kept for later

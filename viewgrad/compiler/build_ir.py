@@ -39,8 +39,6 @@ from .loop_ir import (
 from .reroll import Instruction, Loop
 from .trace_stream import Stream
 
-__all__ = ["build", "out_sizes"]
-
 MOST_SPILLED: Final = 40
 UNROLLED: Final = 200  # terms; so many may stay without a loop
 

@@ -24,11 +24,6 @@ from .calls.guarded_trace import GuardedTrace
 from .policy import Action, Decision, Usage, after_trace
 from .runtime import CompiledProgram
 
-__all__ = [
-    "Built", "Cache", "Event", "Failed", "FellBack", "NearSingular", "Running", "Skipped", "Specialization", "State",
-    "Traced", "Verified",
-]  # fmt: skip
-
 MAX_SPECIALIZATIONS: Final = 8  # of calls whose arguments are put together alike
 MAX_IN_VAIN: Final = 16  # specializations in a row that were replaced without having run a program
 MAX_FAST_CALLS: Final = 8

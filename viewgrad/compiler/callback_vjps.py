@@ -16,8 +16,6 @@ from ..operators.language.parsing import product_of
 from ..trace.attributes import thawed
 from ..views.unbroadcast import match_spec
 
-__all__ = ["gradient_by_formula"]
-
 Gradient = Callable[[Any, Sequence[Any], Callable[[], Any]], Any]
 FLOATS: Final = "f"
 

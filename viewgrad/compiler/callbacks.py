@@ -21,8 +21,6 @@ from ..trace.primitives import operator_of
 from .callback_vjps import Gradient, gradient_by_formula
 from .element_types import INTEGER, kind_of, widened
 
-__all__ = ["Operation", "backward_of", "forward_of", "native_caller", "raise_failure"]
-
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 Kind = tuple[Shape, np.dtype[Any]] | None

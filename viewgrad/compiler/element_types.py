@@ -11,10 +11,6 @@ import numpy as np
 
 from ..errors import NotCompiledError
 
-__all__ = [
-    "BOOL", "FLOAT", "HELD", "INTEGER", "SINGLE", "as_number", "char_of", "kind_of", "literal", "taped", "widened",
-]  # fmt: skip
-
 SINGLE: Final = np.dtype(np.float32)
 FLOAT: Final = np.dtype(float)
 BOOL: Final = np.dtype(bool)

@@ -10,8 +10,6 @@ import numpy as np
 from .cache import Specialization, State
 from .loop_ir import Block, Compute, ForLoop, IrregularLoop, Program, Push, Step, steps_of
 
-__all__ = ["explained"]
-
 FEW: Final = 16  # operations of eager mode, with gradient, that take as long as the call of a program
 
 

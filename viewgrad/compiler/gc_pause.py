@@ -13,8 +13,6 @@ import threading
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["rare_collections"]
-
 RARE: Final = 100_000  # new objects, between collections of the young ones
 _lock: Final = threading.Lock()
 _nested: Final = [0]  # how many are recording now, in any thread

@@ -12,8 +12,6 @@ import numpy as np
 
 from .loop_ir import Read, Write
 
-__all__ = ["SINGLE", "Grain", "Runs", "grain_of", "runs_of"]
-
 Array = np.ndarray[Any, Any]
 
 

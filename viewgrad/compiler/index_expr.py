@@ -7,8 +7,6 @@ from typing import Final
 
 import attrs
 
-__all__ = ["ONE", "ZERO", "Integer", "constant", "row_strides_of", "variable"]
-
 Monomial = tuple[str, ...]
 
 

@@ -17,8 +17,6 @@ import numpy as np
 
 from .reroll import Instruction, Ints, Loop, Structures, Term, append_constants, size, with_ints
 
-__all__ = ["IrregularIteration", "program_size", "with_choices"]
-
 LONG: Final = 40  # terms; a shorter row is unchanged
 FEWEST: Final = 6  # iterations
 WORTH_A_LOOK: Final = 150  # terms; in a shorter row, nested loops are unchanged

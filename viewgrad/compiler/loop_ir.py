@@ -20,33 +20,6 @@ from .callbacks import Operation
 from .element_types import FLOAT, char_of, widened
 from .index_expr import Integer
 
-__all__ = [
-    "Add",
-    "Buffer",
-    "Block",
-    "Call",
-    "Check",
-    "IrregularLoop",
-    "Compute",
-    "Item",
-    "Move",
-    "Number",
-    "Operand",
-    "Places",
-    "Pop",
-    "Program",
-    "Push",
-    "Read",
-    "ForLoop",
-    "Step",
-    "Table",
-    "Write",
-    "bodies_of",
-    "dtype_of",
-    "items_of",
-    "steps_of",
-]
-
 Labels = tuple[int, ...]
 Sizes = tuple[Integer, ...]
 

@@ -21,8 +21,6 @@ from .lower.windowed import WINDOWED
 from .trace_stream import Stream
 from .window_strides import completed_windows
 
-__all__ = ["HANDLERS", "lowered"]
-
 Handler = Callable[[LoweringContext, Node], bool]
 EMPTY: Final[Mapping[Any, int]] = {}
 

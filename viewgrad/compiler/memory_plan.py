@@ -18,8 +18,6 @@ from .loop_ir import Buffer, Program
 from .passes.dead_code import bases_of
 from .passes.zero_propagation import begins_unset
 
-__all__ = ["Gradient", "MemoryPlan", "Placement", "plan_memory"]
-
 Shape = tuple[int, ...]
 
 

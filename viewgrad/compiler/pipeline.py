@@ -34,8 +34,6 @@ from .runtime import Boundary, CompiledProgram
 from .trace_stream import Stream
 from .verify_ir import InvalidProgramError, verify_program
 
-__all__ = ["MAX_TERMS", "CompilerDefectError", "compile_graph", "verified_passes"]
-
 Pass = Callable[[Program], Program]
 MAX_TERMS: Final = 3000  # operations that may be left when all loops are found
 

@@ -11,8 +11,6 @@ from typing import Final
 
 import attrs
 
-__all__ = ["MAX_TRACES", "Action", "Decision", "Usage", "after_failure", "after_trace"]
-
 MAX_TRACES: Final = 8  # traces of a function for one kind of arguments
 EARLY: Final = 3  # traces that are made with little hesitation
 REPAID: Final = 16  # runs of a program that repay another trace

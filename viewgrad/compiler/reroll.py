@@ -17,8 +17,6 @@ from typing import Any, Final
 
 from ..errors import TraceTooLongError
 
-__all__ = ["Instruction", "Ints", "Loop", "LoopReroller", "Structures", "Term", "expanded", "size", "with_ints"]
-
 FEWEST: Final = 3  # the minimum number of iterations of a loop
 PRIME: Final = (1 << 61) - 1
 FACTOR: Final = 0x9E3779B97F4A7C15 % PRIME

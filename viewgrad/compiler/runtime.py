@@ -18,8 +18,6 @@ from .element_types import SINGLE
 from .loop_ir import Buffer, Program, Write, steps_of
 from .memory_plan import Gradient, MemoryPlan, Placement
 
-__all__ = ["ERRORED", "PLAIN", "Boundary", "CompiledProgram", "Run"]
-
 Array = np.ndarray[Any, Any]
 PLAIN: Final = 0x401  # the flags of a writeable array in C order
 PYTHON_ERRORS: Final = (ZeroDivisionError, OverflowError, ValueError)  # raised where NumPy gives inf or nan

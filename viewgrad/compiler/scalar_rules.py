@@ -17,8 +17,6 @@ import attrs
 from ..operators.define import OPERATORS
 from ..operators.language.spec import Operator
 
-__all__ = ["OPERATOR_RULES", "RULES", "Rule", "derivative"]
-
 
 @attrs.frozen
 class Rule:

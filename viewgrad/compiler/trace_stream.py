@@ -17,8 +17,6 @@ from .element_types import char_of, widened
 from .loop_ir import Buffer
 from .reroll import Ints, LoopReroller
 
-__all__ = ["Moved", "TracedValue", "Result", "Stream"]
-
 Shape = tuple[int, ...]
 FEW: Final = 8  # arrays at one line that are kept once each
 ROLLED: Final = 200_000  # terms that may be left before loops of iterations that are not all alike are found

@@ -26,8 +26,6 @@ from .loop_ir import (
     Write,
 )
 
-__all__ = ["InvalidProgramError", "verify_program"]
-
 PLACES: Final = re.compile(r"\{(\w*)\}")
 KINDS: Final = frozenset({"input", "made", "register"})
 

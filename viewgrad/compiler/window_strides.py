@@ -12,8 +12,6 @@ from typing import Any, Final
 from ..trace.graph import Graph, Node, Value
 from ..trace.types import Window
 
-__all__ = ["completed_windows"]
-
 PERIODS: Final = 6  # so many windows of one base are distinguished on one line
 KINDS: Final = frozenset({"read", "write", "overwrite"})
 

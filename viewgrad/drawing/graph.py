@@ -13,8 +13,6 @@ from ..autograd.graph.drawing import Arrow, Box, boxes_and_arrows, to_mermaid
 from ..tensor.tensor import Tensor
 from .svg import ACCENT, CHARACTER, GREEN, ORANGE, Drawing, box, label, line, sheet
 
-__all__ = ["graph_svg"]
-
 MOST_BOXES: Final = 80
 LINE: Final = 16.0
 GAP: Final = (22.0, 34.0)

@@ -17,8 +17,6 @@ from ..tensor.tensor import Tensor, root_of
 from ..views.copy_slices import CopySlices
 from .svg import ACCENT, CHARACTER, GREEN, ORANGE, Drawing, box, label, line, sheet
 
-__all__ = ["MemoryStrip", "memory_strip"]
-
 Array = np.ndarray[Any, Any]
 MOST_CELLS: Final = 24
 CELL: Final = 26.0

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import attrs
 
-__all__ = ["ACCENT", "CHARACTER", "GREEN", "ORANGE", "Drawing", "box", "label", "line", "sheet"]
-
 # Of the colours of shapes; lines and letters have that of the text around the drawing, on light and dark pages.
 ACCENT = "#4051b5"
 GREEN = "#2e9e5b"

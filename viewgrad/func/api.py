@@ -16,8 +16,6 @@ from . import transforms
 from .arguments import Argnums
 from .numpy_results import PLAIN, as_given, as_inputs, holds_tensors
 
-__all__ = ["grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vhp", "vjp"]
-
 Function = Callable[..., Any]
 P = ParamSpec("P")
 

@@ -14,8 +14,6 @@ from ..errors import DifferentiabilityError
 from ..tensor.tensor import Tensor, as_scalar
 from .tree import Leaf, Structure, flatten, map_leaves, paths, unflatten
 
-__all__ = ["Argnums", "Differentiated", "Output", "copies", "differentiated", "scalar", "split_output"]
-
 Argnums = int | Sequence[int]
 
 

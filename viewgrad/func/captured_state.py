@@ -13,8 +13,6 @@ import numpy as np
 from ..adoption import AdoptedFunction
 from ..tensor.tensor import Tensor
 
-__all__ = ["RandomState", "reachable"]
-
 LIMIT: Final = 10_000  # objects that are inspected at most
 LIBRARIES: Final = ("builtins", "numpy", "viewgrad", "scipy")
 GENERATORS: Final = (np.random.Generator, np.random.RandomState, random.Random)

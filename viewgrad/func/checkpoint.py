@@ -32,8 +32,6 @@ from .captured_state import RandomState, reachable
 from .compiled_calls import CompiledCalls
 from .tree import Structure, flatten, unflatten
 
-__all__ = ["CheckpointBackward", "checkpoint"]
-
 Function = Callable[..., Any]
 P = ParamSpec("P")
 R = TypeVar("R")

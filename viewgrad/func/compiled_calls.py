@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-__all__ = ["COMPILED_CALLS", "CompiledCalls"]
-
 
 class CompiledCalls:
     """The calls of compiled functions during a run, in their order.

@@ -8,8 +8,6 @@ import attrs
 
 from .tree import Structure, children_of, flatten, is_record, unflatten
 
-__all__ = ["Containers"]
-
 PLAIN: Final = (int, float, complex, bool, str)
 
 

@@ -18,8 +18,6 @@ from ..tensor.tracked_storage import SESSION, KnownStorage, Session, copy_of_lay
 from ..views.meta import DualViewMeta
 from .tree import map_leaves
 
-__all__ = ["functionalize"]
-
 
 def functionalize(f: Callable[..., Any], *, adopt: bool = True) -> Callable[..., Any]:
     """Return a version of `f` that computes the same results and gradients without in-place writes.

@@ -20,13 +20,12 @@ from ..autograd.transform_inputs import Transform
 from ..errors import DifferentiabilityError
 from ..operators.define import OPERATORS
 from ..tensor.async_safety import in_own_context
+from ..tensor.escapes import has_tangent
 from ..tensor.modes import GRAD, ModeSwitch, current_mode
-from ..tensor.tensor import Tensor, current_edge, from_new_array, has_tangent, is_scalar
+from ..tensor.tensor import Tensor, current_edge, from_new_array, is_scalar
 from ..tensor.trace_hooks import composed
 from .transforms import jacrev, jvp, vjp
 from .tree import Structure, flatten, map_leaves, unflatten
-
-__all__ = ["implicit"]
 
 concatenate = OPERATORS["concatenate"].function
 TOLERANCE: Final = 1e-6

@@ -7,11 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from ..tensor.creation import from_numpy
+from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
-from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, has_tangent
+from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array
 from .tree import children_of, map_leaves
-
-__all__ = ["PLAIN", "array_or_number", "arrays_as_tensors", "as_given", "as_inputs", "holds_tensors", "to_numpy"]
 
 NUMBERS: Final = (float, complex, np.inexact)
 PLAIN: Final = frozenset({np.ndarray, np.float64, float, int, bool, type(None)})  # arguments that are not trees

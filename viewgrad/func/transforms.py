@@ -30,8 +30,6 @@ from ..views.view_ops import broadcast_to
 from .arguments import Argnums, Differentiated, Output, copies, differentiated, scalar, split_output
 from .tree import Structure, flatten, leaves_like, map_leaves
 
-__all__ = ["grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vhp", "vjp"]
-
 Function = Callable[..., Any]
 FEWEST_COLUMNS = 4  # of a Jacobian, that are computed at once
 

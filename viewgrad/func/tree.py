@@ -17,8 +17,6 @@ import numpy as np
 from ..errors import TreeError
 from ..tensor.tensor import Tensor
 
-__all__ = ["Structure", "children_of", "flatten", "is_record", "leaves_like", "map_leaves", "paths", "unflatten"]
-
 LEAF_TYPES: Final = (Tensor, np.ndarray, np.inexact, float, complex)
 
 

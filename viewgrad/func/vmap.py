@@ -17,8 +17,6 @@ from ..views.view_ops import moveaxis, unbind
 from .numpy_results import arrays_as_tensors, as_given
 from .tree import Branch, Fixed, Structure, children_of, flatten, unflatten
 
-__all__ = ["stack_results", "vmap"]
-
 Function = Callable[..., Any]
 P = ParamSpec("P")
 Axes = Any  # an int, None, or a tree of them

@@ -18,8 +18,6 @@ from ..tensor.modes import no_grad
 from ..tensor.node import AccumulateGrad, node_of
 from ..tensor.tensor import Tensor, current_edge
 
-__all__ = ["Evaluation", "Operation", "arrays_of", "on_leaves"]
-
 Array = Any
 
 

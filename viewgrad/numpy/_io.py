@@ -14,8 +14,6 @@ from .convert import as_argument, as_tensors, carries_history, plain_values
 from .functions import lost
 from .testing import on_values
 
-__all__ = ["IO_FUNCTIONS"]
-
 
 def isscalar(element: Any) -> bool:
     """Return whether a value is a number, or a scalar tensor."""

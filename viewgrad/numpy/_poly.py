@@ -9,8 +9,6 @@ import numpy as np
 from .convert import as_argument, as_tensors, plain_values
 from .creation import array
 
-__all__ = ["poly1d"]
-
 
 class poly1d:
     """A polynomial with coefficients from the highest power down; see `numpy.poly1d`.

@@ -13,8 +13,6 @@ from ..tensor.tensor import Tensor
 from .convert import as_tensors
 from .creation import array
 
-__all__ = ["frompyfunc", "vectorize"]
-
 
 class vectorize:
     """Turn a function of numbers into an elementwise function of tensors; see `numpy.vectorize`.

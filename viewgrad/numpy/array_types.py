@@ -16,8 +16,6 @@ from ..tensor.tensor import is_scalar as holds_scalar
 from .convert import as_tensors, carries_history, plain_values
 from .functions import lost
 
-__all__ = ["SCALAR_TYPES", "is_array", "is_scalar", "ndarray"]
-
 
 def is_scalar(value: Any) -> bool:
     """Return whether a tensor is a scalar, like NumPy's."""

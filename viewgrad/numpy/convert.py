@@ -7,10 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from ..tensor.creation import as_its_array, from_numpy, holds_tensor, joined
-from ..tensor.tensor import Tensor, current_edge, from_new_array, has_tangent, is_scalar
+from ..tensor.escapes import has_tangent
+from ..tensor.tensor import Tensor, current_edge, from_new_array, is_scalar
 from ..tensor.trace_hooks import array_of, observed
-
-__all__ = ["NESTED", "as_argument", "as_tensors", "carries_history", "plain_values"]
 
 NESTED: Final = (list, tuple)
 

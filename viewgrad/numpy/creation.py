@@ -17,8 +17,6 @@ from ..tensor.creation import as_its_array, as_operand, holds_tensor, joined
 from ..tensor.tensor import Tensor, is_scalar
 from .convert import NESTED, as_argument, as_tensors
 
-__all__ = ["CREATORS", "array", "asarray"]
-
 CREATORS: dict[str, Callable[..., Any]] = {}
 
 

@@ -14,8 +14,6 @@ from ..tensor.tensor import FUNCTIONS, Tensor
 from ..tensor.trace_hooks import composed
 from .convert import NESTED, as_argument, as_tensors, carries_history, plain_values
 
-__all__ = ["LISTS", "adapted", "lost"]
-
 # Functions that take sequences of arrays, with the places of those arguments: the arrays are not to be joined before.
 LISTS: Final[dict[Any, tuple[int, ...]]] = {
     **{

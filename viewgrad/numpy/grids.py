@@ -13,8 +13,6 @@ from ..tensor.tensor import Tensor
 from .convert import as_tensors
 from .creation import arange, array, linspace
 
-__all__ = ["broadcast", "c_", "mgrid", "ndenumerate", "nditer", "ogrid", "r_"]
-
 
 class Grid:
     """The type of `mgrid` and `ogrid`: the coordinates of a grid, from slices in brackets."""

@@ -14,8 +14,6 @@ from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor
 from .convert import as_argument, plain_values
 
-__all__ = ["FUNCTIONS", "MaskedTensor"]
-
 # Where a function is not defined, its result is masked.
 DOMAINS: Final[dict[Any, Callable[..., Any]]] = {
     np.log: lambda x: x <= 0,

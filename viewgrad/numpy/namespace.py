@@ -13,8 +13,6 @@ from ..adoption import adopted_arguments
 from .functions import adapted
 from .ufuncs import ufunc
 
-__all__ = ["Unbound", "added_names", "filled", "public_names", "unbound"]
-
 LIBRARIES: Final = ("None", "math", "numpy", "scipy")  # whose own functions are named by the namespaces
 NUMBERS: Final = (bool, int, float, complex, str, np.ndarray)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FROM_NUMPY", "WAYS_OUT"]
-
 # Constants, dtypes, settings, shapes, dates and text: no gradient can be lost in these.
 FROM_NUMPY: Final = frozenset(
     """

@@ -10,8 +10,6 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["borrowed_modules"]
-
 
 def borrowed_modules(
     modules: Mapping[types.ModuleType, str], replaced: Mapping[Any, Any]

@@ -12,8 +12,6 @@ from ..tensor.trace_hooks import composed
 from .convert import as_argument, as_tensors, carries_history, plain_values
 from .functions import lost
 
-__all__ = ["UniversalFunction", "ufunc"]
-
 NUMBERS: Final = frozenset({Tensor, float, int})
 
 

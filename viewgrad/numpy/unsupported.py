@@ -9,8 +9,6 @@ from typing import Any
 from .convert import carries_history, plain_values
 from .functions import lost
 
-__all__ = ["refusing"]
-
 
 def refusing(function: Any, name: str, way_out: str) -> Any:
     """NumPy's function on the arrays of tensors without history; its result stays NumPy's.

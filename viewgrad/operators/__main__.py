@@ -10,8 +10,6 @@ import sys
 from .define import OPERATORS
 from .listing import described, listed, view_operators
 
-__all__ = ["main"]
-
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command.

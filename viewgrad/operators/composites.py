@@ -10,8 +10,6 @@ from ..tensor.tensor import Tensor
 from ..tensor.trace_hooks import composed
 from .numpy_api.dispatch import declare
 
-__all__ = ["COMPOSITES", "choosing", "composite"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 COMPOSITES: Final[dict[str, Callable[..., Any]]] = {}

@@ -14,27 +14,17 @@ import attrs
 import numpy as np
 
 from ..tensor.tensor import Tensor
-from .codegen.generate import (
-    INTERNAL,
-    announce,
-    compile_source,
-    environment_of,
-    generate,
-    is_formula_function,
-    unwritten,
-)
+from .codegen.generate import INTERNAL, announce, compile_source, environment_of, generate, unwritten
 from .domains import DOMAINS, USUAL
 from .dtype_kinds import check_samples
 from .language.jvp_parse import read_tangents
-from .language.namespace import set_meaning
+from .language.namespace import is_formula_function, set_meaning
 from .language.parsing import parse_signature
 from .language.spec import UNDECIDED, Code, Formula, InPlace, Operator, Reading, Signature
 from .language.validate import check_functions, check_signature, declaration_error, read_formulas
 from .lazy_imports import LateFunction
 from .numpy_api.dispatch import declare
 from .samples import given_calls, samples_in_each_kind
-
-__all__ = ["OPERATORS", "define_op", "row"]
 
 OPERATORS: Final[dict[str, Operator]] = {}
 TABLES: Final = str(Path(__file__).with_name("derivatives"))

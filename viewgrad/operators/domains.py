@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["DOMAINS", "USUAL"]
-
 USUAL: Final = (-2.0, 2.0)
 # Where an operator is real, finite and not steep; `USUAL` for those that are not listed.
 DOMAINS: Final[dict[str, tuple[float, float]]] = {

@@ -13,13 +13,11 @@ import numpy as np
 
 from ..errors import DeclarationError, UnsupportedDtypeError
 from ..tensor.async_safety import in_own_context
+from ..tensor.creation import as_operand
 from ..tensor.modes import enable_grad, no_grad
 from ..tensor.node import node_of
 from ..tensor.tensor import Tensor
 from .language.spec import Formula, Operator
-from .operands import as_operand
-
-__all__ = ["as_list", "check_samples", "confirm_kinds", "is_wrong", "refuse_kinds"]
 
 Array = np.ndarray[Any, Any]
 POINTS: Final = 4

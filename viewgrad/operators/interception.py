@@ -15,8 +15,6 @@ from ..views.rebase_history import refuse_written
 if TYPE_CHECKING:
     from .language.spec import Operator
 
-__all__ = ["OperatorCall", "run_special", "run_special_inplace"]
-
 
 @attrs.define(eq=False)
 class OperatorCall(Call):

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from ..tensor.tensor import LATE
 
-__all__ = ["LateFunction", "LateModule"]
-
 
 class LateModule:
     """A module of SciPy, imported when one of its attributes is first accessed.

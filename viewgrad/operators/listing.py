@@ -10,8 +10,6 @@ from ..views import view_ops as views
 from .define import OPERATORS
 from .language.spec import Operator
 
-__all__ = ["described", "forward_mode", "listed", "plan_of_inplace", "view_operators"]
-
 HEADINGS = ("operator", "saved", "forward mode", "in place", "view")
 
 

@@ -10,36 +10,15 @@ import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError
 from ..tensor.creation import as_operand, from_number
+from ..tensor.escapes import has_tangent
 from ..tensor.modes import no_grad
 from ..tensor.node import new
 from ..tensor.saved import SavedConstant
-from ..tensor.tensor import Tensor, current_edge, from_array, has_tangent, root_of
+from ..tensor.tensor import Tensor, current_edge, from_array, root_of
 from ..tensor.trace_hooks import array_of, observed
 from ..views.geometry import TensorGeometry
 from ..views.unbroadcast import Like, match_spec
 from .language.namespace import TENSOR_FUNCTIONS
-
-__all__ = [
-    "HOLDERS",
-    "MUTABLE",
-    "NUMBERS",
-    "forward_array",
-    "as_operand",
-    "checked_gradient",
-    "foreign_operand",
-    "owned_array",
-    "geometry_of",
-    "is_constant",
-    "number_beside_scalar",
-    "operands",
-    "optional_operands",
-    "plain_option",
-    "refuse_tensors",
-    "flowing_elements",
-    "frozen_copy",
-    "wide_operands",
-    "writes_reals",
-]
 
 Array = np.ndarray[Any, Any]
 CACHE_LIMIT: Final = 4096

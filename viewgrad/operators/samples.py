@@ -13,8 +13,6 @@ import numpy as np
 from .dtype_kinds import as_list
 from .language.spec import Operator
 
-__all__ = ["Array", "Call", "Sample", "case", "draws", "given_calls", "samples_in_each_kind", "samples_of"]
-
 Array = np.ndarray[Any, Any]
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 

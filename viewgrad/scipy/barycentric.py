@@ -18,8 +18,6 @@ from ..numpy.convert import as_argument, carries_history, plain_values
 from ..numpy.functions import lost
 from .wrap import floating
 
-__all__ = ["THROUGH_POINTS"]
-
 
 def _spread(points: Any) -> Any:
     """Return an order of points in which each is as far as possible from those before it."""

@@ -16,8 +16,6 @@ from .implicit_diff import root_of_many
 from .piecewise import CubicHermiteSpline
 from .wrap import float_copy
 
-__all__ = ["solve_bvp"]
-
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of arrays, without recording, from one of tensors."""

@@ -13,8 +13,6 @@ from ..tensor.creation import as_operand, holds_tensor
 from .piecewise import BSpline, Pieces, as_array, spline_basis
 from .wrap import float_copy
 
-__all__ = ["FITPACK", "bisplev"]
-
 EXTENSIONS: Final = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}  # what there is beyond the ends
 
 

@@ -13,8 +13,6 @@ from .fitpack import bisplev
 from .piecewise import BSpline, as_array, spline_basis
 from .wrap import float_copy
 
-__all__ = ["GRIDS"]
-
 
 class RectBivariateSpline:
     """A bivariate spline through values on a grid; gradients flow to the values and the evaluation points."""

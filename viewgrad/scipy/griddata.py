@@ -17,8 +17,6 @@ from ..numpy.convert import carries_history, plain_values
 from ..numpy.functions import lost
 from .wrap import floating, numbers
 
-__all__ = ["SCATTERED", "LinearNDInterpolator", "NearestNDInterpolator", "plain_places"]
-
 
 def plain_places(points: Any, name: str) -> Any:
     """Return the places of given values, one row for each, as an array."""

@@ -19,8 +19,6 @@ from ..func.transforms import grad, jacrev
 from ..numpy.convert import as_tensors, plain_values
 from .wrap import copied, float_copy
 
-__all__ = ["STEPS", "least_place", "root_by_elements", "root_of_many", "root_place"]
-
 STEPS: Final = 3
 LOOSE: Final = 1e-6  # how far a search may end from where Newton's method does, if that converges no longer
 Function = Callable[[Any], Any]

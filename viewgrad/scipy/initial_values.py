@@ -24,8 +24,6 @@ from ..tensor.tensor import Tensor, as_scalar
 from .ode_steps import EXPLICIT, IMPLICIT, Trajectory, pinned, plain_number, plain_slope, solved
 from .wrap import args_tuple, copied, float_copy, numbers
 
-__all__ = ["ode", "odeint", "solve_ivp"]
-
 # How closely DOP853 and Radau's method follow a solution that another method found.
 CLOSELY: Final[dict[str, dict[str, Any]]] = {
     "DOP853": {"rtol": 1e-10, "atol": 1e-11},

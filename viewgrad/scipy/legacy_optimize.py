@@ -21,8 +21,6 @@ from ..tensor.tensor import Tensor
 from .implicit_diff import least_place
 from .wrap import args_tuple, captures_history, copied, float_copy, make_constant, numbers
 
-__all__ = ["OLDER", "free_elements"]
-
 OLDER: Final[dict[str, Any]] = {}
 make_constant(theirs, ["linear_sum_assignment"], OLDER, "its results are indices, which have no gradients.")
 

@@ -16,8 +16,6 @@ from ..numpy.convert import as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
 from .wrap import float_copy, numbers
 
-__all__ = ["linprog"]
-
 
 def linprog(
     c: Any, A_ub: Any = None, b_ub: Any = None, A_eq: Any = None, b_eq: Any = None, bounds: Any = (0, None),

@@ -13,8 +13,6 @@ import numpy as np
 from ..func.transforms import grad
 from ..tensor.creation import as_operand
 
-__all__ = ["scaled_slopes", "squares"]
-
 # Each is a function of the square of a residual, in units of the square of the scale.
 BY_NAME: Final[dict[str, Callable[[Any], Any]]] = {
     "linear": lambda z: z,

@@ -20,8 +20,6 @@ from ..numpy.convert import as_tensors, carries_history, plain_values
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor
 
-__all__ = ["EXPLICIT", "IMPLICIT", "Step", "Trajectory", "pinned", "plain_number", "plain_slope", "solved"]
-
 Slope = Callable[[Any, Any], Any]
 EXPLICIT: Final = ("RK23", "RK45", "DOP853")
 IMPLICIT: Final = "Radau"

@@ -12,8 +12,6 @@ from ..numpy.convert import as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
 from .wrap import float_copy, numbers
 
-__all__ = ["PIECES", "BSpline", "Pieces", "as_array", "spline_basis"]
-
 
 def as_array(value: Any) -> Any:
     return np.array(plain_values(numbers(value).detach()), float)

@@ -16,22 +16,6 @@ from ..tensor.creation import as_operand
 from ..tensor.tensor import from_array
 from ..tensor.trace_hooks import composed
 
-__all__ = [
-    "args_tuple",
-    "captures_history",
-    "copied",
-    "detached",
-    "float_copy",
-    "floating",
-    "maker",
-    "make_constant",
-    "named_in",
-    "numbers",
-    "of_plain",
-    "registrar",
-    "vector",
-]
-
 # Options that affect only SciPy's speed, and the arrays that it overwrites.
 IDLE: Final = frozenset({"check_finite", "overwrite_a", "overwrite_b", "overwrite_ab", "overwrite_ab_b"})
 

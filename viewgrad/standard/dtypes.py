@@ -9,8 +9,6 @@ import numpy as np
 
 from ..tensor.tensor import Tensor
 
-__all__ = ["CONSTANTS", "DTYPES", "KINDS", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
-
 DTYPES: Final[dict[str, Any]] = {
     "bool": np.bool_,
     **{f"int{bits}": getattr(np, f"int{bits}") for bits in (8, 16, 32, 64)},

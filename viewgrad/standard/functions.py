@@ -14,8 +14,7 @@ from ..operators import OPERATORS
 from ..operators.composites import COMPOSITES
 from ..operators.numpy_api.reductions import REDUCTIONS
 from ..operators.numpy_api.spellings import with_new_axes
-from ..operators.operands import as_operand
-from ..tensor.creation import checked_device, zeros
+from ..tensor.creation import as_operand, checked_device, zeros
 from ..tensor.dlpack import from_dlpack
 from ..tensor.tensor import Tensor
 from ..views.view_ops import broadcast_to as broadcast_view
@@ -23,8 +22,6 @@ from ..views.view_ops import permute, swapaxes, unbind
 from ..views.view_ops import reshape as view_or_copy
 from .dtypes import CONSTANTS, DTYPES, can_cast, finfo, iinfo, isdtype, result_type
 from .inspection import API_VERSION, NamespaceInfo
-
-__all__ = ["ALIASES", "FUNCTIONS"]
 
 # The standard's name of an operator, and the name of its row.
 ALIASES: Final = {

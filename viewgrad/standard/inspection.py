@@ -11,8 +11,6 @@ from ..tensor.creation import CPU, checked_device
 from ..tensor.tensor import Tensor
 from .dtypes import DTYPES, KINDS, isdtype
 
-__all__ = ["API_VERSION", "NamespaceInfo", "install"]
-
 API_VERSION: Final = "2024.12"
 KNOWN: Final = ("2021.12", "2022.12", "2023.12", "2024.12")
 

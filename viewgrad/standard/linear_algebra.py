@@ -8,7 +8,7 @@ import numpy as np
 
 from ..operators import OPERATORS
 from ..operators.composites import COMPOSITES
-from ..operators.operands import as_operand
+from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor
 from .functions import matrix_transpose
 

@@ -21,8 +21,6 @@ from ..trace.types import TensorType, Window, row_strides, whole
 from ..views.advanced_indexing import last_writers
 from .formula_graphs import template_for
 
-__all__ = ["BackwardWriter", "backward_of"]
-
 Grads = list[Value | None]
 
 

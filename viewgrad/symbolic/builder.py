@@ -12,8 +12,6 @@ from ..trace.attributes import Frozen
 from ..trace.graph import Block, Graph, Node, Value
 from ..trace.types import TensorType, Type
 
-__all__ = ["Builder"]
-
 
 class Builder:
     """Inserts nodes at an insertion point.

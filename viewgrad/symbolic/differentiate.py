@@ -20,8 +20,6 @@ from .passes.dead_code import eliminate_dead_code
 from .passes.grad_of import inline_grad_of
 from .passes.tuples import lower_all_tuples
 
-__all__ = ["differentiate"]
-
 NAMED = 1000  # inputs; more need no names
 REMADE = frozenset({"constant", "full"})  # nodes that are repeated in the reverse instead of captured
 WRITES = frozenset({"write", "overwrite", "put_at", "add_at", "put_at_unrecorded", "add_at_unrecorded", "accumulate"})

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from ..trace.graph import Block, Graph, Node, Value
 
-__all__ = ["to_dot"]
-
 
 def to_dot(graph: Graph) -> str:
     """Return the graph in the DOT language of Graphviz, with nodes as boxes and values as arrows.

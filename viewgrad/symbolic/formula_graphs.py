@@ -23,8 +23,6 @@ from ..trace.tracing.tracer import Tracer
 from ..trace.types import TensorType
 from .passes.dead_code import eliminate_dead_code
 
-__all__ = ["Template", "template_for"]
-
 LIMIT: Final = 1 << 14  # how many templates are kept
 
 

@@ -12,9 +12,10 @@ from ..errors import AutogradError, ForwardModeError, GraphError, GuardError
 from ..func.tree import Branch, Fixed, Structure, flatten, leaves_like, unflatten
 from ..tensor.async_safety import in_own_context
 from ..tensor.creation import from_numpy
+from ..tensor.escapes import has_tangent
 from ..tensor.modes import FORWARD, GRAD, TRACE, ModeSwitch, current_mode
 from ..tensor.saved_windows import address_of
-from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, has_tangent, is_scalar, root_of
+from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, is_scalar, root_of
 from ..trace.graph import Graph
 from ..trace.on_tensors import run_on_tensors
 from ..trace.scalar_inputs import number_given
@@ -26,8 +27,6 @@ from .differentiate import differentiate
 from .gradient import Gradient
 from .passes.grad_of import inline_grad_of, specialize_autograd_zero
 from .source import Program, program_of
-
-__all__ = ["GraphFunction", "TracedFunction", "function_of"]
 
 Array = np.ndarray[Any, Any]
 

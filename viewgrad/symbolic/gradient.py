@@ -9,8 +9,6 @@ import attrs
 
 from ..trace.graph import Graph
 
-__all__ = ["Gradient"]
-
 
 @attrs.define(eq=False)
 class Gradient:

@@ -31,8 +31,6 @@ from ..views.unbroadcast import sum_to
 from .passes.grad_of import inline_grad_of, specialize_autograd_zero
 from .passes.tuples import has_tuples, lower_all_tuples
 
-__all__ = ["Program", "program_of"]
-
 Array = np.ndarray[Any, Any]
 PART: Final = 5000  # nodes in one function: compiling takes more than linear time
 SHOWN: Final = 200_000  # lines; greater programs are not kept as source

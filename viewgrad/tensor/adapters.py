@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["AdapterTable"]
-
 Adapter = Callable[..., Any]
 
 

@@ -13,8 +13,6 @@ from typing import ParamSpec, TypeVar
 from ..errors import AutogradError
 from .creation_sites import is_ours
 
-__all__ = ["in_own_context", "is_refusal", "isolated"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -18,8 +18,6 @@ from typing import Any, Final
 
 import attrs
 
-__all__ = ["CALL", "FORMAT", "ITERATION", "OTHER", "STORE", "Site", "resolved", "site_of"]
-
 # The instruction that requested the value.
 CALL: Final = "call"
 STORE: Final = "store"  # an assignment to an element: `plain[i] = x`

@@ -36,11 +36,6 @@ import numpy as np
 from ..errors import DetachedConversionError, DetachedConversionWarning, NonLeafGradWarning
 from .call_sites import CALL, FORMAT, ITERATION, STORE, Site, resolved, site_of
 
-__all__ = [
-    "DETACHES", "ENDS", "KEEPS", "REFUSES", "STEPS", "NOTED", "conversion_refused", "conversions_unnoted", "is_drawn",
-    "is_shown", "judge_conversion", "noted", "raise_cause", "warn_of_missing_grad",
-]  # fmt: skip
-
 # What happens to the history of a value that escapes; see escapes.py.
 ENDS: Final = "ends"
 DETACHES: Final = "detaches"

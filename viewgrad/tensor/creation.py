@@ -13,32 +13,6 @@ from .storage import Storage
 from .tensor import Tensor, _check_dtype, from_array, notify_created, plain_array
 from .trace_hooks import observed
 
-__all__ = [
-    "CPU",
-    "arange",
-    "array",
-    "as_assigned",
-    "as_operand",
-    "as_tensor",
-    "asarray",
-    "checked_device",
-    "empty",
-    "empty_like",
-    "eye",
-    "from_number",
-    "from_numpy",
-    "full",
-    "full_like",
-    "holds_tensor",
-    "joined",
-    "linspace",
-    "ones",
-    "ones_like",
-    "zeros",
-    "zeros_like",
-]
-
-
 CPU: Final = "cpu"
 OBJECT: Final = np.dtype(object)
 

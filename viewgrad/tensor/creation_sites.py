@@ -15,8 +15,6 @@ from typing import Final
 from .modes import ANOMALY, PROFILE, current_mode
 from .node import Node
 
-__all__ = ["RUNNING", "Line", "is_ours", "line_here", "line_of", "note", "origin", "step_name"]
-
 Line = tuple[str, int]  # the file, and the number of the line in it
 
 PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep

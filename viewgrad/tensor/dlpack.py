@@ -12,12 +12,11 @@ import numpy as np
 
 from ..errors import AutogradError
 from .creation import CPU, checked_device, from_numpy
+from .escapes import has_tangent
 from .modes import FORWARD, current_mode
 from .storage import storage_of
-from .tensor import Tensor, from_array, has_tangent, method
+from .tensor import Tensor, from_array, method
 from .trace_hooks import array_of
-
-__all__ = ["from_dlpack", "let_others_write"]
 
 DLPACK_CPU: Final = (1, 0)  # kDLCPU, and the number of the device
 

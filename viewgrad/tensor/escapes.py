@@ -30,13 +30,6 @@ from .trace_hooks import OBSERVER
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = [
-    "COMPILED", "COMPILED_WITHIN", "DETACHES", "DIFFERENTIATED", "ENDS", "ESCAPES", "KEEPS", "REFUSES", "STEERING",
-    "STEPS", "Escape",
-    "has_history", "has_tangent", "is_differentiated", "is_within_transform", "record_escape", "transform_kind",
-    "within_compiled", "within_transform",
-]  # fmt: skip
-
 # What a trace does about an escape; the shapes, dtypes and identities of a graph are fixed.
 GUARDED: Final = "guarded"  # `Observer.left`: the elements must be the same in each run
 TOLD: Final = "told"  # `Observer.asked`: the result differs from run to run

@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from .modes import FORWARD, MODE
 
-__all__ = ["LEVEL", "DualLevel", "at_level", "open_levels"]
-
 FIRST_PRUNE: Final = 64  # the number of holders of a level above which dead ones are dropped
 
 

@@ -11,8 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["BASIC", "add_at", "composed", "is_plain", "plain_slice", "settled_slice", "window_at"]
-
 PLAIN: Final = frozenset({int, slice})
 BASIC: Final = frozenset({int, slice, type(None), type(Ellipsis)})
 

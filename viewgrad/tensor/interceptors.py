@@ -17,8 +17,6 @@ from .async_safety import is_refusal, isolated
 from .modes import ANOMALY, FORWARD, FUNCTIONAL, INFERENCE, PACK, PROFILE, STRICT, TRACE
 from .node import Node
 
-__all__ = ["Call", "feature", "run_with_features"]
-
 # The outermost first. What is not in this list (view replay) is inspected where it matters.
 ORDER: Final = (PROFILE, FUNCTIONAL, FORWARD, TRACE, STRICT, ANOMALY, PACK, INFERENCE)
 SWITCHING: Final = TRACE | FUNCTIONAL | FORWARD | PACK  # what changes modes, or writes to more than one thing

@@ -13,8 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["MASKED_RUNS", "gradient_masked", "holds_nan", "is_masked_run", "unmasked"]
-
 # The engine runs in a copy of the context, so that this is of one pass, and of those that it begins.
 _masked: Final[ContextVar[bool]] = ContextVar("viewgrad_masked_run", default=False)
 is_masked_run: Final = _masked.get

@@ -13,17 +13,6 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, cast, overload
 
-__all__ = [
-    "ModeSwitch",
-    "SwitchAtOnce",
-    "enable_grad",
-    "inference_mode",
-    "is_grad_enabled",
-    "is_inference_mode_enabled",
-    "no_grad",
-    "set_grad_enabled",
-]
-
 GRAD: Final = 1  # operators record history; never beside INFERENCE
 INFERENCE: Final = 2  # operators make tensors that can never be recorded
 FORWARD: Final = 4  # a dual level is open: operators propagate tangents

@@ -18,8 +18,6 @@ from .trace_hooks import observed
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["AccumulateGrad", "Edge", "Node", "NodeHooks"]
-
 # How the engine runs a node; see Note [Kinds of nodes] in docs/notes/engine.md.
 ONE: Final = 0  # one edge; `apply` returns its gradient
 MANY: Final = 1  # any number of edges; `apply` returns a gradient for each

@@ -17,29 +17,6 @@ from typing import Any, Final
 
 from .node import OptionalEdge
 
-__all__ = [
-    "ALONE_AFTER_POP",
-    "ALONE_AS_ARGUMENT",
-    "ALONE_AS_EDGE",
-    "ALONE_AS_GRAD",
-    "ALONE_AS_STORAGE",
-    "ALONE_AS_WHOLE",
-    "ALONE_FROM_ROW",
-    "ALONE_IN_BUFFER",
-    "ALONE_IN_CELL",
-    "ALONE_IN_COPY_SLICES",
-    "ALONE_IN_LIST",
-    "ALONE_IN_LOCAL",
-    "ALONE_IN_NODE",
-    "ALONE_IN_PAIR",
-    "ALONE_IN_ROW",
-    "ALONE_IN_SLOT",
-    "NEVER_ALONE",
-    "PROBES",
-    "TRUSTED",
-    "getrefcount",
-]
-
 NEVER_ALONE: Final = -1  # a count that no object has
 
 Make = Callable[[], Any]  # makes an object, which others than its caller may hold as well

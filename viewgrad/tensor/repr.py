@@ -11,8 +11,6 @@ from ..errors import AutogradError
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["tensor_repr"]
-
 SHOWN_BY_DEFAULT = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.complex128))
 
 

@@ -11,8 +11,6 @@ from ..errors import FreedGraphError, SavedValueError
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["RELEASED", "LostTensor", "PreservedTensor", "Released", "SavedConstant", "SavedTensor"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -31,8 +31,6 @@ from .refcounts import (
 )
 from .saved import SavedTensor
 
-__all__ = ["SavedWindows", "address_of", "reach_of", "share_memory"]
-
 Array = np.ndarray[Any, Any]
 Box = tuple[tuple[int, int], ...]  # half-open ranges of the leading dimensions; those left out are whole
 Entry = tuple[SavedTensor, Box]

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["NoLength", "TensorType", "number_class"]
-
 _MADE: Final[dict[type, Any]] = {}  # by NumPy's type
 
 

@@ -13,8 +13,6 @@ from typing import Any
 if sys.version_info >= (3, 14):
     import annotationlib
 
-__all__ = ["copy_annotations", "signature_of"]
-
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """Return the signature of a function; annotations that have not been evaluated are strings.

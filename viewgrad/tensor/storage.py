@@ -25,19 +25,6 @@ from .trace_hooks import OBSERVER, PROFILER
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = [
-    "SCALAR_OF_INFERENCE",
-    "DetachPoint",
-    "Storage",
-    "VersionCounter",
-    "WriteLock",
-    "save_scalar",
-    "prepare_write",
-    "save",
-    "scalar_write",
-    "storage_of",
-]
-
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 PRESERVED_KEPT: Final = 1000  # how many of the latest copies before a write a storage remembers

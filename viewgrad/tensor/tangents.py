@@ -22,32 +22,10 @@ from .modes import FORWARD, current_mode
 from .node import new
 from .saved import SavedTensor
 from .storage import save, storage_of
-from .tensor import Tensor, current_edge, from_new_array, has_tangent, is_scalar, tensor_like
+from .tensor import Tensor, current_edge, from_new_array, is_scalar, tensor_like
 
 if TYPE_CHECKING:
     from .view_meta import ViewMeta
-
-__all__ = [
-    "DualLevel",
-    "DualSaved",
-    "TangentRoot",
-    "at_level",
-    "has_tangent",
-    "interrupt_tangents",
-    "make_dual_root",
-    "new_tangent",
-    "open_levels",
-    "overwrite_tangent",
-    "saved_tangents",
-    "set_tangent",
-    "show_tangent",
-    "take_tangents",
-    "tangent_of",
-    "update_aliases",
-    "with_tangents",
-    "writable_tangent",
-    "write_tangents",
-]
 
 Array = np.ndarray[Any, Any]
 

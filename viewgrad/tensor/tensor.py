@@ -36,23 +36,6 @@ from .storage import DetachPoint, Storage, storage_of
 from .trace_hooks import OBSERVER
 from .tracked_storage import share
 
-__all__ = [
-    "Tensor",
-    "as_scalar",
-    "copy_of",
-    "from_array",
-    "from_new_array",
-    "has_tangent",
-    "held_grad",
-    "is_scalar",
-    "method",
-    "plain_array",
-    "notify_created",
-    "root_of",
-    "tensor_like",
-    "as_buffered",
-]
-
 if TYPE_CHECKING:
     from .methods import OperatorMethods
     from .view_meta import ViewMeta

@@ -17,11 +17,6 @@ from .modes import TRACE, current_mode
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = [
-    "OBSERVER", "PROFILER", "Observer", "Profiler", "array_of", "array_of_index", "composed", "copied_index",
-    "index_raised", "keeps_indices", "observed",
-]  # fmt: skip
-
 Array = np.ndarray[Any, Any]
 
 

@@ -18,8 +18,6 @@ from .storage import Storage
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["SESSION", "KnownStorage", "Session", "copy_of_layout", "move", "share"]
-
 Array = np.ndarray[Any, Any]
 FIRST_PRUNE: Final = 64  # the number of tensors of a storage above which dead ones are dropped
 

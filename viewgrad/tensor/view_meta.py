@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from .node import OptionalEdge
     from .tensor import Tensor
 
-__all__ = ["ViewMeta"]
-
 
 class ViewMeta(Protocol):
     """The metadata of a view: its base, how it is taken from it, and the history that it was made for.

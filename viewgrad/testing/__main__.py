@@ -22,8 +22,6 @@ from .kit import Failure, check_operator
 from .kit.contract import near_matches
 from .kit.operator_under_test import declared
 
-__all__ = ["main"]
-
 
 def main(argv: list[str] | None = None) -> int:
     """Check an operator, or compare backends; returns 1 if something is wrong.

@@ -15,8 +15,6 @@ from . import program_ops as s
 from .functions import view_of_array
 from .indices import index_value
 
-__all__ = ["Facts", "History", "Memory", "AliasModel"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -20,8 +20,6 @@ from .finite_differences import Estimate, finite_differences, second_differences
 from .functional_oracle import FunctionalOracle
 from .program import Program
 
-__all__ = ["Gradients", "Mismatch", "check_program"]
-
 Array = np.ndarray[Any, Any]
 
 CLOSE = 1e-9  # of two exact computations

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from . import program_ops as s
 from .view_strategies import LARGEST_SIZE
 
-__all__ = ["leaves"]
-
 Draw = Callable[..., Any]
 
 LENGTHS = st.sampled_from([2, 3, 1, 4, 2, 3, 2, 3, 2, 4, 3, 2, 1, 3, 2, 0])

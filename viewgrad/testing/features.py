@@ -17,8 +17,6 @@ from . import program_ops as s
 from .checks import CLOSE, Gradients, Mismatch, array_of, compare_all, differentiated, gradients, weights_for
 from .program import Program
 
-__all__ = ["FEATURES", "check_feature"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -21,8 +21,6 @@ from .reference_machine import Cells, Given, Places, ReferenceMachine, from_cell
 if TYPE_CHECKING:
     from .program import Program
 
-__all__ = ["Perturbed", "finite_differences", "second_differences"]
-
 Array = np.ndarray[Any, Any]
 
 FIRST = 4e-3  # the step for first derivatives

@@ -18,8 +18,6 @@ from . import program_ops as s
 from .functions import ProgramFunction
 from .reference_machine import Cells, Given, Places, ReferenceMachine, from_cells
 
-__all__ = ["FunctionalOracle"]
-
 Array = np.ndarray[Any, Any]
 
 

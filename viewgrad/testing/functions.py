@@ -21,8 +21,6 @@ from ..tensor.signatures import signature_of
 from ..tensor.tensor import Tensor
 from .indices import index_source
 
-__all__ = ["ELEMENTWISE", "OTHERS", "ProgramFunction", "ViewOp", "function_of_tensors", "view_of_array"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -18,8 +18,6 @@ from .program import Program
 from .shapes import are_operands, broadcastable, fits_into, is_index, same_window
 from .view_strategies import LARGEST_SIZE, array_indices, basic_indices, unpack_ops, view_ops
 
-__all__ = ["ProgramGenerator"]
-
 Array = np.ndarray[Any, Any]
 Draw = Callable[..., Any]
 

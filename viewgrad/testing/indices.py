@@ -12,8 +12,6 @@ from typing import Any
 import attrs
 import numpy as np
 
-__all__ = ["Index", "Named", "array_source", "index_source", "index_value", "names_in_index"]
-
 Array = np.ndarray[Any, Any]
 Index = tuple[Any, ...]
 

@@ -16,8 +16,6 @@ from ..operators.codegen.source_cache import list_source
 from . import program_ops as s
 from .functions import ProgramFunction
 
-__all__ = ["Program"]
-
 
 class MachineWithLeaves(s.Machine, Protocol):
     """A machine that runs programs."""

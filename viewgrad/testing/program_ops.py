@@ -17,28 +17,6 @@ import numpy as np
 from .functions import ProgramFunction, ViewOp
 from .indices import Index, array_source, index_source, names_in_index
 
-__all__ = [
-    "Assign",
-    "Augment",
-    "Call",
-    "Compute",
-    "Detach",
-    "Gather",
-    "Leaf",
-    "Machine",
-    "NoGrad",
-    "Operand",
-    "Overwrite",
-    "Several",
-    "Step",
-    "Table",
-    "UfuncOut",
-    "Unpack",
-    "View",
-    "Write",
-    "flat_steps",
-]
-
 Array = np.ndarray[Any, Any]
 
 

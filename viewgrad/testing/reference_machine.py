@@ -21,8 +21,6 @@ from . import program_ops as s
 from .functions import ProgramFunction, ViewOp, view_of_array
 from .indices import Index, index_value
 
-__all__ = ["ReferenceMachine", "Cells", "Given", "from_cells", "parts"]
-
 Array = np.ndarray[Any, Any]
 Places = tuple[Array, ...]
 H = TypeVar("H")

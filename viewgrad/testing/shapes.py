@@ -8,8 +8,6 @@ import numpy as np
 
 from ..tensor.saved_windows import address_of
 
-__all__ = ["are_operands", "broadcastable", "fits_into", "is_index", "same_window"]
-
 Array = np.ndarray[Any, Any]
 
 

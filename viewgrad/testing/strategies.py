@@ -20,8 +20,6 @@ from .view_strategies import array_indices as nested_array_indices
 from .view_strategies import basic_indices as drawn_basic_indices
 from .view_strategies import view_ops
 
-__all__ = ["array_indices", "basic_indices", "programs", "tensors", "views_of"]
-
 Array = np.ndarray[Any, Any]
 Draw = Callable[..., Any]
 LAYOUTS = ("C", "F", "reversed", "with gaps", "with an offset")

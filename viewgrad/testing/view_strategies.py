@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from .functions import ViewOp
 from .indices import Index
 
-__all__ = ["array_indices", "basic_indices", "unpack_ops", "view_ops"]
-
 Array = np.ndarray[Any, Any]
 Draw = Callable[..., Any]
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from .types import Window
 
-__all__ = ["Frozen", "Given", "interned", "thawed", "typed"]
-
 Array = np.ndarray[Any, Any]
 
 

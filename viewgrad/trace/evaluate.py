@@ -23,20 +23,6 @@ from .primitives import operator_of
 from .raised import RAN
 from .types import Window
 
-__all__ = [
-    "UNPACKING",
-    "add_into",
-    "check_guard",
-    "copied",
-    "forward_call",
-    "in_row_order",
-    "indexed_by",
-    "put",
-    "run_node",
-    "window_of",
-    "winners",
-]
-
 Array = np.ndarray[Any, Any]
 
 

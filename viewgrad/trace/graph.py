@@ -18,8 +18,6 @@ from .types import Type
 if TYPE_CHECKING:
     from .signature import Signature
 
-__all__ = ["Block", "BlockNode", "Graph", "Node", "Use", "Value"]
-
 FEW: Final = 16  # users that are looked through one by one
 Use = tuple["Node", int]  # who uses a value, and as which of its inputs
 

@@ -14,8 +14,6 @@ from .graph import Block, Graph, Node, Value
 from .opaque_ops import VjpStep
 from .types import TensorType
 
-__all__ = ["run"]
-
 
 def run(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Run a graph.

@@ -20,8 +20,6 @@ from ..tensor.saved_windows import share_memory
 from .graph import Block, Graph, Node, Value
 from .types import TensorType, Window
 
-__all__ = ["UNRECORDED", "LastUse", "last_uses", "outlived"]
-
 # Writes that are not in the history of the base.
 UNRECORDED: Final = frozenset({"overwrite", "put_at_unrecorded", "add_at_unrecorded"})
 

@@ -21,8 +21,6 @@ from .primitives import operator_of
 from .raised import RAISES
 from .types import TensorType, Window, whole
 
-__all__ = ["run_on_tensors"]
-
 
 def run_on_tensors(
     graph: Graph, inputs: Sequence[Any], *, checks_guards: bool = True, ends_histories: bool = False

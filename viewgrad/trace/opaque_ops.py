@@ -22,8 +22,6 @@ from ..tensor.tensor import Tensor, from_array
 from ..views.unbroadcast import match_spec
 from .attributes import thawed
 
-__all__ = ["FormulaStep", "FunctionStep", "Step", "VjpStep", "formula_function_of"]
-
 Array = np.ndarray[Any, Any]
 
 

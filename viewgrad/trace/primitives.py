@@ -14,18 +14,6 @@ from .types import TensorType
 if TYPE_CHECKING:
     from .graph import Node, Value
 
-__all__ = [
-    "ATTRIBUTES",
-    "RANDOM",
-    "attribute_names",
-    "input_places",
-    "is_deterministic",
-    "is_shaped_by_values",
-    "kind_of",
-    "operator_of",
-    "types_with_grad",
-]
-
 # The kinds besides operators, each with the names of its attributes.
 ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "AutogradAdd": (),

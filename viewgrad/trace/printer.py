@@ -16,8 +16,6 @@ from .graph import Block, BlockNode, Graph, Node, Value
 from .primitives import ATTRIBUTES, attribute_names, operator_of
 from .types import NONE, OBJECT, ListType, ScalarType, TensorType, TupleType, Type, Window
 
-__all__ = ["parse", "text_of"]
-
 # -- printing ----------------------------------------------------------------------------------------------------------
 
 

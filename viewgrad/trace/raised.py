@@ -24,8 +24,6 @@ from .attributes import Given
 if TYPE_CHECKING:
     from .graph import Graph, Node, Value
 
-__all__ = ["MAY_RAISE", "RAISES", "RAN", "guard_exceptions", "is_static", "raising_kind", "raising_operator"]
-
 RAISES: Final = "raises:"  # how the kinds of these nodes begin
 RAN: Final = "no exception"  # the guard that keeps an operator, whose result is unused, since it might raise
 # The operators that raise for some values, other than users' own.

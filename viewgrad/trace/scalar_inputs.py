@@ -15,8 +15,6 @@ from ..tensor.tensor import Tensor, as_scalar, from_array
 from .graph import Graph, Node, Value
 from .types import ScalarType, TensorType
 
-__all__ = ["WEAK", "check_numbers", "lower_numbers", "number_given", "number_traced"]
-
 WEAK: Final = (float, complex)  # which take the dtype of the other operand; NumPy's numbers have their own
 # Operators whose result on Python numbers is a Python number.
 OF_PYTHON: Final = frozenset({"abs", "add", "div", "floor_divide", "mul", "neg", "positive", "pow", "remainder", "sub"})

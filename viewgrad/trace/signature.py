@@ -9,8 +9,6 @@ import numpy as np
 
 from .types import Type
 
-__all__ = ["InputSpec", "MutationSpec", "ResultSpec", "Signature", "laid_out", "layout_of"]
-
 
 @attrs.frozen(eq=False)
 class InputSpec:

@@ -31,8 +31,6 @@ from .tracing.rng_guard import Generators, seeds_refused
 from .tracing.tracer import Tracer
 from .types import TensorType
 
-__all__ = ["Record", "record", "trace"]
-
 
 @attrs.frozen(eq=False)
 class Record:

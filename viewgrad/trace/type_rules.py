@@ -21,8 +21,6 @@ from .primitives import ATTRIBUTES, is_shaped_by_values, operator_of
 from .raised import RAN
 from .types import NONE, ListType, TensorType, TupleType, Type, Window
 
-__all__ = ["fault_of", "may_require_grad"]
-
 MOST: Final = 1 << 16  # elements; operators are not called with more
 LIMIT: Final = 1 << 14  # calls that are remembered
 DECIDED_BY_VALUES: Final = (np.linalg.LinAlgError, ArithmeticError)

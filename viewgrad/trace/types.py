@@ -8,21 +8,6 @@ from typing import Any, ClassVar, Final, NamedTuple
 import attrs
 import numpy as np
 
-__all__ = [
-    "NONE",
-    "OBJECT",
-    "ListType",
-    "NoneType",
-    "ObjectType",
-    "ScalarType",
-    "TensorType",
-    "TupleType",
-    "Type",
-    "Window",
-    "row_strides",
-    "whole",
-]
-
 
 class Type:
     """The type of a value: what is known before the graph runs.

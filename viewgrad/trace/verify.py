@@ -7,8 +7,6 @@ from .graph import Block, Graph, Node, Value
 from .signature import ResultSpec, Signature
 from .type_rules import fault_of, may_require_grad
 
-__all__ = ["verify"]
-
 
 def verify(graph: Graph) -> None:
     """Check that a graph is well-formed.

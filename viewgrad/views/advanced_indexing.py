@@ -25,21 +25,6 @@ from .inplace import is_recorded, write_in_place
 from .rebase_history import refuse_written
 from .view_nodes import ElementBackward, layout_for, node_of_view
 
-__all__ = [
-    "Accumulate",
-    "Gather",
-    "ReadElement",
-    "Write",
-    "copy_where_",
-    "gathered",
-    "index_accumulate_",
-    "is_window",
-    "last_writers",
-    "normalised",
-    "put",
-    "with_numbers",
-]
-
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 

@@ -14,8 +14,6 @@ from ..tensor.tensor import Tensor
 from .unbroadcast import Like, match_spec
 from .view_nodes import Layout
 
-__all__ = ["IndexAccumulateBackward", "IndexBackward", "IndexPutBackward", "IndexedNode"]
-
 Array = np.ndarray[Any, Any]
 
 

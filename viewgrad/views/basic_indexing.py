@@ -32,8 +32,6 @@ from .view_nodes import ElementBackward, layout_for
 from .view_ops import SelectBackward, SliceBackward
 from .write_checks import check_write
 
-__all__ = ["copy_", "fill_", "zero_"]
-
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 float64: Final[Any] = np.float64

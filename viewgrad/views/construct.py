@@ -21,8 +21,6 @@ from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta, GeneralVie
 from .view_functions import Chain, Index, ViewFunction, chained
 from .view_nodes import IndexViewBackward, ViewBackward, layout_for, node_of_view
 
-__all__ = ["index_view", "make_view", "view_of_window", "view_replay"]
-
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 DEFAULT: Final = CreationMeta.DEFAULT

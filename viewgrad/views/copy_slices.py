@@ -17,8 +17,6 @@ from .unbroadcast import match_spec
 from .view_functions import ViewFunction
 from .view_nodes import Layout, take_window, zeros_for
 
-__all__ = ["CopyBackwards", "CopySlices", "CopySlicesOfCopy"]
-
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 

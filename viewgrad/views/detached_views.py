@@ -22,21 +22,6 @@ from ..tensor.tensor import Tensor, root_of
 from .advanced_nodes import IndexAccumulateBackward, IndexPutBackward
 from .copy_slices import CopyBackwards, CopySlices, CopySlicesOfCopy
 
-__all__ = [
-    "MixedBackward",
-    "DetachedHistory",
-    "Written",
-    "begin_constant",
-    "catch_up",
-    "constant_written",
-    "cut_of",
-    "has_ended",
-    "is_all_written",
-    "mixed",
-    "step_written",
-    "written_since",
-]
-
 Array = np.ndarray[Any, Any]
 
 

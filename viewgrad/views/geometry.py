@@ -9,8 +9,6 @@ import numpy as np
 
 from ..tensor.saved_windows import address_of
 
-__all__ = ["TensorGeometry", "overlaps_itself"]
-
 Array = np.ndarray[Any, Any]
 SEARCH: Final = 100_000  # how many candidates are inspected, at most
 

@@ -34,8 +34,6 @@ from .detached_views import constant_written
 from .rebase_history import abandon_write, begin_copy, begin_write, finish_write
 from .write_checks import check_write
 
-__all__ = ["BEGIN", "ENVIRONMENT", "Steps", "is_recorded", "write_function", "write_in_place", "write_source"]
-
 PROTOCOL: Final = """\
 <check>
 if not recorded:

@@ -38,19 +38,6 @@ if TYPE_CHECKING:
     from ..tensor.storage import DetachPoint
     from ..tensor.tangents import TangentRoot
 
-__all__ = [
-    "CreationMeta",
-    "DifferentiableViewMeta",
-    "DualViewMeta",
-    "GeneralViewMeta",
-    "let_follow",
-    "mark_made_in_function",
-    "move_retained",
-    "moved_hooks",
-    "no_history",
-    "set_history",
-]
-
 
 class CreationMeta(enum.Enum):
     """The context in which a view was made, which decides whether a write through it can be recorded."""

@@ -36,8 +36,6 @@ from .unbroadcast import Like
 from .view_functions import ViewFunction
 from .view_nodes import layout_for
 
-__all__ = ["abandon_write", "begin_copy", "begin_write", "finish_write", "keep_own", "rebase_history", "refuse_written"]
-
 
 class InterruptedWrite(Node):
     """The node of a write that an error interrupted: the value that it left has no derivative."""

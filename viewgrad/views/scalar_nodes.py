@@ -22,23 +22,6 @@ from ..tensor.refcounts import ALONE_AS_EDGE, getrefcount
 from ..tensor.saved import RELEASED
 from .view_nodes import ElementBackward, Layout
 
-__all__ = [
-    "DIFFERENCE",
-    "NEGATED_OVER",
-    "NEGATED_TIMES",
-    "NEGATIVE",
-    "OVER_SELF",
-    "PRODUCT",
-    "QUOTIENT",
-    "SUM",
-    "TIMES_RESULT",
-    "ScalarNode",
-    "ScalarOfOne",
-    "ScalarOfTwo",
-    "ScalarRule",
-    "take_in",
-]
-
 SUM: Final = 0
 DIFFERENCE: Final = 1
 PRODUCT: Final = 2

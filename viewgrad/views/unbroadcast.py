@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Like", "match_spec", "sum_to"]
-
 Like = tuple[tuple[int, ...], "np.dtype[Any]"]
 
 

@@ -10,26 +10,6 @@ import numpy as np
 from ..tensor.indices import composed, window_at
 from .geometry import TensorGeometry
 
-__all__ = [
-    "WHOLE",
-    "AsComplex",
-    "AsReal",
-    "Broadcast",
-    "Chain",
-    "Diagonal",
-    "ImaginaryPart",
-    "Index",
-    "Permuted",
-    "RealPart",
-    "Reshaped",
-    "Strided",
-    "StridedWindow",
-    "ViewFunction",
-    "Windows",
-    "chained",
-]
-
-
 WHOLE: Final = (...,)  # the index of a view of all that it is taken from
 
 

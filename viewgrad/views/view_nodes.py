@@ -14,23 +14,6 @@ from ..tensor.tensor import Tensor, from_array, root_of
 from .unbroadcast import sum_to
 from .view_functions import ViewFunction
 
-__all__ = [
-    "AS_STRIDED",
-    "ElementBackward",
-    "FunctionViewBackward",
-    "IndexViewBackward",
-    "Layout",
-    "ViewBackward",
-    "layout_for",
-    "layout_of",
-    "node_of_view",
-    "node_pair",
-    "places_of",
-    "take_window",
-    "view_node",
-    "zeros_for",
-]
-
 Array = np.ndarray[Any, Any]
 Layout = tuple[tuple[int, ...], "np.dtype[Any]", str]  # of a gradient: shape, dtype, and order "C" or "F"
 ndarray: Final = np.ndarray

@@ -16,8 +16,6 @@ from .geometry import overlaps_itself
 from .meta import CreationMeta
 from .rebase_history import keep_own
 
-__all__ = ["check_write"]
-
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 

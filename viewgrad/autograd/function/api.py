@@ -21,12 +21,13 @@ import numpy as np
 from ...errors import FunctionError
 from ...tensor.async_safety import isolated
 from ...tensor.creation_sites import note
+from ...tensor.escapes import has_tangent
 from ...tensor.interceptors import Call, run_with_features
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, MODE, NOTING, PACK, PROFILE, TRACE, ModeSwitch, current_mode
 from ...tensor.node import OptionalEdge, named_node, new, node_of, numbered
 from ...tensor.signatures import signature_of
 from ...tensor.tangents import DualSaved, with_tangents
-from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, has_tangent, is_scalar
+from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, is_scalar
 from ...views.construct import index_view
 from ...views.copy_slices import CopyBackwards
 from ...views.meta import mark_made_in_function, set_history
@@ -37,8 +38,6 @@ from ..modes.saved_hooks import packed
 from .attributes import saved_attributes
 from .node import UNKNOWN, FunctionCtx, FunctionNode, SavedEntry, SaveRequest, delayed_error, is_in, version_of
 from .tangents import push_forward, tangents_of
-
-__all__ = ["Function", "FunctionCall", "once_differentiable"]
 
 ndarray: Final = np.ndarray
 F = TypeVar("F", bound=Callable[..., Any])

@@ -14,8 +14,6 @@ from ...tensor.storage import storage_of
 from ...tensor.tensor import Tensor
 from .node import UNKNOWN, FunctionCtx, SavedEntry, SaveRequest, version_of
 
-__all__ = ["SavedAttribute", "saved_attributes"]
-
 
 @attrs.define(eq=False)
 class SavedAttribute:

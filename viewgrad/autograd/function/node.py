@@ -20,17 +20,6 @@ from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_l
 from ...views.unbroadcast import match_spec
 from ...views.write_checks import check_write
 
-__all__ = [
-    "UNKNOWN",
-    "FunctionCtx",
-    "FunctionNode",
-    "SaveRequest",
-    "SavedEntry",
-    "delayed_error",
-    "is_in",
-    "version_of",
-]
-
 Array = np.ndarray[Any, Any]
 
 

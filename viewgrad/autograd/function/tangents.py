@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import FunctionError
-from ...tensor.tangents import DualLevel, TangentRoot, at_level, make_dual_root, open_levels, set_tangent, tangent_of
+from ...tensor.forward_levels import DualLevel, at_level, open_levels
+from ...tensor.tangents import TangentRoot, make_dual_root, set_tangent, tangent_of
 from ...tensor.tensor import Tensor, from_new_array
 from ...views.meta import DualViewMeta
 from .node import FunctionCtx, is_in
-
-__all__ = ["push_forward", "tangents_of"]
 
 
 def tangents_of(args: tuple[Any, ...]) -> list[tuple[DualLevel, list[Tensor | None]]]:

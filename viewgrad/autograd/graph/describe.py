@@ -17,8 +17,6 @@ from ...views.view_functions import Chain, Index, Strided
 from ...views.view_nodes import ViewBackward
 from ..modes.saved_hooks import PackedTensor
 
-__all__ = ["SavedValue", "nodes_from", "saved_entries", "saved_values", "shape_text", "window_of", "window_text"]
-
 
 @attrs.frozen
 class SavedValue:

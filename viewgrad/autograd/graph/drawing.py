@@ -11,8 +11,6 @@ from ...tensor.tensor import Tensor, current_edge
 from ...views.copy_slices import CopySlices
 from .describe import leaf_text, nodes_from, saved_values, shape_text, window_of, window_text
 
-__all__ = ["Arrow", "Box", "boxes_and_arrows", "to_dot", "to_mermaid"]
-
 
 @attrs.frozen
 class Box:

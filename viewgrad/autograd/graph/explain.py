@@ -12,8 +12,6 @@ from ...views.view_nodes import AS_STRIDED, ViewBackward
 from ..function.node import FunctionNode
 from .describe import saved_values, shape_text, window_of, window_text
 
-__all__ = ["explain"]
-
 
 @attrs.frozen
 class Write:

@@ -17,8 +17,6 @@ from ...views.copy_slices import CopySlices, CopySlicesOfCopy
 from ..text_tables import line_text, table_text
 from .describe import nodes_from, saved_entries
 
-__all__ = ["Memory", "MemoryRow", "memory"]
-
 WITH_ARRAY: Final = (SavedTensor, SavedConstant, PreservedTensor)
 
 

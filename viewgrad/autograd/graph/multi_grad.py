@@ -10,8 +10,6 @@ from ...tensor.node import RemovableHandle, add_hook, hooks_of, input_nr_of, nod
 from ...tensor.tensor import Tensor, current_edge
 from ..hook_runner import HookedRun, RunHook
 
-__all__ = ["register_multi_grad_hook"]
-
 
 class MultiGradHook(RunHook):
     """The state shared by the hooks of several tensors.

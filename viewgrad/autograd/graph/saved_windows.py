@@ -15,8 +15,6 @@ from ...tensor.storage import root_index, storage_of
 from ...tensor.tensor import Tensor
 from ...views.geometry import TensorGeometry
 
-__all__ = ["PreservedWindow", "forbid_mutation_on_saved_tensors", "increment_version", "preserved"]
-
 
 @attrs.frozen
 class PreservedWindow:

@@ -17,14 +17,6 @@ from ...tensor.modes import ANOMALY, CHECK_NAN, ModeSwitch, SwitchAtOnce, curren
 from ...tensor.node import Node, OptionalEdge
 from ..engine import GraphTask
 
-__all__ = [
-    "AnomalyTask",
-    "detect_anomaly",
-    "is_anomaly_check_nan_enabled",
-    "is_anomaly_enabled",
-    "set_detect_anomaly",
-]
-
 
 class detect_anomaly(ModeSwitch):
     """Find the operation whose backward failed or created a NaN gradient.

@@ -20,8 +20,6 @@ from ...views.construct import make_view
 from ...views.meta import DualViewMeta
 from ...views.view_nodes import IndexViewBackward, ViewBackward, view_node
 
-__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
-
 MakeDualBackward = view_node("MakeDualBackward", IndexViewBackward)
 UnpackDualBackward = view_node("UnpackDualBackward", IndexViewBackward)
 

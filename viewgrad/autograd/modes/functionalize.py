@@ -18,12 +18,13 @@ import numpy as np
 from ...operators.define import row
 from ...operators.derivatives.helpers import call as call_either
 from ...operators.interception import OperatorCall
+from ...tensor.forward_levels import at_level
 from ...tensor.indices import add_at, window_at
 from ...tensor.interceptors import feature
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, ModeSwitch, current_mode
 from ...tensor.node import OptionalEdge
 from ...tensor.storage import Storage, WriteLock
-from ...tensor.tangents import at_level, write_tangents
+from ...tensor.tangents import write_tangents
 from ...tensor.tensor import Tensor, as_buffered, current_edge, from_array, root_of
 from ...tensor.tracked_storage import SESSION, KnownStorage, copy_of_layout, move
 from ...views.advanced_indexing import Accumulate, Write
@@ -32,8 +33,6 @@ from ...views.meta import set_history
 from ...views.view_functions import ViewFunction
 from ...views.view_nodes import take_window, zeros_for
 from ...views.write_checks import check_write
-
-__all__ = ["Place", "accumulate", "overwrite", "rebase"]
 
 Array = np.ndarray[Any, Any]
 

@@ -20,12 +20,12 @@ from ...operators.language.jvp_compile import TangentFunction, Tangents
 from ...operators.language.jvp_parse import AUTO_ELEMENTWISE
 from ...operators.language.spec import Operator
 from ...tensor.creation import as_operand, zeros_like
+from ...tensor.escapes import has_tangent
 from ...tensor.forward_levels import DualLevel, at_level, open_levels
 from ...tensor.interceptors import feature
 from ...tensor.modes import FORWARD, GRAD, current_mode
 from ...tensor.tangents import (
     DualSaved,
-    has_tangent,
     new_tangent,
     overwrite_tangent,
     saved_tangents,

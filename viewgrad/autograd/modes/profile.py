@@ -28,8 +28,6 @@ from ...views.copy_slices import CopySlices
 from ..fast_engine import FastTask
 from ..text_tables import UNKNOWN_LINE, line_text, table_text
 
-__all__ = ["ProfileRow", "ProfiledTask", "profile"]
-
 
 @attrs.define
 class ProfileRow:

@@ -19,8 +19,6 @@ from ...tensor.modes import GRAD, PACK, ModeSwitch, Stack, without
 from ...tensor.saved import SavedConstant, SavedTensor
 from ...tensor.tensor import Tensor, from_array
 
-__all__ = ["disable_saved_tensors_hooks", "packed", "save_on_disk", "saved_tensors_hooks"]
-
 Array = np.ndarray[Any, Any]
 Pack = Callable[[Tensor], Any]
 Unpack = Callable[[Any], Tensor]

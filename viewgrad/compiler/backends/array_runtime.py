@@ -9,11 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...operators.codegen.generate import ARRAY_FUNCTIONS
+from ...operators.language.namespace import ARRAY_FUNCTIONS
 from ...tensor.indices import add_at
 from .scalar_runtime import FUNCTIONS, MATH, block_sum, pairwise_sum, wrapped
-
-__all__ = ["CAREFUL", "PREFIX", "VECTOR_FUNCTIONS"]
 
 Array = np.ndarray[Any, Any]
 PREFIX: Final = "np_"

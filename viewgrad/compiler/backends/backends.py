@@ -25,8 +25,6 @@ from .numpy_codegen import array_bases
 from .row_fusion import write_vectors
 from .scalar_runtime import FUNCTIONS, MATH
 
-__all__ = ["Code", "Executor", "careful_executor", "chosen_executor", "generate_code"]
-
 Array = np.ndarray[Any, Any]
 ZEROS: Final = {
     "zeros": lambda n, dtype=np.float64: [dtype(0).item()] * n, "array_zeros": np.zeros, "int64": np.int64,

@@ -46,11 +46,6 @@ from ..loop_ir import (
     steps_of,
 )
 
-__all__ = [
-    "EXTREMA", "RAISED", "SCRATCH", "CodeWriter", "Kernel", "LoopNest", "flat", "is_one_row", "parenthesised", "plus",
-    "product_of",
-]  # fmt: skip
-
 EXTREMA: Final = {"greatest": ("(-inf)", "maximum"), "least": ("inf", "minimum")}
 SCRATCH: Final = "scratch"  # the name of the parameter
 RAISED: Final = -2  # what a kernel returns after an exception

@@ -26,8 +26,6 @@ from .codegen import Kernel
 from .scalar_runtime import FUNCTIONS, MATH, NATIVE
 from .small_matrix import MATRIX_FUNCTIONS
 
-__all__ = ["ARRAYS", "KernelError", "native_function", "source_file"]
-
 LINES: Final = 4000  # of a source; the time that compiling takes grows faster than they do
 DEEP: Final = 100_000  # calls within calls, which Numba makes for long sources
 KEPT: Final = 400  # sources on disk

@@ -17,8 +17,6 @@ from ..loop_ir import Block, Call, Compute, Operand, Pop, Program, Read, Step, V
 from .codegen import EXTREMA, RAISED, CodeWriter, Kernel, LoopNest, flat, is_one_row, product_of
 from .small_matrix import quick_call
 
-__all__ = ["NumbaWriter", "write_kernel"]
-
 SUM_IN_PAIRS: Final = "pairwise_sum"
 SMALL: Final = 1000  # products in a sum for which the order of the loops does not matter
 

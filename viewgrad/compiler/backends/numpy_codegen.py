@@ -36,8 +36,6 @@ from ..loop_ir import (
 from .array_runtime import PREFIX
 from .codegen import EXTREMA, SCRATCH, CodeWriter, LoopNest, flat, is_one_row, parenthesised, plus, product_of
 
-__all__ = ["INTO", "NumpyWriter", "array_bases", "is_one_to_one"]
-
 Array = np.ndarray[Any, Any]
 # How an expression is computed in place of one of its operands, and which operands can be overwritten.
 IN_PLACE: Final[dict[str, tuple[str, tuple[int, ...]]]] = {

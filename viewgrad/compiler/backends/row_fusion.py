@@ -23,8 +23,6 @@ from ..loop_ir import Add, Block, Compute, Operand, Program, Read, Step, Write
 from .codegen import Kernel, product_of
 from .numpy_codegen import INTO, NumpyWriter, is_one_to_one
 
-__all__ = ["write_vectors"]
-
 SPREADING: Final = frozenset({"{0} + {1}", "{0} * {1}", "{0} - {1}", "-{0}"})  # what is computed between rows, too
 MOST: Final = 1.25  # times as many elements are computed, at most
 WORTH_A_COPY: Final = 16  # elements; less is copied at no cost

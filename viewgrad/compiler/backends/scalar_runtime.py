@@ -7,8 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["FUNCTIONS", "MATH", "NATIVE", "unchanged"]
-
 # What Python's `math` has; it raises where NumPy gives inf or nan, and then the program is run by NumPy.
 MATH: Final = {
     name: getattr(math, name)

@@ -13,8 +13,6 @@ import numpy as np
 
 from ..loop_ir import Call
 
-__all__ = ["MATRIX_FUNCTIONS", "quick_call"]
-
 MOST: Final = 32  # rows, and right sides; of larger ones NumPy's functions are as fast
 LEAST_PIVOT: Final = 1e-6  # of its column, or of the diagonal: a pivot that is smaller has lost too many digits
 GAVE_UP: Final = 1

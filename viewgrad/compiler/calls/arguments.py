@@ -18,8 +18,6 @@ from ...tensor.tensor import as_scalar, from_array
 from ...trace.trace import argument_names
 from ..guards.call_signature import specialization_key
 
-__all__ = ["FLOATS", "Arguments", "Call", "form_of", "is_found_by_name", "leaves_of", "owners"]
-
 FLOATS: Final = frozenset({float, np.float64, np.float32})  # numbers that become inputs once they vary
 VARIES: Final = object()  # the value of a float that has varied
 NONE: Final[frozenset[int]] = frozenset()

@@ -12,8 +12,6 @@ from ...func.containers import Containers
 from ...func.tree import flatten
 from ...tensor.creation import from_numpy
 
-__all__ = ["over_arrays"]
-
 
 class OverArrays:
     """A function that gets tensors in place of arrays.

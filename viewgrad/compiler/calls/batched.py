@@ -30,8 +30,6 @@ from .guarded_trace import GuardedTrace
 from .node import CompiledBackward, called, replayed
 from .parts import PARTS, by_parts
 
-__all__ = ["Batched", "ExampleProgram"]
-
 Array = np.ndarray[Any, Any]
 stack = OPERATORS["stack"].function
 concatenate = OPERATORS["concatenate"].function

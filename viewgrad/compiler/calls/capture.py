@@ -31,8 +31,6 @@ from .arguments import Call
 from .guarded_trace import GuardedTrace
 from .minmax_patch import extrema_by_value
 
-__all__ = ["Capture", "capture", "opaque_arguments"]
-
 MAX_OPERATIONS: Final = 20_000_000  # in a trace
 COMPILED: Final = frozenset(map(np.dtype, (float, np.float32, bool, np.int64)))  # dtypes of arguments
 C = TypeVar("C", bound=Callable[..., Any])

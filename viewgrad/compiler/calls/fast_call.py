@@ -14,8 +14,8 @@ import numpy as np
 
 from ...func.tree import Branch, Leaf
 from ...tensor.creation import from_numpy
+from ...tensor.escapes import has_tangent
 from ...tensor.masked_runs import holds_nan
-from ...tensor.tangents import has_tangent
 from ...tensor.tensor import Tensor, as_scalar
 from ...trace.signature import ResultSpec
 from ..guards.call_signature import CallSignature, call_signature, share_memory
@@ -24,8 +24,6 @@ from .arguments import FLOATS, Call
 from .guarded_trace import GuardedTrace
 from .node import called
 from .value_and_grad import ValueAndGradRunner
-
-__all__ = ["MISSED", "EagerCall", "FastCall", "GuardFailure", "eager_call", "fast_call"]
 
 MISSED: Final = object()  # returned for a call that does not match
 Array = np.ndarray[Any, Any]

@@ -17,8 +17,6 @@ from ..guards.call_signature import layout_key, numbered_tensor
 from ..guards.closure_guard import ClosureGuard
 from ..runtime import ERRORED
 
-__all__ = ["GuardedTrace"]
-
 
 @attrs.define(eq=False)
 class GuardedTrace:

@@ -14,8 +14,6 @@ from ...func.transforms import jvp
 from ...func.tree import Branch, Structure
 from .arguments import Arguments, leaves_of, owners
 
-__all__ = ["JvpArguments", "jvp_function"]
-
 
 def jvp_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function of `(args, keywords, numbers, tangents, has_aux)` that returns what `func.jvp` returns.

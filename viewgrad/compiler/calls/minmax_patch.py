@@ -18,8 +18,6 @@ from ...tensor.modes import TRACE, current_mode
 from ...tensor.tensor import Tensor
 from ...trace.tracing.patching import Replaced
 
-__all__ = ["extrema_by_value"]
-
 
 def _by_value(original: Callable[..., Any], is_before: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     @functools.wraps(original)

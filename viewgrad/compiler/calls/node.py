@@ -19,8 +19,6 @@ from ...trace.on_tensors import run_on_tensors
 from ...trace.signature import ResultSpec
 from ..runtime import CompiledProgram, Run
 
-__all__ = ["CompiledBackward", "called", "differentiable_outputs", "replayed"]
-
 
 class CompiledBackward(Node):
     """The step of a call of a compiled program.

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-__all__ = ["PARTS", "by_parts"]
-
 PARTS: Final = 16  # into so many parts a batch is split, at most
 
 

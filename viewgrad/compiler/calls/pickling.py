@@ -23,8 +23,6 @@ from ..guards.closure_walk import DISPATCHERS, LIBRARY, SIMPLE, Attributes, user
 from ..guards.libraries import is_library_value
 from .guarded_trace import GuardedTrace
 
-__all__ = ["PickledTrace", "packed", "unpacked"]
-
 PACKAGE: Final = __name__.partition(".")[0]
 
 

@@ -15,8 +15,6 @@ from ..backends.codegen import RAISED
 from ..callbacks import raise_failure
 from ..runtime import CompiledProgram
 
-__all__ = ["ValueAndGradRunner"]
-
 Array = np.ndarray[Any, Any]
 LARGEST: Final = 1_000_000  # elements; for larger buffers the overhead of a run is negligible
 ONE: Final = np.ones(1)

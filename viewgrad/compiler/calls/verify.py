@@ -19,8 +19,6 @@ from ...trace.signature import ResultSpec
 from ..runtime import CompiledProgram, Run
 from .guarded_trace import GuardedTrace
 
-__all__ = ["Verdict", "verify"]
-
 Array = np.ndarray[Any, Any]
 ROUNDING: Final = 1e-13  # relative to the terms of a sum, which may cancel
 SINGLE_NOISE: Final = 1e8  # how much larger that is in single precision

@@ -12,8 +12,6 @@ from ...tensor.creation import from_numpy
 from ...tensor.tensor import Tensor, as_scalar, from_array, is_scalar
 from ...trace.signature import layout_of
 
-__all__ = ["CallSignature", "call_signature", "layout_key", "numbered_tensor", "share_memory", "specialization_key"]
-
 Taker = Callable[[Any, list[Any]], bool]
 SIMPLE: Final = (bool, int, float, complex, str, bytes, type(None), np.generic)
 

@@ -21,8 +21,6 @@ from ...tensor.tensor import Tensor
 from ...trace.tracing.error_modes import raises_errors
 from .closure_walk import ATTRIBUTE, CELL, FIXED, ITEM, MOST, SIMPLE, Attributes, Hidden, Seen, things_seen
 
-__all__ = ["ClosureGuard", "random_state"]
-
 COPIED: Final = (set, deque, bytearray, array.array)  # compared with a copy
 COUNTED: Final = (list,)  # compared by length
 KEYED: Final = (dict, types.MappingProxyType)  # compared by keys

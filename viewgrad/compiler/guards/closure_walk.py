@@ -36,11 +36,6 @@ from ...trace.tracing.patching import PATCHED
 from .impure_reads import DATES, MOMENTS, OF_SETTINGS, OUTSIDE, OWNERS
 from .libraries import is_immutable, is_library_class, is_library_function, is_library_module, why_impure
 
-__all__ = [
-    "DISPATCHERS", "LIBRARY", "MOST", "SIMPLE", "Attributes", "Hidden", "Seen", "things_seen",
-    "user_function",
-]  # fmt: skip
-
 SIMPLE: Final = (int, float, complex, str, bytes, type(None), np.generic, range, slice)
 MOST: Final = 20_000  # values that are inspected
 CLOSED: Final = frozenset({"builtins", "viewgrad", "logging", "threading", "_thread", "io", "_io"})  # of such objects

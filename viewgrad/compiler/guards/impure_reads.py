@@ -27,8 +27,6 @@ from ...tensor.trace_hooks import observed
 from ...trace.tracing.patching import Place, Replaced
 from ...trace.tracing.rng_guard import is_importing
 
-__all__ = ["DATES", "MOMENTS", "OF_SETTINGS", "OUTSIDE", "OWNERS", "outside_refused"]
-
 QUIET: Final = frozenset({
     "linecache", "tokenize", "logging", "traceback", "warnings", "inspect", "importlib", "viewgrad", "numba", "locale",
 })  # fmt: skip

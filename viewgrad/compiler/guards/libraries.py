@@ -19,11 +19,6 @@ import numpy as np
 
 from .impure_reads import OUTSIDE
 
-__all__ = [
-    "is_immutable", "is_library_class", "is_library_file", "is_library_function", "is_library_module",
-    "is_library_value", "why_impure",
-]  # fmt: skip
-
 VIEWGRAD: Final = str(Path(__file__).parents[2])
 NUMPY: Final = str(Path(np.__file__).parent)
 SCIPY: Final = str(Path(np.__file__).parents[1] / "scipy")

@@ -21,8 +21,6 @@ from ..element_types import BOOL, FLOAT, HELD, INTEGER, SINGLE, as_number, char_
 from ..scalar_rules import RULES
 from ..trace_stream import Moved, Result, Stream, TracedValue
 
-__all__ = ["Lowered", "LoweringContext", "Memory", "Number", "Shape", "broadcast_labels", "is_single", "labels_of"]
-
 Shape = tuple[int, ...]
 CONVERSIONS: Final = {FLOAT: "as_float", BOOL: "as_bool", INTEGER: "as_integer"}  # by dtype, what converts to it
 

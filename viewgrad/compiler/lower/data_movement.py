@@ -17,8 +17,6 @@ from ..element_types import FLOAT, HELD
 from .context import LoweringContext, labels_of
 from .reductions import options_of
 
-__all__ = ["DATA_MOVEMENT"]
-
 MOST: Final = 1_000_000  # elements; tables of the places of more take too much memory
 WINDOWS_FROM: Final = 500  # elements; of so many parts are copied rather than elements gathered
 

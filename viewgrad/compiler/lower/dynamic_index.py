@@ -19,8 +19,6 @@ from ..element_types import BOOL, INTEGER, as_number
 from ..trace_stream import Moved, TracedValue
 from .context import LoweringContext, Shape, broadcast_labels
 
-__all__ = ["COMPUTED", "fixed_indices", "is_computed", "moved_read", "moved_write"]
-
 COMPUTED: Final = "a computed index"  # how integers leave the record that an index takes
 
 

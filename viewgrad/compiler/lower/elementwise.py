@@ -16,8 +16,6 @@ from ..scalar_rules import OPERATOR_RULES, Rule
 from ..trace_stream import TracedValue
 from .context import LoweringContext, Shape, labels_of
 
-__all__ = ["ELEMENTWISE"]
-
 # The operands of these that select one of the others.
 CHOOSING: Final = {"where": 0, "masked_fill": 1}
 ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div"})  # of floats and of others as they are

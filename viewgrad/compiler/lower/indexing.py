@@ -15,8 +15,6 @@ from ..trace_stream import TracedValue
 from .context import LoweringContext, Memory, Shape, is_single
 from .dynamic_index import is_computed, moved_read, moved_write
 
-__all__ = ["INDEXING"]
-
 ROUNDS: Final = 32  # how often one place may be added to
 
 

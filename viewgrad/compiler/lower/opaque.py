@@ -12,8 +12,6 @@ from ..element_types import HELD, char_of
 from ..trace_stream import TracedValue
 from .context import LoweringContext, Number, labels_of
 
-__all__ = ["call"]
-
 
 def call(of: LoweringContext, node: Node) -> None:
     """Lower a node to a call of its operator.

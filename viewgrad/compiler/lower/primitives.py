@@ -16,8 +16,6 @@ from ..element_types import BOOL, FLOAT, HELD, SINGLE, as_number, widened
 from .context import LoweringContext, Number, is_single, labels_of
 from .dynamic_index import COMPUTED
 
-__all__ = ["PRIMITIVES"]
-
 
 def _full(of: LoweringContext, node: Node) -> bool:
     shape, fill, dtype = node.attributes

@@ -16,8 +16,6 @@ from ..element_types import FLOAT, HELD, INTEGER
 from ..trace_stream import TracedValue
 from .context import LoweringContext, Shape, broadcast_labels, labels_of
 
-__all__ = ["REDUCTIONS", "options_of", "reduced_dims"]
-
 FLOATS: Final = frozenset({FLOAT})
 LONGEST: Final = 5000  # a running sum or product of so many is written as a loop
 FEW: Final = 4096  # for so many elements it is kept which of them are an extremum

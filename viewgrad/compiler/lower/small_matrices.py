@@ -17,8 +17,6 @@ from ..trace_stream import TracedValue
 from .context import LoweringContext, labels_of
 from .reductions import options_of
 
-__all__ = ["SMALL_MATRICES"]
-
 LARGEST: Final = 3
 LEAST: Final = 1e-6  # of its terms: a determinant that is smaller has lost too many digits
 Rows = list[list[Any]]

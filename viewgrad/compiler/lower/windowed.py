@@ -15,8 +15,6 @@ from ..trace_stream import TracedValue
 from .context import LoweringContext, Shape, labels_of
 from .reductions import options_of, reduced_dims
 
-__all__ = ["WINDOWED"]
-
 MOST: Final = 8  # differences of differences
 
 

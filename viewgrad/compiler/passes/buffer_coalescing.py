@@ -14,8 +14,6 @@ from ..access_analysis import AccessAnalysis, analysis_of
 from ..loop_ir import Buffer, Operand, Program, Read, Write, steps_of
 from .dead_code import remove_steps
 
-__all__ = ["coalesce_buffers"]
-
 MOST: Final = 3_000_000  # elements written that are inspected
 
 

@@ -26,16 +26,6 @@ from ..loop_ir import (
     steps_of,
 )
 
-__all__ = [
-    "bases_of",
-    "eliminate_dead_code",
-    "eliminate_dead_stores",
-    "promote_to_scalars",
-    "propagate_copies",
-    "remove_steps",
-]
-
-
 SETTLED: Final = frozenset({"tied", "tied_by_share", "logsumexp"})  # their first operand matters to the gradient only
 
 

@@ -26,8 +26,6 @@ from ..loop_ir import (
 )
 from .dead_code import remove_steps
 
-__all__ = ["reuse_loads"]
-
 Known = dict[Buffer, list[tuple[Read | Write, Step]]]
 
 

@@ -11,8 +11,6 @@ import attrs
 from ..index_expr import ONE, ZERO, Integer, constant, variable
 from ..loop_ir import Block, Buffer, ForLoop, Item, Operand, Program, Read, Step, Write, bodies_of, steps_of
 
-__all__ = ["promote_loop_carried"]
-
 
 def promote_loop_carried(program: Program) -> Program:
     """Carry scalars from one iteration to the next in variables, if the next iteration reads what this one writes."""

@@ -17,8 +17,6 @@ from ..granularity import Grain, Runs, grain_of
 from ..loop_ir import Add, Buffer, Call, Compute, Number, Operand, Program, Read, Step, Value, Write, steps_of
 from .dead_code import remove_steps
 
-__all__ = ["begins_unset", "propagate_zeros"]
-
 Array = np.ndarray[Any, Any]
 MOST: Final = 3_000_000  # accesses to elements of one buffer that are inspected
 PART: Final = 2_000  # accesses that are inspected at a time, with all others to the same elements

@@ -36,8 +36,6 @@ from .ir import (
 )
 from .kinds import BOOL, FLOAT, Arr, Num
 
-__all__ = ["with_accumulators"]
-
 
 def with_accumulators(
     block: Block, kinds: dict[str, Any], roots: Mapping[str, str], fresh: Callable[[str], str],

@@ -9,8 +9,6 @@ from .aliases import base_of
 from .formulas import Reading, reading
 from .ir import Block, Call, Get, Lazy, Let, LetMany, Op, Set, Var, statements
 
-__all__ = ["active_names", "flows"]
-
 
 def is_float(kind: Any) -> bool:
     """Return whether values of a kind can have a derivative."""

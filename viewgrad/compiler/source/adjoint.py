@@ -50,8 +50,6 @@ from .liveness import reads_of
 from .reversing import Reverser
 from .snapshots import Changes, in_segments, reversed_segment
 
-__all__ = ["Adjoint", "adjoint"]
-
 CHEAP: Final = frozenset({
     "add", "sub", "mul", "div", "neg", "positive", "square", "abs", "sqrt", "less", "less_equal", "greater",
     "greater_equal", "equal", "not_equal", "maximum", "minimum", "nonzero", "finite", "remainder", "floor_divide",

@@ -8,8 +8,6 @@ from typing import Any
 from .ir import Block, Call, For, Get, If, Let, Set, Var, While, assigned, statements
 from .kinds import Arr
 
-__all__ = ["base_of", "line_of_write", "roots_of", "written_inputs"]
-
 Origins = dict[str, frozenset[Any]]
 
 

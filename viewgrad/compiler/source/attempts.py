@@ -13,8 +13,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["without_attempts"]
-
 Stmts = list[ast.stmt]
 
 

@@ -35,8 +35,6 @@ from .ir import (
 )
 from .kinds import BOOL, INT, Num
 
-__all__ = ["with_bounds"]
-
 
 def with_bounds(block: Block, definitions: Definitions) -> Block:
     """The program with indices marked that are in range, and with checks at the entry of loops.

@@ -39,8 +39,6 @@ from .values import Refused, leaves_of
 from .verify import verified
 from .write import Kernel, Writer, Written
 
-__all__ = ["Program", "build"]
-
 KEEPING: Final = {"numba"}  # executors whose loops keep array elements in variables
 _numbers: Final = itertools.count()
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["is_close", "scale_of"]
-
 
 def scale_of(arrays: Sequence[Any]) -> float:
     """The greatest finite size among some arrays."""

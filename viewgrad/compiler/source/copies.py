@@ -13,8 +13,6 @@ from .ir import Block, Let, Var, assigned, blocks_of, is_number, statements
 from .liveness import reads_of
 from .versions import renamed
 
-__all__ = ["without_copies"]
-
 
 def without_copies(block: Block, kinds: dict[str, Any], outside: Collection[str]) -> Block:
     """The program without copies of numbers.

@@ -8,8 +8,6 @@ from typing import Any
 from .ir import Block, Call, Dim, For, Get, Let, LetMany, Pop, Var, While, assigned, blocks_of
 from .kinds import INT, Arr
 
-__all__ = ["Definitions"]
-
 
 class Definitions:
     """The variables that are bound once, outside of all loops.

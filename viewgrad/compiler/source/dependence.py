@@ -17,8 +17,6 @@ import attrs
 
 from .ir import NEW, Const, Dim, For, Lazy, Op, Slice, Var
 
-__all__ = ["Access", "affine", "has_solution", "may_overwrite"]
-
 Affine = dict[str, int]  # coefficients by name; "" for the constant
 MOST = 300
 

@@ -9,8 +9,6 @@ from .kinds import Kind, joined
 from .reserved import is_reserved
 from .values import Refused
 
-__all__ = ["Emitter"]
-
 
 class Emitter:
     """Collects the statements of a program.

@@ -20,8 +20,6 @@ from ..calls.parts import PARTS, by_parts
 from .build import Program
 from .values import Rec, Static, Tup
 
-__all__ = ["SourceExamples"]
-
 LONG: Final = 0.0005  # CPU seconds that an example takes at least if parts are run on all cores
 Array = np.ndarray[Any, Any]
 

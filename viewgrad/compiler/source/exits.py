@@ -11,8 +11,6 @@ import itertools
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["STOP", "VALUE", "is_flag", "stop_of", "without_jumps"]
-
 VALUE: Final = "result"
 STOP: Final = "stop"  # the attribute of a loop
 FLAGS: Final = ("_stop", "_skip", "_returned")

@@ -10,8 +10,6 @@ from typing import Any, Final
 from ...operators.define import OPERATORS
 from ..scalar_rules import RULES, derivative
 
-__all__ = ["Reading", "has_scalar_form", "reading", "scalar_forward", "scalar_gradient"]
-
 # Operators that give their first operand, and give up if there is something wrong with it, or give 0 for it.
 CHECKED: Final = frozenset({"nonzero", "finite", "flowing"})
 OF_CLIP: Final = {"clip": "clip_low_high", "clip_low": "clip_low", "clip_high": "clip_high"}

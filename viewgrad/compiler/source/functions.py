@@ -14,8 +14,6 @@ from ...adoption.entry import original_callable
 from ..calls.array_arguments import OverArrays
 from .values import Refused
 
-__all__ = ["nonlocals_of", "stores_of", "tree_of", "users_function"]
-
 
 def users_function(function: Any) -> Any:
     """The user's own function for an adopted one, or one that takes arrays for tensors."""

@@ -13,13 +13,6 @@ import attrs
 
 from .kinds import INT, Arr, Kind, Num
 
-__all__ = [
-    "NEW", "Block", "Call", "Check", "Const", "Dim", "Expr", "For", "Get", "If", "Lazy", "Let", "Op", "Pop", "Pull",
-    "Push", "Segmented", "SegmentedBack", "Set", "Slice", "Stmt", "Var", "While", "bar", "children", "get", "mapped",
-    "nodes", "program_text", "statements",
-]  # fmt: skip
-
-
 # -- expressions -------------------------------------------------------------------------------------------------------
 
 

@@ -15,11 +15,6 @@ import numpy as np
 
 from ...operators.define import OPERATORS
 
-__all__ = [
-    "BOOL", "DTYPES", "FLOAT", "INT", "Arr", "Kind", "Num", "adjoint_kind", "dtype_of", "is_complex", "joined",
-    "kind_of_operator", "sample",
-]  # fmt: skip
-
 
 @attrs.frozen
 class Num:

@@ -13,8 +13,6 @@ import numpy as np
 from ...operators.define import OPERATORS
 from ...tensor.tensor import Tensor
 
-__all__ = ["CREATORS", "MATH", "PURE", "ROWS", "VIEWS", "library_name"]
-
 CREATORS: Final = frozenset(
     "zeros ones empty full zeros_like ones_like empty_like full_like eye identity arange linspace".split()
 )

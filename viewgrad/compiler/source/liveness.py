@@ -7,8 +7,6 @@ from typing import Any
 
 from .ir import Block, For, Get, If, Pop, Set, Var, While, assigned, blocks_of, expressions_of, nodes, statements
 
-__all__ = ["is_read_first", "read_before_bound", "reads_of", "use_of"]
-
 
 def reads_of(stmt: Any) -> Iterator[str]:
     """The variables that a statement reads itself, and not in its blocks."""

@@ -16,8 +16,6 @@ from ...tensor.storage import save
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 from .comparing import is_close, scale_of
 
-__all__ = ["SourceBackward", "outputs_of"]
-
 
 class _Given:
     """An input that is no tensor."""

@@ -21,9 +21,6 @@ from .kinds import DTYPES, INT, Kind, Num, kind_of
 from .library import library_name
 from .values import Path, Rec, Static, Tup
 
-__all__ = ["PLAIN", "Fields", "Getter", "Guard", "Input", "ObjectReader", "Room",
-           "guards_hold", "record_fields"]
-
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), slice, type(Ellipsis), np.dtype, type)
 MANY: Final = 64  # items of a container
 

@@ -22,8 +22,6 @@ from .reading.statements import StatementReader
 from .values import CONFLICT, Fn, Lst, Maybe, Path, Rec, Refused, Reread, Static, Tup
 from .versions import with_versions
 
-__all__ = ["Guard", "Input", "Reader", "Source"]
-
 
 @attrs.define(eq=False)
 class Source:

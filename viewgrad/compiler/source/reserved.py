@@ -11,8 +11,6 @@ from ..backends.array_runtime import CAREFUL
 from ..backends.scalar_runtime import FUNCTIONS, MATH
 from .runtime import HOST, KERNEL
 
-__all__ = ["is_reserved"]
-
 NAMES: Final = frozenset({
     *keyword.kwlist, *dir(builtins), *MATH, *CAREFUL, *HOST, *[each.__name__ for each in (*FUNCTIONS, *KERNEL)],
     "tape", "floats", "integers", "nf", "ni", "program", "pullback", "tape_limit", "reports", "inf", "nan",

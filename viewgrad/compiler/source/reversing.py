@@ -33,8 +33,6 @@ from .ir import (
 )
 from .kinds import FLOAT, Arr, Num, adjoint_kind, is_complex
 
-__all__ = ["Reverser"]
-
 
 def _reads_twice(name: str, number: int, is_complex: bool) -> bool:
     """Return whether a formula mentions the gradient more than once."""

@@ -21,8 +21,6 @@ from ...tensor.modes import enable_grad
 from ...tensor.tensor import Tensor, from_array
 from .segments import Segments, Tape, copied, put_back
 
-__all__ = ["HOST", "KERNEL", "GiveUp", "NoRoom"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -40,8 +40,6 @@ from .ir import (
 from .kinds import BOOL, FLOAT, INT, Arr, Num
 from .unordered import is_unordered, root_of
 
-__all__ = ["with_scalars"]
-
 SCALAR: tuple[type, ...] = (Let, Set, Check, For, While, If, Push, Pop)
 Shape = tuple[tuple[int, tuple[tuple[str, int], ...]], ...]  # per axis: the counter's coefficient, and other terms
 Offset = tuple[int, ...]  # per axis: the constant

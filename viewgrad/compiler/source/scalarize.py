@@ -43,8 +43,6 @@ from .ir import (
 )
 from .kinds import BOOL, DTYPES, FLOAT, INT, Arr, Num
 
-__all__ = ["scalarized"]
-
 ONE: Final = Const(1, INT)
 ZERO: Final = Const(0, INT)
 

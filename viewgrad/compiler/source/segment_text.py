@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from .ir import Segmented
 
-__all__ = ["backwards_text", "segments_text"]
-
 
 def segments_text(
     loop: Segmented, indent: str, low: str | None, high: str | None, plain: list[str], taped: list[str],

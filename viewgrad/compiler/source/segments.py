@@ -12,8 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["Segments", "Tape", "binomial", "copied", "left_of", "put_back"]
-
 NUMBER: Final = 8  # bytes of a number on the tape of a kernel
 BOXED: Final = 32  # bytes of one of Python's numbers in a list
 SNAPSHOT: Final = 256  # bytes of the tuples of a snapshot

@@ -15,8 +15,6 @@ from .kinds import BOOL, FLOAT, Arr, Num
 from .library import ROWS
 from .values import Refused
 
-__all__ = ["Slope", "joint_kind", "slope"]
-
 # Where the derivative of a row uses a function that is no row itself.
 PLAIN: Final = {
     ("pow", 0): "flowing({grad} * ({1} * {0} ** ({1} - 1.0)), {grad})",

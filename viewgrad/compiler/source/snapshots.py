@@ -11,8 +11,6 @@ from .ir import Block, For, Lazy, Op, Segmented, Set, Var, While, assigned, stat
 from .kinds import BOOL, INT, Arr, Num
 from .liveness import is_read_first, use_of
 
-__all__ = ["Changes", "State", "in_segments", "reversed_segment"]
-
 
 @attrs.frozen
 class State:

@@ -36,8 +36,6 @@ from .read import Source
 from .slopes import joint_kind, slope
 from .values import Rec, Refused, Tup, leaves_of
 
-__all__ = ["tangent_source"]
-
 ZERO: Final = Const(0.0, FLOAT)
 # Calls whose tangent is the same call of the tangent of their only array.
 LINEAR: Final = frozenset("""

@@ -18,8 +18,6 @@ from .tangent import tangent_source
 from .tier import SourceTier
 from .values import Path, Refused
 
-__all__ = ["TangentTier"]
-
 
 class TangentTier(SourceTier):
     """Runs calls of a function of `(args, keywords, numbers, tangents, has_aux)` that gives what `func.jvp` gives.

@@ -36,8 +36,6 @@ from .read import Reader, Source
 from .runtime import GiveUp, NoRoom
 from .values import Path, Rec, Refused, Static, Tup
 
-__all__ = ["MISSED", "SourceTier"]
-
 MISSED: Final[Any] = object()  # what a call gives that this tier does not take
 TAPE: Final = 1 << 12  # entries to begin with
 MOST: Final = 8  # programs for one kind of arguments, for other captured state

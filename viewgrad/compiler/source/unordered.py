@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from .ir import For, Get, Let, Op, Set, Var, expressions_of, nodes
 from .liveness import read_before_bound, reads_of
 
-__all__ = ["is_unordered", "root_of"]
-
 
 def root_of(name: str, roots: Mapping[str, str]) -> str:
     """Return the variable that stands for all variables that share memory with one, or with its adjoint."""

@@ -12,11 +12,6 @@ import numpy as np
 from .ir import Const, Var, is_number
 from .kinds import Kind, joined, kind_of
 
-__all__ = [
-    "CONFLICT", "TEXT", "Fn", "Lst", "Maybe", "OrNone", "Path", "Rec", "Reread", "Refused", "Row", "Static", "Tup",
-    "as_expr", "is_identity", "is_none", "is_plain", "joined_values", "kind_name", "leaves_of",
-]  # fmt: skip
-
 
 class Refused(Exception):
     """The source compiler does not take a construct.

@@ -8,8 +8,6 @@ from typing import Any
 from .ir import NEW, Block, Call, Get, Let, LetMany, Set, Var, expressions_of, nodes, statements
 from .kinds import Arr
 
-__all__ = ["IRError", "verified"]
-
 
 class IRError(AssertionError):
     """A pass has made a program that is not well formed."""

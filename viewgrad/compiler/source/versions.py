@@ -13,8 +13,6 @@ import attrs
 
 from .ir import Block, Check, For, If, Let, LetMany, Set, Var, While, assigned, get, mapped, statements
 
-__all__ = ["renamed", "with_versions"]
-
 
 def with_versions(block: Block, kinds: dict[str, Any], fresh: Callable[[str], str]) -> tuple[Block, dict[str, str]]:
     """The program, and the last names of variables that were renamed.

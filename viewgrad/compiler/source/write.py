@@ -53,8 +53,6 @@ from .liveness import is_read_first, read_before_bound, reads_of
 from .segment_text import backwards_text, segments_text
 from .unordered import is_unordered, root_of
 
-__all__ = ["Kernel", "Written", "Writer"]
-
 INFIX: Final = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "floor_divide": "//", "remainder": "%",
     "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",

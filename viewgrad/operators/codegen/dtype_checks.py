@@ -6,8 +6,6 @@ import numpy as np
 
 from ..language.spec import UNDECIDED, Operator
 
-__all__ = ["guarded_forward", "kind_check"]
-
 
 def refuses_itself(operator: Operator) -> bool:
     """Return whether NumPy refuses complex numbers, so that no check is needed."""

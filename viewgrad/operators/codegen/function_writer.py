@@ -10,8 +10,6 @@ from .dtype_checks import guarded_forward, kind_check
 from .node_writer import backward_name, edge_slots, grads_are_several, keeps_precision, needs_input_specs
 from .scalars import scalar_path
 
-__all__ = ["FunctionWriter", "may_write_reals"]
-
 CHOOSING = ("condition", "mask")  # which choose among the others, and are not combined with them
 
 

@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import UnsupportedTypeError
+from ...tensor.creation import as_operand
 from ...tensor.masked_runs import MASKED_RUNS, gradient_masked, is_masked_run
 from ...tensor.modes import GRAD, TRACE, current_mode
 from ...tensor.node import ONE_EDGE, TWO_EDGES, Edge, Node, new
@@ -35,13 +36,12 @@ from ...views.scalar_nodes import ScalarOfOne, ScalarOfTwo, ScalarRule
 from ...views.unbroadcast import match_spec
 from ..dtype_kinds import confirm_kinds, refuse_kinds
 from ..interception import run_special, run_special_inplace
-from ..language.namespace import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function, is_formula_function, set_meaning
+from ..language.namespace import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, set_meaning
 from ..language.spec import UNDECIDED, Code, Operator
 from ..operands import (
     HOLDERS,
     MUTABLE,
     NUMBERS,
-    as_operand,
     checked_gradient,
     flowing_elements,
     foreign_operand,
@@ -65,22 +65,6 @@ try:  # what numpy.count_nonzero calls, without its checks, which cost as much a
     from numpy._core.multiarray import count_nonzero
 except ImportError:
     from numpy import count_nonzero
-
-__all__ = [
-    "ARRAY_FUNCTIONS",
-    "INTERNAL",
-    "TENSOR_FUNCTIONS",
-    "announce",
-    "augmented",
-    "compile_source",
-    "environment_of",
-    "formula_function",
-    "generate",
-    "is_formula_function",
-    "reflected",
-    "unwritten",
-    "with_names",
-]
 
 # The helpers that generated code calls.
 INTERNAL: Final[dict[str, Any]] = ENVIRONMENT | {

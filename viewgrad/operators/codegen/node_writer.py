@@ -14,15 +14,6 @@ from ..language.rename import Renamed, copied, formula_text
 from ..language.spec import Formula, Operator
 from ..lazy_imports import LateFunction
 
-__all__ = [
-    "NodeWriter",
-    "backward_name",
-    "edge_slots",
-    "grads_are_several",
-    "keeps_precision",
-    "needs_input_specs",
-]
-
 
 class NodeWriter:
     """Writes the node class of an operator.

@@ -14,8 +14,6 @@ from ...views.scalar_nodes import DIFFERENCE, NEGATIVE, OVER_SELF, PRODUCT, QUOT
 from ..language.spec import Operator
 from .node_writer import backward_name, edge_slots, needs_input_specs
 
-__all__ = ["EXPRESSIONS", "form_of", "scalar_path"]
-
 # The result of a ufunc for numbers of type float64, in terms of `n0` and `n1`.
 EXPRESSIONS: Final[dict[Any, str]] = {
     np.add: "n0 + n1",

@@ -7,8 +7,6 @@ import weakref
 from types import CodeType
 from typing import Any
 
-__all__ = ["list_source"]
-
 
 def list_source(filename: str, source: str, code: CodeType) -> None:
     """Keep a source in `linecache` during the lifetime of a code object that was compiled from it.

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ...tensor.creation import as_operand
 from ...tensor.tensor import FUNCTIONS, Tensor
-from ..codegen.generate import formula_function
 from ..composites import choosing, composite
 from ..define import row
-from ..operands import as_operand
+from ..language.namespace import formula_function
 from .helpers import conjugated, memory_order, of_its_own
 from .scatter import in_precision_of, scattered, values_of, zeros_beside
-
-__all__ = ["ediff1d", "gradient", "unwrap"]
 
 Array = np.ndarray[Any, Any]
 

@@ -8,13 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..codegen.generate import formula_function
+from ...tensor.creation import as_operand
 from ..composites import composite
 from ..define import row
-from ..operands import as_operand
+from ..language.namespace import formula_function
 from .helpers import call, plain
-
-__all__ = ["column_stack", "dstack", "flip", "fliplr", "flipud", "hstack", "rot90", "vstack"]
 
 Array = np.ndarray[Any, Any]
 LINEAR: Final = "auto_linear"

@@ -10,9 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..codegen.generate import formula_function
 from ..define import row
-from ..language.namespace import set_meaning
+from ..language.namespace import formula_function, set_meaning
 from ..language.spec import InPlace, Operator
 from ..lazy_imports import LateFunction
 from .helpers import conjugated, filled, flowing, nonzero_or_one

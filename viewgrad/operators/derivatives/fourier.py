@@ -11,16 +11,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...tensor.creation import as_operand
 from ...tensor.tensor import FUNCTIONS
-from ..codegen.generate import formula_function
 from ..composites import composite
 from ..define import row
+from ..language.namespace import formula_function
 from ..numpy_api.dispatch import write_out
-from ..operands import as_operand
 from .helpers import of_its_own, real_dtype
 from .scatter import zeros_beside
-
-__all__ = ["hfft", "ihfft"]
 
 Array = np.ndarray[Any, Any]
 

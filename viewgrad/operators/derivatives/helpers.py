@@ -13,9 +13,7 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from ...tensor.trace_hooks import array_of, observed
 from ...views.unbroadcast import match_spec
-from ..codegen.generate import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function
-
-__all__ = ["adjoint", "call", "conjugated", "eye_like", "filled", "of_its_own", "pattern_of", "plain", "real_dtype"]
+from ..language.namespace import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function
 
 Array = np.ndarray[Any, Any]
 minimum_reduce: Final[Any] = np.minimum.reduce

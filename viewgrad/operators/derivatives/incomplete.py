@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.tensor import Tensor
-from ..codegen.generate import formula_function
 from ..define import OPERATORS, row
+from ..language.namespace import formula_function
 from .scatter import in_precision_of
 from .stable_derivatives import powers_times, special
 

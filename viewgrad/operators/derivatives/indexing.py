@@ -9,14 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...tensor.creation import as_operand
 from ...tensor.tensor import as_scalar, is_scalar
-from ..codegen.generate import formula_function
 from ..composites import composite
 from ..define import row
-from ..operands import as_operand
+from ..language.namespace import formula_function
 from .helpers import call, plain
-
-__all__ = ["astype", "contiguous", "copy", "index_add_", "scatter_", "scatter_add_"]
 
 Array = np.ndarray[Any, Any]
 NOT: Final = "not_differentiable"

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...tensor.creation import as_operand
 from ...tensor.tensor import as_scalar, is_scalar
 from ..composites import composite
-from ..operands import as_operand
 from .statistics import counts_beside
-
-__all__ = ["nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmin", "nanprod", "nanstd", "nanvar"]
 
 
 def filled(a: Any, value: float) -> Any:

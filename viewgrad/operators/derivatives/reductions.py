@@ -9,8 +9,8 @@ import numpy as np
 
 from ...tensor.tensor import Tensor
 from ...views.unbroadcast import sum_to
-from ..codegen.generate import formula_function
 from ..define import row
+from ..language.namespace import formula_function
 from .helpers import SMALL, call, conjugated, flowing, nonzero_or_one, plain
 
 __all__: list[str] = []

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...tensor.creation import as_operand, from_number
-from ...tensor.tensor import Tensor, has_tangent
+from ...tensor.escapes import has_tangent
+from ...tensor.tensor import Tensor
 from ...tensor.trace_hooks import array_of
 from ...views.unbroadcast import Like
-from ..codegen.generate import formula_function
 from ..composites import composite
 from ..define import row
+from ..language.namespace import formula_function
 from .helpers import call
-
-__all__ = ["diag", "is_known_zero", "materialized", "zeros_beside"]
 
 Array = np.ndarray[Any, Any]
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...tensor.creation import as_operand
 from ...tensor.tensor import UFUNCS, Tensor
-from ..codegen.generate import formula_function
 from ..define import OPERATORS, row
+from ..language.namespace import formula_function
 from ..lazy_imports import LateFunction, LateModule
 from ..operands import plain_option
 from .scatter import in_precision_of

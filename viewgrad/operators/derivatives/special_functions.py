@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..codegen.generate import formula_function
 from ..define import row
+from ..language.namespace import formula_function
 from ..lazy_imports import LateFunction
 from . import elementwise
 from .elementwise import binary

@@ -14,10 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.tensor import Tensor
-from ..codegen.generate import formula_function
+from ..language.namespace import formula_function
 from ..lazy_imports import LateModule
-
-__all__ = ["powers_times", "special"]
 
 special: Final[Any] = LateModule("scipy.special")
 

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge, has_tangent
-from ..codegen.generate import formula_function
+from ...tensor.creation import as_operand
+from ...tensor.escapes import has_tangent
+from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge
 from ..composites import composite
 from ..define import row
+from ..language.namespace import formula_function
 from ..numpy_api.dispatch import write_out
-from ..operands import as_operand
 from .helpers import adjoint, plain
 from .reductions import shares_of
 from .scatter import in_precision_of

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ...tensor.creation import as_operand
 from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered
-from ..codegen.generate import formula_function
 from ..define import row
-from ..operands import as_operand
+from ..language.namespace import formula_function
 from .helpers import call, plain
 
 __all__: list[str] = []

@@ -17,8 +17,6 @@ from .rename import formula_text
 from .spec import Signature, Use
 from .validate import Place
 
-__all__ = ["SYMBOLS", "ForwardFormula", "TangentFunction", "Tangents"]
-
 # Operators that are linear in each of their tensors, and so zero where one of them is.
 BILINEAR: Final = frozenset({"cross", "dot", "flowing", "inner", "kron", "matmul", "mul", "outer", "vecdot"})
 # Methods and attributes of a tensor that are linear in it.

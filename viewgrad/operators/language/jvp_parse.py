@@ -7,13 +7,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from ...errors import DeclarationError
 from .jvp_compile import SYMBOLS, ForwardFormula, Tangents
 from .parsing import local_names, parse_expression, position_of
 from .rename import Renamed
-from .spec import NOT_DIFFERENTIABLE, NOT_IMPLEMENTED, DeclarationError, Formula, Signature, Use
+from .spec import NOT_DIFFERENTIABLE, NOT_IMPLEMENTED, Formula, Signature, Use
 from .validate import Place, check_count, declaration_error, not_implemented_call
-
-__all__ = ["read_tangents"]
 
 AUTO_ELEMENTWISE: Final = "auto_element_wise"
 AUTO_LINEAR: Final = "auto_linear"

@@ -13,15 +13,6 @@ from ...errors import DeclarationError, GradientNotImplementedError
 from ...tensor.creation import zeros
 from ...tensor.tensor import Tensor
 
-__all__ = [
-    "ARRAY_FUNCTIONS",
-    "TENSOR_FUNCTIONS",
-    "formula_function",
-    "is_formula_function",
-    "not_implemented",
-    "set_meaning",
-]
-
 # What a name that a formula calls means: on arrays in the first-order backward pass, where generated code says
 # `arrays.name`, and on tensors in a recorded one, where it says `ops.name`. Python looks names up in a module as fast
 # as globals.

@@ -9,9 +9,8 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from .spec import Argument, DeclarationError, Formula, Signature, Use
-
-__all__ = ["local_names", "parse_expression", "parse_formula", "parse_signature", "position_of", "product_of"]
+from ...errors import DeclarationError
+from .spec import Argument, Formula, Signature, Use
 
 METADATA: Final = ("shape", "dtype", "ndim", "size", "strides")
 LIST_METADATA: Final = ("shapes", "dtypes")

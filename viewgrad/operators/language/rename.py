@@ -8,8 +8,6 @@ from typing import Any, cast
 
 from .validate import BUILTINS
 
-__all__ = ["Renamed", "copied", "formula_text"]
-
 
 def formula_text(tree: ast.expr, recorded: bool, local: set[str], own: str = "") -> str:
     """Return a formula as source.

@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from ...tensor.node import Node
     from .jvp_compile import Tangents
 
-__all__ = [
-    "Argument",
-    "Code",
-    "DeclarationError",
-    "Formula",
-    "InPlace",
-    "Operator",
-    "Reading",
-    "Signature",
-    "Use",
-]
-
 NOT_DIFFERENTIABLE: Final = "not_differentiable"
 NOT_IMPLEMENTED: Final = "not_implemented"
 UNDECIDED: Final = "?"

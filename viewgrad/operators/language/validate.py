@@ -13,19 +13,9 @@ from typing import Any, Final
 
 import attrs
 
+from ...errors import DeclarationError
 from .parsing import LIST_METADATA, METADATA, parse_formula
-from .spec import NOT_DIFFERENTIABLE, NOT_IMPLEMENTED, DeclarationError, Formula, Reading, Signature, Use
-
-__all__ = [
-    "BUILTINS",
-    "Place",
-    "check_count",
-    "check_functions",
-    "check_signature",
-    "not_implemented_call",
-    "read_formulas",
-    "declaration_error",
-]
+from .spec import NOT_DIFFERENTIABLE, NOT_IMPLEMENTED, Formula, Reading, Signature, Use
 
 # The builtins that a formula may call.
 BUILTINS: Final = frozenset(

@@ -15,8 +15,6 @@ from .. import OPERATORS
 from ..composites import composite
 from ..derivatives.helpers import plain
 
-__all__ = ["block", "delete", "diagflat", "insert", "piecewise"]
-
 concatenate = OPERATORS["concatenate"].function
 where = OPERATORS["where"].function
 

@@ -14,12 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.adapters import AdapterTable
-from ...tensor.creation import zeros
+from ...tensor.creation import as_operand, zeros
 from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from ...tensor.trace_hooks import array_of
-from ..operands import as_operand
-
-__all__ = ["declare", "of_dtype", "register", "require_tensor", "write_out"]
 
 # NumPy's names for options that have another one here.
 RENAMED: Final = {"a_min": "min", "a_max": "max"}

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...tensor import creation
 from ...tensor.async_safety import in_own_context
+from ...tensor.creation import as_operand
 from ...tensor.modes import GRAD, ModeSwitch
 from ...tensor.repr import tensor_repr
 from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
@@ -17,10 +18,7 @@ from ...tensor.trace_hooks import array_of
 from .. import OPERATORS
 from ..composites import composite
 from ..derivatives.helpers import pattern_of, plain
-from ..operands import as_operand
 from .dispatch import require_tensor, ufunc_call
-
-__all__ = ["allclose", "array_equal", "isclose", "meshgrid", "norm", "nonzero"]
 
 where = OPERATORS["where"].function
 clip_ufunc: Any = np._core.umath.clip  # type: ignore[attr-defined]  # what the method clip of arrays calls

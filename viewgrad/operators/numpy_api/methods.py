@@ -12,13 +12,13 @@ import numpy as np
 
 from ...errors import AutogradError, UnsupportedFunctionError
 from ...tensor.creation import as_assigned, as_operand
-from ...tensor.escapes import record_escape
+from ...tensor.escapes import has_tangent, record_escape
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, TRACE, current_mode
 from ...tensor.node import AccumulateGrad
 from ...tensor.refcounts import ALONE_IN_SLOT, getrefcount
 from ...tensor.storage import scalar_write
 from ...tensor.tangents import take_tangents
-from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge, has_tangent, is_scalar
+from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge, is_scalar
 from ...tensor.trace_hooks import array_of, observed
 from ...views import view_ops as views
 from .. import OPERATORS
@@ -26,9 +26,6 @@ from ..composites import COMPOSITES
 from ..derivatives.helpers import memory_order, plain
 from .dispatch import of_dtype, write_out
 from .ufuncs import argsort, sort
-
-__all__ = ["FlatElements"]
-
 
 # -- memory layout -----------------------------------------------------------------------------------------------------
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from ...tensor.tensor import FUNCTIONS, Tensor
 
-__all__ = ["NAMED"]
-
 # For each function of NumPy, how it is called as a method, and the names of the parts.
 NAMED: Final[dict[Any, tuple[str, tuple[str, ...]]]] = {
     np.linalg.svd: ("svd", ("U", "S", "Vh")),

@@ -14,8 +14,6 @@ from ..composites import choosing, composite
 from ..derivatives.helpers import plain
 from .assembling import vander
 
-__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "roots"]
-
 concatenate = OPERATORS["concatenate"].function
 
 

@@ -10,8 +10,6 @@ from ...tensor.creation import as_operand
 from ...tensor.tensor import FUNCTIONS
 from ..operands import operands
 
-__all__ = ["geomspace", "linspace", "logspace"]
-
 
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,

@@ -14,8 +14,6 @@ from ...tensor.tensor import FUNCTIONS, Tensor
 from ..composites import composite
 from ..derivatives.helpers import pattern_of, plain
 
-__all__ = ["with_new_axes"]
-
 
 def _extended(numpy: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of `numpy.emath`, which goes on to complex numbers where its values are."""

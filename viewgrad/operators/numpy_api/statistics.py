@@ -13,8 +13,6 @@ from .. import OPERATORS
 from ..composites import composite
 from ..derivatives.helpers import plain
 
-__all__ = ["intersect1d", "setdiff1d", "setxor1d", "union1d"]
-
 concatenate = OPERATORS["concatenate"].function
 
 

@@ -15,10 +15,6 @@ from ..composites import composite
 from ..derivatives.helpers import memory_order, plain
 from .dispatch import converted, register, require_tensor, write_out
 
-__all__ = [
-    "argsort", "as_floating", "float_power", "i0_vector", "ldexp", "matvec", "modf", "partition", "sort", "vecmat",
-]  # fmt: skip
-
 concatenate = OPERATORS["concatenate"].function
 
 

@@ -9,8 +9,6 @@ import scipy.linalg  # type: ignore[import-untyped]
 
 from ...numpy.convert import plain_values
 
-__all__ = ["in_order_of_scipy", "signs_between"]
-
 
 def signs_between(vectors: Any, wanted: Any) -> Any:
     """Return the factors, of absolute value 1, by which columns differ: another routine may choose others."""

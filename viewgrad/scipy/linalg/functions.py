@@ -16,8 +16,6 @@ from .eigenvector_signs import signs_between
 from .solve import MADE as BASE
 from .solve import without_pivots
 
-__all__ = ["MADE"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.linalg, MADE)
 expm: Final = BASE["expm"]

@@ -18,8 +18,6 @@ from ...numpy.functions import lost
 from ..implicit_diff import root_of_many
 from ..wrap import floating, maker
 
-__all__ = ["MADE"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.linalg, MADE)
 

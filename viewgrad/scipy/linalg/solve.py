@@ -19,8 +19,6 @@ from ..implicit_diff import STEPS
 from ..wrap import maker, numbers, vector
 from .eigenvector_signs import in_order_of_scipy, signs_between
 
-__all__ = ["MADE", "without_pivots"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.linalg, MADE)
 

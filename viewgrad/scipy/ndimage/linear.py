@@ -18,8 +18,6 @@ from ...tensor.tensor import Tensor
 from ..wrap import maker, numbers
 from .splines import Spline, at_places
 
-__all__ = ["MADE", "each_of", "made", "windows_around"]
-
 MADE: dict[str, Any] = {}
 _without_output: Final = maker(scipy.ndimage, MADE)
 # NumPy's names of the modes of extension beyond the edge.

@@ -12,8 +12,6 @@ from ...numpy.convert import plain_values
 from ..wrap import make_constant, numbers
 from .linear import MADE, made
 
-__all__ = ["MADE"]
-
 
 def _by_label(input: Any, labels: Any, index: Any, measure: Callable[..., Any]) -> Any:
     """Return a measure of each part, from its elements and their places."""

@@ -11,8 +11,6 @@ from ...numpy.convert import plain_values
 from ..wrap import numbers
 from .linear import MADE, each_of, made, windows_around
 
-__all__ = ["MADE"]
-
 
 def _surroundings(image: Any, size: Any, footprint: Any, mode: Any, cval: Any, origin: Any) -> Any:
     """Return the elements around each, which come last; those that a footprint chooses."""

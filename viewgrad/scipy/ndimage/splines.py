@@ -17,8 +17,6 @@ import scipy.ndimage  # type: ignore[import-untyped]
 from ...autograd.function import Function
 from ...tensor.tensor import Tensor, from_new_array
 
-__all__ = ["Spline", "at_places"]
-
 Array = np.ndarray[Any, Any]
 CELL = 0.5
 

@@ -13,8 +13,6 @@ from ...numpy.functions import lost
 from ..wrap import numbers
 from .linear import MADE, made
 
-__all__ = ["MADE"]
-
 
 def _grid(shape: tuple[int, ...]) -> Any:
     return np.indices(shape).astype(float)

@@ -11,8 +11,6 @@ from ...operators.define import OPERATORS
 from ...tensor.tensor import from_array
 from ..wrap import floating, maker
 
-__all__ = ["MADE"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.signal, MADE)
 all_pole = OPERATORS["_all_pole"].function

@@ -14,8 +14,6 @@ from ..wrap import floating, maker, numbers
 from .systems import MADE as SYSTEMS
 from .systems import normalized
 
-__all__ = ["MADE"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.signal, MADE)
 

@@ -14,8 +14,6 @@ from .. import ndimage
 from ..wrap import floating, make_constant, maker, numbers
 from .convolutions import MADE as CONVOLUTIONS
 
-__all__ = ["MADE"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.signal, MADE)
 

@@ -13,8 +13,6 @@ from ...numpy.functions import lost
 from ..wrap import floating, maker, numbers
 from .convolutions import MADE as CONVOLUTIONS
 
-__all__ = ["MADE"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.signal, MADE)
 BOUNDARIES: Final = {"even": "reflect", "constant": "edge", "zeros": "constant"}

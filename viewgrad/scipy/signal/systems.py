@@ -12,8 +12,6 @@ from ...numpy.functions import lost
 from .. import linalg
 from ..wrap import floating, maker, numbers
 
-__all__ = ["MADE", "characteristic", "normalized", "polynomial_of", "state_space"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.signal, MADE)
 

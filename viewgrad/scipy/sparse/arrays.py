@@ -15,8 +15,6 @@ from ..wrap import numbers
 from .pattern import Pattern
 from .products import product
 
-__all__ = ["ARRAYS", "SparseArray", "as_sparse", "combined", "is_sparse", "rearranged", "to_scipy"]
-
 NAMES = ("arcsin", "arcsinh", "arctan", "arctanh", "expm1", "log1p", "sin", "sinh", "sqrt", "tan", "tanh", "sign",
          "ceil", "floor", "rint", "trunc", "deg2rad", "rad2deg")  # fmt: skip
 UFUNCS: frozenset[str] = frozenset(NAMES)

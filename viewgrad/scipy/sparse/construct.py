@@ -15,8 +15,6 @@ from .arrays import ARRAYS, SparseArray, as_sparse, is_sparse, picked, rearrange
 from .arrays import _summed as summed
 from .pattern import Pattern
 
-__all__ = ["MADE"]
-
 MADE: Final[dict[str, Any]] = {}
 
 

@@ -22,8 +22,6 @@ from ...tensor.tensor import Tensor, from_new_array
 from .arrays import ARRAYS, SparseArray
 from .pattern import Pattern
 
-__all__ = ["color_columns", "sparse_jacobian"]
-
 
 def sparse_jacobian(
     f: Callable[..., Any], sparsity: Any, argnums: int = 0, *, mode: Literal["auto", "fwd", "rev"] = "auto",

@@ -15,8 +15,6 @@ from ...numpy.namespace import public_names
 from ...tensor.trace_hooks import composed
 from .arrays import SparseArray, as_sparse, to_scipy
 
-__all__ = ["namespace"]
-
 
 def namespace(module: types.ModuleType, made: Mapping[str, Any]) -> dict[str, Any]:
     """Return the public names of a module, with the counterparts, and adapters of the other functions."""

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse  # type: ignore[import-untyped]
 
-__all__ = ["Pattern"]
-
 Array = np.ndarray[Any, Any]
 
 

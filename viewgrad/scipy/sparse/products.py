@@ -15,8 +15,6 @@ from ...autograd.function import Function
 from ...tensor.tensor import from_new_array
 from .pattern import Pattern
 
-__all__ = ["product", "sampled"]
-
 BLOCK: Final = 1 << 20  # elements that are gathered at a time
 
 

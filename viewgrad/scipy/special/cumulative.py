@@ -15,8 +15,6 @@ from ..implicit_diff import STEPS
 from ..wrap import maker, numbers
 from .incomplete import MADE as INCOMPLETE
 
-__all__ = ["MADE"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
 lower, upper, beta = INCOMPLETE["gammainc"], INCOMPLETE["gammaincc"], INCOMPLETE["betainc"]

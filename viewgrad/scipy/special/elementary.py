@@ -12,8 +12,6 @@ from ...numpy.convert import carries_history, plain_values
 from ...numpy.functions import lost
 from ..wrap import maker, numbers
 
-__all__ = ["MADE", "logarithm_by_power"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
 DEGREE: Final = math.pi / 180

@@ -19,8 +19,6 @@ from ...numpy.functions import lost
 from ..implicit_diff import STEPS
 from ..wrap import maker, numbers
 
-__all__ = ["MADE"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
 DOUBLINGS: Final = 15

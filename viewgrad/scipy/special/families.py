@@ -14,8 +14,6 @@ from ...numpy.functions import lost
 from ...operators.define import OPERATORS
 from ..wrap import maker, numbers
 
-__all__ = ["MADE", "family"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
 

@@ -13,8 +13,6 @@ from ...operators.define import OPERATORS
 from ...tensor.tensor import from_new_array
 from ..wrap import maker, numbers
 
-__all__ = ["MADE"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
 TERMS: Final = 20_000

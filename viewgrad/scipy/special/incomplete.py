@@ -12,8 +12,6 @@ from ...numpy.convert import as_tensors, carries_history, plain_values
 from ...operators.define import OPERATORS
 from ..wrap import maker, numbers
 
-__all__ = ["MADE"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
 

@@ -13,8 +13,6 @@ from ...numpy.convert import carries_history, plain_values
 from ...numpy.functions import lost
 from ..wrap import maker, numbers
 
-__all__ = ["MADE"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
 # By name: the polynomial of degree 1, and the next one of a degree n, the place, and the last two; with parameters.

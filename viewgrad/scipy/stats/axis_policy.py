@@ -13,8 +13,6 @@ from ...numpy.convert import plain_values
 from ...numpy.functions import lost
 from ..wrap import floating, maker
 
-__all__ = ["MADE", "Outcome", "made", "statistic"]
-
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.stats, MADE)
 

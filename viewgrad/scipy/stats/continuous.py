@@ -10,8 +10,6 @@ import numpy as np
 from .. import special
 from .distribution import HALF_LOG_TWO_PI, Distribution, everywhere, positive, unit
 
-__all__ = ["CONTINUOUS"]
-
 EULER: Final = 0.5772156649015329
 
 CONTINUOUS: Final = (

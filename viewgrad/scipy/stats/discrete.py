@@ -11,8 +11,6 @@ from ...numpy.convert import plain_values
 from .. import special
 from .distribution import Distribution, everywhere, positive, unit
 
-__all__ = ["DISCRETE"]
-
 
 def _choices(n: Any, k: Any) -> Any:
     return special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)

@@ -17,10 +17,6 @@ from ...tensor.trace_hooks import composed, observed
 from ..implicit_diff import STEPS
 from ..wrap import float_copy, numbers
 
-__all__ = [
-    "Distribution", "Formula", "Frozen", "HALF_LOG_TWO_PI", "NamedDistribution", "everywhere", "positive", "unit",
-]
-
 HALF_LOG_TWO_PI: Final = 0.5 * math.log(2 * math.pi)
 Formula = Callable[..., Any]
 

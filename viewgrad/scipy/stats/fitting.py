@@ -17,8 +17,6 @@ from ..wrap import floating, numbers
 from .axis_policy import MADE, made
 from .samples import yeo_johnson
 
-__all__ = ["MADE", "gaussian_kde"]
-
 
 class gaussian_kde:
     """The density of samples, as a sum of normal densities; gradients flow to the samples, weights and places.

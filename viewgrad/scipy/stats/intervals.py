@@ -10,8 +10,6 @@ import numpy as np
 from .. import special
 from .distribution import HALF_LOG_TWO_PI, Distribution, positive, unit
 
-__all__ = ["INTERVALS"]
-
 HALF_PI: Final = math.pi / 2
 
 

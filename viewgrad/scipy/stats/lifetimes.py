@@ -11,8 +11,6 @@ from .. import special
 from ..special.elementary import logarithm_by_power
 from .distribution import HALF_LOG_TWO_PI, Distribution, everywhere, positive
 
-__all__ = ["EXTREMES", "LIFETIMES", "SYMMETRIC"]
-
 HALF_PI: Final = math.pi / 2
 EULER: Final = 0.5772156649015329
 ROOT_TWO: Final = math.sqrt(2)

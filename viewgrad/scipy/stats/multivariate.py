@@ -16,8 +16,6 @@ from .. import special
 from ..wrap import detached, float_copy, numbers
 from .distribution import HALF_LOG_TWO_PI, Frozen, NamedDistribution
 
-__all__ = ["Dirichlet", "Multinomial", "MultivariateNormal", "MultivariateT", "Wishart"]
-
 
 def squeezed(value: Any) -> Any:
     """Return a value without dimensions of length 1, as SciPy's distributions of several variables give it."""

@@ -15,8 +15,6 @@ from ...numpy.functions import lost
 from .. import special
 from .distribution import Distribution, everywhere, positive
 
-__all__ = ["NONCENTRAL"]
-
 MOST_TERMS: Final = 4000
 CANCELLED: Final = 1e-8  # the relative size of an alternating sum with half of its digits right
 

@@ -17,8 +17,6 @@ from ...numpy.convert import plain_values
 from ...numpy.functions import lost
 from .distribution import Distribution, everywhere
 
-__all__ = ["STABLE"]
-
 NODES: Final = 1200
 DECAYED: Final = 40.0  # the exponent at which the characteristic function is below its rounding error
 TURNS: Final = 1200.0  # the angle that the quadrature resolves

@@ -15,8 +15,6 @@ from .. import special
 from ..wrap import floating, make_constant, numbers
 from .axis_policy import MADE, Outcome, made, statistic
 
-__all__ = ["MADE"]
-
 TINY: Final = 1e-20
 
 

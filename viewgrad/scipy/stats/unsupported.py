@@ -11,8 +11,6 @@ from ...numpy.functions import lost
 from ...numpy.namespace import public_names
 from .distribution import Frozen, NamedDistribution
 
-__all__ = ["unsupported"]
-
 
 class Unsupported(NamedDistribution):
     """A distribution whose functions are SciPy's own.

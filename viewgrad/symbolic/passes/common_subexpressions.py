@@ -8,8 +8,6 @@ from ...trace.attributes import typed
 from ...trace.graph import Block, Node, Value
 from .constants import is_pure
 
-__all__ = ["eliminate_common_subexpressions"]
-
 
 def eliminate_common_subexpressions(block: Block) -> int:
     """Merge nodes that compute the same operation on the same values.

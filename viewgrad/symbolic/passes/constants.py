@@ -11,8 +11,6 @@ from ...trace.evaluate import run_node
 from ...trace.graph import Block, Node, Value
 from ...trace.types import TensorType
 
-__all__ = ["fold_constants", "lift_constants", "pool_constants"]
-
 FOLDED: Final = 1 << 12  # elements; greater results are computed when the graph runs
 
 

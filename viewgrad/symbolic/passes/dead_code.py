@@ -7,8 +7,6 @@ from typing import Final
 
 from ...trace.graph import Block, Value
 
-__all__ = ["HAVE_EFFECTS", "eliminate_dead_code"]
-
 HAVE_EFFECTS: Final = frozenset({"guard", "return"})
 
 

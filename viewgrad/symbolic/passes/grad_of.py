@@ -11,8 +11,6 @@ from ...trace.opaque_ops import VjpStep
 from ...trace.types import TensorType
 from .dead_code import eliminate_dead_code
 
-__all__ = ["inline_grad_of", "specialize_autograd_zero"]
-
 
 def inline_grad_of(block: Block) -> int:
     """Replace linear blocks by their nodes, assuming that all gradients are defined.

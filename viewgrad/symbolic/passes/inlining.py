@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from ...trace.graph import Block, Graph, Node, Value
 
-__all__ = ["insert_graph"]
-
 
 def insert_graph(block: Block, graph: Graph, inputs: Sequence[Value], before: Node | None = None) -> list[Value | None]:
     """Copy the nodes of a graph into a block.

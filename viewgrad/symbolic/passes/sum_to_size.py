@@ -5,8 +5,6 @@ from __future__ import annotations
 from ...trace.graph import Block
 from ...trace.types import TensorType
 
-__all__ = ["fold_sum_to_size"]
-
 
 def fold_sum_to_size(block: Block) -> int:
     """Merge consecutive sums to a size, and remove those that do not change the size.

@@ -8,8 +8,6 @@ from ...errors import GraphError
 from ...trace.graph import Block, Graph, Node, Value
 from ...trace.types import ListType, TupleType, Type
 
-__all__ = ["has_tuples", "lower_all_tuples", "lower_tuples"]
-
 MAKING = frozenset({"TupleConstruct", "ListConstruct"})
 TAKING = frozenset({"TupleUnpack", "ListUnpack"})
 

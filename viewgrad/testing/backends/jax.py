@@ -16,8 +16,6 @@ from ..program import Program
 from ..reference_machine import Cells, Given, Places, ReferenceMachine
 from .unsupported import Unsupported
 
-__all__ = ["gradients"]
-
 Array = np.ndarray[Any, Any]
 jax.config.update("jax_enable_x64", True)
 

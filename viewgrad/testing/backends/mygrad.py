@@ -13,8 +13,6 @@ from ..indices import index_value
 from ..program import Program
 from .unsupported import LimitedMachine, Unsupported
 
-__all__ = ["gradients"]
-
 Array = np.ndarray[Any, Any]
 OTHER_NAMES = {"neg": "negative", "mul": "multiply", "sub": "subtract", "div": "divide", "pow": "power"}
 VIEWS = ("index", "T", "transpose", "np.transpose", "reshape", "ravel", "swapaxes", "moveaxis", "squeeze")

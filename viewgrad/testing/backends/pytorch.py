@@ -13,8 +13,6 @@ from ..indices import index_value
 from ..program import Program
 from .unsupported import LimitedMachine, Unsupported
 
-__all__ = ["gradients"]
-
 VIEWS = {
     "T": lambda t: t.permute(*range(t.ndim)[::-1]),
     "mT": lambda t: t.mT,

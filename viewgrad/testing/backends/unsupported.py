@@ -6,8 +6,6 @@ from typing import Any, NoReturn
 
 from ..program_ops import Step
 
-__all__ = ["LimitedMachine", "Unsupported"]
-
 
 class Unsupported(Exception):
     """The backend does not support this."""

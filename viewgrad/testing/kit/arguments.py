@@ -14,8 +14,6 @@ import numpy as np
 from ...operators.language.spec import Operator
 from ...tensor.tensor import Tensor
 
-__all__ = ["Example", "Slot", "example_of", "mapped", "outputs_of"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -12,8 +12,6 @@ from .operator_under_test import OperatorUnderTest, Refused, quiet, refusals
 from .properties.weights import weights_like
 from .script import Script
 
-__all__ = ["Baseline", "of_single_precision", "baseline_results"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -10,8 +10,6 @@ import attrs
 
 from .arguments import Example
 
-__all__ = ["PROFILES", "Budget", "profile", "set_profile", "some"]
-
 PROFILES: Final = {"quick": 0.5, "default": 2.0, "thorough": 60.0}  # CPU seconds of a check
 CALLS: Final = 400  # of the user's call, for which there must be time in any case
 SHARE: Final = 0.25  # of what is left, after which every fourth call of a family is checked

@@ -18,8 +18,6 @@ from .operator_under_test import declared
 from .report import Report
 from .run import Check
 
-__all__ = ["check_operator"]
-
 
 def check_operator(
     operator: Callable[..., Any],

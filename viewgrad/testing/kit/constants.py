@@ -11,8 +11,6 @@ from typing import Any, Final
 from ...autograd.function import Function
 from ...operators.language.spec import Operator
 
-__all__ = ["numbers_in", "strings_in"]
-
 MOST: Final = 12  # words
 WORD: Final = re.compile(r"[A-Za-z_][\w,.>-]{0,18}")
 DEPTH: Final = 4  # of functions that call functions

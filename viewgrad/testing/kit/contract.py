@@ -13,8 +13,6 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from .arguments import Example, mapped, slots_in
 
-__all__ = ["Contract", "Interval", "Structure", "guarded", "near_matches", "slots_of"]
-
 Array = np.ndarray[Any, Any]
 Interval = tuple[float, float]
 

@@ -15,8 +15,6 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-__all__ = ["DOUBLE", "SINGLE", "Estimate", "noise_of", "quick_estimate", "thorough_estimate"]
-
 Array = np.ndarray[Any, Any]
 Along = Callable[[float], Array | None]  # the values after a step; None if there are none
 

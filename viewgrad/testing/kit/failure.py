@@ -12,8 +12,6 @@ from ..checks import Mismatch
 if TYPE_CHECKING:
     from .script import Script
 
-__all__ = ["Failure"]
-
 
 class Failure(Mismatch):
     """A property of an operator does not hold.

@@ -20,8 +20,6 @@ from .operator_under_test import OperatorUnderTest, patience, quiet
 from .reproduction import HEADER, definition_of, source_of
 from .script import Script
 
-__all__ = ["definitions_of", "fresh_source_of", "tell", "together"]
-
 PATIENCE: Final = 3.0  # seconds for a program that is tried
 SEARCH: Final = 5.0  # CPU seconds in which to find a program that fails
 TRIES: Final = 25

@@ -23,8 +23,6 @@ from ...autograd.function import Function
 from ...operators.language.spec import Operator
 from .arguments import Example
 
-__all__ = ["Unavailable", "as_numbers", "is_available", "precise_values", "with_many_digits"]
-
 Array = np.ndarray[Any, Any]
 
 DIGITS: Final = 60

@@ -24,8 +24,6 @@ from .failure import Failure
 from .operator_under_test import rejects
 from .report import Report
 
-__all__ = ["calls_like", "check_declared", "check_drawn", "check_within_test", "holds_strategies"]
-
 Array = np.ndarray[Any, Any]
 SHRINKING = 6.0  # CPU seconds for the calls that Hypothesis shrinks to
 IN_SHORT = 0.5  # of the time of a check: what the calls of one test may take before only their gradients are checked

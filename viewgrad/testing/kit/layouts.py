@@ -7,8 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["FOREIGN_LAYOUTS", "GRADIENT_LAYOUTS", "INPUT_LAYOUTS", "OVERLAPS", "fits"]
-
 Array = np.ndarray[Any, Any]
 
 # How an operand {v} with the value of the leaf {a} (whose array is {n}) comes about, through a base {b}.

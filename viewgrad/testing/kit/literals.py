@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["NoLiteral", "literal"]
-
 DEFAULTS = {np.dtype(float), np.dtype(complex), np.dtype(np.int64), np.dtype(bool)}
 
 

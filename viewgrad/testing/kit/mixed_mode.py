@@ -13,8 +13,6 @@ from ...tensor.tensor import Tensor
 from .baseline import Baseline
 from .operator_under_test import Refused, quiet
 
-__all__ = ["ABSENT", "mixed_modes", "says_absent"]
-
 Array = np.ndarray[Any, Any]
 
 ABSENT = (GradientNotImplementedError, NotImplementedError, ForwardModeError)

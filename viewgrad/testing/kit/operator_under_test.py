@@ -31,20 +31,6 @@ from .constants import numbers_in, strings_in
 from .contract import Contract, Interval, Structure, guarded, slots_of
 from .sources import source_text
 
-__all__ = [
-    "Recorded",
-    "Refused",
-    "OperatorUnderTest",
-    "TookTooLong",
-    "declared",
-    "patience",
-    "quiet",
-    "real_parts",
-    "refusals",
-    "rejects",
-    "subject_of",
-]
-
 Array = np.ndarray[Any, Any]
 
 

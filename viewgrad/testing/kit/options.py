@@ -15,8 +15,6 @@ from .arguments import Example, Slot, mapped
 from .operator_under_test import OperatorUnderTest
 from .special_values import numbers_among
 
-__all__ = ["by_keyword", "with_numbers_for_tensors", "with_other_options", "with_tensors_for_none"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -11,8 +11,6 @@ import numpy as np
 from .contract import Structure
 from .operator_under_test import Refused, real_parts
 
-__all__ = ["Moves"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -11,8 +11,6 @@ from ...tensor.signatures import signature_of
 from .check import check_operator
 from .properties.registry import PROPERTIES
 
-__all__ = ["property_test"]
-
 PLUGIN: Final = "_viewgrad_pytestplugin"
 
 

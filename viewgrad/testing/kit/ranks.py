@@ -10,8 +10,6 @@ import numpy as np
 from .arguments import Example
 from .operator_under_test import OperatorUnderTest, Refused
 
-__all__ = ["is_meant_for_ranks"]
-
 Array = np.ndarray[Any, Any]
 Pick = Callable[[Array], Array]
 

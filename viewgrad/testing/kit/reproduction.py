@@ -22,13 +22,11 @@ import numpy as np
 
 import viewgrad
 
-from ...operators.codegen.generate import TENSOR_FUNCTIONS
 from ...operators.define import OPERATORS
+from ...operators.language.namespace import TENSOR_FUNCTIONS
 from ...operators.language.spec import Operator
 from .literals import NoLiteral, literal
 from .sources import source_text
-
-__all__ = ["HEADER", "definition_of", "source_of"]
 
 HEADER = ("import numpy as np", "import viewgrad as vg", "from viewgrad.autograd import forward_ad, grad")
 

@@ -39,8 +39,6 @@ from .shapes import of_long_shapes, of_other_shapes, with_other_lists
 from .shrinking import shrunk, smallest
 from .special_values import at_special_points, in_double_precision, with_complex_numbers, with_other_indices
 
-__all__ = ["Check"]
-
 Array = np.ndarray[Any, Any]
 
 FORMS: Final[dict[str, Callable[[Baseline], int]]] = {

@@ -20,8 +20,6 @@ from .literals import NoLiteral, literal
 from .operator_under_test import OperatorUnderTest, Refused, quiet, refusals
 from .reproduction import definition_of
 
-__all__ = ["Script"]
-
 Array = np.ndarray[Any, Any]
 
 MOST_ENTRIES: Final = 6  # that a message tells of

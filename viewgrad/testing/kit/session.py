@@ -10,8 +10,6 @@ import attrs
 from .failure import Failure
 from .report import Report
 
-__all__ = ["record", "summary"]
-
 MOST: Final = 1000  # operators
 
 

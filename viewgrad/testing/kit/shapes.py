@@ -10,8 +10,6 @@ import numpy as np
 
 from .arguments import Example, Slot
 
-__all__ = ["of_long_shapes", "of_other_shapes", "with_other_lists"]
-
 Array = np.ndarray[Any, Any]
 
 LARGEST, LARGEST_LONG = 200, 2500  # elements of all arguments

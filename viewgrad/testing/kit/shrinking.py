@@ -12,8 +12,6 @@ from .arguments import Example
 from .failure import Failure
 from .operator_under_test import patience
 
-__all__ = ["shrunk", "smallest"]
-
 PATIENCE: Final = 2.0  # CPU seconds
 
 

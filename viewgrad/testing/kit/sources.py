@@ -6,8 +6,6 @@ import inspect
 import weakref
 from typing import Any, Final
 
-__all__ = ["source_text"]
-
 KNOWN: Final[weakref.WeakKeyDictionary[Any, str]] = weakref.WeakKeyDictionary()
 
 

@@ -12,8 +12,6 @@ import numpy as np
 from .arguments import Example, mapped
 from .operator_under_test import OperatorUnderTest
 
-__all__ = ["at_special_points", "in_double_precision", "numbers_among", "with_complex_numbers", "with_other_indices"]
-
 Array = np.ndarray[Any, Any]
 
 POINTS: Final = (

@@ -19,8 +19,6 @@ from ...views.view_nodes import ViewBackward
 if TYPE_CHECKING:
     from .memory import Memory
 
-__all__ = ["Chain", "Ended", "end", "ended_of", "has_old_history", "history_of", "remember", "write_to_ended"]
-
 Nodes = tuple[weakref.ref[Node], ...]
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from ..attributes import Frozen
 
-__all__ = ["LARGE", "full_or_constant"]
-
 LARGE: Final = 16  # elements; above, an array of equal elements is made when the graph runs
 Array = np.ndarray[Any, Any]
 

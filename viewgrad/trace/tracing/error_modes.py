@@ -18,8 +18,6 @@ from ...tensor.trace_hooks import observed
 from .patching import Place, Replaced
 from .source_locations import is_of_library
 
-__all__ = ["error_mode", "raises_errors", "warnings_refused"]
-
 try:  # the object that NumPy keeps its settings in, which is another one after each change
     from numpy._core.umath import _extobj_contextvar, _make_extobj
 

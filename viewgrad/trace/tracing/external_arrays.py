@@ -12,8 +12,6 @@ from ..evaluate import in_row_order, run_node, window_of
 from ..graph import Value
 from .memory import Memories, Memory, extent_of
 
-__all__ = ["holds"]
-
 Array = np.ndarray[Any, Any]
 
 

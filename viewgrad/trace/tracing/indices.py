@@ -9,8 +9,6 @@ import numpy as np
 from ..attributes import Frozen, Given
 from ..graph import Value
 
-__all__ = ["Indices"]
-
 Array = np.ndarray[Any, Any]
 
 

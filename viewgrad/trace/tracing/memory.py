@@ -19,8 +19,6 @@ from ...views.geometry import overlaps_itself
 from ..types import TensorType, Window, row_strides
 from .alias_histories import Chain, Ended, Nodes
 
-__all__ = ["Memories", "Memory", "identified", "owner_of", "reaches"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..graph import Node
     from .tracer import Tracer
 
-__all__ = ["composed"]
-
 # Arguments and results that are the same in each run, and contain no tensor.
 KNOWN: Final = (type(None), str, np.dtype, type)
 NUMBERS: Final = (bool, int, np.integer, np.bool_, slice, type(Ellipsis))

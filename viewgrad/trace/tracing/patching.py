@@ -7,8 +7,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-__all__ = ["PATCHED", "Place", "Replaced"]
-
 # A function: its module or class, its name, the original, and the replacement.
 Place = tuple[Any, str, Callable[..., Any], Callable[..., Any]]
 PATCHED: Final[set[int]] = set()  # the ids of all such functions, the given ones and ours

@@ -16,8 +16,6 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from .memory import owner_of
 
-__all__ = ["Existing"]
-
 GENERATORS: Final = frozenset({np.random.Generator, np.random.RandomState})
 
 

@@ -17,8 +17,6 @@ from numpy.random import bit_generator as seeds
 from ...tensor.trace_hooks import observed
 from .patching import Place, Replaced
 
-__all__ = ["Generators", "is_importing", "seeds_refused"]
-
 _imports: Final = ContextVar("imports", default=0)  # how many steps of imports there were when this trace began
 IMPORTING: Final = "<frozen importlib._bootstrap>"
 

@@ -11,8 +11,6 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, Final
 
-__all__ = ["Locations"]
-
 PACKAGE: Final = str(Path(__file__).parents[2])
 GENERATED: Final = "<viewgrad generated"
 DRAWING: Final = frozenset([str(module.__file__) for module in (random, secrets, uuid)])  # what draws for its callers

@@ -33,8 +33,6 @@ from .opaque_calls import composed
 from .preexisting import Existing
 from .source_locations import Locations, is_of_library
 
-__all__ = ["CONSTANTS", "Tracer"]
-
 Array = np.ndarray[Any, Any]
 ESCAPES: Final = ("error", "guard")
 CONSTANTS: Final = frozenset({"constant", "full"})

@@ -19,11 +19,6 @@ from ..values import Static, Tup, as_expr, kind_name
 from .attributes import as_variable
 from .operators import arithmetic, operation
 
-__all__ = [
-    "REDUCTIONS", "array_of", "assembled", "converted", "created", "dtype_named", "dtype_option", "elementwise",
-    "function_of", "pure", "view",
-]  # fmt: skip
-
 
 def dtype_option(char: str) -> tuple[tuple[str, Any], ...]:
     """The option that names a dtype."""

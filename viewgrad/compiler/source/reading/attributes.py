@@ -11,8 +11,6 @@ from ..ir import Call, Dim, Op, Var
 from ..kinds import INT, Arr, Num, is_complex
 from ..values import Static, Tup, as_expr, kind_name
 
-__all__ = ["as_variable", "attribute"]
-
 
 def as_variable(out: Emitter, expr: Any) -> Any:
     """The expression in a variable."""

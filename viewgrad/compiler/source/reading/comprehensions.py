@@ -17,8 +17,6 @@ from .operators import arithmetic
 from .scopes import Deferred, Scope
 from .targets import TargetReader
 
-__all__ = ["ComprehensionReader", "UNROLLED"]
-
 UNROLLED: Final = 16
 ITEMS: Final = " items"  # variables that no function has
 GIVEN: Final = " given"

@@ -17,8 +17,6 @@ from .operators import arithmetic, comparison
 from .optional import flag_of, is_none_test, negated, shown
 from .scopes import Scope, at_times, joined_scopes, means_the_same
 
-__all__ = ["BINARY", "COMPARISONS", "ExpressionReader", "UNARY"]
-
 BINARY: Final = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide",
     ast.Mod: "remainder", ast.Pow: "pow", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",

@@ -25,8 +25,6 @@ from .lists import array_of_list
 from .methods import method
 from .scopes import Bound, Deferred, DictGet, Given, Partial, Scope, identifier, is_updated, unboxed
 
-__all__ = ["ARRAYS_OF_LISTS", "CallReader", "DEEP"]
-
 # Functions that make an array of a list.
 ARRAYS_OF_LISTS: Final = frozenset({"numpy.array", "numpy.asarray", "numpy.stack", "numpy.sum", "numpy.mean"})
 LOOPS: Final = {

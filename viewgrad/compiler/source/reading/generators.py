@@ -10,8 +10,6 @@ from typing import Any, Final
 from ..exits import STOP, stop_of, without_jumps
 from ..functions import stores_of
 
-__all__ = ["free_names", "is_generator", "loop_over_generator"]
-
 MOST: Final = 4  # places from which a generator yields
 LOOPS: Final = (ast.For, ast.While)
 

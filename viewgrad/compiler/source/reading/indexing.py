@@ -13,8 +13,6 @@ from ..values import Lst, Rec, Static, Tup, as_expr, is_plain, kind_name
 from .arrays import assembled
 from .lists import item_of_list
 
-__all__ = ["indexed", "item", "sliced"]
-
 
 def sliced(out: Emitter, parts: Sequence[Any]) -> Slice:
     """A slice of an index."""

@@ -17,8 +17,6 @@ from .indexing import indexed
 from .lists import item_at
 from .operators import arithmetic
 
-__all__ = ["Iteration", "enumerated", "range_of", "reversed_sequence", "sequence_of", "zipped"]
-
 
 @attrs.frozen(eq=False)
 class Iteration:

@@ -19,8 +19,6 @@ from .indexing import indexed
 from .operators import arithmetic
 from .python_functions import math_function, python_function
 
-__all__ = ["library"]
-
 Rule = Callable[[Emitter, str, list[Any], dict[str, Any]], Any]
 
 

@@ -17,11 +17,6 @@ from ..kinds import BOOL, INT, Arr, Num, joined
 from ..values import Lst, Reread, Row, Static, Tup, as_expr, kind_name
 from .arrays import dtype_option, pure
 
-__all__ = [
-    "appended", "array_of_list", "item_at", "item_kind", "item_of_list", "joined_item_kinds", "new_list", "popped",
-    "repeated", "set_item",
-]  # fmt: skip
-
 ONE = Const(1, INT)
 ZERO = Const(0, INT)
 

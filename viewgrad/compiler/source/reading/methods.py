@@ -17,8 +17,6 @@ from .library_calls import library
 from .lists import appended, item_kind, popped
 from .operators import operation
 
-__all__ = ["method"]
-
 
 def method(out: Emitter, base: Any, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     """The result of a method of a number or an array."""

@@ -14,8 +14,6 @@ from ..values import CONFLICT, Fn, Lst, Maybe, OrNone, Path, Rec, Reread, Static
 from .optional import unset
 from .scopes import Partial, Scope, grows, identifier, is_updated, unboxed, variables_in
 
-__all__ = ["NameReader"]
-
 
 class NameReader(ObjectReader):
     """Finds out what names mean, and binds them."""

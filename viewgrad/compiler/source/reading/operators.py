@@ -14,8 +14,6 @@ from ..ir import Check, Const, Lazy, Op, Var, is_number
 from ..kinds import BOOL, DTYPES, INT, Num, kind_of_operator
 from ..values import Rec, Static, Tup, as_expr, is_identity, is_plain, kind_name
 
-__all__ = ["CONDITIONS", "FOLDED", "LOGICAL", "arithmetic", "comparison", "operation"]
-
 FOLDED: Final[dict[str, Callable[..., Any]]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
     "floor_divide": lambda a, b: a // b, "remainder": lambda a, b: a % b, "pow": lambda a, b: a**b,

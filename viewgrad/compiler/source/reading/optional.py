@@ -14,8 +14,6 @@ from ..kinds import BOOL
 from ..values import OrNone, Static, is_none
 from .scopes import Scope
 
-__all__ = ["flag_of", "is_none_test", "negated", "shown", "unset", "with_unset_flags"]
-
 UNSET = ".unset"  # the end of the names of markers
 
 

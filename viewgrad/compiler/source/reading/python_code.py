@@ -6,12 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "add_at", "all_of", "any_of", "bincount", "copyto", "copyto_where", "covariance", "cross", "delete", "extend",
-    "fill_diagonal", "fsum", "insert", "insert_at", "max_of", "min_of", "multiply_at", "polyval", "pop_first",
-    "subtract_at", "sum_of", "weighted_bincount",
-]  # fmt: skip
-
 
 def sum_of(items: Any, start: Any = 0) -> Any:
     """`sum`."""

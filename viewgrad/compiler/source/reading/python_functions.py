@@ -16,8 +16,6 @@ from .arrays import pure
 from .attributes import as_variable
 from .operators import arithmetic, operation
 
-__all__ = ["BUILTINS", "math_function", "python_function"]
-
 
 def python_function(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     """The result of one of Python's own functions."""

@@ -13,12 +13,6 @@ from ..ir import Block, Check, Const, Op, Var, nodes
 from ..kinds import BOOL, Num
 from ..values import CONFLICT, Maybe, OrNone, Path, Rec, Static, Tup, joined_values
 
-__all__ = [
-    "Bound", "Deferred", "DictGet", "Given", "Partial", "Scope", "always_raises", "at_times", "grows", "has_calls",
-    "identifier", "is_updated", "is_used_outside", "joined_scopes", "keyword_of", "means_the_same", "unboxed",
-    "variables_in",
-]  # fmt: skip
-
 
 @attrs.define(eq=False)
 class Scope:

@@ -44,8 +44,6 @@ from .operators import arithmetic
 from .optional import shown
 from .scopes import Scope, always_raises, is_used_outside, joined_scopes, keyword_of
 
-__all__ = ["StatementReader"]
-
 
 class StatementReader(CallReader):
     """Reads statements."""

@@ -17,8 +17,6 @@ from .lists import item_kind, set_item
 from .operators import arithmetic
 from .scopes import Scope, has_calls, variables_in
 
-__all__ = ["TargetReader"]
-
 
 class TargetReader(ExpressionReader):
     """Reads assignments."""

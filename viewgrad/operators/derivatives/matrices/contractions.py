@@ -11,10 +11,8 @@ import numpy as np
 from ....tensor.masked_runs import MASKED_RUNS, is_masked_run, unmasked
 from ....tensor.tensor import Tensor
 from ....tensor.trace_hooks import observed
-from ...codegen.generate import formula_function
+from ...language.namespace import formula_function
 from ..helpers import conjugated, flowing
-
-__all__ = ["parsed_subscripts"]
 
 Array = np.ndarray[Any, Any]
 

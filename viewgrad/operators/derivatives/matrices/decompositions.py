@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from ....errors import DifferentiabilityError
+from ....tensor.creation import as_operand
 from ....tensor.tensor import FUNCTIONS
 from ....tensor.trace_hooks import observed
-from ...codegen.generate import formula_function
 from ...define import row
-from ...operands import as_operand
+from ...language.namespace import formula_function
 from ..helpers import Array, adjoint, real_dtype
 from ..scatter import values_of
 

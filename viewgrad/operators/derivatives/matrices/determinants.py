@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from ....tensor.tensor import Tensor
-from ...codegen.generate import formula_function
 from ...define import row
+from ...language.namespace import formula_function
 from ..helpers import adjoint, call, conjugated, eye_like, plain
 from .products import along
 

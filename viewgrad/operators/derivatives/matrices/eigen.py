@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.generate import formula_function
 from ...define import row
+from ...language.namespace import formula_function
 from ..helpers import adjoint, real_dtype
 from ..scatter import is_known_zero, values_of
 from .decompositions import (

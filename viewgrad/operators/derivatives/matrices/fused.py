@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.generate import formula_function
 from ...define import row
+from ...language.namespace import formula_function
 from ..helpers import conjugated
 
 __all__: list[str] = []

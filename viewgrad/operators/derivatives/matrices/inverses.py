@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.generate import formula_function
 from ...define import row
+from ...language.namespace import formula_function
 from ..helpers import adjoint, eye_like, real_dtype
 from ..scatter import values_of
 from .decompositions import of_finite

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.generate import formula_function
 from ...define import row
+from ...language.namespace import formula_function
 from ..helpers import adjoint, conjugated
 from ..scatter import is_known_zero, zeros_beside
 from .decompositions import finite

@@ -11,14 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from ....tensor.creation import as_operand
 from ....tensor.tensor import FUNCTIONS
-from ...codegen.generate import formula_function
 from ...composites import composite
 from ...define import row
-from ...operands import as_operand
+from ...language.namespace import formula_function
 from ..helpers import call, eye_like, of_its_own, real_dtype
-
-__all__ = ["cond", "multi_dot"]
 
 Array = np.ndarray[Any, Any]
 

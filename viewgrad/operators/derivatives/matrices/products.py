@@ -12,16 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from ....tensor.creation import as_operand
 from ....tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_buffered, as_scalar
-from ...codegen.generate import formula_function
 from ...composites import composite
 from ...define import row
+from ...language.namespace import formula_function
 from ...numpy_api.dispatch import converted, write_out
-from ...operands import as_operand
 from ..helpers import conjugated, plain, real_dtype
 from .contractions import parsed_subscripts
-
-__all__ = ["cross_of_three", "einsum", "inner", "vdot"]
 
 Array = np.ndarray[Any, Any]
 

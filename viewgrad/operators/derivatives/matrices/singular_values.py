@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ....errors import DifferentiabilityError
+from ....tensor.creation import as_operand
 from ....tensor.tensor import FUNCTIONS, Tensor
-from ...codegen.generate import formula_function
 from ...define import row
-from ...operands import as_operand
+from ...language.namespace import formula_function
 from ..helpers import Array, adjoint, of_positive, plain
 from ..scatter import is_known_zero, values_of
 from .decompositions import differences_of, largest, of_finite, on_diagonal, require_no_phase, used_columns

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...codegen.generate import formula_function
 from ...define import row
+from ...language.namespace import formula_function
 from ..elementwise import sigmoid_forward
 from ..helpers import call, conjugated
 from ..scatter import in_precision_of

@@ -17,10 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...codegen.generate import formula_function
 from ...define import row
-
-__all__ = ["Window", "extents_after", "steps_of", "tuple_of", "with_margin", "without_margin"]
+from ...language.namespace import formula_function
 
 Array = np.ndarray[Any, Any]
 

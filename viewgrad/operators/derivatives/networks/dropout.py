@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.generate import formula_function
 from ...composites import composite
 from ...define import row
-
-__all__ = ["dropout"]
+from ...language.namespace import formula_function
 
 Array = np.ndarray[Any, Any]
 

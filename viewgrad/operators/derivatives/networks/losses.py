@@ -12,14 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...codegen.generate import formula_function
+from ....tensor.creation import as_operand
 from ...composites import composite
 from ...define import row
-from ...operands import as_operand
+from ...language.namespace import formula_function
 from ..helpers import call, flowing, plain
 from ..scatter import scattered
-
-__all__ = ["cross_entropy"]
 
 Array = np.ndarray[Any, Any]
 LEAST: Final = math.exp(-100)  # logarithms of smaller numbers are clamped

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from ....tensor.async_safety import in_own_context
+from ....tensor.creation import as_operand
 from ....tensor.modes import no_grad
-from ...codegen.generate import formula_function
 from ...composites import composite
 from ...define import row
-from ...operands import as_operand
+from ...language.namespace import formula_function
 from ..scatter import is_known_zero
-
-__all__ = ["batch_norm", "group_norm", "instance_norm", "rms_norm"]
 
 Array = np.ndarray[Any, Any]
 

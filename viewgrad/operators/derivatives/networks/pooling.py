@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.generate import formula_function
 from ...define import row
+from ...language.namespace import formula_function
 from ..helpers import call
 from .convolution import Window, extents_after, steps_of, tuple_of, with_margin, without_margin
 

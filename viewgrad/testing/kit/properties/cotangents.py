@@ -12,8 +12,6 @@ from ..baseline import Baseline
 from ..layouts import GRADIENT_LAYOUTS
 from ..operator_under_test import Refused
 
-__all__ = ["gradient_layouts", "gradient_untouched", "linear", "undefined"]
-
 
 def linear(baseline: Baseline) -> int:
     """Check that gradients are linear in the incoming gradient."""

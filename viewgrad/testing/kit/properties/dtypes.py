@@ -15,8 +15,6 @@ from ..baseline import Baseline, baseline_results, of_single_precision
 from ..operator_under_test import OperatorUnderTest, Refused, quiet
 from ..script import Script
 
-__all__ = ["beside_integers", "full_precision", "in_lower_precision"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -18,8 +18,6 @@ from ..operator_under_test import OperatorUnderTest, Refused, quiet
 from ..script import Script
 from .weights import weights_like
 
-__all__ = ["ITSELF", "against_reference", "inplace_form"]
-
 Array = np.ndarray[Any, Any]
 
 TITLE: Final = "in-place form"

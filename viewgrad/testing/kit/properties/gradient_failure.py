@@ -15,8 +15,6 @@ from ..script import Script
 from .jacobian_columns import Disagreement
 from .weights import as_starts
 
-__all__ = ["along", "difference_lines", "fail_by_differences"]
-
 Array = np.ndarray[Any, Any]
 
 MOST_NAMED: Final = 8  # elements that a message names

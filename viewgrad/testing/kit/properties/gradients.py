@@ -20,8 +20,6 @@ from .jacobian_columns import Disagreement, compare_columns, dense_directions, g
 from .surrogate import as_surrogate
 from .weights import as_starts, rows_of_weights
 
-__all__ = ["MOST_COLUMNS", "REFUSALS", "check_gradients"]
-
 Array = np.ndarray[Any, Any]
 
 # What a backward pass may raise at a point that the user has not asked for: there is no derivative, or no solution.

@@ -14,8 +14,6 @@ from ..operator_under_test import OperatorUnderTest, Refused
 from ..script import Script
 from .weights import weights_like
 
-__all__ = ["digits_lost", "slope_digits_lost", "where_digits_may_be_lost"]
-
 Array = np.ndarray[Any, Any]
 
 TITLE: Final = "values"

@@ -23,8 +23,6 @@ from .gradients import MOST_COLUMNS
 from .jacobian_columns import compare_columns, dense_directions, glance
 from .weights import weights_like
 
-__all__ = ["Absent", "forward_mode", "second_order"]
-
 Array = np.ndarray[Any, Any]
 
 CANCELLED: Final = 1e-13  # of a tangent may be left by rounding, where reverse mode says that nothing is

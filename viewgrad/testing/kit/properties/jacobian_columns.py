@@ -12,8 +12,6 @@ from ..differences import DOUBLE, SINGLE, Estimate, noise_of, quick_estimate, th
 from ..operator_under_test import quiet, real_parts
 from ..perturb import Moves
 
-__all__ = ["Disagreement", "compare_columns", "dense_directions", "glance"]
-
 Array = np.ndarray[Any, Any]
 
 RTOL: Final = 3e-7

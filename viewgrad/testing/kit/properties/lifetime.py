@@ -7,8 +7,6 @@ from typing import Final
 
 from ..baseline import Baseline
 
-__all__ = ["lifetime"]
-
 
 def lifetime(baseline: Baseline) -> int:
     """Check that nothing of a call survives: no reference cycle, no leak over many calls."""

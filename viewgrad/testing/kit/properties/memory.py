@@ -15,8 +15,6 @@ from ..baseline import Baseline
 from ..failure import Failure
 from ..script import Script
 
-__all__ = ["overwritten", "result_memory", "untouched"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -14,8 +14,6 @@ from ..failure import Failure
 from ..layouts import FOREIGN_LAYOUTS, INPUT_LAYOUTS, OVERLAPS, fits
 from ..operator_under_test import Refused
 
-__all__ = ["input_layouts", "same_twice", "subsets", "used_elsewhere"]
-
 
 def subsets(baseline: Baseline) -> int:
     """Check each set of arguments that require grad against all of them."""

@@ -12,14 +12,6 @@ from ..literals import literal
 from ..operator_under_test import OperatorUnderTest, Refused, quiet, refusals
 from ..script import Script
 
-__all__ = [
-    "digits_by_reference",
-    "digits_cancelled",
-    "overflow_in_between",
-    "where_digits_get_lost",
-    "where_reference_decides",
-]
-
 Array = np.ndarray[Any, Any]
 
 TITLE: Final = "values"

@@ -18,8 +18,6 @@ from .repetition import repeatable, run_twice
 from .threads import in_threads
 from .unneeded_work import NEEDLESS
 
-__all__ = ["INVARIANTS", "FIRST", "PROPERTIES", "SHORT"]
-
 Property = Callable[[Baseline], int]
 
 INVARIANTS: Final[dict[str, Property]] = {

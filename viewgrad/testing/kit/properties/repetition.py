@@ -16,8 +16,6 @@ from ..baseline import Baseline
 from ..operator_under_test import Refused, quiet
 from ..script import Script
 
-__all__ = ["repeatable", "run_twice", "steady"]
-
 Array = np.ndarray[Any, Any]
 
 REPEATED: Final = 1000  # calls of a program that waits for another value

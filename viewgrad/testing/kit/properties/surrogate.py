@@ -14,8 +14,6 @@ from ..operator_under_test import OperatorUnderTest, Recorded, Refused, quiet
 from ..script import Script
 from .weights import weights_like
 
-__all__ = ["as_surrogate"]
-
 Array = np.ndarray[Any, Any]
 
 BESIDE: Final = 1e-7  # relative to the arguments: the distance from a kink

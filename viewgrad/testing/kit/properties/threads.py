@@ -11,8 +11,6 @@ import numpy as np
 from ..baseline import Baseline
 from ..operator_under_test import Refused
 
-__all__ = ["in_threads"]
-
 TITLE: Final = "threads"
 FACTORS: Final = (1.0, 0.97, 0.94, 0.91)
 LARGEST: Final = 2000  # elements

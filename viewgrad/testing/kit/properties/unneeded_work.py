@@ -14,8 +14,6 @@ from ..baseline import Baseline
 from ..operator_under_test import Refused, quiet
 from ..report import Report
 
-__all__ = ["NEEDLESS", "computed_in_vain"]
-
 NEEDLESS: Final = "not computed where not needed"
 
 

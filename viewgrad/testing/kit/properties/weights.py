@@ -8,8 +8,6 @@ import numpy as np
 
 from ..operator_under_test import Recorded
 
-__all__ = ["as_starts", "rows_of_weights", "weights_like"]
-
 Array = np.ndarray[Any, Any]
 
 
