@@ -103,7 +103,7 @@ STEPS = (1e-6, 3e-7, 4e-6)
 
 
 class Wrong(AssertionError):
-    """Tensors gave something else than arrays, or refused what arrays take."""
+    """Tensors gave something other than arrays, or refused what arrays take."""
 
 
 class DrawnCall:

@@ -1,7 +1,7 @@
 """Drawn programs with integers, bools and floats: loops that compute, write and convert them, and index arrays.
 
 Each is the text of a function of a vector, a matrix, a vector of integers and one of bools. Numbers at which integers
-wrap around, zero divisors, and floats that are no integers are among what is drawn.
+wrap around, zero divisors, and floats that are not integers are among what is drawn.
 """
 
 from __future__ import annotations

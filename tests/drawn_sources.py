@@ -166,7 +166,7 @@ class Writer:
         ]))
 
     def list(self, indent: int) -> None:
-        """Lists whose length is not known."""
+        """Lists of unknown length."""
         lines = self.draw.choice([
             [f"items.append({self.squashed()})"], [f"items.append({self.squashed()})"],
             ["if len(items) > 1:", "    s = items.pop() * 0.5"],

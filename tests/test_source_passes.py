@@ -107,11 +107,11 @@ def test_views_of_views_are_one_index():
 
 
 @pytest.mark.parametrize(("construct", "reason"), [
-    ("with open('f'): pass", "`with` is not taken, but for np.errstate that ignores or warns"),
-    ("global RATE", "`global` is not taken"),
+    ("with open('f'): pass", "the only supported `with` is np.errstate that ignores or warns"),
+    ("global RATE", "`global` is not supported"),
     ("print(x)", "print() of these arguments"),
     ("x.append(1)", "method append of an array"),
-    ("y = [[a] for a in x]", "a tuple in a list whose length is not known"),
+    ("y = [[a] for a in x]", "a tuple in a list of unknown length"),
     ("y = [x[0]]; y.remove(x[1])", "list.remove"),
     ("y = float(x[0])", "float() ends the history of a value"),
 ])

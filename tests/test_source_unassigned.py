@@ -1,4 +1,4 @@
-"""Local variables that need not be assigned when they are read, in functions compiled from their source."""
+"""Local variables that may be unassigned when they are read, in functions compiled from their source."""
 
 import numpy as np
 import pytest

@@ -67,7 +67,7 @@ KINDS = [np.float64] * 6 + [np.complex128, np.complex128, np.float32]
 
 
 class Wrong(AssertionError):
-    """Tensors gave something else than arrays."""
+    """Tensors gave something other than arrays."""
 
 
 @functools.lru_cache(maxsize=200_000)

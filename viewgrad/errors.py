@@ -365,7 +365,7 @@ class ConcurrentWriteError(AutogradError):
         >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
         >>> import sys
         >>> y = x.clone()
-        >>> def meanwhile(frame, event, argument):       # stands for another thread, which gets in between
+        >>> def meanwhile(frame, event, argument):       # plays the role of another thread
         ...     if frame.f_code.co_name == "begin_write":
         ...         sys.settrace(None)
         ...         y.mul_(2.0)

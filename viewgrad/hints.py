@@ -63,7 +63,7 @@ MODULE_HINTS: Final = {
 
 
 class MissingName:
-    """An attribute of `Tensor` that raises AttributeError, with what to use instead."""
+    """An attribute of `Tensor` that raises AttributeError and names the alternative."""
 
     __slots__ = ("hint", "name")
 

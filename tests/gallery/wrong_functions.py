@@ -1,4 +1,4 @@
-"""Faulty custom functions, and faulty plain functions around them."""
+"""Faulty custom functions, and faulty plain enclosing functions them."""
 
 import numpy as np
 

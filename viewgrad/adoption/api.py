@@ -56,7 +56,7 @@ def adopt(f: Any, *, also: Iterable[str] = ()) -> Any:
         spec = f.__spec__
         if spec is None or f.__name__ == "__main__":
             raise ValueError(
-                f"{f.__name__} was not imported from a file, so it cannot be imported once more; adopt its functions, "
+                f"{f.__name__} was not imported from a file, so it cannot be imported again; adopt its functions, "
                 "one by one"
             )
         return adopted_package(f.__name__, also)

@@ -157,7 +157,7 @@ def adopted_callable(f: Any) -> Any:
     return made if made is f or isinstance(made, type) else AdoptedFunction(f, world)
 
 
-# What users write and hand to others; classes and objects are left to whoever calls them.
+# What users write and pass to other code; classes and objects are left to their callers.
 FUNCTIONS: Final = (types.FunctionType, types.MethodType, functools.partial)
 
 

@@ -1,4 +1,4 @@
-"""Packages adopted whole: imported once more, with viewgrad's objects for NumPy's bound at import.
+"""Packages adopted whole: imported a second time, with viewgrad's objects for NumPy's bound at import.
 
 The modules of the package are executed again, from the same files, as module objects of their own. An `import` in them
 gives viewgrad's namespaces for NumPy, SciPy and math, and the adopted modules for those of the package. Neither

@@ -20,7 +20,7 @@ from ..tensor.tensor import Tensor, current_edge, method
 def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
     """Call `hook(grad)` whenever the gradient of this tensor's current value has been computed.
 
-    Hooks run in the order of their registration; each receives the result of the one before.
+    Hooks run in the order of their registration; each receives the result of the previous one.
 
     Arguments:
         hook: takes the gradient, and returns a replacement of the same shape and dtype, or None.

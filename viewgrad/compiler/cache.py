@@ -25,7 +25,7 @@ from .policy import Action, Decision, Usage, after_trace
 from .runtime import CompiledProgram
 
 MAX_SPECIALIZATIONS: Final = 8  # of calls whose arguments are put together alike
-MAX_IN_VAIN: Final = 16  # specializations in a row that were replaced without having run a program
+MAX_REPLACED_UNUSED: Final = 16  # specializations in a row that were replaced without having run a program
 MAX_FAST_CALLS: Final = 8
 MAX_EAGER_CALLS: Final = 16
 
@@ -201,7 +201,7 @@ class Cache:
         self.eager_calls: list[EagerCall] = []
         self.lock = threading.RLock()
         self._clock = 0  # counts the specializations that were added
-        self._in_vain = 0  # how many in a row were replaced without having run a program
+        self._replaced_unused = 0  # how many in a row were replaced without having run a program
 
     def find(self, key: Any) -> Specialization | None:
         """Return the specialization for a key, or the one that serves all further keys of its form."""
@@ -213,8 +213,8 @@ class Cache:
     def add(self, key: Any, static: frozenset[int]) -> Specialization:
         """Add a specialization, in place of the least recently used one if there are too many of its form.
 
-        If those that are replaced have not run a program, many in a row, the new one stands for all further keys, and
-        is eager. The others are kept.
+        If many replaced ones in a row have not run a program, the new one serves all further keys, and stays eager. The
+        others are kept.
         """
         added = Specialization(key, static)
         self._clock += 1
@@ -225,12 +225,12 @@ class Cache:
         added.last_use = self._clock
         if len(alike) >= MAX_SPECIALIZATIONS:
             oldest = min(alike, key=lambda each: each.last_use)
-            self._in_vain = 0 if oldest.runs else self._in_vain + 1
-            if self._in_vain > MAX_IN_VAIN:
+            self._replaced_unused = 0 if oldest.runs else self._replaced_unused + 1
+            if self._replaced_unused > MAX_REPLACED_UNUSED:
                 added.is_overflow = True
                 transition(added, FellBack(
-                    f"{self._in_vain} shapes, dtypes or numbers among the arguments came, and did not come again; "
-                    "integers that change from call to call can be given as arrays"
+                    f"{self._replaced_unused} combinations of shapes, dtypes or numbers in a row were not repeated; "
+                    "pass integers that change from call to call as arrays"
                 ))  # fmt: skip
             else:
                 self.remove(oldest)

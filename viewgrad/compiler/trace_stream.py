@@ -254,7 +254,7 @@ class Stream:
     def _table(self, key: Any, places: Any) -> tuple[int, int]:
         """Return the number of the table that an array of places is a part of, and where it begins there.
 
-        If there are few arrays, each is there once. Otherwise they follow each other as the program takes them, so
+        If there are few arrays, each occurs once. Otherwise they follow each other as the program takes them, so
         that where they begin changes by constant steps.
         """
         number = self._tables.get(key)

@@ -235,7 +235,7 @@ def jvp(
     Arguments:
         f: the function to differentiate.
         primals: a tuple of its arguments, all of which are differentiated.
-        tangents: a tuple of trees with the structures of the arguments: the direction. None stands for zeros.
+        tangents: a tuple of trees with the structures of the arguments: the direction. None means zeros.
         has_aux: whether `f` returns `(output, aux)`, where only the output is differentiated.
         adopt: as for `grad`.
 
@@ -265,7 +265,7 @@ def hvp(
     Arguments:
         f: the function to differentiate. It returns one real number.
         primals: a tuple of its arguments, all of which are differentiated.
-        tangents: a tuple of trees with the structures of the arguments: the vector. None stands for zeros.
+        tangents: a tuple of trees with the structures of the arguments: the vector. None means zeros.
         has_aux: whether `f` returns `(output, aux)`, where only the output is differentiated.
         adopt: as for `grad`.
 

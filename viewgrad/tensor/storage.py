@@ -90,7 +90,7 @@ class DetachPoint:
 
     @classmethod
     def after(cls, last: DetachPoint | None, sequence_nr: int, edge: Node | Edge) -> DetachPoint:
-        """Return the point at which a history has ended once more, which takes over the earlier ones from `last`."""
+        """Return a new detach point, which takes over the earlier ones from `last`."""
         if last is None:
             return cls(1, sequence_nr, edge, 0)
         earlier = (*last.earlier, last)[-cls.REMEMBERED :]
@@ -105,7 +105,7 @@ class Storage(VersionCounter):
         root: the array that was the whole of the buffer, or of what we know of it, when the storage was made.
         whole: what was saved of the whole of `root`, if anything.
         windows: what was saved of parts of it, if anything.
-        foreign: whether others may write to the memory unseen, so that what is saved must be copied.
+        foreign: whether other code may write to the memory unnoticed, so that saved values must be copied.
         shared: whether tensors that are not views of one base, or arrays given out, look at the memory.
         preserved: the windows that were copied before a write, and who wrote; the latest of them.
         cuts: where tensors over it were detached in place, by their ids; the last time of each.

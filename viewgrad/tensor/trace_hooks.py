@@ -72,7 +72,7 @@ class Observer(Protocol):
         """`tensor` is about to get another shape in place."""
 
     def preserved(self, window: Array, copy: Array) -> None:
-        """Handle a copy of a window of memory that is about to be written to, or that others may write to unnoticed."""
+        """Handle a copy of a window that is about to be written to, or that other code may write to unnoticed."""
 
     def cut(self, tensor: Tensor) -> None:
         """The history of `tensor` is about to end, in place."""

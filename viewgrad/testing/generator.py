@@ -43,7 +43,7 @@ class ProgramGenerator:
         self.steps: list[Any] = []
         self._names = 0
 
-    # -- what is there -------------------------------------------------------------------------------------------------
+    # -- queries -------------------------------------------------------------------------------------------------------
 
     def names(self, accept: Callable[[str], bool] = lambda name: True) -> list[str]:
         """Return the tensors so far that are accepted, newest first."""

@@ -1,7 +1,7 @@
 """Indices of programs: their source text, and their values for arrays.
 
 An index is a tuple of ints, slices, None and `...`. Nested tuples in it stand for arrays of integers or bools, and
-`Named` stands for a tensor of the program.
+`Named` refers to a tensor of the program.
 """
 
 from __future__ import annotations

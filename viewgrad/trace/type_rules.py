@@ -313,7 +313,7 @@ def _tried(node: Node, kinds: list[TensorType | None]) -> Any:
     except DECIDED_BY_VALUES:
         return None
     except Exception as error:
-        return None if whole else f"cannot be called with what it takes: {error}"
+        return None if whole else f"cannot be called with its arguments: {error}"
     return [(each.dtype, None if whole else each.shape) for each in map(np.asarray, found)]
 
 

@@ -70,7 +70,7 @@ class CopySlices(Node):
         """Compute `apply` and release the saved values.
 
         They are kept if the graph of a recorded backward pass also leads to the wrapped node, through a result that it
-        saved. The wrapped node will then run once more, on its own.
+        saved. The wrapped node will then run again, on its own.
         """
         fn = self.fn
         return self._overwrite(grad, edges, fn.consume if getrefcount(fn) <= ALONE_IN_COPY_SLICES else fn.apply)

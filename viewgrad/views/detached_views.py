@@ -67,7 +67,7 @@ class Written:
             self.begun = None
 
     def _take_in(self, node: Node | None, index: Any, view_fn: Any) -> None:
-        """Mark the write that `node` is the step of; None stands for `base[index] = value`."""
+        """Mark the write recorded by `node`; None means `base[index] = value`."""
         must, may = (self._window(mask, index, view_fn) for mask in (self.must, self.may))
         if must is None or may is None:
             _fill(self.may)

@@ -224,7 +224,7 @@ def take_in(node: Any, since: int) -> None:
 def _take_in_operands(node: Any) -> None:
     """Merge unary operators and reads, if nothing else holds their nodes, into a node of two scalars.
 
-    Holders are counted once more just before, since another thread may have asked for `edges` in between.
+    Holders are counted again just before, since another thread may have asked for `edges` in between.
     """
     own = first = node.sequence_nr
     held = node.edge1

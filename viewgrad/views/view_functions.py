@@ -215,7 +215,7 @@ def lies_in_pairs(array: np.ndarray[Any, Any]) -> bool:
 def chained(steps: tuple[ViewFunction, ...], step: ViewFunction, base: np.ndarray[Any, Any]) -> ViewFunction:
     """Return one view function after others, merged into as few steps as possible.
 
-    Repeated transposes and reshapes thus do not accumulate.
+    So repeated transposes and reshapes do not accumulate.
 
     Arguments:
         steps: the view functions from `base` to a view.

@@ -254,7 +254,7 @@ class FunctionNode(Node):
             if edge is None or grads[i] is None:
                 grads[i] = None
                 continue
-            array = grads[i]._array if _is_nobody_elses(grads, i) else grads[i]._array.copy()
+            array = grads[i]._array if _is_unshared(grads, i) else grads[i]._array.copy()
             like = self.input_specs[i]
             grads[i] = array if (array.shape, array.dtype) == like else match_spec(array, like)
         return tuple(grads)
@@ -275,9 +275,9 @@ class FunctionNode(Node):
             if edge is None or grads[i] is None:
                 grads[i] = None
                 continue
-            nobody_elses = _is_nobody_elses(grads, i)
+            is_unshared = _is_unshared(grads, i)
             result = grads[i]
-            if not nobody_elses and not is_in(result, shown):
+            if not is_unshared and not is_in(result, shown):
                 result = result.clone()
             like = self.input_specs[i]
             grads[i] = result if (result.shape, result.dtype) == like else match_spec(result, like)
@@ -381,12 +381,12 @@ def delayed_error(message: str, edges: tuple[OptionalEdge, ...]) -> DelayedError
 
 
 GRADIENT_IS_SHARED: Final = (
-    "backward wrote in place to a gradient that it was given, which others may still need; write to a clone() of it"
+    "backward wrote in place to an incoming gradient, which may still be needed; write to a clone() of it"
 )
 # Shared by the storages of all gradients, and of all saved values, that are shown to a custom backward.
 GRADIENT_LOCK: Final = WriteLock(np.empty(0), FunctionError, GRADIENT_IS_SHARED)
 SAVED_LOCK: Final = WriteLock(
-    np.empty(0), FunctionError, "in-place write to one of ctx.saved_tensors, which others may need; write to a clone()"
+    np.empty(0), FunctionError, "in-place write to ctx.saved_tensors, which may still be needed; write to a clone()"
 )
 # The origin of a saved value that is neither an input nor an output.
 UNKNOWN: Final = None
@@ -408,7 +408,7 @@ def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(reversed(shape), reversed(to), strict=False))
 
 
-def _is_nobody_elses(grads: list[Any], i: int) -> bool:
+def _is_unshared(grads: list[Any], i: int) -> bool:
     """Return whether gradient `i` is referenced only by the list, or is in memory that nothing writes to."""
     grad = grads[i]
     storage = grad._storage

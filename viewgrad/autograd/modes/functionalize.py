@@ -259,10 +259,10 @@ def _checked(target: Tensor, values: Tensor) -> tuple[bool, Callable[..., None]]
     if recorded:
         catch_up(target)
         return True, step_written
-    return False, constant_written if behind else _told_nobody
+    return False, constant_written if behind else _written_silently
 
 
-def _told_nobody(target: Tensor, index: Any) -> None:
+def _written_silently(target: Tensor, index: Any) -> None:
     pass
 
 

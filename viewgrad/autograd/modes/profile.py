@@ -105,7 +105,7 @@ class profile:
         self._switch.__exit__(kind, error, at)
         PROFILER.set(self._before.pop())
 
-    # -- what is told to it --------------------------------------------------------------------------------------------
+    # -- events --------------------------------------------------------------------------------------------------------
 
     def alone(self, name: str, run: Callable[[], Any]) -> Any:
         """Run `run` as a single call, including everything it calls, and return its result."""

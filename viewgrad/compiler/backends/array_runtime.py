@@ -96,7 +96,7 @@ OWN: Final[dict[str, Callable[..., Any]]] = {
 
 
 def _of_arrays(name: str) -> Callable[..., Any]:
-    """Return the function of arrays that stands for a function of numbers."""
+    """Return the array version of a function of numbers."""
     if name in OWN:
         return OWN[name]
     numpy = getattr(np, ALIASES.get(name, name), None)

@@ -455,7 +455,7 @@ class CodeWriter(abc.ABC):
         return found
 
     def _position_in(self, block: Block, step: Step) -> int:
-        """Return the position in a block of a step, or of the loop around it."""
+        """Return the position in a block of a step, or of the loop that contains it."""
         positions = self._positions(block)
         if step in positions:
             return positions[step]

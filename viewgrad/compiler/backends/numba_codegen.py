@@ -81,7 +81,7 @@ class NumbaWriter(CodeWriter):
         body: list[str] = []
         after: list[str] = []
         before: list[str] = []
-        inner: list[str] = []  # what follows the innermost loop, in the loop around it
+        inner: list[str] = []  # what follows the innermost loop, in its parent
         self.current = inside
         deep = indent + "    " * len(sizes)
         for step in nest.steps:

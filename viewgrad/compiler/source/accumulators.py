@@ -41,7 +41,7 @@ def with_accumulators(
     block: Block, kinds: dict[str, Any], roots: Mapping[str, str], fresh: Callable[[str], str],
     definitions: Definitions, add: str,
 ) -> Block:
-    """A program that runs backwards, with sums in variables.
+    """Return a reverse program with sums in variables.
 
     Arguments:
         block: the program.
@@ -158,7 +158,7 @@ class _Access:
 
 
 def _accesses(block: Block, loops: tuple[Any, ...]) -> Iterator[_Access]:
-    """The accesses to arrays in a block, each with the loops around it."""
+    """Yield the accesses to arrays in a block, each with the loops around it."""
     for stmt in block:
         if isinstance(stmt, Set):
             yield _Access(stmt.base.name, stmt.index, loops, stmt)

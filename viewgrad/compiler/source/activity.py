@@ -26,7 +26,7 @@ def read_by(expr: Op, number: int) -> Reading:
 
 
 def flows(expr: Any) -> Iterator[Any]:
-    """The variables, and parts of arrays, that the derivative of an expression flows to."""
+    """Yield the variables, and parts of arrays, that the derivative of an expression flows to."""
     if isinstance(expr, Var):
         if is_float(expr.kind):
             yield expr
@@ -59,13 +59,13 @@ def call_has_gradient(call: Call) -> bool:
 
 
 def name_of(leaf: Any) -> str:
-    """The variable of a leaf."""
+    """Return the variable of a leaf."""
     name: str = leaf.base.name if isinstance(leaf, Get) else leaf.name
     return name
 
 
 def active_names(block: Block, roots: dict[str, str], wanted: Collection[str], results: Collection[str]) -> set[str]:
-    """The variables that have an adjoint.
+    """Return the variables that have an adjoint.
 
     Arguments:
         block: the program.

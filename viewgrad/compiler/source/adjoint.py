@@ -63,7 +63,7 @@ class Adjoint:
     """A program and its reverse.
 
     Attributes:
-        forward: the program, with what it keeps.
+        forward: the program, with its pushes to the tape.
         backward: the program that runs backwards.
         active: the variables that have an adjoint.
         names: the adjoints of numbers, which begin with 0.
@@ -83,7 +83,7 @@ def adjoint(
     fresh: Callable[[str], str], definitions: Definitions, wraps: bool = False,
     is_segmented: bool = False, add: str = "add",
 ) -> Adjoint:
-    """The reverse of a program.
+    """Return the reverse of a program.
 
     Arguments:
         block: the program.
@@ -200,7 +200,7 @@ class Analysis:
         self.ends[id(block)] = len(self.positions) + len(self.ends)
 
     def _choose_counters(self) -> None:
-        """Integers to which a number is added are counted back."""
+        """Select the integers that the reverse counts back, because a constant is added to them."""
         for stmt in statements(self.block):
             if isinstance(stmt, Let) and stmt.value.kind == INT and self.kinds[stmt.name] == INT:
                 value = stmt.value
@@ -210,7 +210,7 @@ class Analysis:
                         self.counted[id(stmt)] = right.value if value.name == "add" else -right.value
 
     def _reads_of(self, exprs: Iterator[Any]) -> tuple[set[str], list[Any]]:
-        """The numbers, and the arrays or parts of them, that expressions read."""
+        """Return the numbers, and the arrays or parts of them, that expressions read."""
         numbers: set[str] = set()
         arrays: list[Any] = []
 
@@ -262,7 +262,7 @@ class Analysis:
         return self._reads_of(expr for each in self.firsts.get(id(stmt), ()) for expr in expressions_of(each))
 
     def _changes(self, block: Block, start: int = 0) -> tuple[set[str], list[Set]]:
-        """The numbers that statements bind, and the writes to arrays among them."""
+        """Return the numbers that statements bind, and the writes to arrays among them."""
         numbers: set[str] = set()
         writes: list[Set] = []
         for stmt in statements(block[start:]):
@@ -336,7 +336,7 @@ class Analysis:
             self.skipped.update(id(stmt) for stmt in chosen)
 
     def _readers(self) -> dict[str, list[Any]]:
-        """For each number, the statements whose reverses read it."""
+        """Return, for each number, the statements whose reverses read it."""
         found: dict[str, list[Any]] = {}
         for stmt in statements(self.block):
             for name in self._read_by_reverse(stmt):
@@ -382,7 +382,7 @@ class Analysis:
                 ]
 
     def _read_by_reverse(self, stmt: Any) -> set[str]:
-        """The numbers that the reverse of a statement reads, tests and bounds included."""
+        """Return the numbers that the reverse of a statement reads, tests and bounds included."""
         if isinstance(stmt, If) and id(stmt) in self.asked_again:
             return self._reads_of(iter([stmt.test]))[0]
         if isinstance(stmt, For):
@@ -489,7 +489,7 @@ class Analysis:
     # -- the program forwards ------------------------------------------------------------------------------------------
 
     def forward(self, block: Block) -> Block:
-        """The program with what it keeps."""
+        """Return the program with its pushes to the tape."""
         found: Block = []
         for stmt in block:
             line = stmt.line
@@ -532,7 +532,7 @@ class Analysis:
         return found + [Push(Var(name, self.kinds[name]), 0) for name in self.saved.get(id(block), ())]
 
     def _last(self, loop: Any) -> str | None:
-        """The variable that says how far a loop came; None for one that always runs to its end."""
+        """Return the variable that says how far a loop came; None for one that always runs to its end."""
         if isinstance(loop, For) and loop.stop is None:
             return None
         if id(loop) not in self.lasts:
@@ -542,13 +542,13 @@ class Analysis:
         return self.lasts[id(loop)]
 
     def _rebound(self, stmt: Any) -> list[str]:
-        """The arrays whose variables a statement binds to others, and that must be found again."""
+        """Return the arrays whose variables a statement binds to others, and that must be found again."""
         if not self.loops[id(stmt)] and all(len(self.lets[name]) == 1 for name in assigned(stmt)):
             return []
         return [name for name in assigned(stmt) if isinstance(self.kinds[name], Arr)]
 
     def _shadows(self, stmt: Any) -> Block:
-        """The adjoints of the arrays that a statement makes: as arrays of zeros, or as the same views."""
+        """Return the adjoints of the arrays that a statement makes: as arrays of zeros, or as the same views."""
         found: Block = []
         for name in assigned(stmt):
             kind = self.kinds[name]
@@ -569,7 +569,7 @@ class Analysis:
         return found
 
     def segmented(self) -> tuple[Block, Block]:
-        """The program and its reverse, with the outermost loops in segments."""
+        """Return the program and its reverse, with the outermost loops in segments."""
         forward: Block = []
         backward: list[Block] = []
         bound: set[str] = set()
@@ -588,7 +588,7 @@ class Analysis:
         return forward, [stmt for block in reversed(backward) for stmt in block]
 
     def _plain(self, block: Block) -> Block:
-        """Statements without what they keep, but with the adjoints of the arrays that they make."""
+        """Return statements without pushes, but with the adjoints of the arrays that they make."""
         found: Block = []
         for stmt in block:
             if isinstance(stmt, (For, While)):
@@ -638,7 +638,7 @@ class Analysis:
         return False
 
     def backward(self, block: Block) -> Block:
-        """The program that runs backwards."""
+        """Return the program that runs backwards."""
         found: Block = [Pop(Var(name, self.kinds[name]), 0) for name in reversed(self.saved.get(id(block), ()))]
         found += [Let(stmt.name, stmt.value, stmt.line) for stmt in self.recomputed.get(id(block), ())]
         found += [Let(bar(name), Const(0.0, FLOAT), 0) for name in self.local.get(id(block), ())]
@@ -658,7 +658,7 @@ class Analysis:
         return found
 
     def _undone(self, stmt: Any) -> Block:
-        """The reverse of a binding."""
+        """Return the reverse of a binding."""
         line = stmt.line
         if id(stmt) in self.counted:
             value = Op("sub", (Var(stmt.name, INT), Const(self.counted[id(stmt)], INT)), INT)
@@ -674,7 +674,7 @@ class Analysis:
         return self._in_order(stmt, pops, back)
 
     def _loop_backwards(self, stmt: Any) -> Block:
-        """The reverse of a loop: as many iterations as were run, the last one first."""
+        """Return the reverse of a loop: as many iterations as were run, the last one first."""
         found: Block = []
         last = self._last(stmt)
         if last is not None and self.loops[id(stmt)]:
@@ -688,7 +688,7 @@ class Analysis:
         return found
 
     def _branch_backwards(self, stmt: If) -> Block:
-        """The reverse of a branch: of the side that was taken."""
+        """Return the reverse of a branch: of the side that was taken."""
         found: Block = []
         test = stmt.test
         if id(stmt) not in self.asked_again:
@@ -700,7 +700,7 @@ class Analysis:
         return found
 
     def _in_order(self, stmt: Any, pops: Block, back: Block) -> Block:
-        """The reverse of a binding: of an array, its adjoint is read before the variable is bound to the one before."""
+        """Return the reverse of a binding; an array's adjoint is read before its variable is rebound."""
         reverse = self.reverses.get(id(stmt), [])
         if not back:
             return [*pops, *reverse]
@@ -729,7 +729,7 @@ class Analysis:
 
 
 def _with_first_grads(reverse: Block, renamed: dict[str, str]) -> Block:
-    """The reverse of a binding with its adjoint under another name where it is read, but not where it is added to."""
+    """Return the reverse of a binding whose adjoint has another name where it is read, not where it is added to."""
     def change(expr: Any) -> Any:
         if isinstance(expr, Var) and expr.name in renamed:
             return Var(renamed[expr.name], expr.kind)

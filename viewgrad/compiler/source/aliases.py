@@ -12,7 +12,7 @@ Origins = dict[str, frozenset[Any]]
 
 
 def base_of(value: object) -> Var | None:
-    """The variable whose memory the value of an expression shares; None if it has memory of its own."""
+    """Return the variable whose memory the value of an expression shares; None if it has memory of its own."""
     if isinstance(value, Var) and isinstance(value.kind, Arr):
         return value
     if isinstance(value, Get) and value.is_view:
@@ -23,7 +23,7 @@ def base_of(value: object) -> Var | None:
 
 
 def roots_of(block: Block) -> dict[str, str]:
-    """For each variable that shares memory with others, one that stands for all of them."""
+    """Return, for each variable that shares memory, the representative of its group."""
     parents: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -139,5 +139,5 @@ class _Copies:
 
 
 def _aged(cells: frozenset[Cell], place: object) -> frozenset[Cell]:
-    """The arrays, when another one was made where some of them were."""
+    """Return the arrays after a new one replaced some of them."""
     return frozenset([(where, is_last and where != place) for where, is_last in cells])

@@ -17,14 +17,14 @@ Stmts = list[ast.stmt]
 
 
 def without_attempts(body: Stmts, error_of: Callable[[ast.Name], Any]) -> Stmts:
-    """The statements of a function without `try`; they are not changed.
+    """Return the statements of a function without `try`; they are not changed.
 
     Arguments:
         body: the statements.
         error_of: gives the class of errors that a name means; None for others.
 
     Raises:
-        NotImplementedError: for a `try` that is not taken.
+        NotImplementedError: for a `try` that is not supported.
     """
     if not any(isinstance(node, (ast.Try, ast.TryStar)) for stmt in body for node in ast.walk(stmt)):
         return body
@@ -55,7 +55,7 @@ class _Writer:
         return found
 
     def attempt(self, stmt: ast.Try) -> Stmts:
-        """The statements in the place of a `try`."""
+        """Return the statements that replace a `try`."""
         body = self.block(stmt.body)
         if stmt.finalbody and _leaves([*stmt.body, *stmt.orelse, *[each for h in stmt.handlers for each in h.body]]):
             raise NotImplementedError("`finally` behind a jump")
@@ -68,7 +68,7 @@ class _Writer:
         return [*made, *self.block(stmt.finalbody)]
 
     def branches(self, stmt: ast.Try, body: Stmts, rest: Stmts) -> Stmts:
-        """The body with flags in the place of errors, and the handlers as branches.
+        """Return the body with flags in place of errors, and the handlers as branches.
 
         What follows a statement that may have raised runs only if it has not.
         """
@@ -80,7 +80,7 @@ class _Writer:
             return found
 
         def flagged(stmts: Stmts) -> tuple[Stmts, bool]:
-            """The statements, and whether one of them may raise what is caught."""
+            """Return the statements, and whether one of them may raise what is caught."""
             found: Stmts = []
             for number, each in enumerate(stmts):
                 if isinstance(each, ast.Raise):
@@ -117,7 +117,7 @@ class _Writer:
         return [start, *found, *other]
 
     def caught_by(self, handlers: Sequence[ast.ExceptHandler], stmt: ast.Raise) -> int | None:
-        """The number of the handler that catches an error; None if that is not known."""
+        """Return the number of the handler that catches an error; None if that is not known."""
         error = self.error_named(stmt.exc)
         if error is None or stmt.cause is not None:
             return None
@@ -133,7 +133,7 @@ class _Writer:
         return None
 
     def error_named(self, node: ast.expr | None) -> Any:
-        """The class of errors that an expression names, or makes one of; None for others."""
+        """Return the class of errors that an expression names, or makes one of; None for others."""
         if isinstance(node, ast.Call):
             inside = [each for part in (*node.args, *node.keywords) for each in ast.walk(part)]
             if any(isinstance(each, (ast.Call, ast.BinOp, ast.Subscript, ast.Attribute)) for each in inside):
@@ -143,12 +143,12 @@ class _Writer:
 
 
 def _at(node: Any, stmt: ast.AST) -> Any:
-    """A new node at the place of another."""
+    """Return a new node at the place of another."""
     return ast.fix_missing_locations(ast.copy_location(node, stmt))
 
 
 def _raises(stmts: Sequence[ast.stmt]) -> list[ast.Raise]:
-    """The errors that are raised in a block or in branches of it, and not in loops."""
+    """Return the errors that are raised in a block or in branches of it, and not in loops."""
     found: list[ast.Raise] = []
     for stmt in stmts:
         if isinstance(stmt, ast.Raise):

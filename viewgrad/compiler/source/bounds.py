@@ -37,7 +37,7 @@ from .kinds import BOOL, INT, Num
 
 
 def with_bounds(block: Block, definitions: Definitions) -> Block:
-    """The program with indices marked that are in range, and with checks at the entry of loops.
+    """Return the program with indices marked that are in range, and with checks at the entry of loops.
 
     Arguments:
         block: the program.
@@ -53,7 +53,7 @@ class _Bounds:
         self.changed: list[set[str]] = []  # of each loop around: what it binds
 
     def block(self, stmts: Block, loops: tuple[Any, ...], always: bool) -> Block:
-        """A block.
+        """Return a block.
 
         Arguments:
             stmts: the block.
@@ -102,7 +102,7 @@ class _Bounds:
         return found
 
     def lift(self, key: Any, test: Any, loops: tuple[Any, ...]) -> bool:
-        """Check at the entry of the loop around what its iterations do not change; whether that is so."""
+        """Check an index at the entry of the enclosing loop if the loop does not change it; return whether it did."""
         if not loops or not isinstance(loops[-1], For):
             return False
         outer = loops[-1]
@@ -119,7 +119,7 @@ class _Bounds:
         return self.expr(each, loops, always)
 
     def expr(self, expr: Any, loops: tuple[Any, ...], always: bool) -> Any:
-        """An expression with its indices marked."""
+        """Return an expression with its indices marked."""
         conditional = {id(inner) for each in nodes(expr) if isinstance(each, Lazy) for arg in each.args[1:]
                        for inner in nodes(arg)}
 

@@ -95,7 +95,7 @@ class Program:
                 each.__globals__["tape_limit"] = math.inf
 
     def with_more_room(self, arrays: Sequence[Any]) -> list[Any]:
-        """The inputs of a run that had no room for the items of its lists, with more."""
+        """Return the inputs of a run that had no room for the items of its lists, with more."""
         room = self.source.room
         number = next(n for n, each in enumerate(self.inputs) if each.path.root is room)
         assert room is not None
@@ -108,7 +108,7 @@ def build(
     source: Source, wanted: Sequence[int], executor: str, wraps: bool, lowers: bool = True, limit: float = math.inf,
     is_segmented: bool = False,
 ) -> Program:
-    """The program of what was read.
+    """Return the program of what was read.
 
     Arguments:
         source: what was read.
@@ -180,7 +180,7 @@ def build(
 def _second(
     source: Source, numbers: Sequence[int], executor: str, wraps: bool, lowers: bool, limit: float
 ) -> Program | None:
-    """The tangent of a program along some inputs, with its reverse; None if there is none."""
+    """Return the tangent of a program along some inputs, with its reverse; None if there is none."""
     directions = {}
     for number in numbers:
         each = source.inputs[number]
@@ -224,7 +224,7 @@ def _check_results(source: Source, results: Collection[str], roots: dict[str, st
 
 
 def as_list(array: Any) -> Any:
-    """The elements of an array, as lists."""
+    """Return the elements of an array, as lists."""
     return array.tolist()
 
 
@@ -234,12 +234,12 @@ def take_list(array: Any, elements: Any) -> None:
 
 
 def as_number(value: Any) -> Any:
-    """A number as Python's."""
+    """Return a number as a Python number."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def not_negative(index: int) -> int:
-    """An index that does not count from the end."""
+    """Return an index that does not count from the end."""
     if index < 0:
         raise IndexError
     return index
@@ -248,7 +248,7 @@ def not_negative(index: int) -> int:
 def loaded(
     written: Written, executor: str, given: dict[str, Any]
 ) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-    """The function `program` of a source, and for Python one in which numbers are NumPy's.
+    """Return the function `program` of a source, and for Python one in which numbers are NumPy's.
 
     Arguments:
         written: the source.
@@ -309,7 +309,7 @@ def _compiled(source: str, name: str) -> Any:
 
 
 def compiled_kernel(kernel: Kernel) -> Any:
-    """A kernel as a function that Numba compiles when it is first called."""
+    """Return a kernel as a function that Numba compiles when it is first called."""
     compiled = _compiled(kernel.source, kernel.name)
 
     def run(*args: Any) -> Any:

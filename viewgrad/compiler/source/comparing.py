@@ -9,7 +9,7 @@ import numpy as np
 
 
 def scale_of(arrays: Sequence[Any]) -> float:
-    """The greatest finite size among some arrays."""
+    """Return the greatest finite size among some arrays."""
     found = [np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in map(np.asarray, arrays) if a.dtype.kind in "fc"]
     return float(max(found, default=1.0)) or 1.0
 

@@ -15,7 +15,7 @@ from .versions import renamed
 
 
 def without_copies(block: Block, kinds: dict[str, Any], outside: Collection[str]) -> Block:
-    """The program without copies of numbers.
+    """Return the program without copies of numbers.
 
     Arguments:
         block: the program.
@@ -53,7 +53,7 @@ class _Copies:
         return found
 
     def names(self, block: Block, number: int) -> dict[str, str] | None:
-        """The new name of one of both variables of a copy; None if both are needed, or it is none."""
+        """Return the new name of a variable of a copy; None if both are needed, or it is no copy."""
         stmt = block[number]
         if not isinstance(stmt, Let) or not isinstance(stmt.value, Var) or not is_number(stmt.value):
             return None

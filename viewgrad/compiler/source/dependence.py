@@ -78,7 +78,7 @@ def affine(expr: Any, is_fixed: Callable[[str], bool], meaning: Callable[[Any], 
 
 
 def combined(a: Affine, b: Affine, factor: int) -> Affine:
-    """`a + factor * b`."""
+    """Return `a + factor * b`."""
     found = dict(a)
     for name, value in b.items():
         found[name] = found.get(name, 0) + factor * value
@@ -155,7 +155,7 @@ def _constraints(
 
 
 def _renamed(form: Affine, loops: Sequence[Any], tag: str) -> Affine:
-    """The form with the variables of loops marked as those of one access."""
+    """Return the form with the variables of loops marked as those of one access."""
     own = {loop.name for loop in loops if isinstance(loop, For)}
     return {f"{name}{tag}" if name in own else name: value for name, value in form.items()}
 
@@ -198,7 +198,7 @@ def _of_condition(
 
 
 def _sides(apart: Sequence[Affine]) -> Iterator[list[Affine]]:
-    """For what is not 0, the ways in which it may be greater or less."""
+    """Yield the ways in which a nonzero form may be greater or less."""
     for signs in itertools.product((1, -1), repeat=len(apart)):
         yield [combined(combined({}, form, sign), {"": 1}, -1) for form, sign in zip(apart, signs)]
 
@@ -239,7 +239,7 @@ def has_solution(equalities: Sequence[Affine], inequalities: Sequence[Affine]) -
 
 
 def _eliminate_equality(equal: list[Affine], system: list[Affine]) -> bool:
-    """Solve the last equality for a variable, and put it into the others; whether it can hold."""
+    """Solve the last equality for a variable, and substitute it; return whether it can hold."""
     form = equal.pop()
     names = [name for name in form if name]
     if not names:
@@ -263,7 +263,7 @@ def _cost(system: list[Affine], name: str) -> int:
 
 
 def _without(name: str, system: list[Affine]) -> list[Affine]:
-    """The inequalities without a variable."""
+    """Return the inequalities without a variable."""
     rest = [each for each in system if name not in each]
     for one in system:
         for other in system:

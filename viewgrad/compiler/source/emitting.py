@@ -38,7 +38,7 @@ class Emitter:
         self.bases: dict[str, str] = {}
 
     def refused(self, reason: str, node: Any = None) -> Refused:
-        """An error that says what is not taken, and where."""
+        """Return an error that says what is not supported, and where."""
         return Refused(reason, getattr(node, "lineno", 0) or self.line, self.file)
 
     def emit(self, stmt: Any) -> None:
@@ -46,7 +46,7 @@ class Emitter:
         self.buffer.append(stmt)
 
     def fresh(self, name: str) -> str:
-        """A name that is not used yet."""
+        """Return a name that is not used yet."""
         name = f"{name}_" if is_reserved(name) else name
         while True:
             count = self.numbers.get(name, 0)
@@ -56,14 +56,14 @@ class Emitter:
                 return found
 
     def temporary(self, value: Any, hint: str = "t") -> Var:
-        """A variable with the value of an expression."""
+        """Return a variable with the value of an expression."""
         name = self.fresh(hint)
         self.kinds[name] = value.kind
         self.emit(Let(name, value, self.line))
         return Var(name, value.kind)
 
     def lifted(self, expr: Any) -> Any:
-        """The expression, with a call of a function of arrays in a variable of its own."""
+        """Return the expression; bind a call of an array function to a variable of its own."""
         return self.temporary(expr) if isinstance(expr, Call) else expr
 
     def let(self, name: str, value: Any) -> Var:

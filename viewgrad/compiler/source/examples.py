@@ -96,7 +96,7 @@ def _contiguous(value: Any) -> Array:
 
 
 def _built(tree: Any, made: dict[str, Tensor], count: int) -> Any:
-    """The results with a leading axis, put together as those of one example."""
+    """Return the results with a leading axis, put together as those of one example."""
     if isinstance(tree, Tup):
         items = [_built(item, made, count) for item in tree.items]
         return tree.cls(*items) if hasattr(tree.cls, "_fields") else tree.cls(items)
@@ -142,18 +142,18 @@ class _Run:
         self.is_parallel = False
 
     def example(self, at: int) -> list[Any]:
-        """The inputs for an example."""
+        """Return the inputs for an example."""
         return [array[at] if n in self.batched else array for n, array in enumerate(self.arrays)]
 
     def one(self, inputs: list[Any]) -> Any:
-        """The results for an example, which are copies, and what pulls gradients back."""
+        """Return copies of the results for an example, and the function that pulls gradients back."""
         with np.errstate(all="ignore"):
             outputs, pullback = self.tapes.run(self.program, inputs)
         return [np.array(each, self.program.source.kinds[name].dtype)
                 for name, each in zip(self.program.results, outputs)], pullback
 
     def forward(self, count: int) -> tuple[list[Array], list[Any] | None]:
-        """The results, with a leading axis, and for each example what pulls gradients back; None if nothing does."""
+        """Return the results with a leading axis, and each example's pullback function; None if there is none."""
         begin = time.thread_time()
         inputs = self.example(0) if count else [
             np.zeros(array.shape[1:], array.dtype)[()] if n in self.batched else array
@@ -179,7 +179,7 @@ class _Run:
         return columns, None if pullback is None else pullbacks
 
     def gradients(self, pullbacks: list[Any] | None, seeds: Sequence[Any], count: int) -> list[Array]:
-        """The gradients of the inputs that are wanted: of each example, or summed over them.
+        """Return the gradients of the inputs that are wanted: of each example, or summed over them.
 
         Arguments:
             pullbacks: for each example what pulls gradients back; None to run the program again.
@@ -232,7 +232,7 @@ class SourceExamplesBackward(Node):
     replay: Callable[[int, dict[int, Any]], Any]
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients along `edges`."""
+        """Return the gradients along `edges`."""
         if self.saved is None:
             raise self._freed()
         seeds = (grad,) if self.outputs == 1 else grad
@@ -257,7 +257,7 @@ class SourceExamplesBackward(Node):
         return tuple([None if edge is None else each for edge, each in zip(edges, found)])
 
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients by the function itself, run eagerly for each example, which can be differentiated in turn."""
+        """Return gradients that can be differentiated, from eager runs of the function for each example."""
         if self.saved is None:
             raise self._freed()
         grads = (grad,) if self.outputs == 1 else grad
@@ -279,7 +279,7 @@ class SourceExamplesBackward(Node):
         return tuple([None if edge is None else next(found) for edge in edges])
 
     def kept(self) -> list[tuple[str, Any]]:
-        """The inputs."""
+        """Return the inputs."""
         return [] if self.saved is None else [("inputs", list(self.saved.values()))]
 
     def release(self) -> None:

@@ -18,7 +18,7 @@ Stmts = list[ast.stmt]
 
 
 def without_jumps(body: Stmts, value: str = f"_{VALUE}") -> Stmts:
-    """The statements of a function without jumps.
+    """Return the statements of a function without jumps.
 
     Loops that may end early have an attribute `stop`: the name of the flag that ends them.
 
@@ -43,7 +43,7 @@ def is_flag(name: str) -> bool:
 
 
 def stop_of(loop: ast.stmt) -> str | None:
-    """The flag that ends a loop early."""
+    """Return the flag that ends a loop early."""
     return getattr(loop, STOP, None)
 
 
@@ -53,7 +53,7 @@ class _Writer:
         self.numbers = itertools.count(1)
 
     def block(self, stmts: Stmts, loop: int | None) -> tuple[Stmts, frozenset[str], bool]:
-        """A block: its statements, the ways in which it may jump, and whether it always does.
+        """Return the statements of a block, the jumps that it may make, and whether it always jumps.
 
         Arguments:
             stmts: the block.
@@ -102,7 +102,7 @@ class _Writer:
         return found, jumps, False
 
     def jump(self, stmt: ast.stmt, loop: int | None) -> tuple[Stmts, frozenset[str]] | None:
-        """The statements in the place of a jump, and how it jumps; None for other statements."""
+        """Return the statements that replace a jump, and the jump; None for other statements."""
         found: Stmts = []
         if isinstance(stmt, ast.Return):
             if stmt.value is not _SET:
@@ -118,7 +118,7 @@ class _Writer:
         return ([stmt], frozenset()) if isinstance(stmt, ast.Raise) else None
 
     def branches(self, stmt: ast.Match, subject: ast.stmt) -> ast.stmt:
-        """A `match` of numbers and strings as branches.
+        """Return a `match` of numbers and strings as branches.
 
         Raises:
             NotImplementedError: for other patterns.
@@ -133,7 +133,7 @@ class _Writer:
                 if isinstance(pattern, ast.MatchValue):
                     tests.append(ast.Compare(ast.Name(name, ast.Load()), [ast.Eq()], [pattern.value]))
                 elif not isinstance(pattern, ast.MatchAs) or pattern.name or pattern.pattern:
-                    raise NotImplementedError("`match` of something else than numbers and strings")
+                    raise NotImplementedError("`match` of something other than numbers and strings")
                 else:
                     tests.append(ast.Constant(True))
             test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.Or(), tests)
@@ -157,7 +157,7 @@ class _Writer:
         return None
 
     def loop(self, stmt: ast.For | ast.While, outer: int | None) -> tuple[Stmts, bool, str | None]:
-        """A loop and what goes before it, whether the function may return in it, and the flag that ends it early."""
+        """Return a loop and the statements before it, whether it may return, and the flag that ends it early."""
         number = next(self.numbers)
         body, jumps, _ = self.block(stmt.body, number)
         stops = bool(jumps & {"break", "return"})
@@ -222,7 +222,7 @@ def _if(at: ast.stmt, test: ast.expr, then: Stmts, other: Stmts) -> ast.stmt:
 
 
 def _without_unread_flags(stmts: Stmts) -> Stmts:
-    """The statements without assignments to flags that are not read."""
+    """Yield the statements without assignments to flags that are not read."""
     read = {node.id for stmt in stmts for node in ast.walk(stmt) if isinstance(node, ast.Name)
             and isinstance(node.ctx, ast.Load)}
     read |= {name for stmt in stmts for node in ast.walk(stmt)

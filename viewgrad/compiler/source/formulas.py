@@ -35,7 +35,7 @@ class Reading:
 
 @functools.lru_cache(maxsize=1024)
 def scalar_gradient(name: str, number: int, is_complex: bool = False) -> str | None:
-    """The gradient of an operand, with `{0}`, `{result}`, `{grad}`; "" for 0, None if not known.
+    """Return the gradient of an operand, with `{0}`, `{result}`, `{grad}`; "" for 0, None if not known.
 
     Arguments:
         name: of the operator.
@@ -54,7 +54,7 @@ def scalar_gradient(name: str, number: int, is_complex: bool = False) -> str | N
 
 
 def scalar_forward(name: str, dtypes: str) -> str | None:
-    """The value of an operator for real numbers, with `{0}`, ...; None if not known.
+    """Return the value of an operator for real numbers, with `{0}`, ...; None if not known.
 
     Arguments:
         name: of the operator.
@@ -93,7 +93,7 @@ def scalar_forward(name: str, dtypes: str) -> str | None:
 
 
 def _complex_gradient(name: str, number: int) -> str | None:
-    """The gradient of an operand of an operator of complex numbers, from the formula of its row."""
+    """Return the gradient of an operand of a complex operator, from the formula of its row."""
     if name == "where":
         return "" if number == 0 else "({grad} if {0} else 0.0)" if number == 1 else "(0.0 if {0} else {grad})"
     if name not in COMPLEX_FORMS:
@@ -157,7 +157,7 @@ def has_scalar_form(name: str, dtypes: str) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def reading(name: str, number: int, is_complex: bool = False) -> Reading:
-    """The operands and results that the gradient of an operand reads.
+    """Return the operands and results that the gradient of an operand reads.
 
     Arguments:
         name: of the operator.
@@ -182,7 +182,7 @@ def reading(name: str, number: int, is_complex: bool = False) -> Reading:
 
 
 def array_formula(name: str, number: int) -> tuple[Any, tuple[str, ...]]:
-    """The formula of the gradient of an operand for arrays, and the names of the operands; None for 0."""
+    """Return the formula of the gradient of an operand for arrays, and the names of the operands; None for 0."""
     if name in ROW_OF_CLIP:
         row, names = OPERATORS["clip"], ROW_OF_CLIP[name]
     else:
@@ -211,11 +211,11 @@ class ArrayText(ast.NodeTransformer):
         self.is_complex = is_complex
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """An operand, the result, the gradient, or something else of the row."""
+        """Read an operand, the result, the gradient, or another name of the row."""
         return ast.parse(self.texts[node.id], mode="eval").body
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """A function of formulas."""
+        """Read a call of a function of formulas."""
         function = node.func
         if isinstance(function, ast.Name) and function.id == "conj" and not self.is_complex:
             return self.visit(node.args[0])  # type: ignore[no-any-return]
@@ -227,7 +227,7 @@ class ArrayText(ast.NodeTransformer):
                         [ast.keyword(each.arg, self.argument(each.value)) for each in node.keywords])
 
     def argument(self, node: ast.expr) -> ast.expr:
-        """An argument of a function of formulas."""
+        """Return an argument of a function of formulas."""
         if isinstance(node, ast.Name) and node.id in self.arrays:
             return ast.parse(self.arrays[node.id], mode="eval").body
         found: ast.expr = self.visit(node)

@@ -16,7 +16,7 @@ from .values import Refused
 
 
 def users_function(function: Any) -> Any:
-    """The user's own function for an adopted one, or one that takes arrays for tensors."""
+    """Return the user's function behind an adopted or wrapped one."""
     while True:
         if isinstance(function, OverArrays):
             function = function.function
@@ -28,7 +28,7 @@ def users_function(function: Any) -> Any:
 
 
 def tree_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
-    """The syntax tree of a function, with the line numbers of its file.
+    """Return the syntax tree of a function, with the line numbers of its file.
 
     Raises:
         Refused: if its source is not available.
@@ -52,7 +52,7 @@ def tree_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
 
 
 def _alone(code: types.CodeType) -> list[Any]:
-    """The function at its line, without the rest of the file."""
+    """Return the function at its line, without the rest of the file."""
     try:
         lines, first = inspect.getsourcelines(code)
         tree = ast.parse(textwrap.dedent("".join(lines)))
@@ -95,7 +95,7 @@ def _fits(node: ast.FunctionDef | ast.Lambda, code: types.CodeType) -> bool:
 
 
 def nonlocals_of(body: list[ast.stmt], nested: bool) -> frozenset[str]:
-    """The variables that some statements declare as `nonlocal`.
+    """Return the variables that some statements declare as `nonlocal`.
 
     Arguments:
         body: the statements.

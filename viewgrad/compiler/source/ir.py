@@ -44,7 +44,7 @@ class Dim:
 
 @attrs.frozen
 class Slice:
-    """A slice in an index; None stands for what is left out."""
+    """A slice in an index; None for omitted parts."""
 
     low: Any = None
     high: Any = None
@@ -146,7 +146,7 @@ Expr = Const | Var | Dim | Get | Op | Lazy | Call | Pull
 
 
 def children(expr: Any) -> Iterator[Any]:
-    """The expressions that an expression is made of."""
+    """Yield the operands of an expression."""
     if isinstance(expr, (Op, Lazy)):
         yield from expr.args
     elif isinstance(expr, Call):
@@ -169,7 +169,7 @@ def children(expr: Any) -> Iterator[Any]:
 
 
 def index_parts(item: Any) -> Iterator[Any]:
-    """The expressions in an item of an index."""
+    """Yield the expressions in an item of an index."""
     if isinstance(item, Slice):
         yield from (part for part in (item.low, item.high, item.step) if part is not None)
     elif item is not NEW:
@@ -177,14 +177,14 @@ def index_parts(item: Any) -> Iterator[Any]:
 
 
 def nodes(expr: Any) -> Iterator[Any]:
-    """An expression and all that it is made of."""
+    """Yield an expression and all its subexpressions."""
     yield expr
     for child in children(expr):
         yield from nodes(child)
 
 
 def mapped(expr: Any, change: Callable[[Any], Any]) -> Any:
-    """The expression with `change` applied to its parts, the innermost first.
+    """Return the expression with `change` applied to its subexpressions, innermost first.
 
     Arguments:
         expr: the expression.
@@ -235,7 +235,7 @@ class Set:
         base: the array.
         index: where.
         value: what.
-        op: "add" or "sub" to add to what is there, or subtract from it.
+        op: "add" or "sub" to add to the present value, or subtract from it.
         safe: whether the index is known to be in range, and not negative.
     """
 
@@ -417,7 +417,7 @@ Block = list[Any]
 
 
 def blocks_of(stmt: Any) -> Sequence[Block]:
-    """The blocks inside a statement."""
+    """Return the blocks inside a statement."""
     if isinstance(stmt, (For, While, SegmentedBack)):
         return (stmt.body,)
     if isinstance(stmt, Segmented):
@@ -426,7 +426,7 @@ def blocks_of(stmt: Any) -> Sequence[Block]:
 
 
 def statements(block: Block) -> Iterator[Any]:
-    """The statements of a block and of all blocks inside."""
+    """Yield the statements of a block and of all blocks inside."""
     for stmt in block:
         yield stmt
         for inner in blocks_of(stmt):
@@ -434,7 +434,7 @@ def statements(block: Block) -> Iterator[Any]:
 
 
 def expressions_of(stmt: Any) -> Iterator[Any]:
-    """The expressions that a statement reads itself, and not in its blocks."""
+    """Yield the expressions that a statement reads itself, and not in its blocks."""
     if isinstance(stmt, (Let, LetMany, Push)):
         yield stmt.value
     elif isinstance(stmt, Set):
@@ -457,7 +457,7 @@ def expressions_of(stmt: Any) -> Iterator[Any]:
 
 
 def assigned(stmt: Any) -> tuple[str, ...]:
-    """The variables that a statement binds itself."""
+    """Return the variables that a statement binds itself."""
     if isinstance(stmt, Let):
         return (stmt.name,)
     if isinstance(stmt, LetMany):
@@ -474,7 +474,7 @@ def assigned(stmt: Any) -> tuple[str, ...]:
 
 
 def place_kind(base: Var, index: Sequence[Any]) -> Kind:
-    """The kind of a part of an array."""
+    """Return the kind of a part of an array."""
     slices = sum(1 for each in index if each is NEW or isinstance(each, Slice))
     arrays = [each.kind for each in index if isinstance(getattr(each, "kind", None), Arr)]
     ndim = slices + (max(1 if kind.dtype == "?" else kind.ndim for kind in arrays) if arrays else 0)
@@ -482,12 +482,12 @@ def place_kind(base: Var, index: Sequence[Any]) -> Kind:
 
 
 def get(base: Var, index: tuple[Any, ...]) -> Get:
-    """A part of an array, from the items of an index for each axis."""
+    """Return a part of an array, from the items of an index for each axis."""
     return Get(base, index, place_kind(base, index))
 
 
 def bar(name: str) -> str:
-    """The name of the adjoint of a variable."""
+    """Return the name of the adjoint of a variable."""
     return f"{name}_bar"
 
 
@@ -500,7 +500,7 @@ def is_number(expr: Any) -> bool:
 
 
 def program_text(block: Block, indent: str = "") -> str:
-    """A block as text, for tests and messages."""
+    """Return a block as text, for tests and messages."""
     return "\n".join(line for stmt in block for line in _lines(stmt, indent))
 
 
@@ -549,7 +549,7 @@ def _lines(stmt: Any, indent: str) -> Iterator[str]:
 
 
 def text_of(expr: Any) -> str:
-    """An expression as text."""
+    """Return an expression as text."""
     if isinstance(expr, Const):
         return repr(expr.value)
     if isinstance(expr, Var):

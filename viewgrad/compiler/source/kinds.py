@@ -71,19 +71,19 @@ BY_PYTHON: Final[dict[str, Callable[..., Any]]] = {
 
 
 def dtype_of(kind: Kind) -> np.dtype[Any]:
-    """The dtype of a kind."""
+    """Return the dtype of a kind."""
     return np.dtype(kind.dtype)
 
 
 def sample(kind: Kind, length: int = 1) -> Any:
-    """A value of a kind: all ones."""
+    """Return a value of a kind: all ones."""
     if isinstance(kind, Arr):
         return np.ones((length,) * kind.ndim, kind.dtype)
     return PYTHON[kind.dtype] if kind.weak and kind.dtype in PYTHON else np.dtype(kind.dtype).type(1)
 
 
 def kind_of(value: Any) -> Kind | None:
-    """The kind of a number or an array; None if it is neither."""
+    """Return the kind of a number or an array; None if it is neither."""
     if type(value) in WEAK:
         return WEAK[type(value)]
     if isinstance(value, np.ndarray):
@@ -94,7 +94,7 @@ def kind_of(value: Any) -> Kind | None:
 
 @functools.lru_cache(maxsize=4096)
 def kind_of_operator(name: str, kinds: tuple[Kind, ...]) -> Kind:
-    """The kind of the result of an elementwise operator, found by applying it to samples.
+    """Return the kind of the result of an elementwise operator, found by applying it to samples.
 
     Raises:
         TypeError, ValueError: if it does not take operands of these kinds.
@@ -123,7 +123,7 @@ def _operand(value: Any, samples: list[Any]) -> Any:
 
 
 def joined(a: Kind, b: Kind) -> Kind | None:
-    """The kind of a variable that has one of two kinds; None if there is none."""
+    """Return the kind of a variable that has one of two kinds; None if there is none."""
     if a == b:
         return a
     if isinstance(a, Num) and isinstance(b, Num):
@@ -144,6 +144,6 @@ def is_complex(kind: Kind) -> bool:
 
 
 def adjoint_kind(kind: Kind) -> Kind:
-    """The kind of the adjoint of a value: adjoints are kept in double precision."""
+    """Return the kind of the adjoint of a value: adjoints are kept in double precision."""
     dtype = "D" if is_complex(kind) else "d"
     return Num(dtype) if isinstance(kind, Num) else Arr(dtype, kind.ndim)

@@ -65,7 +65,7 @@ MATH: Final = {
 
 @functools.cache
 def _names(loaded: int) -> dict[int, tuple[str, Any]]:
-    """By address: the name of each library function, and the function, which keeps its address."""
+    """Return a dict from addresses to library functions and their names; a kept function keeps its address."""
     found: dict[int, tuple[str, Any]] = {}
 
     def add(value: Any, name: str) -> None:
@@ -104,7 +104,7 @@ NAMESPACES: Final = ("viewgrad.math", "viewgrad.numpy", "viewgrad.numpy.linalg")
 
 
 def library_name(value: Any) -> str | None:
-    """The name of a library function: "numpy.sin", "math.exp", "builtins.abs"; None if it is none."""
+    """Return the name of a library function, such as "numpy.sin" or "builtins.abs"; None for other functions."""
     try:
         found = _names(sum(name in sys.modules for name in NAMESPACES)).get(id(value))
     except TypeError:
@@ -128,5 +128,5 @@ def library_name(value: Any) -> str | None:
 
 
 def row_of(name: str) -> str:
-    """The row of an elementwise function."""
+    """Return the row of an elementwise function."""
     return RENAMED.get(name, name)

@@ -9,7 +9,7 @@ from .ir import Block, For, Get, If, Pop, Set, Var, While, assigned, blocks_of, 
 
 
 def reads_of(stmt: Any) -> Iterator[str]:
-    """The variables that a statement reads itself, and not in its blocks."""
+    """Yield the variables that a statement reads itself, and not in its blocks."""
     for expr in expressions_of(stmt):
         for node in nodes(expr):
             if isinstance(node, Var):
@@ -54,7 +54,7 @@ def use_of(stmts: Block, name: str) -> tuple[bool, bool]:
 
 
 def read_before_bound(stmts: Block, bound: set[str]) -> set[str]:
-    """The variables that some statements may read as they were before.
+    """Return the variables that some statements may read as they were before.
 
     Arguments:
         stmts: the statements.

@@ -58,7 +58,7 @@ class SourceBackward(Node):
     replay: Callable[[dict[int, Any]], Any]
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients along `edges`."""
+        """Return the gradients along `edges`."""
         if self.saved is None:
             raise self._freed()
         seeds = (grad,) if self.outputs == 1 else grad
@@ -80,7 +80,7 @@ class SourceBackward(Node):
         ])
 
     def _pulled(self, pullback: Any, arrays: list[Any], seeds: Sequence[Any]) -> Any:
-        """The gradients of the inputs; the program runs again first if its run is not at hand."""
+        """Return the gradients of the inputs; run the program again first if its run was not kept."""
         with np.errstate(all="ignore"):
             if pullback is None:
                 own = [np.array(each, order="C") if isinstance(each, np.ndarray) and each.ndim else
@@ -89,13 +89,13 @@ class SourceBackward(Node):
             return pullback(*seeds)
 
     def _by_replay(self, seeds: Sequence[Any], edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients by the function itself, run eagerly."""
+        """Return the gradients from an eager run of the function."""
         given = tuple([None if seed is None else from_array(np.asarray(seed)) for seed in seeds])
         found = self.by_function(given, edges)
         return tuple([None if each is None else each.detach()._array for each in found])
 
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients, which can be differentiated in turn: by the program, or by the function itself."""
+        """Return gradients that can be differentiated, from the program or from the function."""
         if self.saved is None:
             raise self._freed()
         grads = (grad,) if self.outputs == 1 else grad
@@ -106,7 +106,7 @@ class SourceBackward(Node):
         return self.by_function(grads, edges)
 
     def _by_programs(self, grads: Sequence[Any], edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...] | None:
-        """The gradients by the program, with a step that differentiates them by another; None if that fails."""
+        """Return the gradients from the program, with a node that differentiates them; None if that fails."""
         seeds = [None if each is None else each._array for each in grads]
         arrays = [each.array if type(each) is not _Given else each.value for each in self.saved]
         try:
@@ -126,7 +126,7 @@ class SourceBackward(Node):
         return tuple([None if edge is None else by_number.get(number) for number, edge in zip(self.numbers, edges)])
 
     def by_function(self, grads: Sequence[Any], edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients by the function itself, run eagerly."""
+        """Return the gradients from an eager run of the function."""
         with enable_grad():
             leaves, outputs = self._replayed(self.saved)
             pairs = [(o, g) for o, g in zip(outputs, grads) if g is not None and isinstance(o, Tensor)
@@ -140,7 +140,7 @@ class SourceBackward(Node):
         return tuple([None if edge is None else next(found) for edge in edges])
 
     def gradients_by_function(self, saved: Sequence[Any], seeds: Sequence[Any]) -> tuple[list[Tensor], Sequence[Any]]:
-        """The inputs that are differentiated, and their gradients by the function itself.
+        """Return the differentiated inputs, and their gradients from an eager run of the function.
 
         Arguments:
             saved: the inputs as they were.
@@ -156,7 +156,7 @@ class SourceBackward(Node):
     def _replayed(
         self, saved: Sequence[Any], made: Callable[[Tensor], Tensor] = lambda tensor: tensor
     ) -> tuple[list[Tensor], Sequence[Any]]:
-        """The inputs that are differentiated, and the results of the function for them.
+        """Return the differentiated inputs, and the results of the function for them.
 
         Arguments:
             saved: the inputs as they were.
@@ -174,7 +174,7 @@ class SourceBackward(Node):
         return [tensors[number] for number in self.numbers], self.replay(tensors)
 
     def kept(self) -> list[tuple[str, Any]]:
-        """The inputs."""
+        """Return the inputs."""
         return [] if self.saved is None else [("inputs", [each for each in self.saved if type(each) is not _Given])]
 
     def release(self) -> None:
@@ -210,7 +210,7 @@ class SourceDoubleBackward(Node):
     seeds: Any
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients along `edges`."""
+        """Return the gradients along `edges`."""
         if self.saved is None:
             raise self.first._freed()
         along = (grad,) if self.outputs == 1 else grad
@@ -235,7 +235,7 @@ class SourceDoubleBackward(Node):
         return expected
 
     def _by_program(self, along: Sequence[Any]) -> list[Any]:
-        """The gradients of the inputs and of the seeds, by the program."""
+        """Return the gradients of the inputs and of the seeds, from the program."""
         first = self.first.program
         program = first.second()
         arrays = [_own(each.array if type(each) is not _Given else each.value) for each in self.saved]
@@ -259,7 +259,7 @@ class SourceDoubleBackward(Node):
         ]
 
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients by the function itself, run eagerly, which can be differentiated in turn."""
+        """Return gradients that can be differentiated, from an eager run of the function."""
         if self.saved is None:
             raise self.first._freed()
         along = (grad,) if self.outputs == 1 else grad
@@ -278,7 +278,7 @@ class SourceDoubleBackward(Node):
         return tuple([None if edge is None else each for edge, each in zip(edges, made)])
 
     def kept(self) -> list[tuple[str, Any]]:
-        """The inputs, and the gradients of the results."""
+        """Return the inputs, and the gradients of the results."""
         if self.saved is None:
             return []
         return [("inputs", [each for each in self.saved if type(each) is not _Given]),
@@ -290,17 +290,17 @@ class SourceDoubleBackward(Node):
 
 
 def _apart(tensor: Tensor) -> Tensor:
-    """A tensor with a step of its own, so that nothing else leads to it: the history of another may."""
+    """Return a tensor with a node of its own, to which no other history leads."""
     return tensor.clone() if tensor.requires_grad else tensor.clone().requires_grad_()
 
 
 def _or_zeros(array: Any, other: Any) -> Any:
-    """An array; zeros like the other one if it is None."""
+    """Return an array; zeros like the other one if it is None."""
     return np.zeros(np.shape(other if other is not None else 0.0)) if array is None else array
 
 
 def _own(value: Any) -> Any:
-    """An array as one that a program may read, or a number."""
+    """Return an array that a program may read, or a number."""
     if isinstance(value, np.ndarray):
         return np.array(value, order="C") if value.ndim else value[()]
     return value
@@ -310,7 +310,7 @@ def outputs_of(
     program: Any, tensors: Sequence[Tensor], has_history: Sequence[bool], values: Sequence[Any], given: Sequence[Any],
     pullback: Any, tapes: Any, replay: Callable[[dict[int, Any]], Any],
 ) -> list[Tensor]:
-    """The results of a program as tensors, with one step for their history.
+    """Return the results of a program as tensors, with one node as their history.
 
     Arguments:
         program: the program.

@@ -55,7 +55,7 @@ class Guard:
     how: str
 
     def matches(self, now: Any) -> bool:
-        """Return whether a value of an equal type and value, or of the same length, is there."""
+        """Return whether a value of an equal type and value, or of the same length, occurs."""
         if self.how == "equal":
             return now is self.value or (type(now) is type(self.value) and repr(now) == repr(self.value))
         return bool(len(now) == self.value)
@@ -101,7 +101,7 @@ class Getter:
 
 
 def record_fields(kind: type) -> list[str] | None:
-    """The names of the fields of a dataclass or attrs class; None for others."""
+    """Return the names of the fields of a dataclass or attrs class; None for others."""
     if attrs.has(kind):
         return [field.name for field in attrs.fields(kind)]
     found = getattr(kind, "__dataclass_fields__", None)
@@ -164,7 +164,7 @@ class ObjectReader:
         return self.tree(value, path, name)
 
     def structured(self, array: Any, path: Path, name: str) -> Rec:
-        """A structured array, such as `np.genfromtxt` gives: its fields are arrays."""
+        """Return a structured array, as from `np.genfromtxt`: a record whose fields are arrays."""
         if path.is_argument:
             raise self.out.refused(f"{name} has dtype {array.dtype}")
         self.guard(array, path)
@@ -173,7 +173,7 @@ class ObjectReader:
                    Fields)
 
     def tree(self, value: Any, path: Path, name: str) -> Any:
-        """Return what a container stands for, or an object that is only inspected in parts."""
+        """Return the value of a container, or of an object of which only parts are read."""
         if isinstance(value, (tuple, list)):
             if type(value) not in (tuple, list) and not hasattr(value, "_fields"):
                 raise self.out.refused(f"{name} is a {type(value).__name__}")
@@ -185,7 +185,7 @@ class ObjectReader:
             return Tup(tuple(items), type(value))
         if type(value) is dict:
             if not all(isinstance(key, (str, int)) for key in value) or len(value) > MANY:
-                raise self.out.refused(f"{name} has keys that are no strings, or many of them")
+                raise self.out.refused(f"{name} has keys that are not strings, or many of them")
             if not path.is_argument:
                 self.guard_length(value, path)
             return Rec({key: self.object(each, path.to("key", key), f"{name}_{key}") for key, each in value.items()})
@@ -200,7 +200,7 @@ class ObjectReader:
         self.guards["length", id(value)] = Guard(Path(value, False), len(value), "length")
 
     def known(self, value: Any, path: Path) -> Static:
-        """An object that is known, and guarded."""
+        """Return a known object, which a guard checks."""
         if not (path.is_argument and isinstance(value, PLAIN)):
             self.guard(value, path)
         return Static(value, path)
@@ -215,7 +215,7 @@ class ObjectReader:
         self.guards.setdefault(key, Guard(path, value, "equal" if by_value else "is"))
 
     def input(self, name: str, kind: Kind, path: Path) -> Any:
-        """An input."""
+        """Return an input."""
         key = (path.is_argument, path.root if path.is_argument else id(path.root), path.steps)
         self.paths.append(path.root)
         if key in self.captured:
@@ -227,13 +227,13 @@ class ObjectReader:
         return found
 
     def room_for_items(self) -> Any:
-        """The number of items that there is room for in lists whose length is not known."""
+        """Return the number of items that there is room for in lists of unknown length."""
         if self.room is None:
             self.room = Room()
         return self.input("room", INT, Path(self.room, False).to("attr", "size"))
 
     def attribute_of(self, static: Static, name: str) -> Any:
-        """An attribute of an object that is known."""
+        """Return an attribute of a known object."""
         value, path = static.value, static.path
         if path is None:
             path = Path(value, False)

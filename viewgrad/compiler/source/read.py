@@ -60,7 +60,7 @@ class Reader(StatementReader):
     # -- the whole -----------------------------------------------------------------------------------------------------
 
     def source(self, function: Any, args: Sequence[Any], keywords: dict[str, Any]) -> Source:
-        """The program of a function for arguments like some.
+        """Return the program of a function for the types of some arguments.
 
         Raises:
             Refused: if the compiler does not take it.
@@ -102,7 +102,7 @@ class Reader(StatementReader):
                       file, self.room, self.out.reshapes)
 
     def _materialized(self, value: Any) -> Any:
-        """The result with a variable in the place of each expression."""
+        """Return the result with a variable in place of each expression."""
         if isinstance(value, Tup):
             return Tup(tuple([self._materialized(item) for item in value.items]), value.cls)
         if isinstance(value, Rec):
@@ -110,9 +110,9 @@ class Reader(StatementReader):
                 raise self.out.refused(f"its result is a {value.cls.__name__}")
             return Rec({key: self._materialized(item) for key, item in value.fields.items()}, value.cls)
         if isinstance(value, Lst):
-            raise self.out.refused("its result is a list whose length is not known")
+            raise self.out.refused("its result is a list of unknown length")
         if isinstance(value, (Fn, Maybe)) or value is CONFLICT:
-            raise self.out.refused("its result is a function or need not be defined")
+            raise self.out.refused("its result is a function or may be undefined")
         if isinstance(value, Static):
             if not isinstance(value.value, PLAIN):
                 raise self.out.refused(f"its result is a {type(value.value).__name__}")
@@ -120,7 +120,7 @@ class Reader(StatementReader):
         return value if isinstance(value, Var) else self.out.temporary(value, "value")
 
     def _with_flags(self, block: Block) -> Block:
-        """The statements with a flag for each variable that need not be defined where it is used."""
+        """Return the statements with a flag for each variable that may be undefined where it is used."""
         block = with_unset_flags(block, self.maybe, self.out.bases)
         if not self.maybe:
             return block
@@ -145,7 +145,7 @@ class Reader(StatementReader):
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """A result with other names of variables."""
+    """Return a result with renamed variables."""
     if isinstance(value, Tup):
         return Tup(tuple([_renamed(item, names) for item in value.items]), value.cls)
     if isinstance(value, Rec):
@@ -154,7 +154,7 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def parameter_names(function: Any) -> list[str]:
-    """The names of the positional parameters of a function, as far as they are known."""
+    """Return the names of the positional parameters of a function, as far as they are known."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is None:
         return []

@@ -40,19 +40,19 @@ def _reads_twice(name: str, number: int, is_complex: bool) -> bool:
     return text is None or text.count("{grad}") > 1
 
 ZERO = Const(0.0, FLOAT)
-# Operators that hand the gradient on to their first operand.
+# Operators that pass the gradient to their first operand unchanged.
 PASSING: Final = frozenset({"add", "positive", "finite", "nonzero", "flowing", "as_single"})
 
 
 def _same_as(expr: Any) -> Any:
-    """The expression without operators that give their operand."""
+    """Return the expression without operators that return their operand."""
     while isinstance(expr, Op) and expr.name in ("finite", "nonzero", "positive"):
         expr = expr.args[0]
     return expr
 
 
 def _without_term(expr: Any, name: str) -> Any:
-    """The rest of a sum of a variable and others; None if it is none, or the variable is in the others too."""
+    """Return the other terms of a sum with a variable; None if it is no sum, or they contain the variable."""
     def found(node: Any) -> Any:
         if isinstance(node, Var) and node.name == name:
             return Const(0.0, node.kind)
@@ -96,7 +96,7 @@ class Reverser:
         self.line = 0
 
     def reverse(self, stmt: Any) -> tuple[Block, Block]:
-        """The statements that take the adjoint of what a statement gives to the adjoints of what it reads.
+        """Return the statements that propagate the adjoint of a statement's result to the values it reads.
 
         Returns:
             Statements that run where all variables have the values from after the statement, and those that run where
@@ -150,7 +150,7 @@ class Reverser:
         )
 
     def _after(self, value: Any) -> Var:
-        """A variable with what a statement has given."""
+        """Bind a value to a new variable ahead of the statements, and return it."""
         name = self.fresh("r")
         self.kinds[name] = value.kind
         self.first.append(Let(name, value, self.line))
@@ -218,7 +218,7 @@ class Reverser:
         Arguments:
             expr: the expression.
             grad: its gradient.
-            result: its value, if that is at hand.
+            result: its value, if available.
         """
         if isinstance(expr, Call):
             if expr.name == "copy":
@@ -314,7 +314,7 @@ class Reverser:
                 self._down(arg, pulled, values)
 
     def _pulled(self, expr: Op, number: int, grad: Any, values: dict[int, Any]) -> Any:
-        """The gradient of an operand."""
+        """Return the gradient of an operand."""
         if expr.name in PASSING or (expr.name == "sub" and number == 0):
             return grad
         if expr.name in ("sub", "neg"):
@@ -328,7 +328,7 @@ class Reverser:
         return self._real(Pull(expr.name, number, args, result, grad, kind), expr.args[number])
 
     def _real(self, grad: Any, expr: Any) -> Any:
-        """A gradient without its imaginary part if what it is the gradient of has none."""
+        """Return a gradient, without its imaginary part for a real value."""
         if not is_complex(grad.kind) or is_complex(expr.kind):
             return grad
         kind = adjoint_kind(grad.kind)
@@ -366,7 +366,7 @@ class Reverser:
         self.out.append(Let(name, value, self.line))
 
     def temporary(self, value: Any, hint: str) -> Var:
-        """A variable with the value of an expression."""
+        """Return a variable with the value of an expression."""
         name = self.fresh(hint)
         self.kinds[name] = value.kind
         self.out.append(Let(name, value, self.line))

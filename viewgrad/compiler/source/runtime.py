@@ -68,7 +68,7 @@ def finite2(value: float, one: float, other: float) -> float:
 
 
 def plus(total: float, value: float) -> float:
-    """A sum whose terms may be added in any order."""
+    """Return a sum whose terms may be added in any order."""
     return total + value
 
 
@@ -149,7 +149,7 @@ def add_at_index(target: Any, index: Any, value: Any) -> None:
 
 
 def last_written(target: Any, index: Any) -> Any:
-    """The values at the places of an index; 0 for those that a later one of the same assignment has written to."""
+    """Return the values at an index; 0 where a later value of the same assignment was written."""
     values = target[index]
     numbers = np.arange(values.size).reshape(values.shape)
     owner = np.empty(target.shape, np.int64)
@@ -158,14 +158,14 @@ def last_written(target: Any, index: Any) -> Any:
 
 
 def viewed(base: Any, view: Any) -> Any:
-    """The view; it gives up if it is a copy."""
+    """Return the view; give up if it is a copy."""
     if not np.may_share_memory(base, view) and view.size:
         raise GiveUp
     return view
 
 
 def writable(view: Any) -> Any:
-    """A view that can be written to."""
+    """Return a view that can be written to."""
     view.flags.writeable = True
     return view
 
@@ -173,7 +173,7 @@ def writable(view: Any) -> Any:
 def gradients_of(
     name: str, args: tuple[Any, ...], options: dict[str, Any], wanted: tuple[bool, ...], grads: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """The gradients of the arguments of a function of arrays.
+    """Return the gradients of the arguments of a function of arrays.
 
     Arguments:
         name: of the function, as NumPy's.
@@ -233,7 +233,7 @@ def _of_sequences(function: Callable[..., Any], given: list[Any], options: dict[
 def tangent_of(
     *given: Any, function: str, options: Any, along: tuple[bool, ...], groups: tuple[int, ...]
 ) -> Any:
-    """The derivative of a function of arrays along a direction.
+    """Return the derivative of a function of arrays along a direction.
 
     Arguments:
         given: its arguments one by one, and the tangents of some of them.
@@ -265,7 +265,7 @@ def _as_tensor(value: Any) -> Tensor:
 
 
 def flowing_arrays(value: Any, tangent: Any) -> Any:
-    """The elements of a derivative, but 0 where the tangent that it is made of is 0."""
+    """Return a derivative, but 0 where the tangent that it is computed from is 0."""
     return np.where(np.equal(tangent, 0.0), 0.0, value)
 
 

@@ -80,7 +80,7 @@ class _Access:
 
 @attrs.define(eq=False)
 class _Cell:
-    """An element that a variable stands for: the same relative to the counter in all iterations."""
+    """An element kept in a variable: the same relative to the counter in all iterations."""
 
     expr: Get
     offset: Offset
@@ -166,7 +166,7 @@ class _Replacement:
         return value is None or isinstance(value.kind, Num)
 
     def groups(self, loop: For, loops: tuple[Any, ...]) -> Iterator[tuple[list[_Cell], Offset]]:
-        """Elements of an array that no other access in the loop can meet, and how far they move in an iteration."""
+        """Yield groups of elements that no other access in the loop overlaps, and how far they move per iteration."""
         changed = {name for stmt in statements(loop.body) for name in assigned(stmt)} | {loop.name}
         inner = {id(stmt) for each in statements(loop.body) if isinstance(each, (For, While))
                  for stmt in statements([each])}
@@ -285,7 +285,7 @@ def _moves(carried: list[tuple[_Cell, _Cell]]) -> Block:
 
 
 def _entry(loop: For) -> tuple[Any, Any]:
-    """The first value of a loop's counter, and whether there is an iteration."""
+    """Return the first value of a loop's counter, and whether there is an iteration."""
     up = loop.step > 0
     if not loop.down:
         return loop.low, Op("less" if up else "greater", (loop.low, loop.high), BOOL)
@@ -297,12 +297,12 @@ def _entry(loop: For) -> tuple[Any, Any]:
 
 
 def _at(expr: Get, counter: str, value: Any) -> Any:
-    """An element with a value in the place of a counter."""
+    """Return an element with a value in place of a counter."""
     return mapped(expr, lambda node: value if isinstance(node, Var) and node.name == counter else node)
 
 
 def _replaced(block: Block, variables: Mapping[Any, Any]) -> Block:
-    """The statements with variables in the place of elements."""
+    """Return the statements with variables in place of elements."""
     def change(expr: Any) -> Any:
         return variables.get((expr.base.name, expr.index), expr) if isinstance(expr, Get) else expr
 
@@ -347,7 +347,7 @@ def _constants(forms: Sequence[Affine | None]) -> Offset:
 
 
 def _accesses(block: Block, always: bool) -> Iterator[tuple[_Access, Any]]:
-    """The accesses to arrays in a block, in order, and their statements; elements of other kinds too."""
+    """Yield the accesses to arrays in a block, in order, with their statements."""
     for stmt in block:
         for expr in expressions_of(stmt):
             for get, is_run in _elements(expr, always and not isinstance(stmt, While)):
@@ -368,7 +368,7 @@ def _accesses(block: Block, always: bool) -> Iterator[tuple[_Access, Any]]:
 
 
 def _elements(expr: Any, always: bool) -> Iterator[tuple[Get, bool]]:
-    """The elements that an expression reads, and whether it always does."""
+    """Yield the elements that an expression reads, and whether it always does."""
     if isinstance(expr, Get):
         for item in children(expr):
             yield from _elements(item, always)

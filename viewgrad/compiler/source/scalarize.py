@@ -71,7 +71,7 @@ class Part:
 
 
 def scalarized(block: Block, kinds: dict[str, Any], inputs: Sequence[str], fresh: Callable[[str], str]) -> Block:
-    """The program with its loops lowered, as far as they can be.
+    """Return the program with its loops lowered, as far as they can be.
 
     Arguments:
         block: the program.
@@ -153,7 +153,7 @@ class _Lowering:
         return found
 
     def statement(self, stmt: Any) -> Block:
-        """The statements in the place of one."""
+        """Return the statements in the place of one."""
         before, self.out = self.out, []
         try:
             if isinstance(stmt, For):
@@ -232,7 +232,7 @@ class _Lowering:
         return False
 
     def loops(self, extents: Sequence[Any], body: Callable[[list[Any]], Any]) -> None:
-        """Loops over all elements."""
+        """Emit loops over all elements."""
         names = []
         for _ in extents:
             name = self.fresh("e")
@@ -244,7 +244,7 @@ class _Lowering:
         self.out += inner
 
     def assign(self, name: str, value: Any, line: int) -> None:
-        """A new array, in the memory of the one before."""
+        """Emit the assignment of a new array, in the memory of the previous one."""
         value = self.with_numbers(value)
         extents = self.extents(value)
         target = self.array(name, extents, value.kind.dtype)
@@ -261,7 +261,7 @@ class _Lowering:
         return self.roots.get(name, name)
 
     def array(self, name: str, extents: Sequence[Any], dtype: str) -> Var:
-        """The array that stands for all those that a variable is bound to."""
+        """Return the array that holds all values of a variable."""
         kind = Arr(dtype, len(extents))
         if self.kinds.get(name) != kind or name in self.inputs:
             raise NotLowered
@@ -317,13 +317,13 @@ class _Lowering:
         self.before.append(Let(name, call, self.loop.line))
 
     def workspace(self, name: str, extents: Sequence[Any], dtype: str) -> Var:
-        """An array for intermediate values."""
+        """Return an array for intermediate values."""
         self.kinds[name] = Arr(dtype, len(extents))
         self.make(name, extents, dtype)
         return Var(name, self.kinds[name])
 
     def with_copies(self, stmts: Block) -> Block:
-        """The statements before the loop, with copies where a variable was another name of an array."""
+        """Return the statements before the loop, with copies where a variable was another name of an array."""
         return [
             Let(stmt.name, Call("copy", (stmt.value,), (), stmt.value.kind), stmt.line)
             if isinstance(stmt, Let) and stmt.name in self.copied and isinstance(stmt.value, Var) else stmt
@@ -331,7 +331,7 @@ class _Lowering:
         ]
 
     def view(self, stmt: Let) -> None:
-        """A view, which is replaced by what it is a view of."""
+        """Replace a view by an index into its base."""
         if len(self.lets[stmt.name]) != 1 or any(
             isinstance(node, Var) and node.name == stmt.name
             for later in statements(self.later) for expr in expressions_of(later) for node in nodes(expr)
@@ -357,7 +357,7 @@ class _Lowering:
         self.views[stmt.name] = self.part(value)
 
     def part(self, expr: Any) -> Part:
-        """An array or a part of it, by element."""
+        """Return an array or a part of it, by element."""
         if isinstance(expr, Var):
             if expr.name in self.views:
                 return self.views[expr.name]
@@ -426,7 +426,7 @@ class _Lowering:
         return (lambda at: _add(Op("mul", (at, size), INT), low)), extent
 
     def bound(self, expr: Any, length: Any) -> Any:
-        """A bound of a slice, which is in range."""
+        """Return a bound of a slice, which is in range."""
         expr = self.number(expr)
         if isinstance(expr, Const) and expr.value < 0:
             expr = _sub(length, Const(-expr.value, INT))
@@ -441,7 +441,7 @@ class _Lowering:
     # -- expressions ---------------------------------------------------------------------------------------------------
 
     def number(self, expr: Any) -> Any:
-        """A number, with elements of views replaced."""
+        """Return a number, with elements of views replaced."""
 
         def change(node: Any) -> Any:
             if isinstance(node, Get):
@@ -459,13 +459,13 @@ class _Lowering:
         return _mapped_outermost(expr, change)
 
     def leaves(self, expr: Any) -> list[Any]:
-        """The arrays and parts of arrays in an elementwise expression."""
+        """Return the arrays and parts of arrays in an elementwise expression."""
         if isinstance(expr, (Var, Get)):
             return [expr] if isinstance(expr.kind, Arr) else []
         return [leaf for child in children(expr) for leaf in self.leaves(child)]
 
     def extents(self, expr: Any) -> list[Any]:
-        """The lengths of an elementwise expression."""
+        """Return the lengths of an elementwise expression."""
         if isinstance(expr, (Var, Get)):
             return list(self.part(expr).extents) if isinstance(expr.kind, Arr) else []
         if isinstance(expr, Op):
@@ -499,7 +499,7 @@ class _Lowering:
             self.out.append(Check(Op("equal", (a, b), BOOL)))
 
     def with_numbers(self, expr: Any) -> Any:
-        """The expression with numbers that are computed in variables, as they are computed once."""
+        """Return the expression with numbers that are computed in variables, as they are computed once."""
         if is_number(expr):
             return self.once(expr)
         if isinstance(expr, Op):
@@ -516,7 +516,7 @@ class _Lowering:
         return Var(name, expr.kind)
 
     def element(self, expr: Any, at: Sequence[Any]) -> Any:
-        """The element of an elementwise expression at some indices."""
+        """Return the element of an elementwise expression at some indices."""
         if is_number(expr):
             return expr
         if isinstance(expr, (Var, Get)):
@@ -533,7 +533,7 @@ class _Lowering:
     # -- functions of arrays -------------------------------------------------------------------------------------------
 
     def reduce(self, stmt: Let, call: Call) -> None:
-        """A sum, a mean, or a product of vectors."""
+        """Emit the loop of a sum, a mean, or a product of vectors."""
         options = dict(call.options)
         if options.pop("axis", None) is not None and call.args[0].kind.ndim > 1:
             raise NotLowered
@@ -567,7 +567,7 @@ class _Lowering:
         self.out.append(Let(total, value, stmt.line))
 
     def array_call(self, stmt: Let, call: Call) -> None:
-        """A function that gives an array."""
+        """Emit the call of a function that returns an array."""
         name, line = stmt.name, stmt.line
         dtype = call.kind.dtype
         if call.name in ("zeros", "ones", "full", "empty"):
@@ -623,7 +623,7 @@ class _Lowering:
         self.finish_product(name, line)
 
     def product_array(self, name: str, extents: list[Any], *operands: Part) -> tuple[Var, list[Any]]:
-        """Where a product goes: to an array of its own, if the variable is an operand."""
+        """Return the array that holds a product: its own, if the variable is an operand."""
         self.pending: tuple[Var, list[Any]] | None = None
         if any(self.root(each.name) == self.root(name) for each in operands):
             buffer = self.workspace(self.fresh("buffer"), extents, "d")
@@ -638,7 +638,7 @@ class _Lowering:
             self.loops(extents, lambda at: Set(target, tuple(at), Get(buffer, tuple(at), FLOAT), "", line))
 
     def sum_along(self, name: str, call: Call, line: int) -> None:
-        """A sum along an axis."""
+        """Emit the loops of a sum along an axis."""
         options = dict(call.options)
         axis = options.get("axis")
         part = self.part(call.args[0])
@@ -667,7 +667,7 @@ def _always(expr: Any) -> Callable[[Sequence[Any]], Any]:
 
 
 def _mapped_outermost(expr: Any, change: Callable[[Any], Any]) -> Any:
-    """The expression with elements of arrays replaced as wholes."""
+    """Return the expression with elements of arrays replaced as wholes."""
     if isinstance(expr, (Get, Dim, Call)):
         return change(expr)
     if isinstance(expr, (Op, Lazy)):

@@ -11,7 +11,7 @@ def segments_text(
     loop: Segmented, indent: str, low: str | None, high: str | None, plain: list[str], taped: list[str],
     plain_names: Sequence[str], taped_names: Sequence[str], has_stacks: bool,
 ) -> list[str]:
-    """The lines that run a loop in segments.
+    """Return the lines that run a loop in segments.
 
     Arguments:
         loop: the loop.
@@ -75,7 +75,7 @@ def segments_text(
 def backwards_text(
     loop: Segmented, indent: str, low: str | None, body: list[str], names: Sequence[str], has_stacks: bool
 ) -> list[str]:
-    """The lines that run the reverse of a loop in segments.
+    """Return the lines that run the reverse of a loop in segments.
 
     Arguments:
         loop: the loop.
@@ -94,7 +94,7 @@ def backwards_text(
 
 
 def _bounds(loop: Segmented, low: str | None, indent: str) -> list[str]:
-    """The bounds of a segment."""
+    """Return the bounds of a segment."""
     if low is None:
         return [f"{indent}{loop.until} = goal_ - begin_"]
     step = "" if loop.step == 1 else f" * {loop.step}" if loop.step > 0 else f" * ({loop.step})"

@@ -63,7 +63,7 @@ def left_of(steps: int, snapshots: int) -> int:
 
     Arguments:
         steps: how many are reversed.
-        snapshots: how many there may be, the one before these steps included; at least 2.
+        snapshots: the most that may be kept, including the one before these steps; at least 2.
     """
     sweeps = 1
     while binomial(snapshots, sweeps) < steps:
@@ -135,7 +135,7 @@ class Segments:
         self._sweep(count)
 
     def _tape_of_one(self, start: Any) -> tuple[float, bool]:
-        """The bytes that one iteration puts on the tape, and whether there is an iteration."""
+        """Return the bytes that one iteration puts on the tape, and whether there is an iteration."""
         before = self.mark()
         ran, _ = self.record(0, 1)
         after = self.mark()
@@ -272,7 +272,7 @@ class Segments:
 
 
 def copied(array: Any) -> Any:
-    """A copy of an array, if there is one."""
+    """Return a copy of an array, if there is one."""
     return None if array is None else array.copy()
 
 
@@ -284,7 +284,7 @@ def put_back(arrays: Any) -> None:
 
 
 def _size(state: Any) -> float:
-    """The bytes of a snapshot."""
+    """Return the bytes of a snapshot."""
     numbers, arrays = state
     found = SNAPSHOT + BOXED * len(numbers)
     for array, shadow, copy in arrays:

@@ -55,7 +55,7 @@ class Slope:
         self.reads_twice = text.count("{grad}") > 1
 
     def along(self, names: Mapping[str, Any]) -> Any:
-        """The derivative as an expression.
+        """Return the derivative as an expression.
 
         Arguments:
             names: what the names in the tree stand for.
@@ -65,7 +65,7 @@ class Slope:
 
 @functools.cache
 def slope(name: str, number: int) -> Slope | None:
-    """The derivative of an operator along one operand; None if it is 0.
+    """Return the derivative of an operator with respect to one operand; None if it is 0.
 
     Raises:
         Refused: if it has none that is made of operators.
@@ -77,7 +77,7 @@ def slope(name: str, number: int) -> Slope | None:
 
 
 def joint_kind(args: Any, dtype: str = "d") -> Any:
-    """The kind of an elementwise operator of some operands."""
+    """Return the kind of an elementwise operator of some operands."""
     ndim = max(arg.kind.ndim for arg in args)
     return Arr(dtype, ndim) if ndim else Num(dtype)
 

@@ -35,7 +35,7 @@ class Changes:
 
     Arguments:
         loop: the loop.
-        taped: the loop with what it keeps.
+        taped: the loop with its pushes to the tape.
         kinds: of each variable.
         roots: of variables that share memory.
         active: the variables that have an adjoint.
@@ -74,7 +74,7 @@ class Changes:
         return self.roots.get(name, name)
 
     def _outside(self, bound: set[str], written: set[str]) -> list[str]:
-        """The arrays from outside the loop whose memory it may write to."""
+        """Return the arrays defined outside the loop that it may write to."""
         names = {*self.roots, *[stmt.base.name for stmt in statements([self.loop]) if isinstance(stmt, Set)]} - bound
         return sorted(
             name for name in names
@@ -86,11 +86,11 @@ def in_segments(
     stmt: Any, taped: Block, plain: Block, ran: str | None, state: State, fresh: Callable[[str], str],
     kinds: dict[str, Any],
 ) -> Segmented:
-    """A loop that is run in segments.
+    """Return a loop that runs in segments.
 
     Arguments:
         stmt: the loop.
-        taped: the loop with what it keeps.
+        taped: the loop with its pushes to the tape.
         plain: the loop with the adjoints of the arrays that it makes.
         ran: the variable that says how far it came; None if it always comes to its end.
         state: what it changes.
@@ -112,7 +112,7 @@ def in_segments(
 
 
 def _piece(loop: Any, ran: str | None, first: str, until: str) -> Any:
-    """Some iterations of a loop."""
+    """Return a loop over some of the iterations."""
     if isinstance(loop, For):
         return attrs.evolve(loop, low=Var(first, INT), high=Var(until, INT), last=ran)
     assert ran is not None
@@ -121,6 +121,6 @@ def _piece(loop: Any, ran: str | None, first: str, until: str) -> Any:
 
 
 def reversed_segment(loop: Segmented, back: Block) -> Block:
-    """The reverse of a segment, from the reverse of the whole loop."""
+    """Return the reverse of a segment, from the reverse of the whole loop."""
     return [attrs.evolve(each, low=Var(loop.first, INT), high=Var(loop.until, INT)) if isinstance(each, For) else each
             for each in back]

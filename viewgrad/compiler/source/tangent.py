@@ -48,7 +48,7 @@ JOINED: Final = frozenset({"concatenate", "stack", "vstack", "hstack", "column_s
 
 
 def tangent_source(source: Source, tangents: Mapping[int, Input]) -> Source:
-    """The tangent of a program, whose result is a pair: that of the program, and its derivative.
+    """Return the tangent of a program, whose result is a pair: that of the program, and its derivative.
 
     Arguments:
         source: the program.
@@ -78,7 +78,7 @@ def tangent_source(source: Source, tangents: Mapping[int, Input]) -> Source:
 
 
 def _with_leaves(tree: Any, leaves: Mapping[str, Any]) -> Any:
-    """A tree of results with others in the place of its variables."""
+    """Return a tree of results with its variables replaced."""
     if isinstance(tree, Tup):
         return attrs.evolve(tree, items=tuple([_with_leaves(item, leaves) for item in tree.items]))
     if isinstance(tree, Rec):
@@ -103,13 +103,13 @@ class _Tangent:
         self.line = 0
 
     def dot(self, name: str) -> str:
-        """The variable that holds the tangent of another."""
+        """Return the variable that holds the tangent of another."""
         if name not in self.dots:
             self.dots[name] = self.fresh(f"{name}_dot", self.kinds[name])
         return self.dots[name]
 
     def fresh(self, name: str, kind: Any) -> str:
-        """A new variable."""
+        """Return a new variable."""
         found, number = name, 2
         while found in self.kinds:
             found, number = f"{name}{number}", number + 1
@@ -117,13 +117,13 @@ class _Tangent:
         return found
 
     def whole(self, block: Block, inputs: Sequence[str], results: Sequence[str]) -> Block:
-        """The tangent of a program."""
+        """Return the tangent of a program."""
         start = [self.zeros(name, 0) for name in inputs if name not in self.dots]
         found = self.block(block)
         return [*start, *found, *[self.zeros(name, 0) for name in results if name not in self.active]]
 
     def zeros(self, name: str, line: int) -> Let:
-        """A tangent of zeros."""
+        """Return a tangent of zeros."""
         return Let(self.dot(name), self.zero_like(Var(name, self.kinds[name])), line)
 
     def zero_like(self, expr: Any) -> Any:
@@ -132,7 +132,7 @@ class _Tangent:
     # -- statements ----------------------------------------------------------------------------------------------------
 
     def block(self, stmts: Block) -> Block:
-        """The tangent of a block."""
+        """Return the tangent of a block."""
         before, self.out = self.out, []
         for stmt in stmts:
             self.line = stmt.line
@@ -214,7 +214,7 @@ class _Tangent:
             self.out += [LetMany(names, tangent, stmt.line), stmt]
 
     def temporary(self, value: Any, hint: str) -> Var:
-        """A variable with the value of an expression."""
+        """Return a variable with the value of an expression."""
         name = self.fresh(hint, value.kind)
         self.out.append(Let(name, value, self.line))
         return Var(name, self.kinds[name])
@@ -222,7 +222,7 @@ class _Tangent:
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     def leaf(self, expr: Any) -> Any:
-        """The tangent of a variable or a part of an array; None for 0."""
+        """Return the tangent of a variable or a part of an array; None for 0."""
         if isinstance(expr, Var) and expr.name in self.active and is_float(expr.kind):
             return Var(self.dot(expr.name), self.kinds[expr.name] if isinstance(expr.kind, Arr) else Num("d"))
         if isinstance(expr, Get) and expr.base.name in self.active and is_float(expr.kind):
@@ -230,7 +230,7 @@ class _Tangent:
         return None
 
     def of_call(self, call: Call) -> Any:
-        """The tangent of a call, which is a call, or a sum of calls; None for 0."""
+        """Return the tangent of a call: a call, or a sum of calls; None for 0."""
         name, args = call.name, call.args
         if not call_has_gradient(call) or isinstance(call.kind, tuple):
             return None
@@ -261,7 +261,7 @@ class _Tangent:
         return self.generic(call)
 
     def generic(self, call: Call) -> Any:
-        """The tangent of a call, computed by the library; None for 0."""
+        """Return the tangent of a call, computed by the library; None for 0."""
         flat = [each for arg in call.args for each in (arg if isinstance(arg, tuple) else (arg,))]
         tangents = [self.leaf(each) for each in flat]
         if all(each is None for each in tangents):
@@ -276,7 +276,7 @@ class _Tangent:
     # -- expressions ---------------------------------------------------------------------------------------------------
 
     def diff(self, expr: Any, lazily: bool = False) -> tuple[Any, Any]:
-        """An expression, of which parts may be in variables now, and its tangent; None for 0.
+        """Return an expression, with parts bound to variables, and its tangent; None for 0.
 
         Arguments:
             expr: the expression.
@@ -308,7 +308,7 @@ class _Tangent:
         return value, _sum(terms)
 
     def held(self, value: Any, lazily: bool) -> Any:
-        """A value that is read several times, in a variable."""
+        """Bind a value that is read several times to a variable."""
         if lazily or not isinstance(value, (Op, Lazy)):
             return value
         return self.temporary(value, "v")

@@ -80,7 +80,7 @@ class TangentTier(SourceTier):
         return all(np.isfinite(each).all() for each in outputs)  # zeros may have met infinite slopes
 
     def _tangent(self, primal: Input, path: Path, args: Sequence[Any], taken: Container[str]) -> Input | None:
-        """The input that holds the tangent of another; None if that is 0."""
+        """Return the input that holds the tangent of another; None if that is 0."""
         if args[3][path.steps[0][1]] is None:
             return None
         value = path.now(args)

@@ -46,7 +46,7 @@ FEW: Final = 8192  # elements whose dot product BLAS computes in one thread
 DEFECT: Final = "a defect of the source compiler"
 MOST_KINDS: Final = 64  # of arguments; strings among them are parts of the kind
 WEAK: Final = {"?": bool, "l": int, "d": float}  # the classes of Python's numbers
-PATIENCE: Final = 8  # runs in a row that may be in vain
+PATIENCE: Final = 8  # failed runs in a row after which calls run eagerly
 LEAVES: Final = frozenset({Tensor, np.ndarray, bool, int, float, str, type(None)})  # whose kinds say all
 BY_VALUE: Final = (slice, range, bytes, complex)
 Array = np.ndarray[Any, Any]
@@ -67,8 +67,8 @@ class Entry:
         checked: for which inputs the gradients have been compared.
         kinds: the types of the leaves of the results.
         runs: how often it was run.
-        failures: why runs were in vain, and how often.
-        in_vain: how often in a row.
+        failures: the reasons of failed runs, and their counts.
+        failed_runs: the number of failed runs since the last successful one.
     """
 
     source: Source | None
@@ -82,7 +82,7 @@ class Entry:
     kinds: list[Any] | None = None
     runs: int = 0
     failures: Counter[str] = attrs.Factory(Counter)
-    in_vain: int = 0
+    failed_runs: int = 0
 
 
 @attrs.frozen(eq=False)
@@ -105,7 +105,7 @@ class GradientCall:
     captured: list[Path]
 
     def given(self, args: tuple[Any, ...]) -> Sequence[Any]:
-        """The arguments, with NumPy's numbers for floats."""
+        """Return the arguments, with floats as NumPy scalars."""
         if not self.floats:
             return args
         given = list(args)
@@ -155,7 +155,7 @@ class SourceTier:
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     def call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Any:
-        """The result of a call, or `MISSED`.
+        """Return the result of a call, or `MISSED`.
 
         Arguments:
             args, keywords: the arguments.
@@ -217,12 +217,12 @@ class SourceTier:
 
         def ran(count: int) -> None:
             entry.runs += count
-            entry.in_vain = 0
+            entry.failed_runs = 0
 
         return SourceExamples(program, arrays, self.tapes, self._replay, self.executor == "numba", ran, failed)
 
     def gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[bool, Any, list[Any]] | None:
-        """The value of a function of arrays that gives one number, and its gradients; None if this tier has none.
+        """Return the value and gradients of a scalar-valued function of arrays; None if this tier has none.
 
         Arguments:
             args: the arguments, which have no history.
@@ -261,12 +261,12 @@ class SourceTier:
             return None
         try:
             value, found = quietly(self.tapes.value_and_gradients, program, arrays)
-        except Exception:  # which the function raises too, or the call of it counts as a run in vain
+        except Exception:  # which the function raises too; if not, its call counts as a failed run
             return None
         if found is None:
             return None
         entry.runs += 1
-        entry.in_vain = 0
+        entry.failed_runs = 0
         if len(found) == len(known.wanted) == 1:
             return True, np.asarray(value, float), [np.asarray(found[0])]
         by_number = dict(zip(program.wanted, found))
@@ -313,13 +313,13 @@ class SourceTier:
             with np.errstate(all="ignore"):
                 outputs, pullback = self.tapes.run(program, given)
         except Exception as error:
-            return self._in_vain(entry, error, args, keywords)
+            return self._after_failed_run(entry, error, args, keywords)
         entry.runs += 1
-        entry.in_vain = 0
+        entry.failed_runs = 0
         return self._results(entry, program, args, keywords, values, given, outputs, pullback)
 
     def _own(self, program: Program, values: list[Any], arrays: list[Any]) -> list[Any]:
-        """The arrays that a program gets: copies of those that others may write to before the gradient reads them."""
+        """Return the arrays for a program: copies of those that may be written to before the gradient reads them."""
         if not program.wanted:
             return arrays
         return [
@@ -331,7 +331,7 @@ class SourceTier:
         self, entry: Entry, program: Program, args: Any, keywords: Any, values: list[Any], given: list[Any],
         outputs: Sequence[Any], pullback: Any,
     ) -> Any:
-        """The results of a run, with one step for their history; arguments are written to."""
+        """Return the results of a run, with one node as their history; write to the mutated arguments."""
         source = program.source
         tensors: list[Any] = []
         kinds = [source.kinds[name] for name in program.results]
@@ -479,19 +479,19 @@ class SourceTier:
                 return "its program gave another gradient than the function"
         return ""
 
-    def _in_vain(self, entry: Entry, error: Exception, args: Any, keywords: Any) -> Any:
-        """Run the function for a run that was in vain; nothing was written yet."""
+    def _after_failed_run(self, entry: Entry, error: Exception, args: Any, keywords: Any) -> Any:
+        """Run the function after a failed run, which has written nothing."""
         result = self.function(*args, **keywords)
         self._failed(entry, error)
         return result
 
     def _failed(self, entry: Entry, error: Exception) -> None:
         entry.failures[_told(error)] += 1
-        entry.in_vain += 1
+        entry.failed_runs += 1
         if self._adapts(entry, error):
-            entry.in_vain = 0
-        elif entry.in_vain >= PATIENCE:
-            entry.source, entry.reason = None, f"{PATIENCE} runs in a row were in vain: {_told(error)}"
+            entry.failed_runs = 0
+        elif entry.failed_runs >= PATIENCE:
+            entry.source, entry.reason = None, f"{PATIENCE} runs in a row failed: {_told(error)}"
 
     def _adapts(self, entry: Entry, error: Exception) -> bool:
         """Switch to a more general program; return whether there is one.
@@ -548,7 +548,7 @@ class SourceTier:
         return Entry(source, "", guard, objects)
 
     def _source(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Source]:
-        """The user's function, and the program of it for arguments like some."""
+        """Return the user's function, and its program for the types of some arguments."""
         function = users_function(user_function(self.function))
         return function, Reader().source(function, args, keywords)
 
@@ -583,7 +583,7 @@ class SourceTier:
         return given[path.root] if path.is_argument and not path.steps else path.now(given)
 
     def _arrays(self, source: Source, given: Sequence[Any]) -> list[Any] | None:
-        """The inputs of a program as arrays and numbers; None if they are not of their kinds."""
+        """Return the inputs of a program as arrays and numbers; None if they are not of their kinds."""
         found: list[Any] = []
         shared: list[Any] = []
         for each in source.inputs:
@@ -646,7 +646,7 @@ class SourceTier:
         return any(entry.source is not None for entries in self.entries.values() for entry in entries)
 
     def source(self) -> list[str]:
-        """The sources of the programs."""
+        """Return the sources of the programs."""
         return [
             program.written.source() for entries in self.entries.values() for entry in entries
             if entry.source is not None for program in entry.programs.values()
@@ -668,7 +668,7 @@ class _Tapes:
         self.spare: list[Stacks] = []  # one at most, and one more for each thread that runs at the same time
 
     def run(self, program: Program, arrays: Sequence[Any]) -> Any:
-        """The results of a program, and what pulls gradients back.
+        """Return the results of a program, and the function that pulls gradients back.
 
         Raises:
             GiveUp: if a result shares memory with an argument.
@@ -682,7 +682,7 @@ class _Tapes:
         return outputs, pullback
 
     def value_and_gradients(self, program: Program, arrays: Sequence[Any]) -> tuple[float, Any]:
-        """The number that a program gives, and its gradients; None for them if they hold NaNs.
+        """Return the number that a program computes, and its gradients; None for them if they hold NaNs.
 
         Eager differentiation has none where a zero meets an infinite factor.
         """
@@ -697,7 +697,7 @@ class _Tapes:
         return value, found
 
     def _stacks(self, size: int, taken: list[Stacks] | None) -> Stacks:
-        """Stacks of a size.
+        """Return stacks of a size.
 
         Arguments:
             size: of each of them.
@@ -777,7 +777,7 @@ class _Tapes:
 
 
 def _limit_for(executor: str) -> float:
-    """The most bytes on a tape if nothing else is said: half of the machine's memory, for kernels."""
+    """Return the default limit of a tape in bytes: half of the machine's memory, for kernels."""
     if executor != "numba" or not hasattr(os, "sysconf"):
         return math.inf
     try:
@@ -802,7 +802,7 @@ def _is_writable(value: Any, is_recording: bool) -> bool:
 
 
 def _may_share(arrays: Sequence[Array]) -> bool:
-    """Return whether an array is there twice, or is a view."""
+    """Return whether an array occurs twice, or is a view."""
     return len(set(map(id, arrays))) < len(arrays) or any(each.base is not None for each in arrays)
 
 
@@ -846,7 +846,7 @@ def _kind_key(value: Any) -> Any:
 
 
 def _parts(value: Any) -> list[Any] | None:
-    """The parts of a container or record among the arguments; None for others."""
+    """Return the parts of a container or record among the arguments; None for others."""
     kind = type(value)
     if kind in (tuple, list) or hasattr(kind, "_fields"):
         return list(value)
@@ -857,7 +857,7 @@ def _parts(value: Any) -> list[Any] | None:
 
 
 def _objects_in(value: Any) -> list[Any]:
-    """The functions, classes and objects in an argument, whose kind does not say what they do."""
+    """Return the functions, classes and objects in an argument, whose behaviour their type does not determine."""
     if type(value) in LEAVES or isinstance(value, np.generic):
         return []
     parts = _parts(value)
@@ -870,7 +870,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _classes_in(value: Any) -> list[type]:
-    """The classes of the records and named tuples in an argument."""
+    """Return the classes of the records and named tuples in an argument."""
     parts = None if type(value) in LEAVES else _parts(value)
     if parts is None:
         return []
@@ -879,7 +879,7 @@ def _classes_in(value: Any) -> list[type]:
 
 
 def _places(inputs: Sequence[Input], given: Sequence[Any]) -> set[tuple[int, Any]]:
-    """Where inputs are that are no arguments: the address of what holds each, and its key there."""
+    """Return the places of inputs that are not arguments: the address of their holder, and their key there."""
     found: set[tuple[int, Any]] = set()
     for each in inputs:
         if not each.path.steps:
@@ -896,7 +896,7 @@ def _places(inputs: Sequence[Input], given: Sequence[Any]) -> set[tuple[int, Any
 
 
 def _why_unguarded(guard: ClosureGuard) -> str | None:
-    """Why a change of captured state would not be noticed; None if it would be."""
+    """Return why a change of captured state would go unnoticed; None if it would not."""
     if guard.has_iterators:
         return "it captures an iterator, whose values differ from call to call"
     if guard.hidden is not None:
@@ -936,7 +936,7 @@ def _program_lines(program: Program) -> list[str]:
 
 
 def _leaf(tensor: Any, kind: Any, wanted: Any) -> Any:
-    """A leaf of the results, of the type that the function gives."""
+    """Return a leaf of the results, of the type that the function gives."""
     array = tensor._array
     if isinstance(kind, Num):
         if wanted in (int, bool):
@@ -950,7 +950,7 @@ def _leaf(tensor: Any, kind: Any, wanted: Any) -> Any:
 
 
 def flatten_result(result: Any) -> list[Any] | None:
-    """The leaves of a result, known objects among them."""
+    """Return the leaves of a result, known objects among them."""
     found: list[Any] = []
 
     def look(value: Any) -> None:
@@ -979,7 +979,7 @@ def _result_leaves(tree: Any) -> list[Any]:
 
 
 def _replaced(value: Any, steps: Sequence[tuple[str, Any]], leaf: Any) -> Any:
-    """The argument with a leaf in the place that some steps lead to."""
+    """Return the argument with the leaf at the end of some steps replaced."""
     if not steps:
         return leaf
     (how, key), rest = steps[0], steps[1:]
@@ -1005,7 +1005,7 @@ def _plain(value: Any) -> Any:
 
 
 def _seed(output: Any) -> Array:
-    """A seed whose elements are not all alike, since a sum may cancel where its terms do not."""
+    """Return a seed with distinct elements, since equal ones may cancel in a sum."""
     numbers = np.arange(output.size)
     turned = 0.3j * np.cos(numbers) if output.dtype.kind == "c" else 0.0
     seed: Array = np.asarray(1.0 + 0.5 * np.sin(numbers) + turned, output.dtype).reshape(output.shape)

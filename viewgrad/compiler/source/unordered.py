@@ -10,7 +10,7 @@ from .liveness import read_before_bound, reads_of
 
 
 def root_of(name: str, roots: Mapping[str, str]) -> str:
-    """Return the variable that stands for all variables that share memory with one, or with its adjoint."""
+    """Return the representative of the variables that share memory with one, or with its adjoint."""
     own, mark = (name[:-4], "_bar") if name.endswith("_bar") else (name, "")
     return roots.get(own, own) + mark
 

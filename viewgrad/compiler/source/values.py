@@ -58,7 +58,7 @@ class Path:
     steps: tuple[tuple[str, Any], ...] = ()
 
     def to(self, how: str, key: Any) -> Path:
-        """The path one step on."""
+        """Return the path one step further."""
         return Path(self.root, self.is_argument, (*self.steps, (how, key)))
 
     def now(self, arguments: Any) -> Any:
@@ -117,7 +117,7 @@ class Row:
 
 @attrs.frozen(eq=False)
 class Lst:
-    """A list whose length is not known.
+    """A list of unknown length.
 
     Attributes:
         site: where in the source it is made.
@@ -138,7 +138,7 @@ class Lst:
 
 @attrs.frozen(eq=False)
 class Rec:
-    """A dict with known keys, or an object of which only its attributes are looked at.
+    """A dict with known keys, or an object that is used only through its attributes.
 
     Attributes:
         fields: the items or attributes.
@@ -167,7 +167,7 @@ class Fn:
 
 @attrs.frozen(eq=False)
 class Maybe:
-    """A variable that need not be defined."""
+    """A variable that may be undefined."""
 
     value: Any
 
@@ -223,7 +223,7 @@ def is_identity(value: Any) -> bool:
 
 
 def as_expr(value: Any) -> Any:
-    """A value as an expression; None if it is neither a number nor an array."""
+    """Return a value as an expression; None if it is neither a number nor an array."""
     if isinstance(value, Static):
         kind = kind_of(value.value)
         return Const(value.value, kind) if kind is not None and not kind.ndim else None
@@ -268,7 +268,7 @@ def _joined_with_none(a: Any, b: Any) -> Any:
 
 
 def leaves_of(value: Any) -> list[Any]:
-    """The expressions and known objects in a tree."""
+    """Return the expressions and known objects in a tree."""
     if isinstance(value, Tup):
         return [leaf for item in value.items for leaf in leaves_of(item)]
     if isinstance(value, Rec):

@@ -15,7 +15,7 @@ from .ir import Block, Check, For, If, Let, LetMany, Set, Var, While, assigned, 
 
 
 def with_versions(block: Block, kinds: dict[str, Any], fresh: Callable[[str], str]) -> tuple[Block, dict[str, str]]:
-    """The program, and the last names of variables that were renamed.
+    """Return the program, and the last names of variables that were renamed.
 
     Arguments:
         block: the program, as it was read.

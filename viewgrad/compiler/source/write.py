@@ -102,7 +102,7 @@ class Written:
     uses_tape: bool
 
     def source(self) -> str:
-        """All of it."""
+        """Return the source of the module."""
         return "\n\n".join([kernel.source for kernel in self.kernels] + [self.host])
 
 
@@ -149,7 +149,7 @@ class Writer:
         active: Collection[str] = (), numbers: Sequence[str] = (), wanted: Sequence[str] = (),
         written: Sequence[str] = (),
     ) -> Written:
-        """The source of a program.
+        """Return the source of a program.
 
         Arguments:
             inputs: its inputs.
@@ -219,14 +219,14 @@ class Writer:
         return Written(self.kernels, "\n".join([*head, *forward_lines, *inner, *tail]) + "\n", tape)
 
     def gradient(self, name: str) -> str:
-        """The gradient of an input, in its precision."""
+        """Return the gradient of an input, in its precision."""
         kind = self.kinds[name]
         if kind.dtype != "f":
             return f"{name}_bar"
         return f"np.float32({name}_bar)" if isinstance(kind, Num) else f"{name}_bar.astype('float32')"
 
     def top(self, block: Block) -> list[str]:
-        """The lines of a block outside of kernels."""
+        """Return the lines of a block outside of kernels."""
         self.lines = []
         self.noted = 0
         self.current = block
@@ -239,7 +239,7 @@ class Writer:
     # -- regions -------------------------------------------------------------------------------------------------------
 
     def regions(self, block: Block) -> list[Any]:
-        """The statements of a block, with a region in the place of those that a kernel can run."""
+        """Return the statements of a block, with a region in the place of those that a kernel can run."""
         found: list[Any] = []
         waiting: Block = []
 
@@ -313,7 +313,7 @@ class Writer:
         return True
 
     def region(self, region: _Region) -> list[str]:
-        """The call of a kernel, which is written too."""
+        """Write a kernel, and return the lines that call it."""
         stmts = region.stmts
         inside = {id(stmt) for stmt in statements(stmts)}
         elsewhere = self.outside | self.read_later | {
@@ -385,7 +385,7 @@ class Writer:
         return found
 
     def listed(self, names: Sequence[str], written: Collection[str]) -> list[str]:
-        """The arrays that a kernel for Python gets as lists: those whose memory is not that of one that is written."""
+        """Return the arrays that a Python kernel receives as lists: those that share no memory with a written one."""
         own = {name: root_of(name, self.roots) for name in names}
         counts = Counter(own.values())
         shared = {own[name] for name in names if name in written and counts[own[name]] > 1}
@@ -402,7 +402,7 @@ class Writer:
     # -- statements ----------------------------------------------------------------------------------------------------
 
     def note(self, line: int, indent: str) -> None:
-        """The user's line, as a comment."""
+        """Write the user's line as a comment."""
         if line and line != self.noted:
             self.noted = line
             text = linecache.getline(self.file, line).strip()
@@ -536,7 +536,7 @@ class Writer:
         self.lines += backwards_text(stmt.loop, indent, low, body, names, self.has_stacks)
 
     def nested(self, block: Block, indent: str) -> list[str]:
-        """The lines of a block in a function inside the program."""
+        """Return the lines of a block in a function inside the program."""
         before = self.lines, self.noted
         self.lines, self.noted = [], 0
         for each in self.regions(block):
@@ -545,7 +545,7 @@ class Writer:
         return found
 
     def bound_in(self, block: Block) -> list[str]:
-        """The variables that a block binds, those of loops aside."""
+        """Return the variables that a block binds, those of loops aside."""
         counters = {stmt.name for stmt in statements(block) if isinstance(stmt, For)}
         return sorted(_bound_in(block) - counters)
 
@@ -562,7 +562,7 @@ class Writer:
             self.block(self.inner(stmt.other), inner)
 
     def inner(self, stmts: Block) -> list[Any]:
-        """The statements of a block inside, with regions in it for kernels that cost little to call."""
+        """Return the statements of a block inside, with regions in it for kernels that cost little to call."""
         return self.regions(stmts) if self.native and not self.in_kernel else stmts
 
     def on_Push(self, stmt: Push, indent: str) -> None:
@@ -619,12 +619,12 @@ class Writer:
     # -- expressions ---------------------------------------------------------------------------------------------------
 
     def text(self, expr: Any) -> str:
-        """An expression as source."""
+        """Return an expression as source."""
         text: str = getattr(self, f"of_{type(expr).__name__}")(expr)
         return text
 
     def part(self, expr: Any) -> str:
-        """An expression as an operand."""
+        """Return an expression as an operand, in parentheses if needed."""
         text = self.text(expr)
         simple = isinstance(expr, (Var, Get, Dim)) or (isinstance(expr, Const) and not text.startswith("-"))
         return text if simple or (text.endswith(")") and isinstance(expr, (Call,))) else f"({text})"
@@ -650,7 +650,7 @@ class Writer:
         return self.place(expr.base, expr.index, expr.safe)
 
     def place(self, base: Var, index: tuple[Any, ...], safe: bool) -> str:
-        """A part of an array."""
+        """Return a part of an array as source."""
         safe = safe or self.ran_before
         if not self.in_kernel:
             if _is_element(index) and not safe and not self.wraps:
@@ -671,7 +671,7 @@ class Writer:
         return base.name + "".join(f"[{item}]" for item in items)
 
     def index(self, index: Sequence[Any]) -> str:
-        """The items of an index."""
+        """Return the items of an index as source."""
         def one(each: Any) -> str:
             if each is NEW:
                 return "None"
@@ -683,7 +683,7 @@ class Writer:
         return ", ".join(map(one, index))
 
     def slices(self, index: Sequence[Any]) -> str:
-        """The items of an index, as objects."""
+        """Return the items of an index as the source of slice objects."""
         def one(each: Any) -> str:
             if each is NEW:
                 return "None"
@@ -728,7 +728,7 @@ class Writer:
         return f"{function}({', '.join(texts)})"
 
     def typed(self, arg: Any) -> str:
-        """An operand beside arrays of single precision, whose type decides on the precision of the result."""
+        """Return an operand beside single-precision arrays, whose type decides the precision of the result."""
         if isinstance(arg.kind, Arr) or isinstance(arg, Const):
             return self.part(arg)
         if arg.kind.dtype == "f":
@@ -748,7 +748,7 @@ class Writer:
         return f" {expr.name} ".join(parts)
 
     def argument(self, arg: Any, name: str) -> str:
-        """An argument of a call."""
+        """Return an argument of a call as source."""
         if isinstance(arg, tuple):
             return f"({', '.join(map(self.text, arg))},)"
         return self.text(arg)
@@ -806,7 +806,7 @@ def _reads_complex(expr: Pull) -> bool:
 
 
 def repr_dtype(options: dict[str, Any]) -> str:
-    """The dtype of a new array, as an argument."""
+    """Return the dtype of a new array, as source."""
     return f", {np.dtype(options['dtype']).name!r}"
 
 
@@ -863,7 +863,7 @@ def _is_first(name: str, block: Block) -> bool:
 
 
 def _first_in_loops(block: Block, kinds: dict[str, Any]) -> set[str]:
-    """The numbers that are bound first in a loop or a branch, or that the tape keeps before they are bound."""
+    """Return the numbers first bound in a loop or branch, or pushed on the tape before they are bound."""
     top = {name for stmt in block if isinstance(stmt, (Let, LetMany)) for name in assigned(stmt)}
     top = {name for name in top if not is_read_first(block, name)}
     return {

@@ -132,7 +132,7 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any
     if wanted.kind == "f" and self.dtype.kind == "c" and 2 * wanted.itemsize == self.itemsize:
         return views.view_as_real(self).reshape((*self.shape[:-1], 2 * self.shape[-1]))
     if _carries_history(self):
-        raise TypeError(f"a tensor of {self.dtype} that has a history cannot be looked at as {wanted}")
+        raise TypeError(f"a tensor of {self.dtype} that has a history cannot be viewed as {wanted}")
     looked_at = np.array(self._array).view(wanted)
     looked_at.flags.writeable = False  # it is a copy, in which writes would be lost
     return as_operand(looked_at) if wanted.kind in "biufc" else looked_at

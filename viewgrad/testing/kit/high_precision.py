@@ -464,5 +464,5 @@ def precise_values(code: Any, example: Example, arrays: Sequence[Array]) -> list
         raise Unavailable(f"{type(error).__name__}: {error}") from error
     results = result if isinstance(result, tuple | list) else [result]
     if not all(isinstance(one, PreciseArray) for one in results):
-        raise Unavailable("it returns something else than such arrays")
+        raise Unavailable("it returns something other than such arrays")
     return [one.numbers for one in results]

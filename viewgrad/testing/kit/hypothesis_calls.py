@@ -190,7 +190,7 @@ def check_within_test(operator: Any, place: Any, call: tuple[Any, Any], make: Ca
 
     Arguments:
         operator: the operator.
-        place: the code that calls `check_operator`, which stands for the test.
+        place: the code that calls `check_operator`, which identifies the test.
         call: the positional and the keyword arguments.
         make: makes the check.
 

@@ -30,7 +30,7 @@ from .properties.memory import result_memory
 from .properties.precision import digits_by_reference, where_digits_get_lost, where_reference_decides
 from .properties.registry import FIRST, INVARIANTS, PROPERTIES, SHORT
 from .properties.repetition import steady
-from .properties.unneeded_work import NEEDLESS, computed_in_vain
+from .properties.unneeded_work import NEEDLESS, unneeded_gradients
 from .ranks import is_meant_for_ranks
 from .report import Report
 from .script import Script
@@ -52,7 +52,7 @@ MOST_REFUSED: Final = 3  # calls in turn, after which an operator's code does no
 MOST_ALIASED: Final = 16  # calls with other options
 HUGE: Final = 100.0  # arguments whose exponentials' squares overflow soon
 MOST_TRIED: Final = 60  # calls that are remembered
-# What a call that no one asked for may take, which may have sent a loop astray: seconds, and calls of the user's.
+# Time limits of a call that the user did not ask for, which may not terminate: in seconds, and in calls of the user's.
 PATIENCE: Final = 0.4
 TIMES: Final = 500.0
 FAMILY_SHARE, COMPOSED_SHARE = 0.5, 0.25  # of the time of a check, for one family of calls
@@ -85,12 +85,12 @@ class Check:
         report: what is returned.
         budget: the time for it.
         keep_going: whether to go on after a failure, and report all.
-        collected: each failure, with what checks the same of another call.
-        again: checks the same of another call.
+        collected: each failure, with a function that repeats its check for another call.
+        again: repeats the current check for another call.
         short: whether it is one of many calls.
         patience: seconds for a call that the user did not ask for.
         cost: seconds for the forms of the call that the user gave.
-        astray: the properties in which a call took too long.
+        too_slow: the properties in which a call took too long.
         tried: the calls so far, on which what comes later may depend.
         steady: the baseline of the user's call, by which it is seen whether the operator holds state.
         refusals: errors in the backward pass of calls that the user did not make.
@@ -112,7 +112,7 @@ class Check:
     short: bool = False
     patience: float = 0.0
     cost: float = 0.0
-    astray: set[str] = attrs.Factory(set)
+    too_slow: set[str] = attrs.Factory(set)
     tried: list[Example] = attrs.Factory(list)
     steady: Baseline | None = None
     refusals: list[str] = attrs.Factory(list)
@@ -260,10 +260,10 @@ class Check:
         except (Stop, Absent):
             raise
         except Exception as error:
-            self._stumble(name, error)
+            self._report_kit_error(name, error)
         return None
 
-    def _stumble(self, name: str, error: Exception) -> None:
+    def _report_kit_error(self, name: str, error: Exception) -> None:
         """Report an error of the kit: a nondeterministic operator, or a defect of the kit."""
         if self.steady is not None:
             try:
@@ -316,7 +316,7 @@ class Check:
                     self._count(name, check, results)
         self._aliases(accepted)
         if self.wanted(NEEDLESS):
-            self._attempt(NEEDLESS, computed_in_vain, baseline, self.report)
+            self._attempt(NEEDLESS, unneeded_gradients, baseline, self.report)
         self._forms(variants)
         pointed = self._family("special points", at_special_points(self.subject, self.base))
         self._at_zero()
@@ -521,7 +521,7 @@ class Check:
             return
         self.again = lambda example: check(baseline_results(self.subject, example, name))
         asked_for = not baseline.example.label and name != "dtypes"
-        if name in self.astray and not asked_for:
+        if name in self.too_slow and not asked_for:
             return
 
         def counted() -> None:
@@ -533,13 +533,13 @@ class Check:
     def _note_refusal(self, name: str, refused: Refused) -> None:
         self.report.refuse(name)
         if isinstance(refused, TookTooLong):
-            self.astray.add(name)
+            self.too_slow.add(name)
         elif str(refused).startswith("the backward pass refuses") and len(self.refusals) < MOST_TRIED:
             self.refusals.append(f"{name}: {refused}")
 
     def _first(self, example: Example) -> bool:
         """Compare the gradients of one call with differences; return whether it was accepted."""
-        if example.family in self.astray:
+        if example.family in self.too_slow:
             return False
         compared = GRADIENTS not in self.switched_off  # else they are not meant to be the derivatives
         self.again = lambda example: check_gradients(self.subject, example, example.family, compared)
@@ -583,7 +583,7 @@ class Check:
             within = self.subject.within(example)
             if within is None or (check is slope_digits_lost and not within.changed):
                 continue
-            if not self.wanted(name) or name in self.astray or refused > MOST_REFUSED:
+            if not self.wanted(name) or name in self.too_slow or refused > MOST_REFUSED:
                 return
             self.again = functools.partial(check, self.subject)
             counted = self._attempt(name, self._patiently, check, within)

@@ -154,7 +154,7 @@ class Script:
 
         Arguments:
             expression: what was found, an array, a tensor, or None for zeros.
-            expected: what it should be; None stands for zeros.
+            expected: the expected value; None means zeros.
             what: what it is, for the message.
             oracle: who says so.
             rtol, atol: the tolerances.

@@ -21,12 +21,12 @@ from .operators import arithmetic, operation
 
 
 def dtype_option(char: str) -> tuple[tuple[str, Any], ...]:
-    """The option that names a dtype."""
+    """Return a dtype as an option."""
     return (("dtype", np.dtype(char).name),)
 
 
 def converted(out: Emitter, expr: Any, dtype: Any) -> Any:
-    """An array of another dtype."""
+    """Return an array converted to a dtype."""
     char = dtype_named(out, dtype)
     old = expr.kind.dtype
     if char == old:
@@ -47,7 +47,7 @@ def dtype_named(out: Emitter, value: Any) -> str:
 
 
 def elementwise(out: Emitter, row: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """An elementwise function."""
+    """Read a call of an elementwise function."""
     target = keywords.pop("out", None)
     if row == "clip":
         names = ("self", "min", "max")
@@ -62,7 +62,7 @@ def elementwise(out: Emitter, row: str, args: list[Any], keywords: dict[str, Any
         raise out.refused(f"{row} with {next(iter(keywords))}=")
     exprs = [as_expr(arg) for arg in args]
     if any(expr is None for expr in exprs):
-        raise out.refused(f"{row} of something else than numbers and arrays")
+        raise out.refused(f"{row} of something other than numbers and arrays")
     exprs = [out.lifted(expr) for expr in exprs]
     if row.startswith("clip"):
         found = _clipped(out, row, exprs)
@@ -86,7 +86,7 @@ def elementwise(out: Emitter, row: str, args: list[Any], keywords: dict[str, Any
     elif isinstance(base, Var) and isinstance(base.kind, Arr):
         index = (FULL,) * base.kind.ndim
     else:
-        raise out.refused("out= of something else than an array")
+        raise out.refused("out= of something other than an array")
     place = get(base, index)
     if found.kind.dtype != base.kind.dtype or found.kind.ndim != place.kind.ndim:
         raise out.refused("out= of another kind")
@@ -108,7 +108,7 @@ def _clipped(out: Emitter, row: str, exprs: list[Any]) -> Any:
 
 
 def created(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """A new array."""
+    """Read a call that creates an array."""
     keywords.pop("order", None)
     if "requires_grad" in keywords or "like" in keywords or "device" in keywords:
         raise out.refused(f"{name} with {next(iter(keywords))}=")
@@ -122,7 +122,7 @@ def created(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
             raise out.refused(f"{name} with more arguments")
         values = [as_expr(each) for each in fill]
         if any(value is None or not is_number(value) for value in values):
-            raise out.refused("full_like with something else than a number")
+            raise out.refused("full_like with something other than a number")
         options = dtype_option(char)
         return Call(name, (as_variable(out, base), *values), options, Arr(char, base.kind.ndim))
     if name in ("zeros", "ones", "empty", "full"):
@@ -141,7 +141,7 @@ def created(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
             raise out.refused("a shape that is not made of integers")
         values = [as_expr(each) for each in fill]
         if any(value is None or not is_number(value) for value in values):
-            raise out.refused("full with something else than a number")
+            raise out.refused("full with something other than a number")
         char = dtype_named(out, dtype) if dtype is not None and not (
             isinstance(dtype, Static) and dtype.value is None) else values[0].kind.dtype if values else "d"
         if values and (values[0].kind.dtype in "dD") > (char in "dDfF"):
@@ -153,7 +153,7 @@ def created(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
 
 
 def array_of(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """`array`, `asarray` and `copy`."""
+    """Read `array`, `asarray` and `copy`."""
     dtype = args[1] if len(args) > 1 else keywords.get("dtype")
     if set(keywords) - {"dtype", "copy"} or len(args) > 2:
         raise out.refused(f"{name} with more arguments")
@@ -176,7 +176,7 @@ def array_of(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any])
 
 
 def assembled(out: Emitter, value: Tup, dtype: Any) -> Any:
-    """An array of numbers, or of rows."""
+    """Make an array of numbers, or of rows."""
     shape: list[int] = []
     level: Any = value
     while isinstance(level, Tup):
@@ -195,7 +195,7 @@ def assembled(out: Emitter, value: Tup, dtype: Any) -> Any:
     leaves = flat(value, 0)
     exprs = [as_expr(leaf) for leaf in leaves]
     if any(expr is None for expr in exprs):
-        raise out.refused("an array of something else than numbers")
+        raise out.refused("an array of something other than numbers")
     if any(not is_number(expr) for expr in exprs):
         if len(shape) == 1:
             return pure(out, "stack", [value], {})
@@ -217,7 +217,7 @@ def assembled(out: Emitter, value: Tup, dtype: Any) -> Any:
 
 
 def view(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """A view, by a function of the array."""
+    """Return a view made by a function of the array."""
     base = as_expr(args[0])
     if base is None or is_number(base):
         raise out.refused(f"{name} of {kind_name(args[0])}")
@@ -227,7 +227,7 @@ def view(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
         if isinstance(each, Tup):
             exprs = [as_expr(item) for item in each.items]
             if any(expr is None for expr in exprs):
-                raise out.refused(f"{name} with something else than integers")
+                raise out.refused(f"{name} with something other than integers")
             rest.append(tuple(exprs))
         else:
             expr = as_expr(each)
@@ -235,7 +235,7 @@ def view(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
                 raise out.refused(f"{name} with None")
             rest.append(expr)
     if any(each is None for each in rest):
-        raise out.refused(f"{name} with something else than integers")
+        raise out.refused(f"{name} with something other than integers")
     options = _options(out, name, keywords)
     if name in ("reshape", "ravel"):
         if options:
@@ -286,15 +286,15 @@ def _known(value: Any) -> Any:
 
 
 def function_of(name: str) -> Callable[..., Any]:
-    """NumPy's function of a name."""
+    """Return the NumPy function of a name."""
     found: Callable[..., Any] = operator.attrgetter(name)(np)
     return found
 
 
 def pure(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """A function of arrays that gives new ones."""
+    """Read a call of a function of arrays that returns new arrays."""
     if name not in PURE and name not in CREATORS:
-        raise out.refused(f"{name} has no rule here")
+        raise out.refused(f"{name} is not supported")
     if name in ("dot", "matmul") and len(args) == 2 and any(
         is_number(each) for each in map(as_expr, args) if each is not None
     ):
@@ -303,7 +303,7 @@ def pure(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
         raise out.refused("matmul of a number")
     function = function_of(name) if hasattr(np, name.partition(".")[0]) else None
     if function is None:
-        raise out.refused(f"{name} has no rule here")
+        raise out.refused(f"{name} is not supported")
     try:
         names = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):
@@ -326,7 +326,7 @@ def pure(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
 def _sampled(
     out: Emitter, name: str, function: Callable[..., Any], taken: Sequence[Any], options: Sequence[tuple[str, Any]]
 ) -> tuple[list[Any], Any]:
-    """Samples of arguments, and what a function gives for them: arrays of one element, or of more if it needs them."""
+    """Return sample arguments, of one element if possible, and the results of a function for them."""
     reason = ""
     for length in (1, 2, 3, 5):
         samples = [
@@ -345,7 +345,7 @@ def _sampled(
 def _taken(
     out: Emitter, name: str, names: Sequence[str], options: dict[str, Any], number: int, arg: Any
 ) -> Sequence[Any]:
-    """An argument of a function of arrays; nothing if it is an option, which is added to the others."""
+    """Return the values of an argument; none if it is an option, which is added to the others."""
     if isinstance(arg, Static) and (as_expr(arg) is None or (number and name in REDUCTIONS)):
         if 0 < number < len(names):
             options[names[number]] = arg

@@ -13,12 +13,12 @@ from ..values import Static, Tup, as_expr, kind_name
 
 
 def as_variable(out: Emitter, expr: Any) -> Any:
-    """The expression in a variable."""
+    """Return an expression bound to a variable."""
     return expr if isinstance(expr, Var) else out.temporary(expr)
 
 
 def attribute(out: Emitter, base: Any, name: str, node: Any) -> Any:
-    """An attribute of a number or an array."""
+    """Return an attribute of a number or an array."""
     expr = as_expr(base)
     if expr is None:
         raise out.refused(f"attribute {name} of {kind_name(base)}", node)

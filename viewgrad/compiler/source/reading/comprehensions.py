@@ -27,7 +27,7 @@ class ComprehensionReader(TargetReader):
     """Reads what is iterated over."""
 
     def summed(self, generator: Deferred, start: Any) -> Any:
-        """The sum of what a generator gives, by a loop."""
+        """Return the sum over a generator, computed by a loop."""
         node = generator.node
         scope = generator.scope
         comprehension = node.generators[0]
@@ -52,7 +52,7 @@ class ComprehensionReader(TargetReader):
         return inner.env["total "]
 
     def listed(self, comprehension: Deferred) -> Any:
-        """A list whose length is not known, of numbers or of rows, as an array."""
+        """Return a list of unknown length, of numbers or of rows, as an array."""
         node = comprehension.node
         scope = comprehension.scope
         generator = node.generators[0]
@@ -78,7 +78,7 @@ class ComprehensionReader(TargetReader):
         low, high = [each if isinstance(each, Const) else self.fixed(each) for each in (sequence.low, sequence.high)]
         probe = self.looped(inner, read)
         if found[0] is None or not is_number(found[0]) or found[0].kind.dtype != "d":
-            raise self.out.refused("a list of something else than floats, whose length is not known", node)
+            raise self.out.refused("a list of something other than floats, of unknown length", node)
         array = self.out.temporary(Call("empty", ((count,),), (("dtype", "float64"),), Arr("d", 1)), "listed")
         self.out.emit(Check(Op("less_equal", (Const(0, INT), count), BOOL), line))
         probe.append(Set(array, (number,), found[0], "", line))
@@ -110,15 +110,15 @@ class ComprehensionReader(TargetReader):
         return sequence_of(self.out, self.value(scope, node))
 
     def prefix_inside(self, scope: Scope) -> str:
-        """The prefix of the variables of a comprehension, which are not those of the function around it."""
+        """Return the prefix of the variables of a comprehension, which has its own scope."""
         return scope.prefix + self.out.fresh("each") + "_"
 
     def of_ListComp(self, scope: Scope, node: ast.ListComp) -> Any:
-        """A list."""
+        """Read a list comprehension."""
         return self.over_known(scope, node, list)
 
     def over_known(self, scope: Scope, node: ast.ListComp | ast.GeneratorExp, kind: type) -> Any:
-        """The items of a comprehension: one by one over known values, otherwise by a loop."""
+        """Return the items of a comprehension: unrolled over known values, otherwise by a loop."""
         before, numbers = len(self.out.buffer), dict(self.out.numbers)
         try:
             return Tup(tuple(self.each(scope, node.elt, node.generators, node)), kind)
@@ -128,7 +128,7 @@ class ComprehensionReader(TargetReader):
             return self.by_loop(scope, node)
 
     def by_loop(self, scope: Scope, node: ast.ListComp | ast.GeneratorExp, given: dict[str, Any] | None = None) -> Lst:
-        """A list of the items of a comprehension, by a loop.
+        """Return a list of the items of a comprehension, filled by a loop.
 
         Arguments:
             scope: the variables.
@@ -154,14 +154,14 @@ class ComprehensionReader(TargetReader):
         return found
 
     def list_of(self, scope: Scope, value: Any, node: Any) -> Lst:
-        """`list`, of what has a length that is not known."""
+        """Read `list` of an iterable of unknown length."""
         each = ast.Name("each", ast.Load())
         generator = ast.comprehension(ast.Name("each", ast.Store()), ast.Name(GIVEN, ast.Load()), [], 0)
         made = ast.fix_missing_locations(ast.copy_location(ast.ListComp(each, [generator]), node))
         return self.by_loop(scope, made, {GIVEN: value})
 
     def of_function(self, scope: Scope, function: Any, value: Any, node: Any, is_filter: bool) -> Lst:
-        """`map` or `filter`, as a list."""
+        """Read `map` or `filter`, as a list."""
         call = ast.Call(ast.Name(FUNCTION, ast.Load()), [ast.Name("each", ast.Load())], [])
         each = ast.Name("each", ast.Load()) if is_filter else call
         generator = ast.comprehension(
@@ -170,7 +170,7 @@ class ComprehensionReader(TargetReader):
         return self.by_loop(scope, made, {GIVEN: value, FUNCTION: function})
 
     def of_Subscript(self, scope: Scope, node: ast.Subscript) -> Any:
-        """An item, or some; those of a list are another list."""
+        """Read an item or a slice; a slice of a list is a new list."""
         if isinstance(node.slice, ast.Slice):
             base = self.value(scope, node.value)
             if isinstance(base, Lst):
@@ -185,7 +185,7 @@ class ComprehensionReader(TargetReader):
         return super().of_Subscript(scope, node)
 
     def of_DictComp(self, scope: Scope, node: ast.DictComp) -> Any:
-        """A dict over known values."""
+        """Read a dict comprehension over known values."""
         pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
         fields = {}
         for each in self.each(scope, pair, node.generators, node):
@@ -200,7 +200,7 @@ class ComprehensionReader(TargetReader):
         return self.over_known(scope, node, tuple)
 
     def each(self, scope: Scope, element: ast.expr, generators: list[ast.comprehension], node: Any) -> list[Any]:
-        """The values of a comprehension over known values."""
+        """Return the values of a comprehension over known values."""
         inner = Scope(scope, {}, self.prefix_inside(scope), scope.variables, None, {}, scope.file)
         generator, *rest = generators
         names = [each.id for each in ast.walk(generator.target) if isinstance(each, ast.Name)]
@@ -210,7 +210,7 @@ class ComprehensionReader(TargetReader):
             numbers = range(sequence.low.value, sequence.high.value, sequence.step)
             sequence = Tup(tuple(map(Static, numbers[: UNROLLED + 1])))
         if not isinstance(sequence, Tup) or len(sequence.items) > UNROLLED:
-            raise self.out.refused("a comprehension whose length is not known", node)
+            raise self.out.refused("a comprehension of unknown length", node)
         found: list[Any] = []
         for each in sequence.items:
             inner.stores = dict.fromkeys(names, 1)

@@ -36,35 +36,35 @@ class ExpressionReader(NameReader):
         """Return the value of an expression."""
         method = getattr(self, f"of_{type(node).__name__}", None)
         if method is None:
-            raise self.out.refused(f"`{type(node).__name__}` is not taken", node)
+            raise self.out.refused(f"`{type(node).__name__}` is not supported", node)
         return method(scope, node)
 
     def number(self, scope: Scope, node: ast.expr) -> Any:
-        """An expression that is a number or an array."""
+        """Read an expression that must be a number or an array."""
         found = as_expr(self.value(scope, node))
         if found is None:
-            raise self.out.refused("something else than a number or an array", node)
+            raise self.out.refused("something other than a number or an array", node)
         return found
 
     def of_Constant(self, scope: Scope, node: ast.Constant) -> Any:
-        """A constant."""
+        """Read a constant."""
         return Static(node.value)
 
     def of_Name(self, scope: Scope, node: ast.Name) -> Any:
-        """A name."""
+        """Read a name."""
         return self.lookup(scope, node)
 
     def of_Tuple(self, scope: Scope, node: ast.Tuple) -> Any:
-        """A tuple."""
+        """Read a tuple."""
         return Tup(tuple(self._starred(scope, node.elts)))
 
     def of_List(self, scope: Scope, node: ast.List) -> Any:
-        """A list."""
+        """Read a list."""
         found = Tup(tuple(self._starred(scope, node.elts)), list, (scope.file, node.lineno, node.col_offset))
         return self.growing(found) if found.site in self.known_sites else found
 
     def growing(self, given: Tup, times: Any = None) -> Lst:
-        """A list whose length is not known.
+        """Make a list of unknown length.
 
         Arguments:
             given: its first items.
@@ -93,11 +93,11 @@ class ExpressionReader(NameReader):
             elif isinstance(each, Tup):
                 found += each.items
             else:
-                raise self.out.refused("a starred value whose length is not known", node)
+                raise self.out.refused("a starred value of unknown length", node)
         return found
 
     def values(self, scope: Scope, nodes_: Sequence[ast.expr]) -> list[Any]:
-        """Expressions in order: each means what it means where it is evaluated, whatever later ones change."""
+        """Read expressions in order; later ones do not change the values of earlier ones."""
         found, marks = [], []
         for node in nodes_:
             found.append(self.value(scope, node))
@@ -105,7 +105,7 @@ class ExpressionReader(NameReader):
         return self.settled(found, marks)
 
     def settled(self, values: list[Any], marks: list[int]) -> list[Any]:
-        """Values as they are at the places of the block where they were read.
+        """Return values as they were at the positions in the block where they were read.
 
         Arguments:
             values: the values.
@@ -140,7 +140,7 @@ class ExpressionReader(NameReader):
         return Var(name, expr.kind)
 
     def of_Dict(self, scope: Scope, node: ast.Dict) -> Any:
-        """A dict with known keys."""
+        """Read a dict with known keys."""
         fields = {}
         for key, value in zip(node.keys, node.values):
             known = None if key is None else self.value(scope, key)
@@ -150,15 +150,15 @@ class ExpressionReader(NameReader):
         return self.record(fields, dict, (scope.file, node.lineno, node.col_offset))
 
     def of_JoinedStr(self, scope: Scope, node: ast.JoinedStr) -> Any:
-        """A text, which is of no use here."""
+        """Read an f-string, whose text no program uses."""
         return TEXT
 
     def of_Lambda(self, scope: Scope, node: ast.Lambda) -> Any:
-        """A lambda."""
+        """Read a lambda."""
         return self.nested(scope, node)
 
     def of_BinOp(self, scope: Scope, node: ast.BinOp) -> Any:
-        """An operator."""
+        """Read a binary operator."""
         left, right = self.values(scope, [node.left, node.right])
         if isinstance(node.op, ast.MatMult):
             return self.matmul(left, right)
@@ -171,22 +171,22 @@ class ExpressionReader(NameReader):
         return arithmetic(self.out, BINARY[type(node.op)], left, right)
 
     def matmul(self, left: Any, right: Any) -> Any:
-        """The product of matrices."""
+        """Return the product of matrices."""
         return pure(self.out, "matmul", [left, right], {})
 
     def of_UnaryOp(self, scope: Scope, node: ast.UnaryOp) -> Any:
-        """An operator of one operand."""
+        """Read a unary operator."""
         if isinstance(node.op, ast.Not):
             test = self.condition(scope, node.operand)
             return Static(not test) if isinstance(test, bool) else Lazy("not", (test,), BOOL)
         return arithmetic(self.out, UNARY[type(node.op)], self.value(scope, node.operand))
 
     def of_BoolOp(self, scope: Scope, node: ast.BoolOp) -> Any:
-        """`and` and `or`, whose value is that of an operand."""
+        """Read `and` and `or`, whose value is one of the operands."""
         return self.operand(scope, node, node.values)
 
     def operand(self, scope: Scope, node: ast.BoolOp, parts: Sequence[ast.expr]) -> Any:
-        """The first operand that decides, or the last."""
+        """Return the first operand that decides the result, or the last one."""
         first = self.lifted(scope, parts[0])
         if len(parts) == 1:
             return first
@@ -210,7 +210,7 @@ class ExpressionReader(NameReader):
         return chosen
 
     def condition(self, scope: Scope, node: ast.expr) -> Any:
-        """The truth of an expression: a bool, or an expression."""
+        """Read the truth value of an expression: a bool if it is known, else an expression."""
         if not isinstance(node, ast.BoolOp):
             return self.truth(self.value(scope, node), node)
         is_and = isinstance(node.op, ast.And)
@@ -233,7 +233,7 @@ class ExpressionReader(NameReader):
         return is_and if found is None else found
 
     def second(self, scope: Scope, part: ast.expr, first: Any, is_and: bool) -> Any:
-        """A condition that is asked only if the first leaves it open."""
+        """Read a condition that is evaluated only if the first one does not decide."""
         result: list[Any] = []
 
         def read() -> None:
@@ -256,7 +256,7 @@ class ExpressionReader(NameReader):
         return Var(name, BOOL)
 
     def of_Compare(self, scope: Scope, node: ast.Compare) -> Any:
-        """Comparisons."""
+        """Read comparisons."""
         tested = is_none_test(scope, node)
         if tested is not None:
             variable, is_wanted = tested
@@ -282,7 +282,7 @@ class ExpressionReader(NameReader):
         return found
 
     def of_IfExp(self, scope: Scope, node: ast.IfExp) -> Any:
-        """A conditional expression."""
+        """Read a conditional expression."""
         test = self.condition(scope, node.test)
         if isinstance(test, bool):
             return self.value(scope, node.body if test else node.orelse)
@@ -305,7 +305,7 @@ class ExpressionReader(NameReader):
         return found
 
     def lifted(self, scope: Scope, node: ast.expr) -> Any:
-        """The value of an expression, with a call of a function of arrays in a variable of its own."""
+        """Read an expression; bind a call of an array function to a variable of its own."""
         value = self.value(scope, node)
         return self.out.lifted(value) if isinstance(value, Call) else value
 
@@ -331,14 +331,14 @@ class ExpressionReader(NameReader):
         return Var(name, kind)
 
     def of_Subscript(self, scope: Scope, node: ast.Subscript) -> Any:
-        """An item."""
+        """Read an item."""
         base = self.value(scope, node.value)
         mark = len(self.out.buffer)
         items = self.index_items(scope, node.slice)
         return item(self.out, self.settled([base], [mark])[0], items, node)
 
     def within(self, read: Callable[[], None]) -> Block:
-        """The statements that something reads."""
+        """Return the statements emitted while `read` runs."""
         before, self.out.buffer = self.out.buffer, []
         self.unsure += 1
         try:
@@ -349,7 +349,7 @@ class ExpressionReader(NameReader):
             self.unsure -= 1
 
     def looped(self, scope: Scope, read: Callable[[], None]) -> Block:
-        """The body of a loop, read until the kinds of variables stay what they are."""
+        """Read the body of a loop until the kinds of its variables no longer change."""
         entry = dict(scope.env)
         numbers = dict(self.out.numbers)
         for _ in range(8):
@@ -368,7 +368,7 @@ class ExpressionReader(NameReader):
         raise self.out.refused("the kinds of its variables do not settle")
 
     def fixed(self, expr: Any) -> Any:
-        """A bound of a loop as an expression that nothing in it changes."""
+        """Return a loop bound as an expression that the loop does not change."""
         for node in nodes(expr):
             if isinstance(node, Get) or (
                 isinstance(node, Var) and node.name in self.out.variables and node.name not in self.out.single
@@ -377,7 +377,7 @@ class ExpressionReader(NameReader):
         return expr
 
     def truth(self, value: Any, node: Any) -> Any:
-        """The truth of a value: a bool, or an expression."""
+        """Return the truth value of a value: a bool if it is known, else an expression."""
         if isinstance(value, Static):
             if not is_plain(value.value) and not _is_true_by_default(type(value.value)):
                 raise self.out.refused(f"the truth of {kind_name(value)}", node)
@@ -399,13 +399,13 @@ class ExpressionReader(NameReader):
         return Op("not_equal", (expr, Const(0, INT)), kind_of_operator("not_equal", (expr.kind, INT)))
 
     def nested(self, scope: Scope, node: Any) -> Fn:
-        """A function that is defined here."""
+        """Return the value of a nested function."""
         defaults = tuple([self.held(self.value(scope, each)) for each in node.args.defaults])
         kw = tuple([None if each is None else self.held(self.value(scope, each)) for each in node.args.kw_defaults])
         return Fn(node, scope, defaults, kw)
 
     def index_items(self, scope: Scope, node: ast.expr) -> list[Any]:
-        """The items of an index."""
+        """Read the items of an index."""
         if isinstance(node, ast.Tuple):
             found, marks = [], []
             for each in node.elts:
@@ -416,7 +416,7 @@ class ExpressionReader(NameReader):
         return list(found.items) if isinstance(found, Tup) and found.cls is tuple else [found]
 
     def index_item(self, scope: Scope, node: ast.expr) -> Any:
-        """An item of an index: an expression, a `Slice`, or a known object."""
+        """Read an item of an index: an expression, a `Slice`, or a known object."""
         if isinstance(node, ast.Slice):
             parts = [None if part is None else self.value(scope, part) for part in (node.lower, node.upper, node.step)]
             return sliced(self.out, parts)

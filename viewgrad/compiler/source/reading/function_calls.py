@@ -50,7 +50,7 @@ class CallReader(ComprehensionReader):
         self.depth = 0  # of calls within calls
 
     def of_Call(self, scope: Scope, node: ast.Call) -> Any:
-        """A call."""
+        """Read a call."""
         base: Any = None
         if isinstance(node.func, ast.Attribute):
             base = self.value(scope, node.func.value)
@@ -100,7 +100,7 @@ class CallReader(ComprehensionReader):
         return self.called(scope, function, args, keywords, node)
 
     def argument(self, scope: Scope, node: ast.expr) -> Any:
-        """An argument of a call."""
+        """Read an argument of a call."""
         if isinstance(node, (ast.GeneratorExp, ast.ListComp)) and len(node.generators) == 1 \
                 and not node.generators[0].ifs and not isinstance(
                     self.sequence(scope, node.generators[0].iter), Tup):
@@ -108,7 +108,7 @@ class CallReader(ComprehensionReader):
         return self.value(scope, node)
 
     def of_deferred(self, value: Any) -> Any:
-        """An argument, with a list in the place of a comprehension."""
+        """Read an argument; a comprehension becomes a list."""
         return self.by_loop(value.scope, value.node) if isinstance(value, Deferred) else value
 
     def call_own(self, function: Any, args: list[Any]) -> Any:
@@ -116,7 +116,7 @@ class CallReader(ComprehensionReader):
         return self.call_python(function, Path(function, False), args, {}, own=True)
 
     def called(self, scope: Scope, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Any:
-        """The result of a call."""
+        """Return the result of a call."""
         if isinstance(function, Given):
             return function.value
         if isinstance(function, DictGet):
@@ -145,7 +145,7 @@ class CallReader(ComprehensionReader):
     def call_library(
         self, scope: Scope, name: str, args: list[Any], keywords: dict[str, Any], node: ast.Call
     ) -> Any:
-        """The result of a call of a library function."""
+        """Return the result of a call of a library function."""
         if name == "builtins.sum" and args and isinstance(args[0], Deferred):
             return self.summed(args[0], args[1] if len(args) > 1 else keywords.get("start", Static(0)))
         if name in ARRAYS_OF_LISTS and args and isinstance(args[0], Deferred) and self.is_of_floats(args[0]):
@@ -181,7 +181,7 @@ class CallReader(ComprehensionReader):
         return library(self.out, name, args, keywords)
 
     def made(self, scope: Scope, value: type, args: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-        """An instance of a class."""
+        """Return an instance of a class."""
         if value is functools.partial:
             return Partial(args[0], [self.given(arg) for arg in args[1:]], keywords)
         fields = record_fields(value)
@@ -199,7 +199,7 @@ class CallReader(ComprehensionReader):
         raise self.out.refused(f"an instance of {value.__name__} is made", node)
 
     def with_defaults(self, given: dict[str, Any], fields: Sequence[str], cls: type) -> dict[str, Any]:
-        """The fields of a record, with the defaults of those that are left out."""
+        """Return the fields of a record, with defaults for missing ones."""
         found = {}
         for name in fields:
             if name in given:
@@ -211,7 +211,7 @@ class CallReader(ComprehensionReader):
         return found
 
     def instance(self, cls: type, site: Any, args: list[Any], keywords: dict[str, Any]) -> Rec:
-        """An object of a plain class, made by its `__init__`."""
+        """Return an object of a plain class, made by its `__init__`."""
         self.known_sites.setdefault(site, {})
         found = self.record({}, cls, site)
         self.call_python(vars(cls)["__init__"], Path(cls, False).to("attr", "__init__"), [found, *args], keywords)
@@ -230,7 +230,7 @@ class CallReader(ComprehensionReader):
             self.out.buffer, self.out.numbers = before, numbers
 
     def in_python(self, name: str, args: list[Any]) -> Any:
-        """The function of `python_code` that stands for a library function with some arguments; None if none does."""
+        """Return the function of `python_code` that implements a library call; None if there is none."""
         if name in UPDATES:
             return UPDATES[name] if isinstance(as_expr(args[1]), Var) or not isinstance(args[1], Tup) else None
         rule = LOOPS.get(name)
@@ -243,14 +243,14 @@ class CallReader(ComprehensionReader):
         return rule if is_vector and name != "builtins.sum" else None
 
     def member(self, base: Rec, name: str, node: Any) -> Any:
-        """A method of a record, or a function that it holds."""
+        """Return a method of a record, or a function in one of its fields."""
         if base.cls is dict:
             method = {"keys": [Static(key) for key in base.fields], "values": list(base.fields.values()),
                       "items": [Tup((Static(key), value)) for key, value in base.fields.items()]}.get(name)
             if name == "get":
                 return DictGet(base)
             if method is None:
-                raise self.out.refused(f"dict.{name} is not taken", node)
+                raise self.out.refused(f"dict.{name} is not supported", node)
             return Given(Tup(tuple(method)))
         if name in base.fields:
             return base.fields[name]
@@ -261,7 +261,7 @@ class CallReader(ComprehensionReader):
         return Bound(member, base)
 
     def is_instance(self, scope: Scope, node: ast.Call) -> Any:
-        """`isinstance`, of what is known."""
+        """Evaluate `isinstance` for known classes."""
         value = self.value(scope, node.args[0])
         kind = self.value(scope, node.args[1])
         classes = kind.items if isinstance(kind, Tup) else (kind,)
@@ -312,10 +312,10 @@ class CallReader(ComprehensionReader):
             else:
                 break
         if not isinstance(function, types.FunctionType):
-            raise self.out.refused(f"{getattr(function, '__qualname__', function)} is no Python function")
+            raise self.out.refused(f"{getattr(function, '__qualname__', function)} is not a Python function")
         module = str(function.__module__).partition(".")[0]
         if module in ("viewgrad", "numpy", "scipy") and not own:
-            raise self.out.refused(f"{module}'s {function.__qualname__} has no rule here")
+            raise self.out.refused(f"{module}'s {function.__qualname__} is not supported")
         if function.__code__.co_flags & 0x2A0:  # generators and coroutines
             raise self.out.refused(f"{function.__qualname__} is a generator")
         if hasattr(function, "__wrapped__"):
@@ -347,7 +347,7 @@ class CallReader(ComprehensionReader):
         self, node: ast.FunctionDef | ast.Lambda, scope: Scope, args: list[Any], keywords: dict[str, Any],
         defaults: Sequence[Any], kw_defaults: dict[str, Any],
     ) -> Any:
-        """The result of a function read in place."""
+        """Return the result of a function that is inlined."""
         if self.depth >= DEEP:
             raise self.out.refused("calls are nested too deeply, as in a recursion", node)
         before = self.out.line, self.out.file
@@ -376,7 +376,7 @@ class CallReader(ComprehensionReader):
         self, node: ast.FunctionDef | ast.Lambda, args: list[Any], keywords: dict[str, Any], defaults: Sequence[Any],
         kw_defaults: dict[str, Any],
     ) -> dict[str, Any]:
-        """The parameters of a function, with what it is called with."""
+        """Return the arguments of a call by parameter name."""
         spec = node.args
         positional = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
         given = dict(zip(positional, args))
@@ -410,11 +410,11 @@ class CallReader(ComprehensionReader):
     def returned(self, node: ast.FunctionDef, scope: Scope, given: dict[str, Any]) -> Any:
         """Read the body of a function, and return its result."""
         if is_generator(node):
-            raise self.out.refused("generators are not taken", node)
+            raise self.out.refused("generators are not supported", node)
         try:
             body = without_jumps(without_attempts(node.body, functools.partial(self.error_of, scope)))
         except NotImplementedError as error:
-            raise self.out.refused(f"{error} is not taken", node) from None
+            raise self.out.refused(f"{error} is not supported", node) from None
         scope.stores = stores_of(body)
         for name in given:
             if name in scope.stores:
@@ -437,7 +437,7 @@ class CallReader(ComprehensionReader):
         return result
 
     def error_of(self, scope: Scope, node: ast.Name) -> Any:
-        """The class of errors that a name means in a function; None for others."""
+        """Return the exception class that a name refers to in a function; None for others."""
         if node.id in scope.stores or node.id in scope.env:
             return None
         try:
@@ -449,7 +449,7 @@ class CallReader(ComprehensionReader):
         return found.value if is_error else None
 
     def of_Attribute(self, scope: Scope, node: ast.Attribute) -> Any:
-        """An attribute."""
+        """Read an attribute."""
         base = self.value(scope, node.value)
         if isinstance(base, Static):
             return self.attribute_value(base, node.attr)
@@ -466,7 +466,7 @@ class CallReader(ComprehensionReader):
         return attribute(self.out, base, node.attr, node)
 
     def attribute_value(self, base: Static, name: str) -> Any:
-        """An attribute of an object that is known, which may be a property."""
+        """Return an attribute of a known object; it may be a property."""
         found = self.attribute_of(base, name)
         if type(found) is Getter:
             return self.call_python(found.function, Path(found.function, False), [base], {})
@@ -474,7 +474,7 @@ class CallReader(ComprehensionReader):
 
 
 def arguments_in_python(name: str, args: list[Any], keywords: dict[str, Any]) -> tuple[Any, list[Any]] | None:
-    """The function of `python_code` that stands for one of NumPy's, and what it is called with; None if none does."""
+    """Return the function of `python_code` for a NumPy function, and its arguments; None if there is none."""
     exprs = [as_expr(arg) for arg in args]
     kinds = [None if expr is None else expr.kind for expr in exprs]
 
@@ -518,7 +518,7 @@ def arguments_in_python(name: str, args: list[Any], keywords: dict[str, Any]) ->
 
 
 def _call_of(value: Any) -> types.FunctionType | None:
-    """The function that runs when an object of a user's class is called."""
+    """Return the function that runs when an object of a user's class is called."""
     kind = type(value)
     if isinstance(value, type) or kind.__module__.partition(".")[0] in ("builtins", "viewgrad", "numpy", "scipy"):
         return None

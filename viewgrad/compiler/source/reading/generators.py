@@ -21,13 +21,13 @@ def is_generator(node: Any) -> bool:
 
 
 def free_names(node: ast.FunctionDef) -> set[str]:
-    """The names that a function reads and does not bind."""
+    """Return the names that a function reads and does not bind."""
     bound = {*stores_of(node), *_parameters(node)}
     return {each.id for each in _own_nodes(node.body) if isinstance(each, ast.Name)} - bound
 
 
 def loop_over_generator(node: ast.FunctionDef, loop: ast.For, prefix: str) -> list[ast.stmt]:
-    """The statements of a loop over a call of a generator function.
+    """Return the statements of a loop over a call of a generator function.
 
     Arguments:
         node: the function.
@@ -35,7 +35,7 @@ def loop_over_generator(node: ast.FunctionDef, loop: ast.For, prefix: str) -> li
         prefix: of the names of the variables of the function.
 
     Raises:
-        NotImplementedError: for a generator that is not taken.
+        NotImplementedError: for a generator that is not supported.
     """
     assert isinstance(loop.iter, ast.Call)
     given = _arguments(node, loop.iter)
@@ -93,7 +93,7 @@ def _parameters(node: ast.FunctionDef) -> list[str]:
 
 
 def _arguments(node: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
-    """The parameters of a function, with what it is called with."""
+    """Return the arguments of a call by parameter name."""
     names = _parameters(node)
     spec = node.args
     if spec.vararg or spec.kwarg or spec.kwonlyargs or len(call.args) > len(names) or any(
@@ -123,7 +123,7 @@ class _Renamed(ast.NodeTransformer):
         self.names = names
 
     def visit(self, node: Any) -> Any:
-        """A node with other names."""
+        """Rename the names in a node."""
         if isinstance(node, ast.Name):
             node.id = self.names.get(node.id, node.id)
         flag = stop_of(node) if isinstance(node, LOOPS) else None
@@ -133,7 +133,7 @@ class _Renamed(ast.NodeTransformer):
 
 
 def _own_nodes(body: Sequence[ast.stmt]) -> Any:
-    """The nodes of some statements, those inside functions in them aside."""
+    """Yield the nodes of statements, without those inside nested functions."""
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()

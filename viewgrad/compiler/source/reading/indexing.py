@@ -15,7 +15,7 @@ from .lists import item_of_list
 
 
 def sliced(out: Emitter, parts: Sequence[Any]) -> Slice:
-    """A slice of an index."""
+    """Read a slice of an index."""
     found: list[Any] = []
     for part in parts:
         if part is None or (isinstance(part, Static) and part.value is None):
@@ -23,13 +23,13 @@ def sliced(out: Emitter, parts: Sequence[Any]) -> Slice:
             continue
         expr = as_expr(part)
         if expr is None or not is_number(expr) or expr.kind.dtype != "l":
-            raise out.refused("a slice of something else than integers")
+            raise out.refused("a slice of something other than integers")
         found.append(expr)
     return Slice(*found)
 
 
 def indexed(out: Emitter, base: Any, items: Sequence[Any]) -> Any:
-    """A part of an array.
+    """Return a part of an array.
 
     Arguments:
         base: an expression that is an array.
@@ -46,7 +46,7 @@ def indexed(out: Emitter, base: Any, items: Sequence[Any]) -> Any:
 
 
 def _filled(out: Emitter, base: Any, items: Sequence[Any]) -> list[Any]:
-    """The items of an index with full slices for the axes that it leaves out."""
+    """Return the items of an index, with full slices for the axes that it leaves out."""
     taken = 0
     for each in items:
         if isinstance(each, Static) and (each.value is None or each.value is Ellipsis):
@@ -64,7 +64,7 @@ def _filled(out: Emitter, base: Any, items: Sequence[Any]) -> list[Any]:
 
 
 def _index_item(out: Emitter, each: Any) -> Any:
-    """An item of an index."""
+    """Read an item of an index."""
     if isinstance(each, Static) and each.value is None:
         return NEW
     if isinstance(each, Slice):
@@ -84,7 +84,7 @@ def _index_item(out: Emitter, each: Any) -> Any:
 
 
 def _counted(base: Var, items: Sequence[Any]) -> tuple[Any, ...]:
-    """The index with known negative numbers counted from the end."""
+    """Return the index with known negative numbers counted from the end."""
     found = []
     axis = 0
     for each in items:
@@ -109,7 +109,7 @@ def _counts_from_end(expr: Any) -> bool:
 
 
 def _composed(view: Get, items: Sequence[Any]) -> list[Any] | None:
-    """The index of a part of a view, in the array itself; None if it is not simple."""
+    """Return the index, in the base array, of a part of a view; None if it is not simple."""
     if any(each is NEW for each in (*items, *view.index)):
         return None
     rest = list(items)
@@ -145,7 +145,7 @@ def item(out: Emitter, base: Any, items: Sequence[Any], node: Any) -> Any:
         raise out.refused("a key that is not known", node)
     if isinstance(base, Lst):
         if len(items) != 1 or isinstance(items[0], Slice):
-            raise out.refused("a slice of a list whose length is not known", node)
+            raise out.refused("a slice of a list of unknown length", node)
         return item_of_list(out, base, items[0])
     if isinstance(base, Tup):
         return _item_of_tuple(out, base, items, node)
@@ -156,7 +156,7 @@ def item(out: Emitter, base: Any, items: Sequence[Any], node: Any) -> Any:
 
 
 def _item_of_tuple(out: Emitter, base: Tup, items: Sequence[Any], node: Any) -> Any:
-    """An item, or some, of a tuple or list of a known length."""
+    """Return an item or a slice of a tuple or list of known length."""
     if len(items) == 1 and isinstance(items[0], Static) and type(items[0].value) is int:
         try:
             return base.items[items[0].value]

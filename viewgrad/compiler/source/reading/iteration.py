@@ -40,10 +40,10 @@ class Iteration:
 
 
 def range_of(out: Emitter, args: Sequence[Any]) -> Iteration:
-    """`range`."""
+    """Return the iterable of `range`."""
     exprs = [as_expr(arg) for arg in args]
     if any(expr is None or not is_number(expr) or expr.kind.dtype != "l" for expr in exprs) or not exprs:
-        raise out.refused("a range of something else than integers")
+        raise out.refused("a range of something other than integers")
     low, high = (Const(0, INT), exprs[0]) if len(exprs) == 1 else exprs[:2]
     step = exprs[2] if len(exprs) > 2 else Const(1, INT)
     if not isinstance(step, Const):
@@ -60,7 +60,7 @@ def range_of(out: Emitter, args: Sequence[Any]) -> Iteration:
 
 
 def _range_by_step(out: Emitter, low: Any, high: Any, step: Any) -> Iteration:
-    """A range whose step is computed, and must be positive."""
+    """Return the iterable of a range whose step is computed, and must be positive."""
     given = (low, high, step)
     low, high, step = [each if isinstance(each, (Const, Var)) else out.temporary(each, "n") for each in given]
     out.emit(Check(Op("less", (Const(0, INT), step), BOOL), out.line))
@@ -74,7 +74,7 @@ def _range_by_step(out: Emitter, low: Any, high: Any, step: Any) -> Iteration:
 
 
 def sequence_of(out: Emitter, value: Any) -> Any:
-    """The items of an array, or of what is known."""
+    """Return the iterable of an array or a known sequence."""
     if isinstance(value, Tup):
         return value
     if isinstance(value, Rec) and value.cls is dict:
@@ -95,7 +95,7 @@ def sequence_of(out: Emitter, value: Any) -> Any:
 
 
 def _counted_item(part: Iteration) -> Callable[[Any], Any]:
-    """The item number k, counted from 0."""
+    """Return item number k, counted from 0."""
     if part.step == 1 and part.low == Const(0, INT):
         return part.item
 
@@ -107,7 +107,7 @@ def _counted_item(part: Iteration) -> Callable[[Any], Any]:
 
 
 def zipped(out: Emitter, parts: Sequence[Any], is_strict: bool = False) -> Any:
-    """`zip`."""
+    """Return the iterable of `zip`."""
     if all(isinstance(part, Tup) for part in parts):
         if is_strict and len({len(part.items) for part in parts}) > 1:
             raise out.refused("zip of several lengths")
@@ -128,7 +128,7 @@ def zipped(out: Emitter, parts: Sequence[Any], is_strict: bool = False) -> Any:
 
 
 def enumerated(out: Emitter, part: Any, start: Any) -> Any:
-    """`enumerate`."""
+    """Return the iterable of `enumerate`."""
     if isinstance(part, Tup):
         return Tup(tuple([Tup((arithmetic(out, "add", start, Static(n)), each)) for n, each in enumerate(part.items)]))
     each = _counted_item(part)
@@ -141,7 +141,7 @@ def enumerated(out: Emitter, part: Any, start: Any) -> Any:
 
 
 def reversed_sequence(out: Emitter, part: Any) -> Any:
-    """`reversed`."""
+    """Return the iterable of `reversed`."""
     if isinstance(part, Tup):
         return Tup(part.items[::-1], part.cls)
     if part.is_range and part.step == 1:

@@ -23,7 +23,7 @@ Rule = Callable[[Emitter, str, list[Any], dict[str, Any]], Any]
 
 
 def library(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """The result of a library function.
+    """Return the result of a library function.
 
     Arguments:
         out: where statements go.
@@ -41,12 +41,12 @@ def library(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
         return _folded(out, short, args, keywords)
     rule = RULES.get(short) or RULES.get(row_of(short))
     if rule is None:
-        raise out.refused(f"{name} has no rule here")
+        raise out.refused(f"{name} is not supported")
     return rule(out, short, args, keywords)
 
 
 def _folded(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """An elementwise function of known numbers."""
+    """Return an elementwise function of known numbers."""
     function = getattr(np, short, None)
     if function is None or keywords or not all(is_plain(arg.value) for arg in args):
         raise out.refused(f"{short} of known numbers")
@@ -65,7 +65,7 @@ def _row(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) ->
 
 
 def _round(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """`round`: by powers of ten, as NumPy has it."""
+    """Read `round`: by powers of ten, as in NumPy."""
     rest = dict(zip(("decimals",), args[1:])) | keywords
     decimals = rest.pop("decimals", Static(0))
     if rest or not isinstance(decimals, Static) or type(decimals.value) is not int or decimals.value < 0:
@@ -74,13 +74,13 @@ def _round(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
         return elementwise(out, "rint", args[:1], {})
     expr = as_expr(args[0])
     if expr is None or expr.kind.dtype != "d":
-        raise out.refused("round of something else than floats")
+        raise out.refused("round of something other than floats")
     power = Static(10.0**decimals.value)
     return arithmetic(out, "div", elementwise(out, "rint", [arithmetic(out, "mul", args[0], power)], {}), power)
 
 
 def _split(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """`split`, `array_split` and their relatives: views of parts of an array."""
+    """Read `split`, `array_split` and related functions: views of parts of an array."""
     given = dict(zip(("ary", "indices_or_sections", "axis"), args)) | keywords
     base, sections = as_expr(given.get("ary")), given.get("indices_or_sections")
     axis = {"vsplit": Static(0), "hsplit": Static(1), "dsplit": Static(2)}.get(short, given.get("axis", Static(0)))
@@ -99,7 +99,7 @@ def _split(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
     if isinstance(sections, Tup):
         cuts = [as_expr(each) for each in sections.items]
         if any(cut is None or not is_number(cut) or cut.kind.dtype != "l" for cut in cuts):
-            raise out.refused(f"{short} at indices that are no integers")
+            raise out.refused(f"{short} at indices that are not integers")
         cuts = [cut if isinstance(cut, (Const, Var)) else out.temporary(cut, "n") for cut in cuts]
         return Tup(tuple([part(low, high) for low, high in zip([None, *cuts], [*cuts, None])]), list)
     count = sections.value if isinstance(sections, Static) else None
@@ -120,7 +120,7 @@ def _split(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
 
 
 def _of_ufunc(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any], ufunc: str) -> Any:
-    """`reduce`, `accumulate` and `outer` of a ufunc."""
+    """Read `reduce`, `accumulate` and `outer` of a ufunc."""
     exprs = [as_expr(arg) for arg in args[:2]]
     kinds = [None if expr is None else expr.kind for expr in exprs]
     if short == "outer" and len(args) == 2 and not keywords and all(
@@ -130,7 +130,7 @@ def _of_ufunc(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any
         return elementwise(out, row_of(ufunc), [column, args[1]], {})
     names = {"reduce": REDUCED, "accumulate": ACCUMULATED}.get(short, {})
     if ufunc not in names or not args or not isinstance(kinds[0], Arr):
-        raise out.refused(f"numpy.{ufunc}.{short} has no rule here")
+        raise out.refused(f"numpy.{ufunc}.{short} is not supported")
     rest = dict(zip(("axis",), args[1:])) | keywords
     if set(rest) - {"axis"} or kinds[0].dtype not in "dfD":
         raise out.refused(f"numpy.{ufunc}.{short} of these arguments")
@@ -182,7 +182,7 @@ def _single(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any])
         return Static(np.float32(args[0].value))
     expr = as_expr(args[0])
     if expr is None or not is_number(expr) or is_complex(expr.kind):
-        raise out.refused(f"{short} of something else than a real number")
+        raise out.refused(f"{short} of something other than a real number")
     return Op("as_single", (out.lifted(expr),), Num("f"))
 
 

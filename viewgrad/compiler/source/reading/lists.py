@@ -1,4 +1,4 @@
-"""Lists whose length is not known: arrays with room for items, and a counter.
+"""Lists of unknown length: arrays with room for items, and a counter.
 
 A list becomes one when the function appends to it, or assigns an item. Its items are numbers, rows, or tuples of them.
 A row is copied into the list, so that an array that is appended must not be written to afterwards.
@@ -22,17 +22,17 @@ ZERO = Const(0, INT)
 
 
 def item_kind(out: Emitter, value: Any) -> Any:
-    """The kind of an item."""
+    """Return the kind of an item."""
     if isinstance(value, Tup) and value.cls is tuple:
         return tuple([item_kind(out, each) for each in value.items])
     expr = as_expr(value)
     if expr is None or expr.kind.ndim > 1:
-        raise out.refused(f"{kind_name(value)} in a list whose length is not known")
+        raise out.refused(f"{kind_name(value)} in a list of unknown length")
     return attrs.evolve(expr.kind, boxed=False) if is_number(expr) else Row(expr.kind.dtype)
 
 
 def joined_item_kinds(out: Emitter, one: Any, other: Any) -> Any:
-    """The kind of the items of a list that has items of two kinds; None stands for that of no items."""
+    """Return the common kind of two kinds of items; None is the kind of no items."""
     if one is None or one == other:
         return other
     if other is None:
@@ -46,7 +46,7 @@ def joined_item_kinds(out: Emitter, one: Any, other: Any) -> Any:
 
 
 def new_list(out: Emitter, site: Any, kind: Any, room: Any) -> Lst:
-    """An empty list.
+    """Make an empty list.
 
     Arguments:
         out: where statements go.
@@ -71,7 +71,7 @@ def _number(out: Emitter, name: str) -> Var:
 
 
 def _parts(kind: Any) -> Iterator[Any]:
-    """The kinds of numbers and rows in the kind of an item."""
+    """Yield the kinds of numbers and rows in the kind of an item."""
     if isinstance(kind, tuple):
         for each in kind:
             yield from _parts(each)
@@ -99,7 +99,7 @@ def _checked(out: Emitter, lst: Lst, value: Any) -> None:
 
 
 def appended(out: Emitter, lst: Lst, value: Any) -> None:
-    """`append`."""
+    """Read `append`."""
     _checked(out, lst, value)
     count = lst.count
     for store, width, expr in zip(lst.stores, lst.widths, _leaves(value)):
@@ -137,7 +137,7 @@ def _held(out: Emitter, value: Any) -> Any:
 
 
 def _place(out: Emitter, lst: Lst, index: Any) -> Any:
-    """The number of an item, which may be counted from the end."""
+    """Return the position of an item, which may be counted from the end."""
     expr = as_expr(index)
     if expr is None or not is_number(expr) or expr.kind.dtype != "l":
         raise out.refused(f"{kind_name(index)} as an index of a list")
@@ -154,12 +154,12 @@ def _place(out: Emitter, lst: Lst, index: Any) -> Any:
 
 
 def item_of_list(out: Emitter, lst: Lst, index: Any) -> Any:
-    """An item."""
+    """Return an item."""
     return item_at(out, lst, _place(out, lst, index))
 
 
 def item_at(out: Emitter, lst: Lst, place: Any) -> Any:
-    """The item at a place that is in range."""
+    """Return the item at a position that is in range."""
     parts: list[Any] = []
     for part, store, width in zip(_parts(lst.kind), lst.stores, lst.widths):
         if width is None:
@@ -176,7 +176,7 @@ def _tree(kind: Any, parts: Iterator[Any]) -> Any:
 
 
 def set_item(out: Emitter, lst: Lst, index: Any, value: Any) -> None:
-    """The assignment of an item."""
+    """Assign an item."""
     _checked(out, lst, value)
     place = _place(out, lst, index)
     for store, width, expr in zip(lst.stores, lst.widths, _leaves(value)):
@@ -186,7 +186,7 @@ def set_item(out: Emitter, lst: Lst, index: Any, value: Any) -> None:
 
 
 def popped(out: Emitter, lst: Lst) -> Any:
-    """`pop`, of the last item."""
+    """Read `pop` of the last item."""
     out.emit(Check(Op("less", (ZERO, lst.count), BOOL), out.line, of_index=True))
     out.emit(Let(lst.count.name, Op("sub", (lst.count, ONE), INT), out.line))
     found = item_at(out, lst, lst.count)
@@ -194,7 +194,7 @@ def popped(out: Emitter, lst: Lst) -> Any:
 
 
 def array_of_list(out: Emitter, lst: Lst) -> Any:
-    """A new array of the items."""
+    """Return a new array of the items."""
     arrays = []
     for part, store, width in zip(_parts(lst.kind), lst.stores, lst.widths):
         if isinstance(part, Row) or part.dtype != "d" or isinstance(lst.kind, tuple):

@@ -19,7 +19,7 @@ from .operators import operation
 
 
 def method(out: Emitter, base: Any, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """The result of a method of a number or an array."""
+    """Return the result of a method of a number or an array."""
     if isinstance(base, Lst):
         return _list_method(out, base, name, args)
     if isinstance(base, Tup):
@@ -55,7 +55,7 @@ def method(out: Emitter, base: Any, name: str, args: list[Any], keywords: dict[s
 
 
 def _list_method(out: Emitter, base: Lst, name: str, args: list[Any]) -> Any:
-    """The result of a method of a list whose length is not known."""
+    """Return the result of a method of a list of unknown length."""
     if name == "append" and len(args) == 1:
         appended(out, base, args[0])
         return Static(None)
@@ -64,11 +64,11 @@ def _list_method(out: Emitter, base: Lst, name: str, args: list[Any]) -> Any:
     if name == "clear" and not args:
         out.emit(Let(base.count.name, Const(0, INT), out.line))
         return Static(None)
-    raise out.refused(f"list.{name} of a list whose length is not known")
+    raise out.refused(f"list.{name} of a list of unknown length")
 
 
 def _number_method(out: Emitter, base: Any, expr: Any, name: str, has_arguments: bool) -> Any:
-    """The result of a method of a number."""
+    """Return the result of a method of a number."""
     if name in ("conj", "conjugate") and is_complex(expr.kind) and not has_arguments:
         return operation(out, "conj", [out.lifted(expr)])
     if name in ("sum", "mean", "max", "min", "copy", "clone", "conj", "conjugate", "squeeze") and not has_arguments:
@@ -81,7 +81,7 @@ def _number_method(out: Emitter, base: Any, expr: Any, name: str, has_arguments:
 
 
 def _filled_with(out: Emitter, expr: Any, given: Any) -> Any:
-    """`fill`."""
+    """Read `fill`."""
     value = as_expr(given)
     if value is None or not is_number(value) or not isinstance(expr, Var):
         raise out.refused("fill")

@@ -1,4 +1,4 @@
-"""Names: local variables, those of functions around, captured ones, and builtins."""
+"""Names: local variables, those of enclosing functions, captured ones, and builtins."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ class NameReader(ObjectReader):
             return
         site = ("name", variable)
         if site in self.known_sites:
-            raise self.out.refused(f"{name}, which need not be assigned, is {kind_name(value)}", node)
+            raise self.out.refused(f"{name}, which may be unassigned, is {kind_name(value)}", node)
         raise Reread(site, True)
 
     def defined(self, value: Any, node: Any) -> Any:
-        """A variable that need not be defined, after a check that it is."""
+        """Return a variable that may be undefined, after a check that it is defined."""
         if value is CONFLICT:
             raise self.out.refused("a variable is of several kinds", node)
         if isinstance(value, Lst):
-            raise self.out.refused("a list that need not be defined, or is of an earlier iteration", node)
+            raise self.out.refused("a list that may be undefined, or is of an earlier iteration", node)
         for leaf in variables_in(value):
             if not is_flag(leaf.name.rpartition("__")[2]) and leaf.name not in self.out.inputs:
                 self.maybe.add(leaf.name)
@@ -115,7 +115,7 @@ class NameReader(ObjectReader):
         scope.env[name] = self.bound(scope.prefix + name, value, once)
 
     def apart(self, name: str, value: Any) -> Any:
-        """Items that are bound one after the other, in variables of their own if they may read each other's.
+        """Return items that are bound in turn, in variables of their own if they may read each other's.
 
         As in `state = (state[1], state[0])`, where the second item is read after the first is bound.
         """
@@ -133,10 +133,10 @@ class NameReader(ObjectReader):
         expr = as_expr(value)
         fits = isinstance(before, Var) and expr is not None and joined(before.kind, expr.kind) == before.kind
         if not isinstance(before, Var) or not fits or self.out.let(before.name, expr).name != before.name:
-            raise self.out.refused(f"{name} of the function around is given a value of another kind")
+            raise self.out.refused(f"{name} of the enclosing function is given a value of another kind")
 
     def record(self, fields: dict[Any, Any], cls: Any, site: Any) -> Rec:
-        """A dict or an object that the function makes."""
+        """Return a dict or an object that the function makes."""
         if site not in self.known_sites:
             return Rec(fields, cls, site)
         found = Rec({}, cls, site, self.out.fresh(cls.__name__.lower()), self.unsure)
@@ -179,7 +179,7 @@ class NameReader(ObjectReader):
             raise self.out.refused(f"{key} is of several kinds")
 
     def bound(self, name: str, value: Any, once: bool) -> Any:
-        """A value held by a variable."""
+        """Bind a value to a variable, and return the variable."""
         if isinstance(value, Rec) and value.prefix:
             return value
         if isinstance(value, (Tup, Rec)):
@@ -212,7 +212,7 @@ class NameReader(ObjectReader):
         return value.name in self.out.inputs or value.name in self.out.single
 
     def held(self, value: Any) -> Any:
-        """An argument as a value that does not change while the function runs."""
+        """Return an argument as a value that does not change while the function runs."""
         if isinstance(value, Tup):
             return Tup(tuple([self.held(item) for item in value.items]), value.cls, value.site)
         if isinstance(value, Rec):
@@ -223,7 +223,7 @@ class NameReader(ObjectReader):
         return self.out.temporary(value)
 
     def given(self, value: Any) -> Any:
-        """An argument, with what the function that gets it may bind in variables of its own."""
+        """Return an argument, with the parts that the called function may bind in variables of their own."""
         if isinstance(value, Tup):
             return Tup(tuple([self.given(item) for item in value.items]), value.cls, value.site)
         if isinstance(value, Var) and self.shared & {value.name, value.name.rpartition("_")[0]}:  # maybe with a number
@@ -231,7 +231,7 @@ class NameReader(ObjectReader):
         return self.held(value)
 
     def copied(self, value: Any) -> Any:
-        """The value in variables of its own."""
+        """Copy a value to variables of its own."""
         if isinstance(value, Tup):
             return Tup(tuple([self.copied(item) for item in value.items]), value.cls, value.site)
         if isinstance(value, Rec) and not value.prefix:

@@ -29,7 +29,7 @@ FOLDED: Final[dict[str, Callable[..., Any]]] = {
 
 
 def arithmetic(out: Emitter, name: str, *values: Any) -> Any:
-    """The result of one of Python's operators."""
+    """Return the result of a Python operator."""
     if all(isinstance(value, Static) for value in values):
         if not all(is_plain(value.value) for value in values) and not (
             name in ("equal", "not_equal") and all(is_identity(value.value) for value in values)
@@ -84,7 +84,7 @@ LOGICAL: Final = frozenset("bitwise_and bitwise_or bitwise_xor invert where".spl
 
 
 def operation(out: Emitter, name: str, exprs: Sequence[Any]) -> Any:
-    """An elementwise operator of expressions."""
+    """Return an elementwise operator of expressions."""
     if name in ("real", "imag"):
         return Op(name, tuple(exprs), Num("d"))
     try:
@@ -98,7 +98,7 @@ def operation(out: Emitter, name: str, exprs: Sequence[Any]) -> Any:
 
 
 def comparison(out: Emitter, node: ast.cmpop, left: Any, right: Any, names: dict[Any, str]) -> Any:
-    """The result of a comparison."""
+    """Return the result of a comparison."""
     if isinstance(node, (ast.Is, ast.IsNot)):
         if isinstance(left, Static) and isinstance(right, Static):
             same = left.value is right.value

@@ -18,7 +18,7 @@ UNSET = ".unset"  # the end of the names of markers
 
 
 def shown(test: ast.expr, truth: bool) -> frozenset[str]:
-    """The names of variables that are not None if a test is true, or false."""
+    """Return the names of variables that are not None if a test is true, or false."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return shown(test.operand, not truth)
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if truth else ast.Or):
@@ -30,7 +30,7 @@ def shown(test: ast.expr, truth: bool) -> frozenset[str]:
 
 
 def _tested(node: ast.expr) -> str | None:
-    """The name in `name is None` or `name is not None`; None for other tests."""
+    """Return the name in `name is None` or `name is not None`; None for other tests."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)) \
             and isinstance(node.left, ast.Name) and isinstance(node.comparators[0], ast.Constant) \
             and node.comparators[0].value is None:
@@ -39,14 +39,14 @@ def _tested(node: ast.expr) -> str | None:
 
 
 def is_none_test(scope: Scope, node: ast.Compare) -> tuple[Var, bool] | None:
-    """The variable that a test compares with None, and whether the test asks for a value; None for other tests."""
+    """Return the variable that a test compares with None, and whether it is `is not`; None for other tests."""
     name = _tested(node)
     found = scope.env.get(name) if name is not None else None
     return (found.value, isinstance(node.ops[0], ast.IsNot)) if isinstance(found, OrNone) else None
 
 
 def flag_of(name: str) -> Var:
-    """The flag of a variable."""
+    """Return the flag of a variable."""
     return Var(f"{name}_known", BOOL)
 
 
@@ -57,7 +57,7 @@ def unset(out: Emitter, name: str, value: object) -> None:
 
 
 def with_unset_flags(block: Block, flagged: set[str], bases: dict[str, str]) -> Block:
-    """The statements with flags that are reset in the place of markers.
+    """Replace markers by statements that reset flags.
 
     Arguments:
         block: the statements.

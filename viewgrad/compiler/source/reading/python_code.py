@@ -8,7 +8,7 @@ import numpy as np
 
 
 def sum_of(items: Any, start: Any = 0) -> Any:
-    """`sum`."""
+    """Implement `sum`."""
     total = start
     for each in items:
         total = total + each
@@ -16,7 +16,7 @@ def sum_of(items: Any, start: Any = 0) -> Any:
 
 
 def fsum(items: Any) -> Any:
-    """`math.fsum`, up to rounding."""
+    """Implement `math.fsum`, up to rounding."""
     total = 0.0
     for each in items:
         total = total + each
@@ -24,7 +24,7 @@ def fsum(items: Any) -> Any:
 
 
 def max_of(items: Any) -> Any:
-    """`max`."""
+    """Implement `max`."""
     best = items[0]
     for number in range(1, len(items)):
         if items[number] > best:
@@ -33,7 +33,7 @@ def max_of(items: Any) -> Any:
 
 
 def min_of(items: Any) -> Any:
-    """`min`."""
+    """Implement `min`."""
     best = items[0]
     for number in range(1, len(items)):
         if items[number] < best:
@@ -42,13 +42,13 @@ def min_of(items: Any) -> Any:
 
 
 def extend(items: Any, more: Any) -> None:
-    """`extend` of a list."""
+    """Implement `extend` of a list."""
     for each in more:
         items.append(each)
 
 
 def pop_first(items: Any) -> Any:
-    """`pop(0)`."""
+    """Implement `pop(0)`."""
     first = items[0]
     for number in range(len(items) - 1):
         items[number] = items[number + 1]
@@ -57,7 +57,7 @@ def pop_first(items: Any) -> Any:
 
 
 def insert(items: Any, place: Any, value: Any) -> None:
-    """`insert` of a list."""
+    """Implement `insert` of a list."""
     items.append(value)
     count = len(items)
     where = min(max(place if place >= 0 else place + count - 1, 0), count - 1)
@@ -67,23 +67,23 @@ def insert(items: Any, place: Any, value: Any) -> None:
 
 
 def fill_diagonal(target: Any, value: Any) -> None:
-    """`np.fill_diagonal` of a matrix and a number."""
+    """Implement `np.fill_diagonal` of a matrix and a number."""
     for number in range(min(target.shape[0], target.shape[1])):
         target[number, number] = value
 
 
 def copyto(target: Any, source: Any) -> None:
-    """`np.copyto`."""
+    """Implement `np.copyto`."""
     target[...] = source
 
 
 def copyto_where(target: Any, source: Any, where: Any) -> None:
-    """`np.copyto` with a mask."""
+    """Implement `np.copyto` with a mask."""
     target[...] = np.where(where, source, target)
 
 
 def any_of(items: Any) -> Any:
-    """`any`."""
+    """Implement `any`."""
     found = False
     for each in items:
         if each:
@@ -93,7 +93,7 @@ def any_of(items: Any) -> Any:
 
 
 def all_of(items: Any) -> Any:
-    """`all`."""
+    """Implement `all`."""
     found = True
     for each in items:
         if not each:
@@ -103,25 +103,25 @@ def all_of(items: Any) -> Any:
 
 
 def add_at(target: Any, index: Any, values: Any) -> None:
-    """`np.add.at` for an array of indices."""
+    """Implement `np.add.at` for an array of indices."""
     for number in range(len(index)):
         target[index[number]] += values[number] if np.ndim(values) else values
 
 
 def subtract_at(target: Any, index: Any, values: Any) -> None:
-    """`np.subtract.at` for an array of indices."""
+    """Implement `np.subtract.at` for an array of indices."""
     for number in range(len(index)):
         target[index[number]] -= values[number] if np.ndim(values) else values
 
 
 def multiply_at(target: Any, index: Any, values: Any) -> None:
-    """`np.multiply.at` for an array of indices."""
+    """Implement `np.multiply.at` for an array of indices."""
     for number in range(len(index)):
         target[index[number]] *= values[number] if np.ndim(values) else values
 
 
 def bincount(x: Any, minlength: Any = 0) -> Any:
-    """`np.bincount` without weights."""
+    """Implement `np.bincount` without weights."""
     count = minlength
     for value in x:
         if value < 0:
@@ -135,7 +135,7 @@ def bincount(x: Any, minlength: Any = 0) -> Any:
 
 
 def weighted_bincount(x: Any, weights: Any, minlength: Any = 0) -> Any:
-    """`np.bincount`."""
+    """Implement `np.bincount` with weights."""
     if len(weights) != len(x):
         raise ValueError
     count = minlength
@@ -151,7 +151,7 @@ def weighted_bincount(x: Any, weights: Any, minlength: Any = 0) -> Any:
 
 
 def delete(x: Any, place: Any) -> Any:
-    """`np.delete` of one element of a vector."""
+    """Implement `np.delete` of one element of a vector."""
     start = place + len(x) if place < 0 else place
     if start < 0 or start >= len(x):
         raise IndexError
@@ -159,7 +159,7 @@ def delete(x: Any, place: Any) -> Any:
 
 
 def insert_at(x: Any, place: Any, value: Any) -> Any:
-    """`np.insert` of one element into a vector."""
+    """Implement `np.insert` of one element into a vector."""
     start = place + len(x) if place < 0 else place
     if start < 0 or start > len(x):
         raise IndexError
@@ -171,7 +171,7 @@ def insert_at(x: Any, place: Any, value: Any) -> Any:
 
 
 def polyval(coefficients: Any, x: Any) -> Any:
-    """`np.polyval`."""
+    """Implement `np.polyval`."""
     found = x * 0.0
     for each in coefficients:
         found = found * x + each
@@ -179,7 +179,7 @@ def polyval(coefficients: Any, x: Any) -> Any:
 
 
 def cross(a: Any, b: Any) -> Any:
-    """`np.cross` of vectors of three elements, or of rows of them."""
+    """Implement `np.cross` of vectors of three elements, or of rows of them."""
     if a.shape[-1] != 3 or b.shape[-1] != 3:
         raise ValueError
     parts = (
@@ -191,7 +191,7 @@ def cross(a: Any, b: Any) -> Any:
 
 
 def covariance(m: Any) -> Any:
-    """`np.cov` of the rows of a matrix."""
+    """Implement `np.cov` of the rows of a matrix."""
     if m.shape[0] < 2 or m.shape[1] < 2:  # a number, or a division by zero
         raise ValueError
     rest = m - m.mean(axis=1, keepdims=True)

@@ -18,7 +18,7 @@ from .operators import arithmetic, operation
 
 
 def python_function(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """The result of one of Python's own functions."""
+    """Return the result of a built-in function."""
     if name == "dict" and not args:
         return Rec(dict(keywords))
     if keywords:
@@ -160,12 +160,12 @@ def _number_of(out: Emitter, name: str, value: Any) -> Any:
 
 
 def _extremum(out: Emitter, name: str, values: Sequence[Any]) -> Any:
-    """Python's `max` or `min`: one of the values."""
+    """Return Python's `max` or `min`: one of the values."""
     if all(isinstance(value, Static) and is_plain(value.value) for value in values):
         return Static({"min": min, "max": max}[name](value.value for value in values))
     exprs = [as_expr(value) for value in values]
     if any(expr is None or not is_number(expr) or expr.kind.dtype not in "?ldf" for expr in exprs):
-        raise out.refused(f"{name} of something else than real numbers")
+        raise out.refused(f"{name} of something other than real numbers")
     exprs = [expr if isinstance(expr, (Const, Var)) else out.temporary(expr) for expr in exprs]
     best = exprs[0]
     for number, expr in enumerate(exprs[1:]):
@@ -180,7 +180,7 @@ def _extremum(out: Emitter, name: str, values: Sequence[Any]) -> Any:
 
 
 def math_function(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """A function of `math`."""
+    """Read a call of a function of `math`."""
     if keywords:
         raise out.refused(f"math.{name} with keywords")
     if all(isinstance(arg, Static) and is_plain(arg.value) for arg in args):
@@ -190,7 +190,7 @@ def math_function(out: Emitter, name: str, args: list[Any], keywords: dict[str, 
             raise out.refused(f"{type(error).__name__}: {error}") from None
     exprs = [as_expr(arg) for arg in args]
     if any(expr is None or not is_number(expr) or expr.kind.dtype not in "?ldf" for expr in exprs):
-        raise out.refused(f"math.{name} of something else than real numbers")
+        raise out.refused(f"math.{name} of something other than real numbers")
     exprs = [out.lifted(expr) for expr in exprs]
     weak = all(expr.kind.weak for expr in exprs)
     if name in ("floor", "ceil", "trunc") and len(exprs) == 1:
@@ -205,7 +205,7 @@ def math_function(out: Emitter, name: str, args: list[Any], keywords: dict[str, 
         return arithmetic(out, "div", top, bottom)
     row = MATH.get(name)
     if row is None or len(exprs) != (2 if row in ("arctan2", "copysign", "pow", "hypot", "fmod") else 1):
-        raise out.refused(f"math.{name} has no rule here")
+        raise out.refused(f"math.{name} is not supported")
     exprs = [Op("as_float", (expr,), Num("d", weak=True)) if expr.kind.dtype in "?lf" else expr for expr in exprs]
     found = Op(row, tuple(exprs), Num("d", weak=weak))
     return Op("finite", (found, *exprs), found.kind)

@@ -24,7 +24,7 @@ class Scope:
         stores: how often each of its variables is assigned.
         prefix: of their names in the program.
         env: what they mean.
-        nonlocals: those of functions around that it assigns.
+        nonlocals: those of enclosing functions that it assigns.
         present: those that may be None elsewhere, and are not here.
     """
 
@@ -51,7 +51,7 @@ class Bound:
 
 @attrs.frozen(eq=False)
 class Deferred:
-    """A comprehension among the arguments of a call, whose length is not known."""
+    """A comprehension among the arguments of a call, of unknown length."""
 
     node: ast.ListComp | ast.GeneratorExp
     scope: Scope
@@ -81,7 +81,7 @@ class Given:
 
 
 def unboxed(value: Var) -> Var:
-    """A number that is not written to."""
+    """Return a number that is not written to."""
     kind = value.kind
     assert isinstance(kind, Num)
     return Var(value.name, attrs.evolve(kind, boxed=False))

@@ -54,14 +54,14 @@ class StatementReader(CallReader):
             self.out.line = getattr(stmt, "lineno", self.out.line)
             method = getattr(self, f"on_{type(stmt).__name__}", None)
             if method is None:
-                raise self.out.refused(f"`{keyword_of(stmt)}` is not taken", stmt)
+                raise self.out.refused(f"`{keyword_of(stmt)}` is not supported", stmt)
             method(scope, stmt)
 
     def on_Pass(self, scope: Scope, stmt: ast.Pass) -> None:
-        """Nothing."""
+        """Read `pass`."""
 
     def on_Expr(self, scope: Scope, stmt: ast.Expr) -> None:
-        """A call for its effect, or a docstring."""
+        """Read a call for its effect, or a docstring."""
         if not isinstance(stmt.value, ast.Constant):
             found = self.value(scope, stmt.value)
             for leaf in leaves_of(found):
@@ -69,7 +69,7 @@ class StatementReader(CallReader):
                     self.out.temporary(leaf)
 
     def on_Assign(self, scope: Scope, stmt: ast.Assign) -> None:
-        """An assignment."""
+        """Read an assignment."""
         if len(stmt.targets) == 1 and isinstance(stmt.targets[0], ast.Tuple) and isinstance(stmt.value, ast.Tuple):
             targets, parts = stmt.targets[0].elts, stmt.value.elts
             if len(targets) == len(parts) and not any(isinstance(each, ast.Starred) for each in (*targets, *parts)):
@@ -84,17 +84,17 @@ class StatementReader(CallReader):
             self.assign(scope, target, value)
 
     def kept_value(self, scope: Scope, node: ast.expr) -> Any:
-        """A value that does not change by what is assigned before it is used."""
+        """Return a value that assignments before its use do not change."""
         value = self.value(scope, node)
         return self.copied(value)
 
     def on_AnnAssign(self, scope: Scope, stmt: ast.AnnAssign) -> None:
-        """An annotated assignment."""
+        """Read an annotated assignment."""
         if stmt.value is not None:
             self.assign(scope, stmt.target, self.value(scope, stmt.value))
 
     def extend(self, items: Any, more: Any, stmt: Any) -> None:
-        """`+=` of a list."""
+        """Read `+=` of a list."""
         if isinstance(items, Tup):
             if not isinstance(more, Tup) or items.site is None:
                 raise self.out.refused("a list is extended", stmt)
@@ -107,7 +107,7 @@ class StatementReader(CallReader):
     def update_item(
         self, scope: Scope, items: Any, target: ast.Subscript, name: str | None, stmt: ast.AugAssign
     ) -> None:
-        """An assignment in place to an item of a list."""
+        """Read an augmented assignment to an item of a list."""
         (index,) = self.index_items(scope, target.slice)
         index = self.copied(index)
         if isinstance(items, Tup):
@@ -120,7 +120,7 @@ class StatementReader(CallReader):
     def update_field(
         self, scope: Scope, target: ast.Subscript | ast.Attribute, name: str | None, stmt: ast.AugAssign
     ) -> None:
-        """An assignment in place to an item of a dict, or to an attribute."""
+        """Read an augmented assignment to an item of a dict, or to an attribute."""
         before = self.value(scope, target)
         mark = len(self.out.buffer)
         value = self.value(scope, stmt.value)
@@ -134,7 +134,7 @@ class StatementReader(CallReader):
         self.assign(scope, target, new)
 
     def on_With(self, scope: Scope, stmt: ast.With) -> None:
-        """`with np.errstate(...)`, which changes no values."""
+        """Read `with np.errstate(...)`, which changes no values."""
         for each in stmt.items:
             call = each.context_expr
             function = self.value(scope, call.func) if isinstance(call, ast.Call) else None
@@ -142,20 +142,20 @@ class StatementReader(CallReader):
             if not isinstance(function, Static) or getattr(function.value, "__name__", "") != "errstate" or any(
                 not isinstance(value, Static) or value.value not in ("ignore", "warn") for value in given
             ):
-                raise self.out.refused("`with` is not taken, but for np.errstate that ignores or warns", stmt)
+                raise self.out.refused("the only supported `with` is np.errstate that ignores or warns", stmt)
         self.block(scope, stmt.body)
 
     def on_Nonlocal(self, scope: Scope, stmt: ast.Nonlocal) -> None:
-        """A declaration, which was looked at before."""
+        """Skip a declaration, which the scope has read."""
 
     def on_Import(self, scope: Scope, stmt: ast.Import) -> None:
-        """An import of a module that was imported before."""
+        """Read an import of a module that is already imported."""
         for alias in stmt.names:
             name = alias.name if alias.asname else alias.name.partition(".")[0]
             self.bind(scope, alias.asname or name, Static(self.imported(name, stmt)))
 
     def on_ImportFrom(self, scope: Scope, stmt: ast.ImportFrom) -> None:
-        """An import of names of a module that was imported before."""
+        """Read an import of names from a module that is already imported."""
         if stmt.level or stmt.module is None:
             raise self.out.refused("a relative import", stmt)
         module = self.imported(stmt.module, stmt)
@@ -165,21 +165,21 @@ class StatementReader(CallReader):
             self.bind(scope, alias.asname or alias.name, Static(vars(module)[alias.name]))
 
     def imported(self, name: str, stmt: ast.stmt) -> Any:
-        """A library's module; those of users may have effects when they are imported."""
+        """Return a library module; importing a user's module may have effects."""
         module = sys.modules.get(name)
         if module is None or not is_library_module(module):
             raise self.out.refused(f"an import of {name}", stmt)
         return module
 
     def on_Delete(self, scope: Scope, stmt: ast.Delete) -> None:
-        """A name that is not used any more."""
+        """Read `del` of a name."""
         for target in stmt.targets:
             if not isinstance(target, ast.Name):
-                raise self.out.refused("`del` of an item is not taken", stmt)
+                raise self.out.refused("`del` of an item is not supported", stmt)
             scope.env[target.id] = CONFLICT
 
     def on_Assert(self, scope: Scope, stmt: ast.Assert) -> None:
-        """A check."""
+        """Read an assertion."""
         test = self.condition(scope, stmt.test)
         if test is False:
             raise self.out.refused("an assertion fails", stmt)
@@ -187,19 +187,19 @@ class StatementReader(CallReader):
             self.out.emit(Check(test, self.out.line))
 
     def on_Raise(self, scope: Scope, stmt: ast.Raise) -> None:
-        """An error: the function runs eagerly, and raises it."""
+        """Read `raise`: the function runs eagerly, and raises the error."""
         if not self.unsure:
             raise self.out.refused("it always raises", stmt)
         self.out.emit(Check(Const(False, BOOL), self.out.line))
 
     def on_FunctionDef(self, scope: Scope, stmt: ast.FunctionDef) -> None:
-        """A nested function."""
+        """Read a nested function."""
         if stmt.decorator_list:
-            raise self.out.refused("a nested function with a decorator is not taken", stmt)
+            raise self.out.refused("a nested function with a decorator is not supported", stmt)
         scope.env[stmt.name] = self.nested(scope, stmt)
 
     def on_AugAssign(self, scope: Scope, stmt: ast.AugAssign) -> None:
-        """An assignment in place."""
+        """Read an augmented assignment."""
         target, name = stmt.target, BINARY.get(type(stmt.op))
         if isinstance(target, ast.Name):
             before = self.lookup(scope, ast.copy_location(ast.Name(target.id, ast.Load()), target))
@@ -241,7 +241,7 @@ class StatementReader(CallReader):
         self.update_field(scope, target, name, stmt)
 
     def on_If(self, scope: Scope, stmt: ast.If) -> None:
-        """A branch; one of both sides where the condition is known."""
+        """Read a branch; only one side if the condition is known."""
         test = self.condition(scope, stmt.test)
         if test is True or test is False:
             self.block(scope, stmt.body if test else stmt.orelse)
@@ -263,7 +263,7 @@ class StatementReader(CallReader):
         self.out.emit(If(test, then, other, line))
 
     def on_While(self, scope: Scope, stmt: ast.While) -> None:
-        """A loop while a condition holds."""
+        """Read a `while` loop."""
         line = self.out.line
         stop = stop_of(stmt)
         flag = None if stop is None else scope.prefix + stop
@@ -301,7 +301,7 @@ class StatementReader(CallReader):
         self.out.emit(While(state["test"], body, None, flag, line=line))
 
     def generated(self, scope: Scope, stmt: ast.For) -> list[ast.stmt] | None:
-        """The statements of a loop over a generator function; None for other loops."""
+        """Return the statements of a loop over a generator function; None for other loops."""
         if not isinstance(stmt.iter, ast.Call) or not isinstance(stmt.iter.func, ast.Name):
             return None
         function = self.value(scope, stmt.iter.func)
@@ -323,14 +323,14 @@ class StatementReader(CallReader):
         try:
             found = loop_over_generator(node, stmt, self.out.fresh(node.name) + "__")
         except NotImplementedError as error:
-            raise self.out.refused(f"{error} is not taken", stmt) from None
+            raise self.out.refused(f"{error} is not supported", stmt) from None
         for name in stores_of(found):
             scope.stores[name] = scope.stores.get(name, 0) + 2
         scope.body = [*scope.body, *found]
         return found
 
     def on_For(self, scope: Scope, stmt: ast.For) -> None:
-        """A loop over a range, an array, or what is made of them; over known values, its iterations one by one."""
+        """Read a `for` loop over ranges and arrays; loops over known values are unrolled."""
         generated = self.generated(scope, stmt)
         if generated is not None:
             self.block(scope, generated)

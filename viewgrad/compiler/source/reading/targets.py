@@ -61,7 +61,7 @@ class TargetReader(ExpressionReader):
                 raise self.out.refused("an attribute of what the function was given is assigned", target)
             self.set_field(owner, target.attr, value)
         else:
-            raise self.out.refused("a target that is not taken", target)
+            raise self.out.refused("this assignment target is not supported", target)
 
     def read_each_other(self, scope: Scope, targets: Sequence[ast.expr], items: Sequence[Any]) -> bool:
         """Return whether values that are assigned together may read what is assigned, as in `a, b = b, a`."""
@@ -86,7 +86,7 @@ class TargetReader(ExpressionReader):
             self.assign(scope, each.value if isinstance(each, ast.Starred) else each, item)
 
     def unpacked(self, value: Any, count: int, node: Any) -> list[Any]:
-        """The items of what is unpacked."""
+        """Return the items of an unpacked value."""
         if isinstance(value, Rec) and value.cls is dict:
             return [Static(key) for key in value.fields]
         if isinstance(value, Static) and isinstance(value.value, (tuple, list, str)):
@@ -103,7 +103,7 @@ class TargetReader(ExpressionReader):
         return [indexed(self.out, base, [Static(number)]) for number in range(count)]
 
     def place(self, scope: Scope, base: Any, target: ast.Subscript) -> tuple[Any, tuple[Any, ...]]:
-        """The array and the index that a subscript writes to.
+        """Return the array and the index that a subscript writes to.
 
         Arguments:
             scope: the variables.
@@ -158,6 +158,6 @@ class TargetReader(ExpressionReader):
             self.store(base, index, new, stmt)
 
     def of_NamedExpr(self, scope: Scope, node: ast.NamedExpr) -> Any:
-        """An assignment inside an expression."""
+        """Read an assignment expression."""
         self.assign(scope, node.target, self.value(scope, node.value))
         return self.lookup(scope, ast.copy_location(ast.Name(node.target.id, ast.Load()), node))

@@ -1,4 +1,4 @@
-"""Gradients that a backward pass computes although no one asked for them: not an error, but wasted work."""
+"""Gradients that a backward pass computes although they are not needed: not an error, but wasted work."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ..report import Report
 NEEDLESS: Final = "not computed where not needed"
 
 
-def computed_in_vain(baseline: Baseline, report: Report) -> None:
+def unneeded_gradients(baseline: Baseline, report: Report) -> None:
     """Note which gradients are computed although only one argument requires grad.
 
-    The steps of operators compute what is asked for by construction. A `Function` is told by `ctx.needs_input_grad`.
+    The nodes of operators compute only what is needed, by construction. A `Function` has `ctx.needs_input_grad`.
     """
     places: set[int] = set()
     for k in baseline.example.wanted if baseline.subject.custom is not None and baseline.outputs else ():
@@ -30,7 +30,7 @@ def computed_in_vain(baseline: Baseline, report: Report) -> None:
             node = next((node for edge in edges if isinstance(node := node_of(edge), FunctionNode)), None)
             if node is None or len(node.positions) < 2:
                 continue
-            places |= _given_in_vain(node)
+            places |= _unneeded_results(node)
         except (Refused, RuntimeError, ValueError, TypeError):
             continue
         report.add(NEEDLESS, 1)
@@ -41,7 +41,7 @@ def computed_in_vain(baseline: Baseline, report: Report) -> None:
         )
 
 
-def _given_in_vain(node: FunctionNode) -> set[int]:
+def _unneeded_results(node: FunctionNode) -> set[int]:
     """Return the arguments of a custom function whose gradients its backward computes needlessly."""
     starts = [None if like is None else Tensor(np.ones(*like)) for like in node.output_specs]
     with quiet(), no_grad():
