@@ -11,6 +11,7 @@ import scipy.stats  # type: ignore[import-untyped]
 
 from ...numpy.namespace import filled, public_names
 from . import fitting, samples, two_sample
+from .axis_policy import MADE as STATISTICS
 from .continuous import CONTINUOUS
 from .discrete import DISCRETE
 from .intervals import INTERVALS
@@ -29,9 +30,7 @@ if TYPE_CHECKING:
 DISTRIBUTIONS = (*CONTINUOUS, *LIFETIMES, *EXTREMES, *SYMMETRIC, *INTERVALS, *NONCENTRAL, *STABLE, *DISCRETE)
 MADE: dict[str, Any] = {
     **{distribution.name: distribution for distribution in DISTRIBUTIONS},
-    **samples.MADE,
-    **two_sample.MADE,
-    **fitting.MADE,
+    **STATISTICS,
     "multivariate_normal": MultivariateNormal(),
     "dirichlet": Dirichlet(),
     "multinomial": Multinomial(),
