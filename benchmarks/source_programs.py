@@ -296,11 +296,11 @@ def row_fill(x: Any) -> Any:
     return y.sum()
 
 
-def bodies(x0: Any, v0: Any) -> Any:
+def bodies(x0: Any, v0: Any, steps: int = 20) -> Any:
     """Bodies that attract each other, number by number."""
     x, v = x0.copy(), v0.copy()
     n = len(x)
-    for _ in range(20):
+    for _ in range(steps):
         for i in range(n):
             for j in range(n):
                 if i != j:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import viewgrad as vg
+from benchmarks import source_programs
 
 
 def holt_winters(p, y):
@@ -78,20 +79,7 @@ def kalman_with_gaps(q, y):
 
 
 def bodies(x, v):
-    x, v = x.clone(), v.clone()
-    n = len(x)
-    for _ in range(4):
-        for i in range(n):
-            for j in range(n):
-                if i != j:
-                    d0, d1 = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1]
-                    r = np.sqrt(d0 * d0 + d1 * d1 + 0.1)
-                    v[i, 0] += 0.01 * d0 / (r * r * r)
-                    v[i, 1] += 0.01 * d1 / (r * r * r)
-        for i in range(n):
-            x[i, 0] += v[i, 0]
-            x[i, 1] += v[i, 1]
-    return (x * x).sum()
+    return source_programs.bodies(x, v, 4)
 
 
 def rows(x, a):

@@ -12,18 +12,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from registering import registering
 
 PROGRAMS = {}
-
-
-def drawn(make):
-    """Register a program with what draws its arguments."""
-
-    def register(f):
-        PROGRAMS[f] = make
-        return f
-
-    return register
+drawn = registering(PROGRAMS)
 
 
 def normal(rng, n):

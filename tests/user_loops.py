@@ -5,20 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from registering import registering
 
 import viewgrad as vg
 
 LOOPS = {}
-
-
-def given(draw):
-    """Note a program, with the function that draws its arguments, given a generator and a size."""
-
-    def noted(f):
-        LOOPS[f] = draw
-        return f
-
-    return noted
+given = registering(LOOPS)
 
 
 # ---- dynamic programming

@@ -18,11 +18,12 @@ from ..autograd.execute import run_backward
 from ..autograd.graph.describe import saved_entries
 from ..autograd.modes.saved_hooks import packed
 from ..autograd.transform_inputs import Transform
-from ..errors import CheckpointError, FreedGraphError
+from ..errors import CheckpointError
 from ..tensor.async_safety import in_own_context
 from ..tensor.escapes import transform_kind
 from ..tensor.modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, PACK, TRACE, ModeSwitch, current_mode
 from ..tensor.node import MANY, Edge, Node, OptionalEdge, input_nr_of, node_of, numbered
+from ..tensor.saved import freed_error
 from ..tensor.storage import save
 from ..tensor.tensor import Tensor, as_scalar, current_edge, edge_to, from_array, is_scalar, tensor_like
 from ..views.copy_slices import CopySlices
@@ -129,10 +130,7 @@ class CheckpointBackward(Node):
 
     def _kept(self) -> Any:
         if self.saved is None:
-            raise FreedGraphError(
-                "a checkpointed call was differentiated a second time, after its values were released; say "
-                "retain_graph=True the first time"
-            )
+            raise freed_error("checkpointed call")
         return self.saved
 
     def _gradients(

@@ -74,10 +74,15 @@ class Released:
     @property
     def array(self) -> Array:
         """Raise: the value was released."""
-        raise FreedGraphError(
-            "this graph was already differentiated, and the values saved for it have been released; "
-            "pass retain_graph=True to the first backward() or grad() to run it again"
-        )
+        raise freed_error("graph")
+
+
+def freed_error(what: str) -> FreedGraphError:
+    """Return the error of a second backward pass through a part of the graph whose saved values were released."""
+    return FreedGraphError(
+        f"this {what} was already differentiated, and the values saved for it have been released; "
+        "pass retain_graph=True to the first backward() or grad() to run it again"
+    )
 
 
 RELEASED: Final = Released()

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...autograd.api import grad as eager_grad
-from ...errors import FreedGraphError
 from ...tensor.masked_runs import holds_nan
 from ...tensor.modes import enable_grad
 from ...tensor.node import MANY, Node, OptionalEdge, numbered
+from ...tensor.saved import freed_error
 from ...tensor.storage import save
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 from ...trace.graph import Graph
@@ -47,7 +47,7 @@ class CompiledBackward(Node):
         """Return the gradients along `edges`, computed by the program."""
         saved = self.saved
         if self.run is None:
-            raise self._freed()
+            raise freed_error("compiled call")
         seeds = (grad,) if self.outputs == 1 else grad
         arrays = [each.array for each in saved]
         found = self._by_program(self.run, seeds, arrays)
@@ -64,7 +64,7 @@ class CompiledBackward(Node):
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return the gradients by replaying the trace, which can be differentiated again."""
         if self.run is None:
-            raise self._freed()
+            raise freed_error("compiled call")
         tensors = [tensor_like(saved, edge) for saved, edge in zip(self.saved, self.edges, strict=True)]
         grads = (grad,) if self.outputs == 1 else grad
         with enable_grad():
@@ -106,12 +106,6 @@ class CompiledBackward(Node):
     def release(self) -> None:
         """Free what the gradient needs."""
         self.run = self.saved = None
-
-    def _freed(self) -> FreedGraphError:
-        return FreedGraphError(
-            "a compiled call was differentiated a second time, after its values were released; say "
-            "retain_graph=True the first time"
-        )
 
 
 def replayed(graph: Graph, inputs: Sequence[Tensor]) -> tuple[Any, ...]:

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ...autograd.api import grad as eager_grad
-from ...errors import FreedGraphError
 from ...func.tree import Structure, flatten, unflatten
 from ...tensor.creation import from_numpy
 from ...tensor.modes import enable_grad
 from ...tensor.node import MANY, Node, OptionalEdge, numbered
+from ...tensor.saved import freed_error
 from ...tensor.storage import save
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 from ..calls.parts import PARTS, by_parts
@@ -234,7 +234,7 @@ class SourceExamplesBackward(Node):
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return the gradients along `edges`."""
         if self.saved is None:
-            raise self._freed()
+            raise freed_error("compiled call")
         seeds = (grad,) if self.outputs == 1 else grad
         count = next(len(seed) for seed in seeds if seed is not None)
         run = self.run
@@ -259,7 +259,7 @@ class SourceExamplesBackward(Node):
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return gradients that can be differentiated, from eager runs of the function for each example."""
         if self.saved is None:
-            raise self._freed()
+            raise freed_error("compiled call")
         grads = (grad,) if self.outputs == 1 else grad
         count = next(len(seed) for seed in grads if seed is not None)
         with enable_grad():
@@ -285,12 +285,6 @@ class SourceExamplesBackward(Node):
     def release(self) -> None:
         """Release the saved values."""
         self.saved = self.pullbacks = None
-
-    def _freed(self) -> FreedGraphError:
-        return FreedGraphError(
-            "a compiled call was differentiated a second time, after its values were released; say "
-            "retain_graph=True the first time"
-        )
 
 
 def _contiguous_array(array: Any) -> Any:

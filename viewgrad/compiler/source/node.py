@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...autograd.api import grad as eager_grad
-from ...errors import FreedGraphError
 from ...tensor.masked_runs import holds_nan
 from ...tensor.modes import enable_grad
 from ...tensor.node import MANY, Node, OptionalEdge, numbered
+from ...tensor.saved import freed_error
 from ...tensor.storage import save
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 from .comparing import is_close, scale_of
@@ -60,7 +60,7 @@ class SourceBackward(Node):
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return the gradients along `edges`."""
         if self.saved is None:
-            raise self._freed()
+            raise freed_error("compiled call")
         seeds = (grad,) if self.outputs == 1 else grad
         arrays = [each.array if type(each) is not _Given else each.value for each in self.saved]
         unchanged = all(
@@ -97,7 +97,7 @@ class SourceBackward(Node):
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return gradients that can be differentiated, from the program or from the function."""
         if self.saved is None:
-            raise self._freed()
+            raise freed_error("compiled call")
         grads = (grad,) if self.outputs == 1 else grad
         if self.program.second is not None and not self.program.mutated and self.program.second() is not None:
             found = self._by_programs(grads, edges)
@@ -181,12 +181,6 @@ class SourceBackward(Node):
         """Release the saved values."""
         self.saved = self.given = self.pullback = None
 
-    def _freed(self) -> FreedGraphError:
-        return FreedGraphError(
-            "a compiled call was differentiated a second time, after its values were released; say "
-            "retain_graph=True the first time"
-        )
-
 
 class SourceDoubleBackward(Node):
     """The step of the gradient of a call, which a program differentiates: the tangent of that of the call, reversed.
@@ -212,7 +206,7 @@ class SourceDoubleBackward(Node):
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return the gradients along `edges`."""
         if self.saved is None:
-            raise self.first._freed()
+            raise freed_error("compiled call")
         along = (grad,) if self.outputs == 1 else grad
         program = self.first.program
         try:
@@ -261,7 +255,7 @@ class SourceDoubleBackward(Node):
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return gradients that can be differentiated, from an eager run of the function."""
         if self.saved is None:
-            raise self.first._freed()
+            raise freed_error("compiled call")
         along = (grad,) if self.outputs == 1 else grad
         count = len(self.first.edges)
         with enable_grad():
