@@ -23,7 +23,7 @@ class AbstractType(abc.ABCMeta):
     original: Any
 
     def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
-        """A class, of which one that is derived from an abstract class is derived from Python's own."""
+        """Create a class; one derived from an abstract class here derives from Python's own."""
         if any(isinstance(base, AbstractType) for base in bases):
             own = tuple(base.original if isinstance(base, AbstractType) else base for base in bases)
             return types.new_class(name, own, options, lambda names: names.update(body))

@@ -47,7 +47,7 @@ class NumberType(type):
     numpy: Any
 
     def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
-        """A class, of which one that is derived from `float` in adopted code is derived from Python's own."""
+        """Create a class; one derived from `float` in adopted code derives from Python's own."""
         if any(isinstance(base, NumberType) for base in bases):
             return type(name, tuple(base.python if isinstance(base, NumberType) else base for base in bases), body)
         return super().__new__(meta, name, bases, body)
@@ -98,7 +98,7 @@ class TypeOfTypes(type):
     """The type of adopted code's `type`."""
 
     def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
-        """A metaclass, which is derived from Python's own."""
+        """Create a metaclass, derived from Python's own."""
         if any(isinstance(base, TypeOfTypes) for base in bases):
             own = tuple(type if isinstance(base, TypeOfTypes) else base for base in bases)
             return type.__new__(type, name, own, body, **options)

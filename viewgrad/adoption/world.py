@@ -132,15 +132,15 @@ class World:
             self._synchronize_all_cells()
 
     def forget_results(self) -> None:
-        """Let cached functions whose results may have changed compute them again.
+        """Clear the caches of functions whose results may have changed.
 
-        The user may have cleared the cache of the original, which does not tell.
+        The user may have cleared the cache of the original, which sends no notification.
         """
         for cached in list(self._remembering) if self._remembering else ():
             cached.forget_changed()
 
     def _forget(self) -> None:
-        """Let all be adopted again, since an object has another class, which its view cannot have."""
+        """Discard all adopted objects, since the class of an object has changed and that of its view cannot."""
         self.generation += 1
         self.version += 1
         for kept in (self._functions, self._modules, self._classes, self._views, self._containers, self._cells):
@@ -476,7 +476,7 @@ HANDLERS: Final[dict[Any, Callable[[World, Any], Any]]] = {
 
 
 def _held(value: Any) -> Callable[[], Any]:
-    """A reference that tells whether a cell still holds a value; weak, as functions refer to themselves in cells."""
+    """Return a reference for comparing the value of a cell; weak, as functions refer to themselves in cells."""
     if isinstance(value, (types.FunctionType, type)):
         return weakref.ref(value)
     return lambda: value

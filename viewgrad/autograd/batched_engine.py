@@ -160,7 +160,7 @@ def _order(node: Any) -> list[int]:
 
 
 def _row(node: Any, grad: Array, at: int) -> Any:
-    """The gradient of one row: a number for a scalar, as a single pass has it."""
+    """Return the gradient of one row: a number for a scalar, as in a single pass."""
     return grad[at] if isinstance(node, ScalarNode) else grad[at, ...]
 
 
@@ -200,7 +200,7 @@ def _same(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any,
 
 
 def _elementwise(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...] | None:
-    """The formulas broadcast over the leading axis; sums over axes that operands were broadcast along come after."""
+    """Apply the formulas with a leading axis, then sum over axes that operands were broadcast along."""
     kind = type(node)
     same = object.__new__(kind)
     for name in _slots(kind):  # type: ignore[arg-type]  # a class is hashable

@@ -89,7 +89,7 @@ def _run(
 
 
 class plain_engine(ModeSwitch):
-    """Run backward passes inside the block with the plain engine, without optimizations.
+    """A context in which backward passes run on the plain engine, without optimizations.
 
     The gradients are the same up to rounding. Comparing the cost shows why the default engine is linear in the number
     of reads and writes of views.

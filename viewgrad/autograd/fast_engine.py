@@ -61,7 +61,7 @@ DEEP: Final = 8  # the depth of views of views from which remembering their wind
 
 @attrs.frozen
 class Place:
-    """Return the window of a view in the accumulator of `root`, which has the layout of `outermost`."""
+    """The window of a view in the accumulator of `root`, which has the layout of `outermost`."""
 
     root: Node
     outermost: ViewNode

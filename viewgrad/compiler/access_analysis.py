@@ -141,7 +141,7 @@ class AccessAnalysis:
         return all(bool((last[places] <= times).all()) for places, times in self._parts(step, grain, window))
 
     def _last_writes(self, base: Buffer, writes: Sequence[Write], grain: Grain) -> Array | None:
-        """For each grain of a base, when it is written for the last time; None if that is not known."""
+        """Return when each grain of a base is last written; None if that is not known."""
         key = base.name, grain
         if key in self._last:
             return self._last[key]

@@ -186,7 +186,7 @@ class Compiled:
         return "\n\n".join(parts)
 
     def __viewgrad_gradients__(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[Any, list[Any]] | None:
-        """For `func.value_and_grad`: the value and gradients of calls with a cached signature; None for others."""
+        """Return value and gradients for `func.value_and_grad`, if the call signature is cached; None otherwise."""
         found = self._fast_gradients(args, numbers)
         if found is None:
             return None
@@ -195,7 +195,7 @@ class Compiled:
         return as_scalar(value) if is_scalar else value, [from_array(gradient) for gradient in gradients]
 
     def __viewgrad_array_gradients__(self, args: tuple[Any, ...], numbers: Sequence[int]) -> Any:
-        """The same for arguments without tensors, with a float and arrays as results."""
+        """Return value and gradients as a float and arrays, for arguments without tensors; None otherwise."""
         found = self._fast_gradients(args, numbers)
         if found is None:
             return None
@@ -205,7 +205,7 @@ class Compiled:
     def __viewgrad_push__(
         self, numbers: Sequence[int], args: Any, keywords: dict[str, Any], tangents: Sequence[Any], has_aux: bool
     ) -> Any:
-        """For `func.jvp` and related transforms: the output, and its derivative along tangents of some arguments."""
+        """Return the output and its derivative along tangents of some arguments, for `func.jvp`."""
         if self.jvp is None:
             jvp = Compiled(jvp_function(self.function), self.executor_name, (), self.check, self.specialize)
             jvp.executor = self.executor
@@ -218,15 +218,15 @@ class Compiled:
             return self.jvp(tuple(args), keywords, tuple(numbers), tuple(tangents), has_aux)
 
     def __viewgrad_rows__(self) -> bool:
-        """For `func.jacfwd`: whether rows of the Jacobian may be computed at once."""
+        """Return whether rows of the Jacobian may be computed together, for `func.jacfwd`."""
         return True
 
     def __viewgrad_second__(self) -> bool:
-        """For `func.hessian`: the same of the gradient, which a program from source differentiates in one step."""
+        """Return whether rows of the Hessian may be computed together, for `func.hessian`."""
         return self.tier.is_on
 
     def __viewgrad_batched__(self, arguments: tuple[int | str, ...], count: int) -> Batched:
-        """For `func.vmap`: this function of a batch, with a leading axis in some arguments (positions or names)."""
+        """Return this function of a batch, for `func.vmap`; some arguments (positions or names) have a leading axis."""
         return Batched(self, arguments)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

@@ -36,7 +36,7 @@ class Arena:
         self._spare: list[Array] = []
 
     def add(self, name: str, size: int) -> None:
-        """One more buffer."""
+        """Add a buffer."""
         self.parts[name] = (self.size, self.size + size)
         self.size += size
 

@@ -232,7 +232,7 @@ class Builder:
     # -- steps ---------------------------------------------------------------------------------------------------------
 
     def step(self, block: Block, term: Instruction, numbers: tuple[Integer, ...]) -> Step:
-        """One instruction as a step."""
+        """Return an instruction as a step."""
         structure = self.structures[term.structure]
         if structure[0] == "spilled":
             structure = self.structures[structure[1]]

@@ -45,7 +45,7 @@ class Integer:
         return _made(total)
 
     def at(self, values: Mapping[str, int]) -> int:
-        """Its value where the variables have these."""
+        """Return the value of the expression for values of the variables."""
         total = 0
         for monomial, coefficient in self.terms:
             for name in monomial:

@@ -207,7 +207,7 @@ def taken_apart(terms: Sequence[Term]) -> list[Term] | None:
 
 
 def _executed(term: Term, ints: Ints, used: Counter[int]) -> Term:
-    """One execution of a term of a loop's body, with its share of the constants."""
+    """Return one execution of a term of a loop's body, with its share of the constants."""
     if type(term) is Instruction:
         start = used[id(term)]
         used[id(term)] = start + 1

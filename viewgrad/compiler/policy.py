@@ -19,7 +19,7 @@ COOLDOWN: Final = 16  # calls of the first cool-down; each trace doubles the nex
 
 
 class Action(enum.Enum):
-    """Return how a call continues after a guard failure."""
+    """The ways in which a call continues after a guard failure."""
 
     RUN_EAGERLY = "run this call eagerly"
     RETRACE = "retrace"
@@ -37,7 +37,7 @@ class Decision:
 
 @attrs.frozen
 class Usage:
-    """Return how useful the traces of a function have been.
+    """How useful the traces of a function have been, as counts of runs and failures.
 
     Arguments:
         traces: the number of traces.

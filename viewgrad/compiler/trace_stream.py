@@ -109,7 +109,7 @@ class Stream:
         self._tables: dict[Any, int] = {}
 
     def base(self, size: int, dtype: Any, kind: str, initial: Any = 0.0) -> int:
-        """One more buffer; returns its number."""
+        """Add a buffer; return its number."""
         self.bases.append(Buffer(f"m{len(self.bases)}", size, np.dtype(dtype), kind, initial))
         return len(self.bases) - 1
 
@@ -186,7 +186,7 @@ class Stream:
         self, base: int, sizes: Shape, strides: Shape, offset: int, moves: Sequence[Moved], value: Any, labels: Shape,
         location: int, unrecorded: bool = False,
     ) -> None:
-        """A value written over a window that computed integers move."""
+        """Write a value to a window whose position depends on computed integers."""
         value = self._fetched(value, location)
         moves = [Moved(self._fetched(move.value, location), move.labels, move.stride) for move in moves]
         by = tuple([(move.value.place, move.labels) for move in moves])
@@ -207,7 +207,7 @@ class Stream:
         self, base: int, sizes: Shape, strides: Shape, offset: int, value: TracedValue | float, labels: Shape,
         location: int, unrecorded: bool = False,
     ) -> None:
-        """A value written over a window."""
+        """Write a value to a window."""
         value = self._fetched(value, location)
         if type(value) is TracedValue:
             structure = self._structure(("write", base, location, len(sizes), (value.place, labels), unrecorded))
@@ -230,7 +230,7 @@ class Stream:
         self, base: int, places: Any, offset: int, value: TracedValue | float, labels: Shape, location: int,
         unrecorded: bool = False,
     ) -> None:
-        """A value written to distinct positions of a base."""
+        """Write a value to distinct positions of a base."""
         table, start = self._table(_key_of("scatter", location, base, places.shape), places)
         value = self._fetched(value, location)
         if type(value) is TracedValue:
@@ -278,7 +278,7 @@ class Stream:
         return number, start
 
     def check(self, value: TracedValue, expected: Any, location: int) -> None:
-        """A value without dimensions that was inspected: where it is another, the program is another."""
+        """Guard a 0-d value that was inspected: if it differs, the program is not valid."""
         value = self._fetched(value, location)
         age = self._counts[value.place] - 1 - value.number
         if type(expected) is bool:

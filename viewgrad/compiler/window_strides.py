@@ -17,7 +17,7 @@ KINDS: Final = frozenset({"read", "write", "overwrite"})
 
 
 def completed_windows(graph: Graph) -> dict[Node, Window]:
-    """For reads and writes whose windows are not known in full, windows that fit those before and after them.
+    """Return windows for reads and writes of length 0 or 1, whose strides fit those of the accesses around them.
 
     Arguments:
         graph: the graph.

@@ -256,7 +256,7 @@ def _solution(ctx: Any) -> tuple[Problem, Any, tuple[Any, ...]]:
 
 
 def _like(tensor: Tensor, leaf: Any) -> Tensor:
-    """The tensor, as a scalar if the leaf is a number."""
+    """Return the tensor, as a scalar if the leaf is a number."""
     is_number = is_scalar(leaf) if isinstance(leaf, Tensor) else not isinstance(leaf, np.ndarray)
     return tensor[()] if is_number else tensor
 

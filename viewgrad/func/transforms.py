@@ -89,7 +89,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
     if arrays is not None:
 
         def over_arrays(args: tuple[Any, ...]) -> Any:
-            """The value and the gradients of a compiled function of arrays; None if it has to be called."""
+            """Return the value and the gradients of a compiled function of arrays; None if it has to be called."""
             known = arrays(args, numbers)
             if known is None:
                 return None

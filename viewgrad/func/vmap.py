@@ -181,7 +181,7 @@ class _Batch:
 
 
 def _copies(leaf: Any, mapped: bool, count: int) -> list[Any]:
-    """One leaf for each example; the function may write to arrays. As in a loop, an element of an array is a scalar."""
+    """Return a writable leaf for each example; an element of a one-dimensional array is a scalar, as in a loop."""
     if isinstance(leaf, Tensor):
         if mapped and leaf.ndim == 1:
             return [leaf[at] for at in range(count)]

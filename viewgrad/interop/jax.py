@@ -99,7 +99,7 @@ def jax_function(f: Callable[..., Any], result_shape: Any = None, *, adopt: bool
 
 
 def _operation(operation: Operation, expected: Sequence[Shape]) -> Callable[..., Any]:
-    """A function of JAX arrays, with the gradient of an operation for its rule."""
+    """Return a function of JAX arrays whose rule is the gradient of an operation."""
 
     @jax.custom_vjp  # type: ignore[untyped-decorator]
     def call(*arrays: Any) -> Any:
@@ -158,7 +158,7 @@ def _checked(found: Sequence[Any], expected: Sequence[Shape], leading: tuple[int
 
 
 def _shapes_by_run(operation: Operation, structs: Sequence[Shape]) -> list[Shape]:
-    """The shapes of the results, from a run on ones."""
+    """Return the shapes of the results, from a run on ones."""
     ones = [np.ones(struct.shape, struct.dtype) for struct in structs]
     found = operation(ones, [_is_inexact(struct) for struct in structs])
     return [jax.ShapeDtypeStruct(out.shape, jax.dtypes.canonicalize_dtype(out.dtype)) for out in found.outputs]

@@ -71,7 +71,7 @@ class Operation:
         )
 
     def pullback(self, count: int) -> Operation:
-        """The operation from inputs and the gradients of outputs to the gradients of floating-point inputs.
+        """Return the operation from inputs and the gradients of outputs to the gradients of floating-point inputs.
 
         Arguments:
             count: how many inputs there are.
@@ -108,15 +108,15 @@ class Evaluation:
     structure: Structure
 
     def arrays(self) -> list[Array]:
-        """The outputs as arrays that nothing else holds."""
+        """Return the outputs as arrays that nothing else refers to."""
         return arrays_of(self.outputs)
 
     def tree(self, leaves: Sequence[Any]) -> Any:
-        """The result with other leaves."""
+        """Return the result with other leaves."""
         return unflatten(self.structure, leaves)
 
     def gradients(self, cotangents: Sequence[Array | None]) -> list[Array | None]:
-        """The gradients of the inputs; None for those that were not asked for, and zeros where there is no way."""
+        """Return the gradients of the inputs: None for those not requested, zeros for unused ones."""
         pairs = [
             (out, Tensor(np.asarray(c), dtype=out.dtype))
             for out, c in zip(self.outputs, cotangents)
@@ -151,7 +151,7 @@ def _leads_elsewhere(tensors: Sequence[Tensor], inputs: Sequence[Tensor]) -> boo
 
 
 def arrays_of(tensors: Sequence[Tensor]) -> list[Array]:
-    """The values of tensors as arrays of their own; a tensor's own memory, if nothing else refers to it."""
+    """Return the values of tensors as unshared arrays: their own memory if nothing else refers to it, else copies."""
     return [_own(tensor) for tensor in tensors]
 
 

@@ -77,7 +77,7 @@ class ViewgradOp(Op):  # type: ignore[misc]
         return f"ViewgradOp{{{self.operation.name}}}"
 
     def make_node(self, *inputs: Any) -> Apply:
-        """The application to some variables."""
+        """Return the application of the operation to variables."""
         variables = [pt.as_tensor_variable(each) for each in inputs]
         return Apply(self, variables, [each() for each in self.types])
 
@@ -104,7 +104,7 @@ class ViewgradOp(Op):  # type: ignore[misc]
         ]
 
     def L_op(self, inputs: Sequence[Any], outputs: Sequence[Any], output_grads: Sequence[Any]) -> list[Any]:
-        """The gradients of the inputs, as results of another operation."""
+        """Return the gradients of the inputs, as results of another operation."""
         cotangents = [
             pt.zeros_like(out) if isinstance(g.type, DisconnectedType) else g
             for out, g in zip(outputs, output_grads)
@@ -118,7 +118,7 @@ class ViewgradOp(Op):  # type: ignore[misc]
         return [next(found) if _is_inexact(x.type.dtype) else DisconnectedType()() for x in inputs]
 
     def infer_shape(self, fgraph: Any, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        """The shapes of the results: numbers, or those of the inputs that they are gradients of."""
+        """Return the shapes of the results: numbers, or those of the inputs that they are gradients of."""
         if all(out.type.ndim == 0 for out in node.outputs):
             return [()] * len(node.outputs)
         raise NotImplementedError  # PyTensor then runs the operation

@@ -103,7 +103,7 @@ def _is_inexact(tensor: torch.Tensor) -> bool:
 
 
 def _array_of(tensor: torch.Tensor) -> Any:
-    """The memory of a tensor as an array."""
+    """Return the memory of a tensor as an array."""
     if tensor.device.type != "cpu":
         raise InteropError(f"viewgrad computes on the CPU, and got a tensor on {tensor.device}; call cpu() on it first")
     try:
@@ -216,7 +216,7 @@ class _Held:
 
 
 def _leaves_at(tensors: Sequence[torch.Tensor], places: Sequence[int]) -> list[Any]:
-    """The tensors, with those at some places as inputs with respect to which PyTorch differentiates."""
+    """Return the tensors, with those at some positions as inputs that PyTorch differentiates with respect to."""
     return [
         (x if x.requires_grad else x.detach().requires_grad_()) if n in places else x for n, x in enumerate(tensors)
     ]

@@ -159,7 +159,7 @@ class nditer:
     """
 
     def __new__(cls, op: Any, *args: Any, **kwargs: Any) -> Any:
-        """An iterator; NumPy's own where an operand is an array of objects, which is not a tensor."""
+        """Create an iterator; NumPy's own if an operand is an object array, which is not a tensor."""
         if any(isinstance(each, np.ndarray) and each.dtype.kind == "O" for each in _as_list(op)):
             return np.nditer(op, *args, **kwargs)
         return super().__new__(cls)
@@ -234,7 +234,7 @@ class nditer:
         self.close()
 
     def close(self) -> None:
-        """Nothing is left to be written."""
+        """Do nothing: all writes have been made."""
 
 
 def _as_list(op: Any) -> Any:

@@ -394,7 +394,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1) -> MaskedTensor:
 
 
 def _sort(a: Any, axis: int = -1) -> MaskedTensor:
-    """As NumPy has it: masked elements come last."""
+    """Sort along an axis; masked elements come last, as in NumPy."""
     data, mask = _parts(a)
     order = _without_history(_of(a)).argsort(axis=axis)
     return MaskedTensor(np.take_along_axis(data, order, axis=axis), np.take_along_axis(mask, order, axis=axis))
@@ -455,7 +455,7 @@ def _concatenate(arrays: Any, axis: int = 0) -> MaskedTensor:
 def _cov(
     x: Any, y: Any = None, rowvar: bool = True, bias: bool = False, allow_masked: bool = True, ddof: Any = None
 ) -> Any:
-    """As `numpy.ma.cov`: each entry is the covariance of the observations that both variables have."""
+    """Implement `numpy.ma.cov`: each entry is the covariance of the observations that both variables have."""
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be an integer")
     ddof = int(not bias) if ddof is None else ddof
@@ -482,7 +482,7 @@ def _at_least_2d(a: MaskedTensor) -> MaskedTensor:
 
 
 def _corrcoef(x: Any, y: Any = None, rowvar: bool = True, allow_masked: bool = True) -> Any:
-    """As `numpy.ma.corrcoef`."""
+    """Implement `numpy.ma.corrcoef`."""
     covariance = _cov(x, y, rowvar, allow_masked=allow_masked)
     if not isinstance(covariance, MaskedTensor):
         return np.ma.masked
@@ -492,7 +492,7 @@ def _corrcoef(x: Any, y: Any = None, rowvar: bool = True, allow_masked: bool = T
 
 
 def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
-    """As NumPy has it, which loses the masks of arrays that it has to broadcast."""
+    """Broadcast arrays to one shape; as in NumPy, arrays whose shape changes lose their masks."""
     shapes = [each.shape if hasattr(each, "shape") else np.shape(each) for each in arrays]
     shape = np.broadcast_shapes(*shapes)
     if all(each == shape for each in shapes):

@@ -105,7 +105,7 @@ def wide_operands(ufunc: str, *values: Any) -> Sequence[Any]:
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
-    """A Python number as a tensor without dimensions, in the dtype that it takes beside one of `dtype`."""
+    """Return a Python number as a 0-d tensor, in the dtype that it has as an operand beside `dtype`."""
     constants = _constants.get(dtype)
     if constants is None:
         constants = _constants[dtype] = {}

@@ -41,15 +41,15 @@ class Sample:
         ]
 
     def replace(self, /, **arguments: Any) -> Sample:
-        """This call with other values for some arguments."""
+        """Return this call with other values for some arguments."""
         given = self.bound() | arguments
         names = [argument.name for argument in self.operator.signature.arguments]
         return Sample(self.operator, tuple(given.pop(name) for name in names[: len(self.args)]), given)
 
     def astype(self, dtype: Any, rng: np.random.Generator) -> Sample:
-        """This call with its differentiable arguments in another dtype; imaginary parts are drawn.
+        """Return this call with its differentiable arguments in another dtype; imaginary parts are drawn.
 
-        What may not be complex gets the real dtype of the same precision.
+        Arguments that cannot be complex get the real dtype of the same precision.
         """
 
         def converted(name: str, array: Any) -> Any:
@@ -145,7 +145,7 @@ def samples_of(operator: Operator, seed: int = 0) -> list[Sample]:
 
 
 def samples_in_each_kind(operator: Operator, seed: int = 0) -> list[Sample]:
-    """Its calls with real numbers and, where the operator takes them, with complex ones."""
+    """Return sample calls with real numbers and, if the operator accepts them, with complex ones."""
     samples = samples_of(operator, seed)
     rng = np.random.default_rng([seed, 1])
     if any(operator.accepts_complex(name) for name in operator.differentiable):

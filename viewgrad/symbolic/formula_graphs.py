@@ -300,7 +300,7 @@ def gathered_lists(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def numbers_like(kind: TensorType, rng: np.random.Generator) -> Any:
-    """Some numbers of a type; square matrices have an inverse."""
+    """Return an array of a type; square matrices are invertible."""
     shape, dtype = kind.shape, kind.dtype
     if dtype.kind in "iub":
         return np.zeros(shape, dtype)

@@ -61,7 +61,7 @@ def open_levels() -> list[DualLevel]:
 
 
 class at_level:
-    """Run a block as if `level` were the innermost open level; with None, as if no level were open.
+    """A context in which `level` is the innermost open level; with None, no level is open.
 
     The tangents of a level are computed at the level around it: so they have tangents of their own there.
     """

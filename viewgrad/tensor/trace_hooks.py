@@ -42,25 +42,25 @@ class Observer(Protocol):
         """Handle a tensor made from a number, or from another constant of the library."""
 
     def detached(self, tensor: Tensor, other: Tensor) -> None:
-        """`other` shares the memory of `tensor` now, with another history."""
+        """Handle `other`, which shares the memory of `tensor` but has another history."""
 
     def moved(self, tensor: Tensor, before: Tensor) -> None:
-        """`tensor` has another array of the same elements now than it had when it was `before`."""
+        """Handle a tensor whose elements were moved to another array; `before` has the old one."""
 
     def left(self, tensor: Tensor, how: str, value: Any) -> None:
-        """The elements of `tensor` have left the library as `value`, through `how`."""
+        """Handle elements of `tensor` that left the library as `value`, through `how`."""
 
     def indexed(self, tensor: Tensor, array: Array) -> None:
-        """`array`, a copy of the elements of `tensor`, is used for an index."""
+        """Handle an index that uses `array`, a copy of the elements of `tensor`."""
 
     def copied(self, index: Array, array: Array) -> None:
-        """Note that bytes saved for backward were copied, since `writer` is about to overwrite them."""
+        """Handle `array`, which takes the place of `index`, a copy of elements of a tensor, in an index."""
 
     def index_raised(self, items: tuple[Any, ...], error: Exception) -> None:
-        """A read or write by arrays, which may hold elements of tensors, raises `error`."""
+        """Handle an `error` raised by advanced indexing with arrays, which may hold elements of tensors."""
 
     def kept(self, option: Any) -> None:
-        """An array, or something that may hold arrays, is an option of an operator, which a graph holds fixed."""
+        """Handle an option of an operator that is or contains an array; a graph keeps it fixed."""
 
     def asked(self, tensor: Tensor, what: str) -> None:
         """Handle a query of `tensor` for something other than its elements: its text, its gradient."""
@@ -69,13 +69,13 @@ class Observer(Protocol):
         """Return whether the elements of `tensor` may differ in another run, so that they must not be inspected."""
 
     def reshaped(self, tensor: Tensor) -> None:
-        """`tensor` is about to get another shape in place."""
+        """Handle a change of the shape of `tensor` in place, before it happens."""
 
     def preserved(self, window: Array, copy: Array) -> None:
         """Handle a copy of a window that is about to be written to, or that other code may write to unnoticed."""
 
     def cut(self, tensor: Tensor) -> None:
-        """The history of `tensor` is about to end, in place."""
+        """Handle the removal of the history of `tensor` in place, before it happens."""
 
     def refuse(self, what: str) -> None:
         """Handle an operation that cannot be recorded."""
@@ -91,7 +91,7 @@ class Profiler(Protocol):
     """The interface that counts and times calls while the mode has the bit PROFILE; see `autograd/modes/profile.py`."""
 
     def copied(self, nbytes: int, writer: str) -> None:
-        """So many bytes that were saved for backward have been copied, since `writer` is about to write over them."""
+        """Count bytes saved for backward that were copied because `writer` is about to overwrite them."""
 
     def step(self, name: str, line: tuple[str, int] | None, run: Callable[[], Any]) -> None:
         """Run a step of a backward pass, which belongs to an operator and to a line."""

@@ -88,7 +88,7 @@ class Program:
         return names
 
     def make_leaves(self) -> dict[str, Any]:
-        """Its leaves, by name."""
+        """Return the leaves, by name."""
         names = self._environment()
         exec(_compiled("".join(f"{leaf.source()}\n" for leaf in self.leaves)), names)
         return {leaf.name: names[leaf.name] for leaf in self.leaves}

@@ -72,7 +72,7 @@ class Leaf:
     single: bool = False
 
     def expression(self) -> str:
-        """Its data as an expression."""
+        """Return the data as an expression."""
         cast = f".astype(np.{'complex64' if self.kind == 'c' else 'float32'})" if self.single else ""
         if self.layout in ("strided", "reversed") and self.shape:
             step = 2 if self.layout == "strided" else -1
@@ -91,7 +91,7 @@ class Leaf:
         return f"{self.name} = {text}{'.requires_grad_()' if self.requires_grad else ''}"
 
     def array(self) -> Array:
-        """Its data, laid out as the tensor is."""
+        """Return the data, in the layout of the tensor."""
         array = np.asarray(eval(self.expression(), {"np": np}))
         return array if self.layout in ("strided", "reversed") else array.copy(order="K")
 

@@ -52,7 +52,7 @@ class Cells(Generic[H]):
         return np.arange(self.places[0].size).reshape(self.places[0].shape)
 
     def value(self) -> Array:
-        """Its elements."""
+        """Return the elements."""
         return from_cells(self.memory, self.places, self.dtype)
 
 

@@ -79,7 +79,7 @@ PLAIN: Final = frozenset({int, bool, str, type(None)})
 
 
 def interned(known: dict[Any, Any], attributes: Any) -> Any:
-    """One object for attributes that are the same, if that can be determined quickly."""
+    """Return a shared object for equal attributes, if equality can be determined quickly."""
     if type(attributes) is Window:
         return known.setdefault(attributes, attributes)
     if type(attributes) is tuple and attributes:

@@ -339,7 +339,7 @@ class Block:
         self.returns.set_inputs(values)
 
     def __iter__(self) -> Iterator[Node]:
-        """Its nodes in order; the one just given may be taken out meanwhile."""
+        """Yield the nodes in order; the current one may be removed during iteration."""
         node = self.first
         last = self.returns
         while node is not last:

@@ -158,7 +158,7 @@ def check_containers(containers: Containers) -> None:
 
 @contextmanager
 def observing(tracer: Tracer) -> Any:
-    """A block in which a tracer watches."""
+    """Install a tracer for a block."""
     token = OBSERVER.set(tracer)
     try:
         with ModeSwitch(on=TRACE), seeds_refused(), warnings_refused():

@@ -53,7 +53,7 @@ class TensorType(Type):
         return found
 
     def with_grad(self, requires_grad: bool) -> TensorType:
-        """This type with or without a gradient."""
+        """Return this type with or without a gradient."""
         return self if self.requires_grad is requires_grad else TensorType.of(self.dtype, self.shape, requires_grad)
 
     @property

@@ -186,7 +186,7 @@ class CopySlicesOfCopy(CopySlices):
     consume = apply
 
     def release(self) -> None:
-        """Nothing was saved."""
+        """Do nothing: no values are saved."""
 
 
 def _unshared(grad: Any, window: Array) -> Any:

@@ -161,12 +161,12 @@ class MixedBackward(Node):
 
 
 def _others(chosen: Array) -> Array:
-    """The elements, or parts of complex numbers, that are not chosen."""
+    """Return the elements, or parts of complex numbers, that are not chosen."""
     return 1 + 1j - chosen if chosen.dtype.kind == "c" else ~chosen
 
 
 def _chosen(grad: Array, chosen: Array) -> Array:
-    """The gradient of the chosen elements, or parts of complex numbers; 0 elsewhere."""
+    """Return the gradient of the chosen elements, or parts of complex numbers; 0 elsewhere."""
     if chosen.dtype.kind != "c":
         return np.where(chosen, grad, np.zeros((), grad.dtype))
     found = np.zeros(grad.shape, grad.dtype)

@@ -203,7 +203,7 @@ def chosen_executor(name: str | None) -> Executor:
 
 
 def careful_executor(executor: Executor) -> Executor | None:
-    """One that gives inf and nan where this one raises; None if it does not raise there."""
+    """Return an executor that gives inf and nan where this one raises; None if it does not raise."""
     return PythonExecutor(careful=True) if isinstance(executor, PythonExecutor) and not executor.careful else None
 
 

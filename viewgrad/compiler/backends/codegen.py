@@ -274,7 +274,7 @@ class CodeWriter(abc.ABC):
         """Write a loop nest."""
 
     def _choose(self, item: IrregularLoop, indent: str) -> None:
-        """A loop whose iterations run one of several bodies."""
+        """Write a loop whose iterations run one of several bodies."""
         self.tables[item.table] = item.kinds
         count = len(item.kinds)
         span = f"range({count - 1}, -1, -1)" if self.down else f"range({count})"

@@ -69,7 +69,7 @@ class NumbaWriter(CodeWriter):
         return f"b{value.step.name}"
 
     def _loops(self, block: Block, nest: LoopNest, indent: str) -> None:
-        """A nest as loops."""
+        """Write a nest as loops."""
         inside = set(nest.steps)
         if len(nest.steps) == 1 and self._summed_in_a_variable(nest.steps[0], indent):
             return
@@ -157,7 +157,7 @@ class NumbaWriter(CodeWriter):
         self, step: Compute, at: dict[int, str], indent: str, deep: str, before: list[str], body: list[str],
         inner: list[str], after: list[str],
     ) -> None:
-        """A sum, at the end of the nest."""
+        """Write a sum, at the end of the nest."""
         expression = self._expression(step, at)
         if step.operator in EXTREMA:
             self._extremum(step, at, indent, deep, before, body, expression)
@@ -183,7 +183,7 @@ class NumbaWriter(CodeWriter):
         self, step: Compute, at: dict[int, str], indent: str, deep: str, body: list[str], inner: list[str],
         after: list[str], expression: str,
     ) -> None:
-        """A sum over all labels, as accurate as NumPy's: of each row, then of the rows."""
+        """Write a sum over all labels, as accurate as NumPy's: over each row, then over the rows."""
         block = self.owner[step].name
         outer, last = step.sizes[:-1], step.sizes[-1]
         row, rows = f"q{step.name}", f"s{step.name}"
@@ -204,7 +204,7 @@ class NumbaWriter(CodeWriter):
         self, step: Compute, at: dict[int, str], indent: str, deep: str, before: list[str], body: list[str],
         expression: str,
     ) -> None:
-        """A maximum or minimum, at the end of the nest."""
+        """Write a maximum or minimum, at the end of the nest."""
         first, function = EXTREMA[step.operator]
         if not step.out:
             before.append(f"{indent}{step.name} = {first}")

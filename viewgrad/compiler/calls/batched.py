@@ -89,7 +89,7 @@ class ExampleFunction(Protocol):
 
 
 def _taken(leaf: Any, at: int) -> Any:
-    """An example of a batch; an element of an array of numbers is a scalar, as in a loop."""
+    """Return an example of a batch; an element of a one-dimensional array is a scalar, as in a loop."""
     if leaf.ndim > 1:
         return leaf[at, ...]
     return leaf[at] if isinstance(leaf, Tensor) else from_array(leaf[at])

@@ -39,7 +39,7 @@ def jvp_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class JvpArguments(Arguments):
-    """Return the arguments of a function that are the first two of another: a tuple and a dict."""
+    """The arguments of a function, passed to its jvp as a tuple and a dict."""
 
     def _declared(self, structure: Structure) -> frozenset[int]:
         assert isinstance(structure, Branch)

@@ -134,8 +134,8 @@ class Seen(NamedTuple):
 NOTHING_INSIDE: Final = frozenset({*SIMPLE, bool, Tensor, types.CodeType, np.ufunc, Attributes, Hidden})
 
 
-class TracedValue(NamedTuple):
-    """Return the names that a code object, and those inside it, use.
+class CodeNames(NamedTuple):
+    """The names that a code object, and those nested in it, use.
 
     Arguments:
         variables: names that are looked up in the module of the function.
@@ -155,7 +155,7 @@ class TracedValue(NamedTuple):
         return not LOOKING_UP.isdisjoint(self.names)
 
 
-_named: Final = weakref.WeakKeyDictionary[types.CodeType, TracedValue]()
+_named: Final = weakref.WeakKeyDictionary[types.CodeType, CodeNames]()
 
 
 def things_seen(function: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[Seen]:
@@ -375,7 +375,7 @@ class Walk:
         ))  # fmt: skip
         self._variables(path, function, named)
 
-    def _variables(self, path: str, function: Any, named: TracedValue) -> None:
+    def _variables(self, path: str, function: Any, named: CodeNames) -> None:
         """Inspect the global variables that a function names, and the modules that it imports."""
         variables, builtin = function.__globals__, function.__builtins__
         looked_up = (*named.variables, *named.names) if named.looks_up else named.variables
@@ -527,7 +527,7 @@ def _package_of_globals(variables: dict[str, Any]) -> str:
     return str(package)
 
 
-def _named_by(code: types.CodeType) -> TracedValue:
+def _named_by(code: types.CodeType) -> CodeNames:
     """Return the names in a code object and in those inside it."""
     found = _named.get(code)
     if found is None:
@@ -561,5 +561,5 @@ def _named_by(code: types.CodeType) -> TracedValue:
                 names[constant] = None
             elif isinstance(constant, str) and not TEXTS.isdisjoint(names):
                 names.update(dict.fromkeys(re.findall(r"[^\W\d]\w*", constant)))
-        found = _named[code] = TracedValue(tuple(variables), tuple(names), tuple(imports), frozenset(attributes))
+        found = _named[code] = CodeNames(tuple(variables), tuple(names), tuple(imports), frozenset(attributes))
     return found

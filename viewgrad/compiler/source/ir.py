@@ -220,7 +220,7 @@ def mapped(expr: Any, change: Callable[[Any], Any]) -> Any:
 
 @attrs.define(eq=False)
 class Let:
-    """Bind a variable: to a number, a new array, or a view."""
+    """A binding of a variable to a number, a new array, or a view."""
 
     name: str
     value: Any
@@ -328,7 +328,7 @@ class Push:
 
 @attrs.define(eq=False)
 class Pop:
-    """Take the value that was kept last from the tape, into a variable or a place in an array."""
+    """A pop of the last value on the tape, into a variable or an element of an array."""
 
     target: Any  # Var or Get
     line: int = 0
@@ -336,7 +336,7 @@ class Pop:
 
 @attrs.define(eq=False)
 class Add:
-    """Add to an array of adjoints what may have been broadcast against it."""
+    """An addition to an array of adjoints; sums over broadcast axes are taken first."""
 
     target: Any  # Var or Get
     value: Any
@@ -345,7 +345,7 @@ class Add:
 
 @attrs.define(eq=False)
 class PullCall:
-    """Bind variables to the gradients of the arguments of a call.
+    """A binding of variables to the gradients of the arguments of a call.
 
     Attributes:
         names: of the variables, one for each argument; None if its gradient is not wanted.
@@ -361,7 +361,7 @@ class PullCall:
 
 @attrs.define(eq=False)
 class LetMany:
-    """Bind variables to the results of a call."""
+    """A binding of variables to the results of a call."""
 
     names: tuple[str, ...]
     value: Call

@@ -114,7 +114,7 @@ class NodeWriter:
         ]
 
     def apply(self, name: str, *, recorded: bool, release: bool) -> list[str]:
-        """One of the functions that compute gradients."""
+        """Return the source of one of the functions that compute gradients."""
         operator = self.operator
         grad = "grads" if self.several else "grad"
         lines = [f"    def {name}(node, {grad}, edges):"]

@@ -236,7 +236,7 @@ def interp_forward(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None
 
 
 class Segments:
-    """Return the positions of points between the knots of a piecewise linear function.
+    """The positions of points between the knots of a piecewise linear function.
 
     Attributes:
         lower, upper: the numbers of the knots at both ends of the segment of each point.

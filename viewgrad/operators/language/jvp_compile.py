@@ -127,7 +127,7 @@ class Tangents:
         return functions
 
     def source(self) -> str:
-        """The Python source for the case that every input has a tangent, and of the in-place variant."""
+        """Return the Python source for the case that every input has a tangent, and of the in-place variant."""
         functions = list(self.functions(frozenset(self.differentiable)))
         if len(self.differentiable) > 1 and "self" in self.differentiable:
             functions += [function for function in self.functions(frozenset({"self"})) if function.in_place is not None]

@@ -413,7 +413,7 @@ class Operator:
         return self.inplace_function(*args, **kwargs)
 
     def source(self) -> str:
-        """The Python source that was generated from the declaration."""
+        """Return the Python source generated from the declaration."""
         parts = [self.code.source]
         for declared in (self, self.inplace_declaration):
             if declared is not None and declared.tangents is not None:

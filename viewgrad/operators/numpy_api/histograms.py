@@ -41,7 +41,7 @@ def _summed(places: Any, weights: Any, count: int) -> Any:
 
 
 def _bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    """As `numpy.bincount`, which sums up in double precision."""
+    """Implement `numpy.bincount`, which sums in double precision."""
     if not len(x):  # for no values, NumPy returns integers whatever the weights are
         x, weights = (x if hasattr(x, "dtype") else np.zeros(0, int)), None
     if weights is not None:

@@ -39,7 +39,7 @@ def _pairs(given: Any, ndim: int) -> list[Any]:
 
 
 def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
-    """As `numpy.pad`; gradients flow to the constants and to the ends of ramps as well."""
+    """Implement `numpy.pad`; gradients also flow to the constants and to the ends of ramps."""
     array = as_operand(array)
     widths = [(int(before), int(after)) for before, after in _pairs(pad_width, array.ndim)]
     if not array.ndim:

@@ -197,7 +197,7 @@ def _reduced(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def _step(ufunc: np.ufunc, value: Any, part: Any, chosen: Any) -> Any:
-    """One step of a reduction, only where the mask is true, if there is one."""
+    """Return the result of one step of a reduction; only where the mask is true, if there is one."""
     if chosen is None:
         return ufunc(value, part)
     return np.where(chosen, ufunc(value, np.where(chosen, part, value)), value)

@@ -184,14 +184,14 @@ def _box_cox(logarithm: Any, power: Any) -> Any:
 
 @made
 def inv_boxcox(y: Any, lmbda: Any) -> Any:
-    """Return the Box-Cox transform."""
+    """Return the inverse of the Box-Cox transform."""
     y, power = numbers(y) * 1.0, numbers(lmbda) * 1.0
     return np.exp(logarithm_by_power(y, power))
 
 
 @made
 def inv_boxcox1p(y: Any, lmbda: Any) -> Any:
-    """Return the Box-Cox transform of 1 + x."""
+    """Return the inverse of the Box-Cox transform of 1 + x."""
     y, power = numbers(y) * 1.0, numbers(lmbda) * 1.0
     return np.expm1(logarithm_by_power(y, power))
 

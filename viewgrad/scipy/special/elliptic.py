@@ -91,7 +91,7 @@ def _reduced(phi: Any, m: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _beyond(m: Any) -> Any:
-    """No number where the parameter is greater than 1, as in SciPy, and 0 elsewhere."""
+    """Return NaN where the parameter is greater than 1, as in SciPy, and 0 elsewhere."""
     return np.where(plain_values(m) > 1, np.nan, 0.0)
 
 

@@ -62,7 +62,7 @@ class Example:
         return mapped(put, self.args), mapped(put, self.kwargs)
 
     def with_arrays(self, arrays: Sequence[Array], **changes: Any) -> Example:
-        """This call with other values."""
+        """Return this call with other values."""
         return attrs.evolve(self, arrays=tuple(np.asarray(array) for array in arrays), **changes)
 
     def named(self, number: int) -> str:

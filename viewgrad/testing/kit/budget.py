@@ -80,5 +80,5 @@ class Budget:
 
 
 def some(examples: Iterator[Example], step: int) -> Iterator[Example]:
-    """Yield every few of some examples."""
+    """Return every `step`-th example."""
     return (example for number, example in enumerate(examples) if number % step == 0)

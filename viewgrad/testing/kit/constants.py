@@ -42,7 +42,7 @@ def _constants(thing: Any) -> Iterator[Any]:
 
 
 def _codes(thing: Any, seen: set[int], depth: int) -> Iterator[types.CodeType]:
-    """Return the code of a function or custom `Function`, and of user code that it calls."""
+    """Yield the code of a function or custom `Function`, and of user code that it calls."""
     if id(thing) in seen or depth == 0:
         return
     seen.add(id(thing))

@@ -395,7 +395,7 @@ class Check:
                 yield example
 
     def _form_elsewhere(self, name: str, check: Callable[[Baseline], int], baseline: Baseline) -> None:
-        """One form of a call that the user did not give; of a composition of operators, digits may be lost there."""
+        """Check one form of a derived call; compositions of operators may lose digits there."""
 
         def excused(baseline: Baseline) -> int:
             try:

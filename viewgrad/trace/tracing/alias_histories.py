@@ -42,7 +42,7 @@ class Chain:
         remember(self, root)
 
     def at(self, value: Any) -> Chain:
-        """This history, of another buffer that holds `value`."""
+        """Return this history, for another buffer that holds `value`."""
         other: Chain = Chain.__new__(Chain)
         other.root, other.value, other.recorded, other.nodes = self.root, value, False, self.nodes
         return other
@@ -73,7 +73,7 @@ class Ended:
         self.before = before
 
     def at(self, value: Any) -> Ended:
-        """This history, of another buffer, with the value that it has there."""
+        """Return this history for another buffer, with its value there."""
         return Ended(self.tensor, self.chain, self.nodes, value, None, None)
 
 

@@ -19,7 +19,7 @@ class Indices:
         self._known: dict[int, tuple[Array, Value]] = {}  # by the ids of the arrays, which are kept
 
     def add(self, array: Array, value: Value) -> None:
-        """An array of our own holds the elements of a value."""
+        """Register an array that holds the elements of a value."""
         self._known[id(array)] = (array, value)
 
     def copied(self, index: Array, array: Array) -> None:

@@ -28,7 +28,7 @@ class Replaced:
 
     @contextlib.contextmanager
     def __call__(self) -> Iterator[None]:
-        """A block in which they are replaced."""
+        """Replace the functions for a block."""
         with self._lock:
             self._runs += 1
             for owner, name, given, ours in self.places:

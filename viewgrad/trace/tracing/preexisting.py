@@ -100,7 +100,7 @@ class _Frozen:
 
 
 def _referred_to() -> list[Any]:
-    """All objects of these kinds that modules, and variables of all threads, lead to."""
+    """Return all objects of some types that are reachable from modules and from variables of all threads."""
     frames = [each for frame in sys._current_frames().values() for each in _callers(frame)]
     level: list[Any] = [sys.modules, *(value for frame in frames for value in frame.f_locals.values())]
     seen: dict[int, Any] = {}

@@ -61,7 +61,7 @@ def _urandom(size: int) -> Any:
 
 
 def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
-    """The seed of one of Python's generators."""
+    """Seed one of Python's generators."""
     if a is None:
         _refuse("making a generator of random numbers without a seed, which gives other numbers each time,")
     PLACES[1][2](self, a, version)
@@ -81,7 +81,7 @@ _replaced: Final = Replaced(PLACES)
 
 @contextlib.contextmanager
 def seeds_refused() -> Iterator[None]:
-    """A block in which the traced program may not create unseeded generators of random numbers.
+    """Forbid the traced program to create unseeded random generators in a block.
 
     The numbers of such a generator would be constants of the graph, and it no longer exists when the program ends, so
     its state cannot be checked. The functions that create seeds raise while a program is traced.

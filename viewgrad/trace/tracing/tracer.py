@@ -115,7 +115,7 @@ class Tracer:
     def raised(
         self, error: Exception, operator: Operator, inplace: bool, inputs: Any, attributes: Any, location: int
     ) -> None:
-        """An operator has raised an exception, which the program may catch: that it does is guarded."""
+        """Guard an exception raised by an operator, which the program may catch."""
         if isinstance(error, TraceError) or is_static(error, inplace):
             return
         kind = None if inplace else raising_kind(error, operator)
@@ -126,7 +126,7 @@ class Tracer:
         self.node("guard", (value,), ("bool()", True), (), location)
 
     def uncaught(self, error: Exception, what: str, location: int) -> None:
-        """An exception was raised by values, and no guard covers it: the program must not catch it."""
+        """Handle an exception that depends on values and that no guard covers: the program must not catch it."""
         if self.unguarded is None and not isinstance(error, TraceError):
             self.unguarded = (
                 f"{what} raised {type(error).__name__} at {self.locations.told(location)}, which the program caught: "
@@ -408,7 +408,7 @@ class Tracer:
         self.branch(memory, other)
 
     def cut(self, tensor: Tensor) -> None:
-        """The history of `tensor` is about to end, in place: views that were taken before keep it."""
+        """Handle the removal of the history of `tensor` in place: existing views keep it."""
         memory = self.memories.find(identified(tensor))
         if memory is None:
             memory = self._unknown(tensor)
@@ -439,7 +439,7 @@ class Tracer:
         return chain
 
     def left(self, tensor: Tensor, how: str, value: Any) -> None:
-        """The elements of a tensor have left the library."""
+        """Handle elements of a tensor that left the library."""
         read = self._read(tensor)
         if self.is_fixed(read):
             return
@@ -478,7 +478,7 @@ class Tracer:
         return not self.is_fixed(self._read(tensor))
 
     def reshaped(self, tensor: Tensor) -> None:
-        """A tensor gets another shape in place: one of the caller's would have it after a run of the graph, too."""
+        """Handle a change of shape in place; a graph cannot change the shape of the caller's tensors."""
         if self._is_old(tensor):
             self.refuse("giving a tensor from outside another shape in place")
 
@@ -496,7 +496,7 @@ class Tracer:
             self.left(tensor, "a text", np.array(tensor._array))
 
     def indexed(self, tensor: Tensor, array: Array) -> None:
-        """A copy of the elements of a tensor is used for an index."""
+        """Handle a copy of the elements of a tensor used as an index."""
         if array.ndim and array.dtype.kind in "iu":
             self.indices.add(array, self._read(tensor))
         else:  # the shape of the result, or the window, depends on it
@@ -507,15 +507,15 @@ class Tracer:
         self.indices.copied(index, array)
 
     def index_raised(self, items: tuple[Any, ...], error: Exception) -> None:
-        """A read or write by arrays raises an exception: where they are elements of tensors, values decide that."""
+        """Handle an exception of advanced indexing, which depends on values if arrays hold elements of tensors."""
         if self.indices.hold(items):
             self.uncaught(error, "an index by a tensor", self.locations.here())
 
     def kept(self, option: Any) -> None:
-        """An option of an operator."""
+        """Handle an option of an operator."""
 
     def preserved(self, window: Array, copy: Array) -> None:
-        """A window of memory that is about to be written to was copied, for a node that has saved it."""
+        """Handle a copy of a saved window of memory that is about to be overwritten."""
         memory = self.memories.find(window)
         if memory is None:
             return  # unknown, if it is requested
