@@ -57,7 +57,7 @@ class Documented:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls.__module__ == __name__:  # what others derive has the section of what it is derived from
+        if cls.__module__ == __name__:  # a derived class has the section of its base
             cls.section = cls.__name__
             cls.page = f"{SITE}/guides/errors/#{cls.__name__.lower()}"
 
@@ -266,7 +266,7 @@ class CheckpointError(AutogradError):
         >>> y.backward()
         Traceback (most recent call last):
             ...
-        viewgrad.errors.CheckpointError: a checkpointed function did not compute in the backward pass what it ...
+        viewgrad.errors.CheckpointError: a checkpointed function computed other values in the backward pass than ...
     """
 
 
@@ -643,7 +643,7 @@ class DeclarationError(AutogradError, ValueError):
     - Your own operator lists the names that a formula may use.
 
     Arguments:
-        message: what is wrong, and where.
+        message: the problem, and the source line.
         operator: the name of the operator.
         formula: the text of the formula, if one is to blame.
         position: where in it, counted from 1.
@@ -759,7 +759,7 @@ class GuardError(AutogradError):
       automatically.
 
     Arguments:
-        message: what it was, and is, and where.
+        message: the former and the current value, and the source line.
         location: the file and line.
 
     Example:

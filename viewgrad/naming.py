@@ -16,7 +16,7 @@ def name_functions(module: str, names: Mapping[str, Any], inside: str = "") -> N
 
     Arguments:
         module: where that is.
-        names: what is found there.
+        names: the contents of the namespace.
         inside: the name of the class, and a dot, if they are methods.
     """
     nameless = {name: each for name, each in names.items() if type(each) is FunctionType and _is_nameless(each)}

@@ -22,7 +22,7 @@ class ProgressBar:
         self._shown = always or self._stream.isatty()
 
     def update(self, what: str, done: int, total: int) -> None:
-        """Show how far the work has come, and what is done now."""
+        """Show the progress of the work, and the current item."""
         if not self._shown:
             return
         columns = max(shutil.get_terminal_size().columns, 40)

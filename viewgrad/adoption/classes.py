@@ -92,7 +92,7 @@ class AdoptedType(type):
         if original is None:
             return super().__subclasscheck__(other)
         question = cls, other
-        if question in _ASKED.questions:  # an abstract class asks its subclasses, of which this is one
+        if question in _ASKED.questions:  # an abstract class consults its subclasses, and this is one
             return False
         _ASKED.questions.add(question)
         try:

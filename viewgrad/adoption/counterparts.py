@@ -55,7 +55,7 @@ class Namespaces:
         return MISSING if found is None or found[0] is not value else found[1]
 
     def original(self, value: Any) -> Any:
-        """Return the object that another is the counterpart of; MISSING if it is none."""
+        """Return the original of a counterpart; MISSING for other objects."""
         found = self._originals.get(id(value))
         return MISSING if found is None or found[0] is not value else found[1]
 

@@ -116,7 +116,7 @@ _CALLS: Final = _Calls()
 
 
 def _flushing(generator: Generator[Any, Any, Any], flush: Callable[[], None]) -> Generator[Any, Any, Any]:
-    """Yield a generator that hands over what it has assigned whenever it is suspended."""
+    """Run a generator, and copy its assignments to the user's variables whenever it is suspended."""
     resume: Callable[..., Any] = generator.send
     given: Any = None
     while True:

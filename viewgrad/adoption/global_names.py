@@ -76,7 +76,7 @@ class AdoptedGlobals:
     ) -> None:
         self.original: Final = original
         self.names: Final = names
-        self.links: Final[set[AdoptedGlobals]] = set()  # the globals of what is bound here
+        self.links: Final[set[AdoptedGlobals]] = set()  # the globals of the objects bound here
         self._adopted: Final = adopted
         self._unadopted: Final = unadopted
         self._seen: Final[dict[str, Any]] = {}  # what the module had, by name
@@ -96,7 +96,7 @@ class AdoptedGlobals:
         self.require(ALWAYS)
 
     def include(self, code: types.CodeType) -> None:
-        """Bind what a function mentions, and follow what it assigns."""
+        """Bind the names that a function mentions, and follow those that it assigns."""
         with self._lock:
             self._assigned |= assigned_names(code)
             self.require(mentioned_names(code))

@@ -1,7 +1,7 @@
 """The functions of Python's `statistics` and `cmath` for tensors.
 
-Python's own convert what they are given to exact fractions and to plain complex numbers. They run for everything that
-is not a tensor with a gradient.
+Python's own functions convert their arguments to exact fractions and to plain complex numbers. They run unless an
+argument is a tensor with a gradient.
 """
 
 from __future__ import annotations

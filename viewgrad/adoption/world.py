@@ -60,7 +60,7 @@ _DEFAULTS: Final[weakref.WeakKeyDictionary[Any, tuple[Any, Any]]] = weakref.Weak
 
 
 class Links(set[AdoptedGlobals]):
-    """The globals that what is adopted meanwhile uses, hashed by identity: they are held weakly.
+    """The globals used by objects adopted in a block, hashed by identity: they are held weakly.
 
     A collection that an interruption has left behind does not go on.
     """
@@ -72,7 +72,7 @@ class Links(set[AdoptedGlobals]):
 
 
 class World:
-    """The adopted versions of what belongs to one package, and of what is not installed.
+    """The adopted versions of the objects of one package, and of modules that are not installed.
 
     Arguments:
         root: what the files of the package begin with; "" for no package.
@@ -98,7 +98,7 @@ class World:
 
     @contextlib.contextmanager
     def links(self) -> Iterator[Links]:
-        """Collect the globals that what is adopted meanwhile uses."""
+        """Collect the globals used by objects adopted in a block."""
         found = Links()
         with self._lock:
             self._collecting.add(found)

@@ -127,7 +127,7 @@ class GraphTask(HookedRun):
         else:
             node.add_to(accumulator, grad)
 
-    # -- where it begins and ends --------------------------------------------------------------------------------------
+    # -- start and end of a run ----------------------------------------------------------------------------------------
 
     def restrict(self, roots: Sequence[OptionalEdge], inputs: Sequence[Node | Edge], capture: bool) -> None:
         """Run only the nodes on paths from `roots` to `inputs`, all of them edges.

@@ -1,4 +1,4 @@
-"""Runs the backward graph: chooses the engine, starts it, and returns what it captured."""
+"""Run the backward graph: choose the engine, start it, and return the captured gradients."""
 
 from __future__ import annotations
 

@@ -411,7 +411,7 @@ class FastTask(GraphTask):
         return grads[0] if single and grads is not None else grads
 
     def _after(self, node: Node, grads: Any) -> Any:
-        """Run the hooks that come after `node`, which has made `grads`. What is returned is the engine's own."""
+        """Run the hooks that come after `node`, which computed `grads`; return arrays that the engine owns."""
         assert node.hooks is not None
         if type(grads) is tuple:
             return self.run_posthooks(node, node.hooks, grads)

@@ -23,7 +23,7 @@ class Runs:
         length: of each run.
         rest: of the dimensions over the runs, their lengths and strides.
         first: where the first of them begins in some execution.
-        moves: what all differences between executions are multiples of.
+        moves: a common divisor of the differences between executions.
     """
 
     length: int

@@ -113,7 +113,7 @@ class Compute(Step):
 
     Arguments:
         operator: the name of the operator, or "" if it is a part of a gradient.
-        expression: what it computes.
+        expression: the value that it computes.
         taken: its operands.
         out: the labels of the result's dimensions.
         dtype: the dtype of the result.

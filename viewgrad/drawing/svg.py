@@ -42,7 +42,7 @@ def sheet(width: float, height: float, shapes: list[str], title: str) -> str:
 
     Arguments:
         width, height: in pixels.
-        shapes: the source of what is in it.
+        shapes: the source of its contents.
         title: what a screen reader says of it.
     """
     return (
@@ -64,7 +64,7 @@ def box(x: float, y: float, width: float, height: float, *, fill: str = "none", 
 
 
 def label(x: float, y: float, text: str, *, anchor: str = "start", bold: bool = False, faint: bool = False) -> str:
-    """Return a line of letters, of which `y` is the foot."""
+    """Return a line of text with its baseline at `y`."""
     style = ' font-weight="bold"' if bold else ""
     style += ' opacity="0.65"' if faint else ""
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{style}'

@@ -281,7 +281,7 @@ class _Call:
             after.restore()
         if run.digest != self.digest or not _same_edges(run.captured, self.captured):
             raise CheckpointError(
-                "a checkpointed function did not compute in the backward pass what it had computed before: a captured "
+                "a checkpointed function computed other values in the backward pass than before: a captured "
                 "tensor was written to in the meantime, other state that it reads has changed, or it draws random "
                 "numbers from a generator that it neither captures nor is given; pass such state as arguments"
             )

@@ -149,7 +149,7 @@ class broadcast:
 
 
 class nditer:
-    """Iteration over the elements of tensors that are broadcast against each other, as windows without dimensions.
+    """Iteration over the elements of tensors that are broadcast against each other, as 0-d windows.
 
     Arguments:
         op: a tensor, or a list of them.

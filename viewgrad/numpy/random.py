@@ -154,7 +154,7 @@ def correlated(generator: Any, mean: Any, cov: Any, size: Any, method: str = "sv
         method: how the covariances are factored: "svd", "eigh" or "cholesky".
 
     Returns:
-        The vectors, along the last dimension. Where eigenvalues are equal, there is a gradient by "cholesky" alone.
+        The vectors, along the last dimension. If eigenvalues are equal, only "cholesky" has a gradient.
     """
     extents = () if size is None else (size,) if np.ndim(size) == 0 else tuple(size)
     noise = as_tensors(np.asarray(generator.standard_normal((*extents, cov.shape[0]))))

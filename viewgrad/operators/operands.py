@@ -37,7 +37,7 @@ _constants: Final[dict[np.dtype[Any], dict[float, Tensor]]] = {}
 
 
 def number_beside_scalar(value: Any) -> Any:
-    """Return a number of Python's own, or an array without dimensions, as a float64; None for anything else."""
+    """Return a number of Python's own, or a 0-d array, as a float64; None for anything else."""
     if type(value) in NUMBERS:
         return np.float64(value)
     return value[()] if type(value) is np.ndarray and not value.ndim and value.dtype is FLOAT64 else None

@@ -125,13 +125,13 @@ def conj(self: _TensorLike) -> Tensor:
     """The complex conjugate."""
 
 def conv1d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1) -> Tensor:
-    """The convolution (without turning the weights round) in 1 dimension."""
+    """The convolution, without flipping the weights, in 1 dimension."""
 
 def conv2d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1) -> Tensor:
-    """The convolution (without turning the weights round) in 2 dimensions."""
+    """The convolution, without flipping the weights, in 2 dimensions."""
 
 def conv3d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1) -> Tensor:
-    """The convolution (without turning the weights round) in 3 dimensions."""
+    """The convolution, without flipping the weights, in 3 dimensions."""
 
 def conv_transpose1d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1) -> Tensor:
     """The transposed convolution in 1 dimension."""
@@ -200,7 +200,7 @@ def eig(self: _TensorLike) -> tuple[Tensor, Tensor]:
     """The eigenvalues and normalized eigenvectors of square matrices."""
 
 def eigh(self: _TensorLike, UPLO: str = 'L') -> tuple[Tensor, Tensor]:
-    """The eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices, of which only one triangle, the lower or the upper, is read, and has a gradient."""
+    """The eigenvalues, in ascending order, and eigenvectors of symmetric or Hermitian matrices. Only one triangle, the lower or the upper, is read and has a gradient."""
 
 def eigvals(self: _TensorLike) -> Tensor:
     """The eigenvalues of square matrices."""
@@ -311,7 +311,7 @@ def gcd(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The greatest common divisor of integers."""
 
 def gelu(self: _TensorLike, *, approximate: str = 'none') -> Tensor:
-    """The value times the standard normal distribution function of it; `approximate='tanh'` approximates that."""
+    """The value times its standard normal distribution function; `approximate='tanh'` uses an approximation."""
 
 def greater(self: _TensorLike, other: _TensorLike) -> Tensor:
     """Test whether the first value is greater than the second."""
@@ -422,7 +422,7 @@ def k1(self: _TensorLike) -> Tensor:
     """The modified Bessel function of the second kind of order 1."""
 
 def kl_div(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean', log_target: bool = False) -> Tensor:
-    """The terms of the relative entropy of a target distribution and a prediction, which is given by its logarithms. `reduction='batchmean'` divides the sum by the first extent."""
+    """The terms of the relative entropy of a target distribution and a prediction, given as log-probabilities. `reduction='batchmean'` divides the sum by the batch size."""
 
 def kn(v: Any, self: _TensorLike) -> Tensor:
     """The modified Bessel function of the second kind of integer order."""
@@ -431,7 +431,7 @@ def kron(self: _TensorLike, b: _TensorLike) -> Tensor:
     """The Kronecker product."""
 
 def kthvalue(self: _TensorLike, k: int, axis: _Axis = -1, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> tuple[Tensor, Tensor]:
-    """The `k`-th smallest value along a dimension, counted from 1, and its index; the gradient goes there."""
+    """The `k`-th smallest value along a dimension, counted from 1, which receives the gradient, and its index."""
 
 def l1_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
     """The absolute difference; gradient 0 where it is 0."""
@@ -512,7 +512,7 @@ def logsumexp(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, b: 
     """log(sum(b * exp(self))), without overflow; `b` is 1 if omitted."""
 
 def lstsq(self: _TensorLike, b: _TensorLike, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The least-squares solutions of systems of linear equations, the squared lengths of the gaps that remain (none where the rank is not full or nothing remains), the rank and the singular values of the matrix."""
+    """The least-squares solutions of systems of linear equations, the sums of squared residuals (empty unless the matrix has full rank and more rows than columns), the rank and the singular values of the matrix."""
 
 def masked_fill(self: _TensorLike, mask: _TensorLike, value: _TensorLike) -> Tensor:
     """The tensor with `value` where the mask is true."""
@@ -575,7 +575,7 @@ def nextafter(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The next floating-point number after the first argument towards the second; differentiated as the identity."""
 
 def nll_loss(self: _TensorLike, target: _TensorLike, weight: _TensorLike | None = None, ignore_index: Any = -100, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
-    """Minus the logarithm of the probability of each example's class, from logarithms of shape (batch, classes, ...); classes may have weights, by which the mean is weighted, and one may be ignored."""
+    """The negative log-likelihood of each example's class, from log-probabilities of shape (batch, classes, ...). The mean is weighted by the weights of the classes, if given; one class may be ignored."""
 
 def not_equal(self: _TensorLike, other: _TensorLike) -> Tensor:
     """Test whether the values differ."""
@@ -710,7 +710,7 @@ def solve(self: _TensorLike, b: _TensorLike) -> Tensor:
     """The solutions x of the systems of linear equations `self @ x == b`."""
 
 def solve_triangular(self: _TensorLike, b: _TensorLike, *, upper: Any, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """The solutions x of `self @ x == b` (or `x @ self == b`, where not `left`) with triangular matrices, of which the other triangle is not read, nor the diagonal where it is known to be one."""
+    """The solutions x of `self @ x == b` (`x @ self == b` unless `left`) with triangular matrices. The other triangle is not read, nor the diagonal of unitriangular matrices."""
 
 def sort(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The elements sorted along `axis`, or all of them, in ascending order; the sort is stable."""
@@ -764,7 +764,7 @@ def tile(self: _TensorLike, reps: Any) -> Tensor:
     """The whole tensor repeated `reps` times along each dimension."""
 
 def topk(self: _TensorLike, k: int, axis: _Axis = -1, largest: bool = True, sorted: bool = True, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
-    """The `k` largest (or smallest) values along a dimension, in order, and their indices; the gradient goes there."""
+    """The `k` largest (or smallest) values along a dimension, which receive the gradient, and their indices."""
 
 def trace(self: _TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The sum along the diagonals of matrices."""
@@ -773,10 +773,10 @@ def trapezoid(self: _TensorLike, x: _TensorLike | None = None, dx: float = 1.0, 
     """The integral along a dimension by the trapezoidal rule, from samples at `x`, or with spacing `dx`."""
 
 def tril(self: _TensorLike, k: int = 0) -> Tensor:
-    """The lower triangles of matrices; elements above the diagonal `k` are zero. A vector counts as every row."""
+    """The lower triangles of matrices; elements above the diagonal `k` are zero. A vector is repeated as every row."""
 
 def triu(self: _TensorLike, k: int = 0) -> Tensor:
-    """The upper triangles of matrices; elements below the diagonal `k` are zero. A vector counts as every row."""
+    """The upper triangles of matrices; elements below the diagonal `k` are zero. A vector is repeated as every row."""
 
 def trunc(self: _TensorLike) -> Tensor:
     """The integer part; gradient 0."""
@@ -785,7 +785,7 @@ def unique(self: _TensorLike, axis: _Axis = None, *, dim: _Axis | None = None) -
     """The sorted distinct values; the gradient goes to the first occurrence of each."""
 
 def unique_all(self: _TensorLike) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The distinct values, ascending, where each comes first, which of them each value is, and how often each occurs. What is not a number is equal to nothing."""
+    """The distinct values in ascending order, the index of the first occurrence of each, the index among them of each element, and the number of occurrences. Every NaN is distinct."""
 
 def vecdot(self: _TensorLike, other: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The dot products of vectors along `axis`; the first tensor is conjugated."""
@@ -953,7 +953,7 @@ def batch_norm(self: _TensorLike, running_mean: Any = None, running_var: Any = N
         weight, bias: one number for each channel.
         training: whether to use the statistics of this batch.
         momentum: the weight of this batch in the running statistics.
-        eps: what is added to the variance.
+        eps: a constant added to the variance, for stability.
 
     Raises:
         ValueError: for a batch with one value per channel when training, or without running statistics when not.
@@ -1145,7 +1145,7 @@ def group_norm(self: _TensorLike, num_groups: int, weight: Any = None, bias: Any
         self: of shape (batch, channels, ...).
         num_groups: the number of groups.
         weight, bias: one number for each channel.
-        eps: what is added to the variance.
+        eps: a constant added to the variance, for stability.
     """
 
 def hfft(self: _TensorLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:

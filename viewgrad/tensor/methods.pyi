@@ -493,7 +493,7 @@ class OperatorMethods:
         """The eigenvalues and normalized eigenvectors of square matrices."""
 
     def eigh(self, UPLO: str = 'L') -> tuple[Tensor, Tensor]:
-        """The eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices, of which only one triangle, the lower or the upper, is read, and has a gradient."""
+        """The eigenvalues, in ascending order, and eigenvectors of symmetric or Hermitian matrices. Only one triangle, the lower or the upper, is read and has a gradient."""
 
     def eigvals(self) -> Tensor:
         """The eigenvalues of square matrices."""
@@ -688,10 +688,10 @@ class OperatorMethods:
         """The greatest common divisor of integers."""
 
     def gelu(self, *, approximate: str = 'none') -> Tensor:
-        """The value times the standard normal distribution function of it; `approximate='tanh'` approximates that."""
+        """The value times its standard normal distribution function; `approximate='tanh'` uses an approximation."""
 
     def gelu_(self, *, approximate: str = 'none') -> Tensor:
-        """The value times the standard normal distribution function of it; `approximate='tanh'` approximates that."""
+        """The value times its standard normal distribution function; `approximate='tanh'` uses an approximation."""
 
     def getfield(self, *args: Any, **kwargs: Any) -> Tensor:
         """`numpy.ndarray.getfield` of a tensor without history."""
@@ -829,7 +829,7 @@ class OperatorMethods:
         """The Kronecker product."""
 
     def kthvalue(self, k: int, axis: _Axis = -1, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> tuple[Tensor, Tensor]:
-        """The `k`-th smallest value along a dimension, counted from 1, and its index; the gradient goes there."""
+        """The `k`-th smallest value along a dimension, counted from 1, which receives the gradient, and its index."""
 
     def lcm(self, other: _TensorLike) -> Tensor:
         """The least common multiple of integers."""
@@ -940,7 +940,7 @@ class OperatorMethods:
         """log(sum(b * exp(self))), without overflow; `b` is 1 if omitted."""
 
     def lstsq(self, b: _TensorLike, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The least-squares solutions of systems of linear equations, the squared lengths of the gaps that remain (none where the rank is not full or nothing remains), the rank and the singular values of the matrix."""
+        """The least-squares solutions of systems of linear equations, the sums of squared residuals (empty unless the matrix has full rank and more rows than columns), the rank and the singular values of the matrix."""
 
     def masked_fill(self, mask: _TensorLike, value: _TensorLike) -> Tensor:
         """The tensor with `value` where the mask is true."""
@@ -1289,7 +1289,7 @@ class OperatorMethods:
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call `hook(grad)` whenever the gradient of this tensor's current value has been computed.
 
-        Hooks run in the order of their registration; each receives the result of the one before.
+        Hooks run in the order of their registration; each receives the result of the previous one.
 
         Arguments:
             hook: takes the gradient, and returns a replacement of the same shape and dtype, or None.
@@ -1510,7 +1510,7 @@ class OperatorMethods:
         """The solutions x of the systems of linear equations `self @ x == b`."""
 
     def solve_triangular(self, b: _TensorLike, *, upper: Any, left: bool = True, unitriangular: bool = False) -> Tensor:
-        """The solutions x of `self @ x == b` (or `x @ self == b`, where not `left`) with triangular matrices, of which the other triangle is not read, nor the diagonal where it is known to be one."""
+        """The solutions x of `self @ x == b` (`x @ self == b` unless `left`) with triangular matrices. The other triangle is not read, nor the diagonal of unitriangular matrices."""
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: Any = None) -> None:
         """Sort the elements along `axis`, in place."""
@@ -1658,7 +1658,7 @@ class OperatorMethods:
         """`numpy.ndarray.tofile` of a tensor without history."""
 
     def topk(self, k: int, axis: _Axis = -1, largest: bool = True, sorted: bool = True, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
-        """The `k` largest (or smallest) values along a dimension, in order, and their indices; the gradient goes there."""
+        """The `k` largest (or smallest) values along a dimension, which receive the gradient, and their indices."""
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
         """Return the sum along a diagonal."""
@@ -1670,10 +1670,10 @@ class OperatorMethods:
         """The integral along a dimension by the trapezoidal rule, from samples at `x`, or with spacing `dx`."""
 
     def tril(self, k: int = 0) -> Tensor:
-        """The lower triangles of matrices; elements above the diagonal `k` are zero. A vector counts as every row."""
+        """The lower triangles of matrices; elements above the diagonal `k` are zero. A vector is repeated as every row."""
 
     def triu(self, k: int = 0) -> Tensor:
-        """The upper triangles of matrices; elements below the diagonal `k` are zero. A vector counts as every row."""
+        """The upper triangles of matrices; elements below the diagonal `k` are zero. A vector is repeated as every row."""
 
     def trunc(self) -> Tensor:
         """The integer part; gradient 0."""
@@ -1691,7 +1691,7 @@ class OperatorMethods:
         """The sorted distinct values; the gradient goes to the first occurrence of each."""
 
     def unique_all(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The distinct values, ascending, where each comes first, which of them each value is, and how often each occurs. What is not a number is equal to nothing."""
+        """The distinct values in ascending order, the index of the first occurrence of each, the index among them of each element, and the number of occurrences. Every NaN is distinct."""
 
     def unsqueeze(self, dim: int) -> Tensor:
         """Return a view with a new dimension of length 1 at `dim`."""

@@ -13,14 +13,14 @@ _MADE: Final[dict[type, Any]] = {}  # by NumPy's type
 
 
 class NoLength(TypeError, AttributeError):
-    """Raise TypeError for `len(x)`, and make `hasattr(x, "__len__")` false, for a tensor without dimensions."""
+    """Raise TypeError for `len(x)`, and make `hasattr(x, "__len__")` false, for a 0-d tensor."""
 
 
 class TensorType(type):
     """The metaclass of `Tensor`: makes 0-d tensors instances of it, whatever their `__class__`."""
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        """Return whether a class is a base of this one, as for the classes that tensors without dimensions name."""
+        """Return whether a class is a base of this one, as for the classes that 0-d tensors name."""
         return type.__subclasscheck__(cls, subclass) or getattr(subclass, "tensor_class", None) is cls
 
 

@@ -308,7 +308,7 @@ def scalar_write(writer: str = "") -> ScalarWriteError:
         f"{writer or 'an in-place write'}: a scalar is a value, as in NumPy, and cannot be written to (operators, "
         "reductions and integer indexing return scalars for 0-d results). Bind a new value (s = s * 2, or "
         "s *= 2), write to the element (a[i] *= 2), take a window of one element (a[i, ...]), or use clone(), which "
-        "gives an array without dimensions"
+        "returns a 0-d array"
     )
 
 
@@ -335,7 +335,7 @@ def save(tensor: Tensor) -> SavedTensor:
 
 
 def save_scalar(tensor: Tensor) -> SavedTensor | np.float64:
-    """Return what a node keeps of a tensor without dimensions: the number if it is real, since no write can change it.
+    """Return what a node keeps of a 0-d tensor: the number if it is real, since no write can change it.
 
     Copying a number costs less than registering its window, and arithmetic on numbers less than on arrays without
     dimensions. Not for the strict mode, which reports writes to everything that was saved in it.

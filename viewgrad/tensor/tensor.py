@@ -108,11 +108,11 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         if requires_grad:
             self.requires_grad_(requires_grad)
 
-    # -- what it is ----------------------------------------------------------------------------------------------------
+    # -- properties ----------------------------------------------------------------------------------------------------
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """The class reported to `isinstance` besides Tensor: for a tensor without dimensions, NumPy's scalar class.
+        """The class reported to `isinstance` besides Tensor: for a 0-d tensor, NumPy's scalar class.
 
         So `isinstance(x, float)` is true of an element of a float64 tensor, and `type(x)` is `Tensor` all the same.
         """
@@ -438,7 +438,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return self.reshape(-1)[index[0] if index else 0]
 
     def _scalar(self) -> Tensor:
-        """Return the value of a tensor without dimensions, as a scalar."""
+        """Return the value of a 0-d tensor, as a scalar."""
         return self if is_scalar(self) else self.reshape(1)[0]
 
     def __array_ufunc__(self, ufunc: Any, kind: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -654,17 +654,17 @@ def root_of(tensor: Tensor) -> Tensor:
 
 
 def is_scalar(tensor: Tensor) -> bool:
-    """Return whether a tensor is a scalar: a value without dimensions that cannot be written to, as NumPy's scalars
+    """Return whether a tensor is a scalar: a 0-d value that cannot be written to, as NumPy's scalars
     are.
 
-    Operators, reductions and integer indexing return scalars for results without dimensions. See
+    Operators, reductions and integer indexing return scalars for 0-d results. See
     Note [Scalars are values] in docs/notes/scalars.md.
     """
     return type(tensor._array) is not ndarray
 
 
 def as_scalar(tensor: Tensor) -> Tensor:
-    """Return a tensor without dimensions that nothing else holds, as the scalar that it is to be from now on."""
+    """Return a 0-d tensor that nothing else holds, as the scalar that it is to be from now on."""
     array = tensor._array
     tensor._array = array[()]
     tensor._storage = None

@@ -52,7 +52,7 @@ class Facts:
         history: shared with its base.
         overlaps: whether elements share places in memory.
         strided: whether it is a window of its base's own elements.
-        scalar: whether it is a value without dimensions, which cannot be written to.
+        scalar: whether it is a 0-d value, which cannot be written to.
         unrecorded: whether it was taken under `no_grad`.
         old: whether its base was detached in place since, so that it has another history than that.
         unsure: whether some of it may have been written since, so that it is not told here whether it requires grad.

@@ -68,7 +68,7 @@ def check_numbers(graph: Graph, given: Sequence[Value]) -> None:
 
 
 def lower_numbers(graph: Graph) -> None:
-    """Convert inputs that are numbers to tensors without dimensions.
+    """Convert inputs that are numbers to 0-d tensors.
 
     Raises:
         TraceError: if one meets a narrower dtype than its own, which it would take.

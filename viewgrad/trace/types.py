@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Type:
-    """The type of a value: what is known before the graph runs.
+    """The type of a value, known before the graph runs.
 
     Attributes:
         requires_grad: whether a gradient can flow to the value.

@@ -54,7 +54,7 @@ def normalised(index: Any) -> tuple[Any, bool]:
                 continue
         if isinstance(item, (np.integer, int)) and not isinstance(item, bool):
             result.append(int(item))
-        else:  # also an array without dimensions, by which NumPy reads a copy
+        else:  # also a 0-d array, by which NumPy reads a copy
             array = np.array(item)
             if array.size == 0 and not isinstance(item, np.ndarray):
                 array = array.astype(np.intp)

@@ -77,7 +77,7 @@ class CopySlices(Node):
 
     def _overwrite(self, grad: Array, edges: tuple[OptionalEdge, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
         # `edges` tells the wrapped node what to compute, its own edge 0 aside: that is needed exactly when ours is.
-        # NumPy gives a number for a gradient without dimensions; it comes as such where nothing of it is passed on.
+        # NumPy gives a number for a 0-d gradient; it comes as such where nothing of it is passed on.
         if self.view_fn is None:
             window = grad[self.index]
             if type(window) is not ndarray:  # a number, of a single element

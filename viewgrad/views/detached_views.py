@@ -249,7 +249,7 @@ def begin_constant(tensor: Tensor, window: Array | None) -> bool:
     """Note that something constant is about to be written to a tensor whose history, or whose base's, has ended.
 
     Arguments:
-        tensor: what is written to.
+        tensor: the tensor that is written to.
         window: the part of it; None for the whole.
 
     Returns:
@@ -276,7 +276,7 @@ def constant_written(tensor: Tensor, window: Array | None = None, index: Any = .
 
 
 def catch_up(tensor: Tensor) -> None:
-    """Mark earlier writes before a step that does not say what it writes to."""
+    """Mark earlier writes before a step whose target is unknown."""
     base = root_of(tensor)
     cut = cut_of(base)
     if cut is not None:

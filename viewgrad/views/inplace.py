@@ -169,12 +169,12 @@ def write_in_place(self, node, own, store, index, source, writer, *, overwritten
     """Write to a tensor, and make `node` its history.
 
     Arguments:
-        self: what is written to.
+        self: the tensor that is written to.
         node: the step, without number and hooks; None for a write that is not recorded.
         own: the edge to the tensor's own history.
         store: writes: `store(array, index, source)`.
         index: the part of the tensor that is written to; `...` for all of it.
-        source: what is written.
+        source: the values.
         writer: the function that the user called.
         overwritten: whether nothing that is written depends on the value before.
     """

@@ -433,7 +433,7 @@ def moved_hooks(tensor: Tensor, old: Node | Edge) -> NodeHooks | None:
 
 
 def let_follow(moved: NodeHooks) -> None:
-    """Rebuild the histories of the views that follow, since their base has moved on; what they retain goes along."""
+    """Rebuild the histories of views that retain their gradient, since their base has a new history."""
     for reference in list(moved.following.values()):
         view = reference()
         if view is not None:

@@ -134,7 +134,7 @@ row(
 )
 
 
-# -- what in-place operators do instead --------------------------------------------------------------------------------
+# -- replacements of in-place operators --------------------------------------------------------------------------------
 
 
 @feature(FUNCTIONAL, OperatorCall)

@@ -237,7 +237,7 @@ def _write_touches(target: Tensor, values: Mapping[str, Any], names: tuple[str, 
     )
 
 
-# -- what nodes save ---------------------------------------------------------------------------------------------------
+# -- saved values ------------------------------------------------------------------------------------------------------
 
 
 def _saved_with_tangents(operator: Operator, given: Mapping[str, Any]) -> dict[str, Any]:

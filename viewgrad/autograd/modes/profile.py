@@ -173,7 +173,7 @@ class profile:
             row = self._lines.setdefault(line, ProfileRow(name))
         return row
 
-    # -- what it tells -------------------------------------------------------------------------------------------------
+    # -- reports -------------------------------------------------------------------------------------------------------
 
     @property
     def operators(self) -> list[ProfileRow]:

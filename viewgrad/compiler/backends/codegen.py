@@ -287,7 +287,7 @@ class CodeWriter(abc.ABC):
             self._block(body, indent + "        ")
 
     def _passes(self, nest: LoopNest, step: Step) -> bool:
-        """Return whether a step without dimensions may come before a nest that was begun before it."""
+        """Return whether a 0-d step may come before a nest that was begun before it."""
         if isinstance(step, (Check, Push, Pop)):
             return False
         return self._is_free(step, nest.steps) and self._is_free(step, nest.after)

@@ -163,7 +163,7 @@ def _version() -> str:
     return f"{_numba().__version__} {np.__version__} {sys.version}\n{sources}"
 
 
-# -- what sources call -------------------------------------------------------------------------------------------------
+# -- functions that generated source calls -----------------------------------------------------------------------------
 
 
 @functools.cache

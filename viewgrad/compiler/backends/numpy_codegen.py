@@ -247,7 +247,7 @@ class NumpyWriter(CodeWriter):
     # -- values --------------------------------------------------------------------------------------------------------
 
     def _value(self, value: Value, at: dict[int, str]) -> str:
-        if isinstance(value, Operand) and out_sizes(value.step):  # of one element, in a step without dimensions
+        if isinstance(value, Operand) and out_sizes(value.step):  # of one element, in a 0-d step
             return f"{value.step.name}.item(0)"
         return super()._value(value, at)
 

@@ -103,7 +103,7 @@ class _Accumulators:
         return before, after
 
     def is_fixed_cell(self, stmt: Set, inside: set[str]) -> bool:
-        """Return whether what is added to is one cell in all iterations, of an array of adjoints."""
+        """Return whether an addition has the same target in all iterations, an element of an array of adjoints."""
         if not stmt.base.name.endswith("_bar") or stmt.base.name in inside:
             return False
         if any(isinstance(each, Slice) or not isinstance(getattr(each, "kind", None), Num) for each in stmt.index):

@@ -1,4 +1,4 @@
-"""The reverse of a program: what it keeps on its way forwards, and the program that runs backwards.
+"""The reverse of a program: the values that the forward part saves, and the program that runs backwards.
 
 Variables and arrays are given back, on the way backwards, the values that they had. What is overwritten is kept on a
 tape if an adjoint reads it. Some values are recomputed, and counters are counted back.
@@ -161,7 +161,7 @@ class Analysis:
     # -- analysis ------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Decide what is kept."""
+        """Decide which values are saved."""
         self._locate(self.block, ())
         for name, stmts in self.lets.items():
             if len(stmts) == 1:
@@ -344,7 +344,7 @@ class Analysis:
         return found
 
     def _choose_saved(self, block: Block) -> None:
-        """Keep what is used in one iteration only at its end, so that nothing is carried from one to another."""
+        """Save values used in one iteration at its end, so that nothing is carried from one to another."""
         forward: dict[str, list[Any]] = {}
         for stmt in statements(self.block):
             for name in set(reads_of(stmt)):

@@ -80,7 +80,7 @@ class _Writer:
             return found
 
         def flagged(stmts: Stmts) -> tuple[Stmts, bool]:
-            """Return the statements, and whether one of them may raise what is caught."""
+            """Return the statements, and whether one of them may raise an exception that is caught."""
             found: Stmts = []
             for number, each in enumerate(stmts):
                 if isinstance(each, ast.Raise):

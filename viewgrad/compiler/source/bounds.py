@@ -1,6 +1,6 @@
 """Indices that are in range: shown to be so, or checked once at the entry of a loop.
 
-What is neither is checked at each access. Checked indices are not negative; a program that needs negative ones, which
+All others are checked at each access. Checked indices are not negative; a program that needs negative ones, which
 count from the end, is compiled again without this pass.
 """
 

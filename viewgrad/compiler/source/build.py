@@ -57,7 +57,7 @@ class Program:
         results: the variables that hold its results.
         mutated: the inputs that it writes to, by number.
         active: the variables that have an adjoint.
-        notes: what is kept on the tape, as lines and names.
+        notes: the values saved on the tape, as lines and names.
         text: the program and its reverse, as text.
         limit: the most bytes on the tape.
         bounded: gives the same program with its outermost loops in segments; None if they are, or if there is none.

@@ -1,4 +1,4 @@
-"""Where statements go while a function is read, and how variables of the program are named."""
+"""The emitter: collects statements while a function is read, and names the variables of the program."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Jumps made structured: `break`, `continue` and early `return` become branches and flags.
 
-What follows a branch that jumps goes into its other side, so that most programs need no flag but the one that ends
+The code after a branch that jumps moves into its other side, so that most programs need no flag but the one that ends
 their loop. The result is Python without jumps, in which `return` is an assignment to `VALUE`.
 """
 

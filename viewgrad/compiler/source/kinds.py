@@ -23,7 +23,7 @@ class Num:
     Attributes:
         dtype: the character of its dtype.
         weak: whether it may be one of Python's numbers, which adapt to the dtype of others.
-        boxed: whether it may be an array without dimensions, which could be written to.
+        boxed: whether it may be a 0-d array, which could be written to.
     """
 
     dtype: str

@@ -1,7 +1,7 @@
-"""Objects from outside of a function: its arguments, and what it captures. What they mean, and what guards them.
+"""Objects from outside of a function: its arguments and captured state, their values, and their guards.
 
 Arrays and floats are inputs, which are read again at each call. Integers and strings that are captured, functions,
-modules and classes are known, and must stay what they are.
+modules and classes are known, and must not change.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Input:
 
 @attrs.frozen(eq=False)
 class Guard:
-    """Something that must be what it was.
+    """A condition that a captured object has not changed.
 
     Attributes:
         path: how it is reached.
-        value: what it was.
+        value: its value when the function was read.
         how: "is" for the same object, "equal" for type and value, "length", or "absent" of a key.
     """
 
@@ -206,7 +206,7 @@ class ObjectReader:
         return Static(value, path)
 
     def guard(self, value: Any, path: Path) -> None:
-        """Note that an object must stay what it is."""
+        """Guard an object, which must not change."""
         if path.is_argument and not path.steps:
             return
         key = (path.is_argument, path.root if path.is_argument else id(path.root), path.steps)

@@ -30,7 +30,7 @@ class Source:
     Attributes:
         name: of the function.
         inputs: the inputs.
-        guards: what must be what it was.
+        guards: the conditions under which the program is valid.
         body: the statements.
         result: a tree of expressions and known objects.
         kinds: of each variable.

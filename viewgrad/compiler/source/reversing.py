@@ -213,7 +213,7 @@ class Reverser:
     # -- expressions ---------------------------------------------------------------------------------------------------
 
     def spread(self, expr: Any, grad: Any, result: Any = None) -> None:
-        """Add the gradient of an expression to the adjoints of what it reads.
+        """Add the gradient of an expression to the adjoints of its operands.
 
         Arguments:
             expr: the expression.

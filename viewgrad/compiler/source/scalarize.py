@@ -2,7 +2,7 @@
 
 Views are replaced by the arrays that they are views of, with the indices composed. An array that is rebound in each
 iteration becomes one array that is written to, if nothing else refers to it. A loop in which an operation has no such
-form stays what it is, and is run by NumPy.
+form is left unchanged, and runs in NumPy.
 """
 
 from __future__ import annotations
@@ -489,7 +489,7 @@ class _Lowering:
         return found
 
     def match(self, target: list[Any], given: list[Any]) -> None:
-        """Make sure that what is written has the lengths of the place, or is broadcast to them."""
+        """Check that a written value has the shape of its target, or is broadcast to it."""
         for axis in range(1, len(given) + 1):
             if given[-axis] != ONE:
                 self.require(target[-axis], given[-axis])

@@ -1,6 +1,6 @@
 """Loops whose tape is bounded: run in segments, each of which is recorded when its reverse is about to run.
 
-Between segments a snapshot holds what the loop changes. Where snapshots are few, they are placed as revolve places them
+Between segments a snapshot holds the state that the loop changes. If snapshots are few, they are placed as by revolve
 (Griewank & Walther, ACM Transactions on Mathematical Software 26, 2000), and some iterations are run several times.
 """
 
@@ -72,7 +72,7 @@ def left_of(steps: int, snapshots: int) -> int:
 
 
 class Segments:
-    """Runs a loop forwards, and its reverse, within a limit for what is kept.
+    """Runs a loop forwards, and its reverse, within a limit on the tape.
 
     Arguments:
         name: what `explain` calls the loop.

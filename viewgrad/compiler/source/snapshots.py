@@ -93,7 +93,7 @@ def in_segments(
         taped: the loop with its pushes to the tape.
         plain: the loop with the adjoints of the arrays that it makes.
         ran: the variable that says how far it came; None if it always comes to its end.
-        state: what it changes.
+        state: the variables and arrays that it changes.
         fresh: gives a name that is not used yet.
         kinds: of each variable, to which those that are made are added.
     """

@@ -1,4 +1,4 @@
-"""The first tier of a compiled function: programs from its source, one for each kind of arguments."""
+"""The first tier of a compiled function: programs from its source, one for each combination of argument types."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .read import Reader, Source
 from .runtime import GiveUp, NoRoom
 from .values import Path, Rec, Refused, Static, Tup
 
-MISSED: Final[Any] = object()  # what a call gives that this tier does not take
+MISSED: Final[Any] = object()  # the result of a call that this tier does not run
 TAPE: Final = 1 << 12  # entries to begin with
 MOST: Final = 8  # programs for one kind of arguments, for other captured state
 DTYPE_OF: Final = {char: np.dtype(char) for char in np.typecodes["All"]}
@@ -44,24 +44,24 @@ KEPT_STACKS: Final = 4
 KEPT_SIZE: Final = 1 << 22  # items of each of them, 64 MB together
 FEW: Final = 8192  # elements whose dot product BLAS computes in one thread
 DEFECT: Final = "a defect of the source compiler"
-MOST_KINDS: Final = 64  # of arguments; strings among them are parts of the kind
+MOST_KINDS: Final = 64  # combinations of argument types; strings count as types
 WEAK: Final = {"?": bool, "l": int, "d": float}  # the classes of Python's numbers
 PATIENCE: Final = 8  # failed runs in a row after which calls run eagerly
-LEAVES: Final = frozenset({Tensor, np.ndarray, bool, int, float, str, type(None)})  # whose kinds say all
+LEAVES: Final = frozenset({Tensor, np.ndarray, bool, int, float, str, type(None)})  # fully described by their types
 BY_VALUE: Final = (slice, range, bytes, complex)
 Array = np.ndarray[Any, Any]
 
 
 @attrs.define(eq=False)
 class Entry:
-    """The program for one kind of arguments, and one state of what is captured.
+    """The program for one combination of argument types, and one captured state.
 
     Attributes:
-        source: what was read.
-        guard: the captured state, without what is an input.
+        source: the program as read.
+        guard: the captured state, without inputs.
         objects: the functions and objects among the arguments, which must be the same.
-        reason: why there is none.
-        programs: by which inputs have gradients, and how they were built.
+        reason: the reason if there is none.
+        programs: by the inputs that have gradients, and the options of the build.
         wraps: whether indices may be negative.
         lowers: whether operations on arrays in loops become loops over elements.
         checked: for which inputs the gradients have been compared.
@@ -121,7 +121,7 @@ class GradientCall:
         return isinstance(kind, Num) and kind.dtype == "d"
 
 
-NO_ENTRY: Final = Entry(None, "there are many kinds of arguments")
+NO_ENTRY: Final = Entry(None, "there are too many combinations of argument types")
 
 
 class SourceTier:
@@ -401,7 +401,7 @@ class SourceTier:
         self, entry: Entry, program: Program, wanted: tuple[int, ...], args: Any, keywords: Any, values: list[Any],
         arrays: list[Any],
     ) -> Any:
-        """Run the function and its program, and compare what they give."""
+        """Run the function and its program, and compare their results."""
         own = [each.copy() if isinstance(each, np.ndarray) else each for each in arrays]
         result = self.function(*args, **keywords)
         reason, outputs, pullback = "", (), None
@@ -506,7 +506,7 @@ class SourceTier:
             return True
         return False
 
-    # -- what is known of a kind ---------------------------------------------------------------------------------------
+    # -- programs by kind of arguments ---------------------------------------------------------------------------------
 
     def _key(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         found = [_kind_key(arg) for arg in args]
@@ -524,7 +524,7 @@ class SourceTier:
             entries = self.entries.setdefault(key, [])
             if len(entries) >= MOST:
                 if not any(entry.reason and entry.source is None and not entry.programs for entry in entries[-1:]):
-                    entries.append(Entry(None, f"what it captures has changed {MOST} times"))
+                    entries.append(Entry(None, f"captured state has changed {MOST} times"))
                 return entries[-1]
             entry = self._read(args, keywords)
             entries.append(entry)
@@ -660,7 +660,7 @@ class _Tapes:
     """Runs programs, with room on the tape: as much as earlier runs needed.
 
     The system hands out the pages of a large array one by one when they are first written to, which costs more than
-    what is written. So the stacks of the last run are kept for the next one, if no gradient is pending that reads them.
+    the writes. So the stacks of the last run are kept for the next one, if no gradient is pending that reads them.
     """
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ class Reread(Exception):
 
     Attributes:
         site: where the object is made.
-        known: what is known of it.
+        known: its known properties.
     """
 
     def __init__(self, site: Any, known: Any) -> None:
@@ -94,7 +94,7 @@ class Tup:
     """A tuple or list of a known length.
 
     Attributes:
-        items: what is in it.
+        items: its items.
         cls: its class.
         site: where in the source a list is made.
     """
@@ -143,7 +143,7 @@ class Rec:
     Attributes:
         fields: the items or attributes.
         cls: its class.
-        site: where in the source it is made; None for what is given.
+        site: where in the source it is made; None for arguments.
         prefix: of the variables that hold the fields, if these are assigned; "" if they are not.
         level: how many blocks that need not be run are around the place where it is made.
     """

@@ -1,4 +1,4 @@
-"""Programs as Python source: kernels over numbers and elements, and what is around them, over arrays.
+"""Programs as Python source: kernels over numbers and elements, and host code over arrays around them.
 
 The source reads as the user's, with the same names; the adjoint of `x` is `x_bar`. Each statement that stands for a
 line of the user's has that line as a comment.
@@ -93,7 +93,7 @@ class Written:
 
     Attributes:
         kernels: the kernels.
-        host: the source of what is around them: the function `program`.
+        host: the source of the code around them: the function `program`.
         uses_tape: whether kernels use the tape.
     """
 

@@ -147,7 +147,7 @@ class NodeWriter:
         return [*lines, f"        return {results}", ""]
 
     def _if_needed(self, formula: Formula, release: bool) -> list[str]:
-        """Return the line that asks whether a gradient is wanted that the formula gives."""
+        """Return the line that tests whether a gradient of the formula is needed."""
         needed = " or ".join(f"e{self.order[name]} is not None" for name in formula.inputs)
         if release and self.symmetric and formula is self.operator.formulas[1]:
             return [

@@ -62,7 +62,7 @@ def form_of(operator: Operator) -> int | None:
 def scalar_path(operator: Operator) -> list[str]:
     """Return the lines of a generated function that handle float64 scalars; none for most operators.
 
-    Numbers of Python's own, and arrays without dimensions, are taken for scalars. One node is made, which keeps the
+    Numbers of Python's own, and 0-d arrays, are taken for scalars. One node is made, which keeps the
     numbers themselves.
     """
     forward: Any = operator.forward

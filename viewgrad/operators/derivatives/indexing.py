@@ -104,12 +104,12 @@ row(
 row(
     "tril(self, k=0)", lambda self, k=0: np.tril(self, k), {"self": "sum_to(tril(grad, k), self.shape)"},
     forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.tril],
-    doc="The lower triangles of matrices; elements above the diagonal `k` are zero. A vector counts as every row.",
+    doc="The lower triangles of matrices; elements above the diagonal `k` are zero. A vector is repeated as every row.",
 )
 row(
     "triu(self, k=0)", lambda self, k=0: np.triu(self, k), {"self": "sum_to(triu(grad, k), self.shape)"},
     forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.triu],
-    doc="The upper triangles of matrices; elements below the diagonal `k` are zero. A vector counts as every row.",
+    doc="The upper triangles of matrices; elements below the diagonal `k` are zero. A vector is repeated as every row.",
 )
 
 # -- putting -----------------------------------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ row(
     doc="The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0.",
 )
 
-# -- whether and how many: no gradient ---------------------------------------------------------------------------------
+# -- tests and counts, which have no gradient --------------------------------------------------------------------------
 
 row(
     "all(self, axis=None, keepdims=False)",

@@ -83,7 +83,7 @@ def scatter_along_axis_forward(a: Any, indices: Any, axis: int, length: int) -> 
 
 @formula_function
 def gather_along_axis(values: Any, indices: Any, axis: int) -> Any:
-    """Return the values at `indices` along `axis`; of a value without dimensions the value itself."""
+    """Return the values at `indices` along `axis`; of a 0-d value the value itself."""
     return np.take_along_axis(values, indices, axis) if values.ndim else values
 
 

@@ -51,7 +51,7 @@ row(
     nondifferentiable_outputs=("indices",),
     forward_derivative={"values": "gather_along_axis(self_t, indices, axis)"},
     dtype_kinds="fc",
-    doc="The `k` largest (or smallest) values along a dimension, in order, and their indices; the gradient goes there.",
+    doc="The `k` largest (or smallest) values along a dimension, which receive the gradient, and their indices.",
 )
 
 
@@ -86,7 +86,7 @@ row(
     nondifferentiable_outputs=("indices",),
     forward_derivative={"values": "chosen_along(self_t, indices, axis, keepdims)"},
     dtype_kinds="fc",
-    doc="The `k`-th smallest value along a dimension, counted from 1, and its index; the gradient goes there.",
+    doc="The `k`-th smallest value along a dimension, counted from 1, which receives the gradient, and its index.",
 )
 
 

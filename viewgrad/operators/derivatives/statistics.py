@@ -1,6 +1,6 @@
 """The derivatives of order statistics, of sums that pass over missing values, and of covariances.
 
-The median and the quantiles are weighted sums of one or two of the values. Where values are equal, the gradient goes to
+The median and the quantiles are weighted sums of one or two of the values. If values are equal, the gradient goes to
 those that a stable sort puts at the places in question. Equal extrema share the gradient in equal parts.
 """
 

@@ -46,8 +46,8 @@ unique_all = row(
     nondifferentiable_outputs=("indices", "inverse_indices", "counts"),
     dtype_kinds="fc",
     numpy=[np.unique_all],
-    doc="The distinct values, ascending, where each comes first, which of them each value is, and how often each "
-    "occurs. What is not a number is equal to nothing.",
+    doc="The distinct values in ascending order, the index of the first occurrence of each, the index among them of "
+    "each element, and the number of occurrences. Every NaN is distinct.",
 )
 
 

@@ -1,7 +1,7 @@
 """Tangent functions: the code that forward-mode formulas are compiled to.
 
-A formula is specialised for each set of inputs that have a tangent. What is multiplied by a tangent that is zero is
-left out, so that a constant costs nothing. What remains is compiled, as a function of tensors.
+A formula is specialised for each set of inputs that have a tangent. Terms that contain a
+zero tangent are left out, so that a constant costs nothing. The rest is compiled, as a function of tensors.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from ...tensor.tensor import Tensor
 # What a name that a formula calls means: on arrays in the first-order backward pass, where generated code says
 # `arrays.name`, and on tensors in a recorded one, where it says `ops.name`. Python looks names up in a module as fast
 # as globals.
-ARRAY_FUNCTIONS: Final = ModuleType("arrays", "What formulas call, for arrays.")
-TENSOR_FUNCTIONS: Final = ModuleType("ops", "What formulas call, for tensors.")
+ARRAY_FUNCTIONS: Final = ModuleType("arrays", "The functions that formulas call, for arrays.")
+TENSOR_FUNCTIONS: Final = ModuleType("ops", "The functions that formulas call, for tensors.")
 
 
 def set_meaning(name: str, arrays: Callable[..., Any] | None, tensors: Callable[..., Any] | None) -> None:
@@ -57,7 +57,7 @@ def formula_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a user's function of arrays, which raises at once if it returns a tensor for them."""
+    """Return a user's function of arrays, which raises immediately if it returns a tensor for them."""
 
     @functools.wraps(function)
     def on_arrays(*args: Any, **kwargs: Any) -> Any:

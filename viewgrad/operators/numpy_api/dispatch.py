@@ -100,7 +100,7 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
         casting = "same_kind"
         if options:
             casting = options.get("casting", casting)
-            np.can_cast(float, float, casting)  # refuses what is no rule
+            np.can_cast(float, float, casting)  # raises for unknown casting rules
             inputs = converted(ufunc, inputs, **options)  # type: ignore[assignment]
         if out is None:
             if where is True:
@@ -219,7 +219,7 @@ def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., An
         unknown = [key for key in given if key not in ours]
         for key in unknown:
             if key == "casting":
-                np.can_cast(float, float, given[key])  # refuses what is no rule
+                np.can_cast(float, float, given[key])  # raises for unknown casting rules
             if key not in IDLE and given[key] is not defaults.get(key, given):
                 takes = ", ".join(own for own in names if own in ours or own in ("out", "dtype"))
                 raise TypeError(f"{name} of tensors takes {takes}; not {key}")

@@ -237,7 +237,7 @@ def putmask(self: Any, mask: Any, values: Any) -> None:
     self.copy_where_(values if values.size > 1 else values.reshape(()), chosen.reshape(self.shape))
 
 
-# -- what NumPy's functions mean ---------------------------------------------------------------------------------------
+# -- implementations of NumPy's functions ------------------------------------------------------------------------------
 
 
 def _where(condition: Any, *values: Any) -> Any:

@@ -79,7 +79,7 @@ def _flatten(self: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 def _copy(self: Any, order: Any = "C") -> Any:
     """Return a copy with the same history, by default in row-major order."""
-    _in_columns(self, order)  # refuses what is no order
+    _in_columns(self, order)  # raises for unknown orders
     flags = self._array.flags
     if order == "F" or (order == "A" and flags.f_contiguous and not flags.c_contiguous):
         return copied(self) if flags.f_contiguous else contiguous_copy(self.transpose()).transpose()
@@ -103,7 +103,7 @@ def _astype(
     """Return the values in another dtype."""
     if isinstance(order, bool):
         order, copy = "K", order
-    _in_columns(self, order)  # refuses what is no order
+    _in_columns(self, order)  # raises for unknown orders
     if casting != "unsafe" and not np.can_cast(self.dtype, dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {self.dtype!r} to {np.dtype(dtype)!r} according to {casting!r}")
     return astyped(self, dtype, copy)

@@ -1,6 +1,6 @@
-"""The attributes of NumPy's numbers that its arrays do not have, on tensors without dimensions.
+"""The attributes of NumPy's numbers that its arrays do not have, on 0-d tensors.
 
-A program that finds `isinstance(x, float)` to be true asks `x.is_integer()` next.
+A program that finds `isinstance(x, float)` to be true may call `x.is_integer()`.
 """
 
 from __future__ import annotations

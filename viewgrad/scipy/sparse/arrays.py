@@ -62,7 +62,7 @@ class SparseArray:
         made.pattern, made.data = _ordered(cls.format, pattern, data)
         return made
 
-    # -- what it is ----------------------------------------------------------------------------------------------------
+    # -- properties ----------------------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -175,7 +175,7 @@ class SparseArray:
         """Return the elementwise product with a scalar, a dense array, or a sparse array."""
         if is_sparse(other):
             return self._intersected(as_sparse(other))
-        if type(other) in NUMBERS:  # which do not change the dtype, as arrays without dimensions do
+        if type(other) in NUMBERS:  # which do not change the dtype, as 0-d arrays do
             return self._of(self.pattern, self.data * other)
         dense = numbers(other)
         if not dense.ndim:

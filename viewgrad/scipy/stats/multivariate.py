@@ -18,7 +18,7 @@ from .distribution import HALF_LOG_TWO_PI, Frozen, NamedDistribution
 
 
 def squeezed(value: Any) -> Any:
-    """Return a value without dimensions of length 1, as SciPy's distributions of several variables give it."""
+    """Return a value with dimensions of length 1 removed, as SciPy's multivariate distributions return it."""
     return value.squeeze() if 1 in value.shape else value
 
 

@@ -26,7 +26,7 @@ class Contract:
 
     Arguments:
         inplace: its in-place form, or None.
-        reference: what it computes, for arrays, or None.
+        reference: the same function for arrays, or None.
         surrogate: the function whose derivative its gradient is, or None for its own.
         domain: the interval of all arguments, or one interval (or None) for each.
         complex: whether it is right for complex numbers; None to find out.

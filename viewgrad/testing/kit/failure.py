@@ -18,10 +18,10 @@ class Failure(Mismatch):
 
     Attributes:
         property: its name.
-        reason: what is wrong, in words.
+        reason: a description of the failure.
         element: the index of the worst element, if it is one of numbers.
         found: what the operator gives there.
-        expected: what it should be.
+        expected: the expected value.
         entries: the elements that differ, with both numbers; the worst ones of many.
         program: Python that fails in the same way in a fresh interpreter, and passes once the operator is mended.
         others: the failures of other properties, where the check went on.

@@ -62,7 +62,7 @@ class PreciseArray:
     def __init__(self, numbers: Any) -> None:
         self.numbers: Array = np.asarray(numbers, object)
 
-    # -- what NumPy and the operator ask for ---------------------------------------------------------------------------
+    # -- attributes and protocols --------------------------------------------------------------------------------------
 
     shape = property(lambda self: self.numbers.shape)
     ndim = property(lambda self: self.numbers.ndim)

@@ -49,7 +49,7 @@ class OperatorUnderTest:
     Arguments:
         function: calls it.
         inplace: its in-place form, or None.
-        reference: what it computes, for arrays, or None.
+        reference: the same function for arrays, or None.
         operator: its declaration, if it has one.
         custom: the `Function` whose `apply` it is, if it is one.
         contract: what its author says about it.
@@ -67,7 +67,7 @@ class OperatorUnderTest:
         ranks: by slot, the number of dimensions in the user's call.
         usual: by name, the arguments of the user's call and the defaults of others.
         keeps_float32: whether results of single precision are insisted on for such arguments.
-        notices: what is no fault, but worth knowing.
+        notices: findings that are not failures.
         undefined: the smallest call of finite numbers so far that has NaN among its results.
         source: Python that defines it as `operator`, as it was before it was called; "" where none is known.
     """
@@ -125,7 +125,7 @@ class OperatorUnderTest:
 
     @property
     def name(self) -> str:
-        """What it is called in messages and programs."""
+        """The name in messages and programs."""
         if self.operator is not None:
             return self.operator.name
         if self.custom is not None:
@@ -147,7 +147,7 @@ class OperatorUnderTest:
 
     @property
     def place(self) -> str:
-        """Where its derivative is defined."""
+        """The source line that defines its derivative."""
         if self.operator is not None:
             texts = [f"{', '.join(formula.inputs)}: {formula.text!r}" for formula in self.operator.formulas]
             where = f" ({self.operator.row})" if self.operator.row else ""

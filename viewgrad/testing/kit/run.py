@@ -82,7 +82,7 @@ class Check:
         only: the properties to check, or None for all.
         switched_off: the properties not to check, with reasons.
         progress: called with each property.
-        report: what is returned.
+        report: the report to be returned.
         budget: the time for it.
         keep_going: whether to go on after a failure, and report all.
         collected: each failure, with a function that repeats its check for another call.
@@ -410,7 +410,7 @@ class Check:
         self._count(name, excused, baseline)
 
     def _is_of_parts(self, name: str, baseline: Baseline, failure: Failure) -> bool:
-        """Return whether a form of what is composed of operators is wrong at a point by what these do there."""
+        """Return whether a composition fails in a form because one of its operators does so at that point."""
         if not self.subject.composed:
             return False
         largest = max((float(np.abs(array).max(initial=0.0)) for array in baseline.example.arrays), default=0.0)
@@ -465,7 +465,7 @@ class Check:
                     self._count("dtypes", functools.partial(in_lower_precision, dtype=dtype), results)
 
     def _begin(self) -> bool:
-        """Check the call itself: its arguments, its results, and what it writes to."""
+        """Check the call itself: its arguments, results and writes."""
         title = "something to check"
         subject, example = self.subject, self.base
         if not example.wanted:

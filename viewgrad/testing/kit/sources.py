@@ -1,4 +1,4 @@
-"""The source texts of functions and classes, each read once: a test that is drawn asks for them in every call."""
+"""The source texts of functions and classes, each read once, since a drawn test needs them in every call."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def gather_traced(call: Gather, run: Callable[[], Any]) -> Any:
 
 @feature(TRACE, ReadElement)
 def element_traced(call: ReadElement, run: Callable[[], Any]) -> Any:
-    """Read one element, and write it down: a window without dimensions, of the value at that time."""
+    """Read one element, and write it down: a 0-d window, of the value at that time."""
     self = tracer()
     value = self.element_of(call.source, call.index)
     out = run()

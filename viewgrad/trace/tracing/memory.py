@@ -39,7 +39,7 @@ def owner_of(array: Array) -> Array:
 
 
 class TracedNumber(np.ndarray[Any, Any]):
-    """The number that a scalar holds while it is traced: an array without dimensions, by which it is known again.
+    """The number that a scalar holds while it is traced: a 0-d array, by which it is known again.
 
     NumPy's numbers have no identity: each `True` is the same object. To the rest of the library a tensor that holds one
     of these is a scalar, as it holds no plain array.

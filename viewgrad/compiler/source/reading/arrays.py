@@ -136,7 +136,7 @@ def created(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
             raise out.refused(f"{name} with more arguments")
         exprs = [as_expr(each) for each in (sizes.items if isinstance(sizes, Tup) else [sizes])]
         if not exprs:
-            raise out.refused("an array without dimensions is made")
+            raise out.refused("a 0-d array is made")
         if any(expr is None or not is_number(expr) or expr.kind.dtype != "l" for expr in exprs):
             raise out.refused("a shape that is not made of integers")
         values = [as_expr(each) for each in fill]
@@ -248,7 +248,7 @@ def view(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
         sizes = rest[0] if isinstance(rest[0], tuple) else (rest[0],)
         kind = Arr(base.kind.dtype, len(sizes))
         if not sizes:
-            raise out.refused("an array without dimensions is made")
+            raise out.refused("a 0-d array is made")
         return Call(name, (base, sizes), (), kind, is_view=True)
     try:
         result = getattr(np, name)(*samples, **dict(options))

@@ -24,7 +24,7 @@ FUNCTION: Final = " function"
 
 
 class ComprehensionReader(TargetReader):
-    """Reads what is iterated over."""
+    """Reads iterables."""
 
     def summed(self, generator: Deferred, start: Any) -> Any:
         """Return the sum over a generator, computed by a loop."""

@@ -283,7 +283,7 @@ class CallReader(ComprehensionReader):
         Arguments:
             function: a function, a method, or a partial one.
             path: how it is reached.
-            args, keywords: what it is called with.
+            args, keywords: the arguments.
             names: whether its variables keep their names.
             own: whether it is one of `python_code`.
         """
@@ -362,7 +362,7 @@ class CallReader(ComprehensionReader):
                 scope.stores[name] += 1
                 if isinstance(value, Var) and isinstance(value.kind, Num) and value.kind.boxed:
                     if is_updated(node, name):
-                        raise self.out.refused("an array without dimensions is written to", node)
+                        raise self.out.refused("a 0-d array is written to", node)
                     value = unboxed(value)
                 self.bind(scope, name, value)
             else:

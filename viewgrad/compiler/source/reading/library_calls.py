@@ -28,7 +28,7 @@ def library(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
     Arguments:
         out: where statements go.
         name: of the function: "numpy.sin", "numpy.linalg.inv", "math.exp", "builtins.abs".
-        args, keywords: what it is called with.
+        args, keywords: the arguments.
     """
     module, _, short = name.rpartition(".")
     rule = MODULES.get(module)

@@ -73,7 +73,7 @@ def _number_method(out: Emitter, base: Any, expr: Any, name: str, has_arguments:
         return operation(out, "conj", [out.lifted(expr)])
     if name in ("sum", "mean", "max", "min", "copy", "clone", "conj", "conjugate", "squeeze") and not has_arguments:
         if name in ("copy", "clone") and expr.kind.boxed:
-            raise out.refused("a copy of an array without dimensions")
+            raise out.refused("a copy of a 0-d array")
         return expr
     if name in ROWS and not has_arguments and not isinstance(base, Static):
         return operation(out, name, [out.lifted(expr)])

@@ -108,7 +108,7 @@ class NameReader(ObjectReader):
             unset(self.out, scope.prefix + name, value)
         if isinstance(value, Var) and isinstance(value.kind, Num) and value.kind.boxed:
             if any(is_updated(stmt, name) for stmt in scope.body):
-                raise self.out.refused("an array without dimensions is written to")
+                raise self.out.refused("a 0-d array is written to")
             value = unboxed(value)
         if isinstance(value, (Tup, Rec)):
             value = self.apart(scope.prefix + name, value)
@@ -197,7 +197,7 @@ class NameReader(ObjectReader):
         if isinstance(value, Var) and once and self._is_fixed(value):
             return value
         if is_number(value) and value.kind.boxed:
-            raise self.out.refused("an array without dimensions is given another name")
+            raise self.out.refused("a 0-d array is given another name")
         if self.unsure and value.kind == INT and grows(name, value):
             for each in {node.name for node in nodes(value) if isinstance(node, Var) and is_number(node)}:
                 size = Op("abs", (Var(each, INT),), INT)

@@ -1,4 +1,4 @@
-"""The variables of a function that is read, and what is asked of its syntax tree."""
+"""The scope of a function that is read: its variables, and queries of its syntax tree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Scope:
         outer: the scope around it.
         stores: how often each of its variables is assigned.
         prefix: of their names in the program.
-        env: what they mean.
+        env: their values.
         nonlocals: those of enclosing functions that it assigns.
         present: those that may be None elsewhere, and are not here.
     """

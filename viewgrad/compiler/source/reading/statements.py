@@ -217,7 +217,7 @@ class StatementReader(CallReader):
                 self.update(current, index, name, value, stmt)
                 return
             if current.kind.boxed:
-                raise self.out.refused("an array without dimensions is written to", stmt)
+                raise self.out.refused("a 0-d array is written to", stmt)
             self.bind(scope, target.id, arithmetic(self.out, name, before, value) if name is not None
                       else self.matmul(before, value))
             return

@@ -64,7 +64,7 @@ class TargetReader(ExpressionReader):
             raise self.out.refused("this assignment target is not supported", target)
 
     def read_each_other(self, scope: Scope, targets: Sequence[ast.expr], items: Sequence[Any]) -> bool:
-        """Return whether values that are assigned together may read what is assigned, as in `a, b = b, a`."""
+        """Return whether values that are assigned together may read the targets, as in `a, b = b, a`."""
         if not all(isinstance(each, ast.Name) for each in targets):
             return True
         known = [scope.env.get(each.id) for each in targets if isinstance(each, ast.Name)]
@@ -113,7 +113,7 @@ class TargetReader(ExpressionReader):
         expr = as_expr(base)
         if expr is None or not isinstance(expr.kind, Arr):
             if isinstance(expr, Var) and isinstance(expr.kind, Num) and expr.kind.boxed:
-                raise self.out.refused("an array without dimensions is written to", target)
+                raise self.out.refused("a 0-d array is written to", target)
             raise self.out.refused(f"an item of {kind_name(base)} is assigned", target)
         items = self.index_items(scope, target.slice)
         if isinstance(expr, Get) and expr.is_view:

@@ -154,8 +154,8 @@ row(
     },
     numpy=[np.linalg.eigh],
     dtype_kinds="fc",
-    doc="The eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices, of which only one triangle, "
-    "the lower or the upper, is read, and has a gradient.",
+    doc="The eigenvalues, in ascending order, and eigenvectors of symmetric or Hermitian matrices. Only one triangle, "
+    "the lower or the upper, is read and has a gradient.",
 )
 row(
     "eigvalsh(self, UPLO='L')",

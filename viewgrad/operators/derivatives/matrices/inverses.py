@@ -105,8 +105,8 @@ row(
     forward_derivative="solve_triangular(self_p, b_t - triangular_product(in_triangle(self_t, upper, unitriangular), "
     "result, left), upper=upper, left=left, unitriangular=unitriangular)",
     dtype_kinds="fc",
-    doc="The solutions x of `self @ x == b` (or `x @ self == b`, where not `left`) with triangular matrices, of which "
-    "the other triangle is not read, nor the diagonal where it is known to be one.",
+    doc="The solutions x of `self @ x == b` (`x @ self == b` unless `left`) with triangular matrices. The other "
+    "triangle is not read, nor the diagonal of unitriangular matrices.",
 )
 
 

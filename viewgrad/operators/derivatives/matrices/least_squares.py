@@ -80,6 +80,6 @@ row(
     },
     numpy=[np.linalg.lstsq],
     dtype_kinds="fc",
-    doc="The least-squares solutions of systems of linear equations, the squared lengths of the gaps that remain "
-    "(none where the rank is not full or nothing remains), the rank and the singular values of the matrix.",
+    doc="The least-squares solutions of systems of linear equations, the sums of squared residuals (empty unless the "
+    "matrix has full rank and more rows than columns), the rank and the singular values of the matrix.",
 )

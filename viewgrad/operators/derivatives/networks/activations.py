@@ -105,7 +105,7 @@ unary(
     "gelu(self, *, approximate='none')",
     gelu_forward,
     "grad * gelu_slope(self, approximate)",
-    "The value times the standard normal distribution function of it; `approximate='tanh'` approximates that.",
+    "The value times its standard normal distribution function; `approximate='tanh'` uses an approximation.",
 )
 unary(
     "silu",

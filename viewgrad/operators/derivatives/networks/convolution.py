@@ -249,7 +249,7 @@ def bias_tangent(tangent: Any, extents: int) -> Any:
     return 0 if tangent is None else tangent.reshape((-1,) + (1,) * extents)
 
 
-# -- what networks call ------------------------------------------------------------------------------------------------
+# -- functions that networks call --------------------------------------------------------------------------------------
 
 
 def convolved(n: int) -> Any:
@@ -324,7 +324,7 @@ for _n in (1, 2, 3):
         f"+ _convolution(self_p, weight_t, {_w_p}, groups) + bias_tangent(bias_t, {_n})",
         method=False,
         dtype_kinds="fc",
-        doc=f"The convolution (without turning the weights round) in {_n} dimension{'s' * (_n > 1)}.",
+        doc=f"The convolution, without flipping the weights, in {_n} dimension{'s' * (_n > 1)}.",
     )
 for _n in (1, 2):
     _w, _w_p = WINDOW % "", WINDOW % "_p"

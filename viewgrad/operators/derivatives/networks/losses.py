@@ -148,8 +148,8 @@ pointwise(
         np.exp(target) * (target - a) if log_target else np.where(target > 0, target * (safe_log(target) - a), 0)
     ),
     ("-probability(target, log_target)", "kl_slope(self, target, log_target)"),
-    "The terms of the relative entropy of a target distribution and a prediction, which is given by its logarithms. "
-    "`reduction='batchmean'` divides the sum by the first extent.",
+    "The terms of the relative entropy of a target distribution and a prediction, given as log-probabilities. "
+    "`reduction='batchmean'` divides the sum by the batch size.",
 )  # fmt: skip
 
 
@@ -275,8 +275,8 @@ nll_loss = row(
     },
     forward_derivative="nll_loss_tangent(self_t, weight_t, self_p, target, weight_p, ignore_index, reduction)",
     method=False,
-    doc="Minus the logarithm of the probability of each example's class, from logarithms of shape (batch, classes, "
-    "...); classes may have weights, by which the mean is weighted, and one may be ignored.",
+    doc="The negative log-likelihood of each example's class, from log-probabilities of shape (batch, classes, ...). "
+    "The mean is weighted by the weights of the classes, if given; one class may be ignored.",
 )
 
 

@@ -194,7 +194,7 @@ def batch_norm(
         weight, bias: one number for each channel.
         training: whether to use the statistics of this batch.
         momentum: the weight of this batch in the running statistics.
-        eps: what is added to the variance.
+        eps: a constant added to the variance, for stability.
 
     Raises:
         ValueError: for a batch with one value per channel when training, or without running statistics when not.
@@ -233,7 +233,7 @@ def group_norm(self: Any, num_groups: int, weight: Any = None, bias: Any = None,
         self: of shape (batch, channels, ...).
         num_groups: the number of groups.
         weight, bias: one number for each channel.
-        eps: what is added to the variance.
+        eps: a constant added to the variance, for stability.
     """
     self = as_operand(self)
     if self.ndim < 2 or self.shape[1] % num_groups:

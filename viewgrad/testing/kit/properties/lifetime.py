@@ -1,4 +1,4 @@
-"""What is left of a call after everything was released."""
+"""The objects that remain of a call after everything was released."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 TITLE: Final = "values"
 FAR: Final = 800.0  # where exp overflows
-TINY: Final = 1e-17  # what is lost beside 1
+TINY: Final = 1e-17  # rounded away when added to 1
 MODERATE: Final = 1e30  # no value that overflows on its own account
 BISECTIONS: Final = 45
 LARGEST: Final = 400  # elements
