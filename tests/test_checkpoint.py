@@ -128,12 +128,12 @@ def test_hidden_state_that_changes_is_an_error():
 
     hidden, x = Hidden(), vg.Tensor([0.0, 1.0], requires_grad=True)
     y = vg.checkpoint(lambda x: x * hidden())(x)
-    with pytest.raises(CheckpointError, match="did not compute"):
+    with pytest.raises(CheckpointError, match="computed other values"):
         y.sum().backward()
     # Even where the results are equal: what the graph has saved is compared as well.
     zero = vg.Tensor([0.0], requires_grad=True)
     y = vg.checkpoint(lambda x: x * hidden())(zero)
-    with pytest.raises(CheckpointError, match="did not compute"):
+    with pytest.raises(CheckpointError, match="computed other values"):
         y.sum().backward()
 
 

@@ -254,7 +254,7 @@ def _derivative(f: Any, order: int) -> Any:
 
 
 def _first_differences(f: Any, w: Array) -> Array:
-    """`(f(w_i) - f(w_j)) / (w_i - w_j)`, and the derivative where these are equal."""
+    """Return `(f(w_i) - f(w_j)) / (w_i - w_j)`, and the derivative where these are equal."""
     return _pairwise(f, w[..., :, None], w[..., None, :], _scale(w)[..., None])
 
 

@@ -74,7 +74,7 @@ def replaced_module(name: str) -> types.ModuleType:
 
 
 def has_attribute(value: Any, name: str, /) -> bool:
-    """`hasattr` in adopted code, where a scalar is a number."""
+    """Implement `hasattr` in adopted code, where a scalar is a number."""
     if name in OF_ARRAYS and isinstance(value, Tensor) and is_scalar(value):
         return False
     return hasattr(value, name)

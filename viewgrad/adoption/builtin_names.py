@@ -162,7 +162,7 @@ def adopting_import(
 
 
 def original_builtin(value: Any) -> Any:
-    """Python's own class for one of adopted code; None for anything else."""
+    """Return the built-in class behind one of adopted code; None for anything else."""
     if isinstance(value, NumberType):
         return value.python
     if value is has_attribute:

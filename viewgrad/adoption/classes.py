@@ -219,7 +219,7 @@ def view_of(original: Any, view_class: type) -> Any:
 
 
 def _fetch(view: Any, name: str) -> bool:
-    """Take over an attribute of the original; whether there is one that has not been taken over."""
+    """Take over an attribute of the original; return whether there was one to take over."""
     state = _state(view)
     value = _own_attribute(state.original, name) if name not in state.bound else MISSING
     if value is MISSING:

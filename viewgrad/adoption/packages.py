@@ -204,7 +204,7 @@ class Package:
         return _replaced(module, wanted)
 
     def _import_module(self, name: str, package: str | None = None) -> Any:
-        """`importlib.import_module` in the package."""
+        """Implement `importlib.import_module` in the package."""
         absolute = importlib.util.resolve_name(name, package)
         if absolute.partition(".")[0] in self.names:
             return self.load(absolute)
@@ -249,12 +249,12 @@ def _spec_of(name: str, path: Any) -> ModuleSpec | None:
 
 
 def _uncompiled(*args: Any, **options: Any) -> Any:
-    """`numba.njit` and its like: the Python function itself."""
+    """Replace `numba.njit` and similar decorators: return the Python function itself."""
     return args[0] if len(args) == 1 and callable(args[0]) and not options else lambda function: function
 
 
 def _vectorized(*args: Any, **options: Any) -> Any:
-    """`numba.vectorize`: the Python function, element by element."""
+    """Replace `numba.vectorize`: apply the Python function element by element."""
     if len(args) == 1 and isinstance(args[0], types.FunctionType):
         return namespace("numpy").vectorize(args[0])
     return lambda function: namespace("numpy").vectorize(function)

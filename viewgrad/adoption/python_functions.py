@@ -194,7 +194,7 @@ def covariance(x: Any, y: Any, /) -> Any:
 
 @statistic
 def correlation(x: Any, y: Any, /) -> Any:
-    """Pearson's correlation coefficient."""
+    """Return Pearson's correlation coefficient."""
     x, y = _pair(x, y, "correlation")
     x, y = x - x.mean(), y - y.mean()
     if not (x * x).sum() or not (y * y).sum():

@@ -108,7 +108,7 @@ class World:
                 self._collecting.discard(found)
 
     def reachable(self, states: set[AdoptedGlobals]) -> list[AdoptedGlobals]:
-        """Globals, with all that they lead to."""
+        """Return globals, and all others reachable from them."""
         found, new = set(states), list(states)
         while new:
             new = [state for state in {link for state in new for link in state.links} if state not in found]
@@ -245,7 +245,7 @@ class World:
         return self._globals(vars(module), module.__name__)
 
     def _import_module(self, name: str, package: str | None = None) -> Any:
-        """`importlib.import_module` in adopted code."""
+        """Implement `importlib.import_module` in adopted code."""
         return self.adopted(importlib.import_module(name, package))
 
     def _function(self, function: types.FunctionType) -> Any:

@@ -335,7 +335,7 @@ class Run:
         return self.transform.materialized(found)
 
     def products(self, outputs: Sequence[Tensor], vectors: Sequence[Tensor], what: str) -> list[Tensor]:
-        """Vectors times the derivative of `outputs`, which are called `what`."""
+        """Return vectors times the derivative of `outputs`; `what` names these in messages."""
         if self._strict:
             self.require_all_reached(outputs, what)
         strictly = self._strict and self._create_graph

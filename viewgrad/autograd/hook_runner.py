@@ -143,7 +143,7 @@ class RunHook:
     __slots__ = ()
 
     def arrived(self, run: HookedRun, grad: Any) -> None:
-        """Called with each gradient; cannot replace it."""
+        """Receive each gradient, which it cannot replace."""
         raise NotImplementedError
 
     def finished(self, grads: list[Tensor | None]) -> None:

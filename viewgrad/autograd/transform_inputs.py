@@ -158,7 +158,7 @@ class Transform:
         return [None if grad is None else self.result(grad) for grad in found] if recorded and not record else found
 
     def materialized(self, grads: Sequence[Tensor | None]) -> list[Tensor]:
-        """Gradients with respect to the primals, with zeros in place of None."""
+        """Return gradients with respect to the primals, with zeros in place of None."""
         pairs = zip(grads, self.arrays, strict=True)
         return [from_new_array(np.zeros_like(array)) if grad is None else grad for grad, array in pairs]
 

@@ -18,7 +18,7 @@ SPARE: Final = 2  # arrays that are kept for later runs
 class Arena:
     """One array that has parts for many buffers of floats.
 
-    Fresh memory costs more than the arithmetic on it: so an array that is not used any more is kept for a later run.
+    Fresh memory costs more than the arithmetic on it: so an array that is no longer used is kept for a later run.
 
     Arguments:
         name: of the array in the source, which takes the buffers from it.

@@ -22,7 +22,7 @@ class Integer:
 
     @property
     def value(self) -> int | None:
-        """The number that it is, where no variable is in it."""
+        """The value of a constant expression."""
         if not self.terms:
             return 0
         return self.terms[0][1] if len(self.terms) == 1 and not self.terms[0][0] else None

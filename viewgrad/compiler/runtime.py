@@ -268,7 +268,7 @@ class CompiledProgram:
         return made
 
     def _be_careful(self) -> None:
-        """From now on give inf and nan where NumPy does, and Python's floats have raised."""
+        """Switch to the program that returns inf and nan where Python's floats raise."""
         executor = careful_executor(self.executor)
         if executor is None:
             raise  # the exception that is being handled

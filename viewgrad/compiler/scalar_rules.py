@@ -221,7 +221,7 @@ class _Rewritten(ast.NodeTransformer):
         return ast.Constant(float(node.value)) if type(node.value) is int else node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        """Anything of an array but its value is not known here."""
+        """Refuse attributes of arrays, which are unknown here."""
         raise _Unknown
 
     def visit_Call(self, node: ast.Call) -> Any:

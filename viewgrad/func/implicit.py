@@ -262,7 +262,7 @@ def _like(tensor: Tensor, leaf: Any) -> Tensor:
 
 
 def flat(leaves: Sequence[Any]) -> Any:
-    """Tensors as one vector."""
+    """Return tensors as one vector."""
     parts = [leaf.reshape(-1) for leaf in leaves]
     return parts[0] if len(parts) == 1 else concatenate(parts)
 

@@ -83,7 +83,7 @@ def array(
 
 
 def _elements(value: Any) -> Any:
-    """Nested lists with the elements of tensors as objects, for arrays of objects."""
+    """Return nested lists with the elements of tensors as objects, for arrays of objects."""
     if isinstance(value, Tensor) and value.ndim:
         return [_elements(item) for item in value]
     return [_elements(item) for item in value] if isinstance(value, NESTED) else value

@@ -144,7 +144,7 @@ def _multivariate_normal(
 
 
 def correlated(generator: Any, mean: Any, cov: Any, size: Any, method: str = "svd") -> Any:
-    """Random vectors of a normal distribution, as NumPy makes them: gradients flow to the mean and the covariances.
+    """Return normally distributed random vectors, as in NumPy; gradients flow to the mean and the covariances.
 
     Arguments:
         generator: where the random numbers come from: a `Generator`, or a `RandomState`, which has another factor.

@@ -48,7 +48,7 @@ class UniversalFunction:
         return self._run("accumulate", args, kwargs)
 
     def reduceat(self, *args: Any, **kwargs: Any) -> Any:
-        """`reduce` of the slices between given places."""
+        """Reduce the slices between given indices."""
         return self._run("reduceat", args, kwargs)
 
     def outer(self, *args: Any, **kwargs: Any) -> Any:
@@ -56,7 +56,7 @@ class UniversalFunction:
         return self._run("outer", args, kwargs)
 
     def at(self, *args: Any, **kwargs: Any) -> Any:
-        """In place, at given places, as often as each is named."""
+        """Apply the ufunc in place at given indices, repeated ones included."""
         return self._run("at", args, kwargs)
 
     def __getattr__(self, name: str) -> Any:

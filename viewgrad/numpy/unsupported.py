@@ -11,7 +11,7 @@ from .functions import lost
 
 
 def refusing(function: Any, name: str, way_out: str) -> Any:
-    """NumPy's function on the arrays of tensors without history; its result stays NumPy's.
+    """Return NumPy's function on the arrays of tensors without history; its result stays NumPy's.
 
     Raises:
         UnsupportedFunctionError: by the function, for a tensor that has a history.

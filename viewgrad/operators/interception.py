@@ -56,7 +56,7 @@ class OperatorCall(Call):
         return result
 
     def refuse(self) -> None:
-        """After an exception in a write: mark the history and the tangents of the target as unusable."""
+        """Mark the history and the tangents of a target as unusable after an exception in a write."""
         refuse_written(self.args[0], f"{self.operator.name}_")
 
     def named(self) -> dict[str, Any]:

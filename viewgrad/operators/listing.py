@@ -100,7 +100,7 @@ def plan_of_inplace(operator: Operator) -> Iterable[str]:
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> Iterable[str]:
-    """Rows as lines, with columns as wide as most of their entries."""
+    """Yield rows as lines, with columns as wide as most of their entries."""
     widths = [min(max(len(row[i]) for row in rows), 44) for i in range(len(rows[0]))]
     for row in rows:
         yield "  ".join(entry.ljust(width) for entry, width in zip(row, widths, strict=True)).rstrip()

@@ -178,7 +178,7 @@ def writes_reals(target: Array, result: Any) -> bool:
 
 
 def geometry_of(tensor: Tensor) -> TensorGeometry:
-    """Sizes, strides and offset of a tensor in its base."""
+    """Return sizes, strides and offset of a tensor in its base."""
     return TensorGeometry.of(tensor._array, root_of(tensor)._array)
 
 

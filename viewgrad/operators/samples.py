@@ -80,7 +80,7 @@ class Sample:
 
 
 def case(*args: Any, **kwargs: Any) -> Call:
-    """One call for `draws`.
+    """Return a call for `draws`.
 
     Positional tuples are the shapes of tensors to draw, and lists of them lists of tensors. Everything else, including
     arrays and keyword arguments, is passed unchanged.

@@ -62,7 +62,7 @@ class ThroughPoints:
         return self.derivative(x, 0)
 
     def derivative(self, x: Any, der: int = 1) -> Any:
-        """One derivative, at x."""
+        """Return one derivative, at x."""
         return self._up_to(x, int(der))[-1]
 
     def derivatives(self, x: Any, der: Any = None) -> Any:

@@ -96,7 +96,7 @@ def find_root(f: Callable[..., Any], init: Any, /, *, args: Any = (), **options:
 
 @registered
 def find_minimum(f: Callable[..., Any], init: Any, /, *, args: Any = (), **options: Any) -> Any:
-    """Return the places where a function of numbers is least, one for each element; they have a history."""
+    """Return the minimizers of functions of one number, one for each element; they are differentiable."""
     found, function, depends = _found("find_minimum", f, (_value(init),), args, options)
     found.x, found.f_x = as_tensors((found.x, found.f_x))
     if depends:
@@ -107,7 +107,7 @@ def find_minimum(f: Callable[..., Any], init: Any, /, *, args: Any = (), **optio
 
 @registered
 def bracket_root(f: Callable[..., Any], xl0: Any, xr0: Any = None, *, args: Any = (), **options: Any) -> Any:
-    """Bounds between which a function of numbers vanishes; its values there have a history."""
+    """Return brackets of the roots of a function of one number; its values there have a history."""
     return _bracket("bracket_root", f, (_value(xl0),), args, {"xr0": xr0, **options})
 
 

@@ -130,7 +130,7 @@ class RegularGridInterpolator:
 def interpn(
     points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
 ) -> Any:
-    """Interpolation on a grid; see `RegularGridInterpolator`."""
+    """Interpolate on a grid; see `RegularGridInterpolator`."""
     return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
 
 

@@ -94,7 +94,7 @@ class NearestNDInterpolator:
 
 
 def _root(squares: Any) -> Any:
-    """Lengths, by their squares; a length of 0 has a gradient of 0."""
+    """Return lengths, from their squares; a length of 0 has a gradient of 0."""
     apart = plain_values(squares.detach()) != 0
     return np.where(apart, np.where(apart, squares, 1.0) ** 0.5, 0.0)
 

@@ -159,7 +159,7 @@ def _followed(slope: Any, ends: tuple[float, float], start: Any, clock: Any, opt
 def _with_history(
     found: Any, path: Trajectory, events: Any, given: Any, times: Any, t_span: tuple[Any, Any], dense: bool
 ) -> Solution:
-    """SciPy's solution, with the history of the steps."""
+    """Return SciPy's solution, with the history of the steps."""
     solution = Solution()
     solution.update(found)
     if events is not None:

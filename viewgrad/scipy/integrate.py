@@ -211,7 +211,7 @@ MOST_INTERVALS: Final = 300
 def _narrow_enough(
     function: Callable[[float], Any], intervals: list[tuple[float, float]], found: float
 ) -> list[tuple[float, float]]:
-    """Intervals on which Gauss's rule is exact enough, from those that SciPy found."""
+    """Return intervals on which Gauss's rule is exact enough, from those that SciPy found."""
 
     def plain(interval: tuple[float, float]) -> float:
         with no_grad():

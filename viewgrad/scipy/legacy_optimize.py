@@ -90,7 +90,7 @@ SLOPES: Final = ("fprime", "fhess", "jac")
 
 
 def _search(name: str) -> None:
-    """The counterpart of a search: SciPy's on plain values, and then the history of the place."""
+    """Define a search: SciPy runs on plain values, and the result gets its history."""
     scipys = getattr(theirs, name)
     signature = inspect.signature(scipys)
     first = next(iter(signature.parameters))
@@ -207,7 +207,7 @@ def approx_fprime(xk: Any, f: Callable[..., Any], epsilon: Any = 1.4901161193847
 
 
 def rosen(x: Any) -> Any:
-    """Rosenbrock's function."""
+    """Return Rosenbrock's function."""
     x = numbers(x)
     return (100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum(0)
 

@@ -68,7 +68,7 @@ def _with_gradient(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[
 
 
 def _with_jacobian(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any], Any]:
-    """The Jacobian of a function, as a function of arrays."""
+    """Return the Jacobian of a function, as a function of arrays."""
 
     def jacobian(x: Any) -> Any:
         with enable_grad():
@@ -279,7 +279,7 @@ def least_squares(
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
-    """Options with values for tensors; a loss stays a function of arrays."""
+    """Return options with values for tensors; a loss stays a function of arrays."""
     plain = {"loss": lambda z: np.array(_plain(options["loss"], ())(z))} if callable(options.get("loss")) else {}
     return {name: value if callable(value) else _value(value) for name, value in options.items()} | plain
 

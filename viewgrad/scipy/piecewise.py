@@ -114,7 +114,7 @@ class Pieces:
 
 
 def _leading(y: Any, axis: int) -> tuple[Any, int]:
-    """Values with the dimension of the places first, and which dimension that was."""
+    """Return values with the dimension of the places first, and which dimension that was."""
     y = float_copy(y)
     return (np.moveaxis(y, axis, 0), axis % y.ndim)
 

@@ -272,7 +272,7 @@ class Writer:
         return False
 
     def _let_go(self, node: Node, number: int) -> list[str]:
-        """Return a line that releases great values that are not needed any more."""
+        """Return a line that releases large values that are no longer needed."""
         last = self.uses.last
         values = {value for value in (*node.inputs, *node.outputs) if value is not None}
         names = [
@@ -480,7 +480,7 @@ def is_literal(value: Any) -> bool:
 
 
 def arrays(outputs: Sequence[Any], wanted: Sequence[bool]) -> tuple[Any, ...]:
-    """Outputs as arrays: NumPy gives numbers for those without dimensions."""
+    """Return outputs as arrays; NumPy returns numbers for 0-d results."""
     return tuple([np.asarray(each) if tensor else each for each, tensor in zip(outputs, wanted, strict=True)])
 
 

@@ -343,11 +343,11 @@ def warn_of_missing_grad(is_retained: bool) -> None:
     warnings.warn(
         "the grad of this tensor is None although it retains it: the tensor, or another part of its base, was written "
         "to after retain_grad(), and what was computed before has the gradient of the earlier value. Retain that of a "
-        "clone() and compute with it, or ask for the gradient by viewgrad.autograd.grad(result, tensor) before the "
+        "clone() and compute with it, or compute the gradient with viewgrad.autograd.grad(result, tensor) before the "
         "write"
         if is_retained
-        else "the grad of a tensor that is not a leaf stays None: backward passes only fill that of leaves. Call "
-        "retain_grad() on the tensor before, or ask for the gradient by viewgrad.autograd.grad(result, tensor)",
+        else "the grad of a non-leaf tensor stays None: backward passes fill only that of leaves. Call "
+        "retain_grad() on the tensor before, or compute the gradient with viewgrad.autograd.grad(result, tensor)",
         NonLeafGradWarning,
         stacklevel=3,
     )

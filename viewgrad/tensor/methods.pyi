@@ -1808,7 +1808,7 @@ class OperatorMethods:
 
     @property
     def flags(self) -> Any:
-        """Information about the memory layout of the elements."""
+        """Return information about the memory layout of the elements."""
 
     @property
     def flat(self) -> Tensor:

@@ -211,7 +211,7 @@ class SwitchAtOnce(ModeSwitch):
 
 
 def switched(mode: int, on: int, off: int) -> int:
-    """`mode` with bits set and cleared. Inference mode keeps grad mode off."""
+    """Return `mode` with bits set and cleared. Inference mode keeps grad mode off."""
     mode = (mode | on) & ~off
     return mode & ~GRAD if mode & INFERENCE else mode
 

@@ -246,7 +246,7 @@ class Storage(VersionCounter):
         self.preserved.append((window, writer))
 
     def invalidate(self, window: Array | None) -> None:
-        """Count a write that has already happened: what was saved of `window` (None: of all) can't be used any more."""
+        """Count a write that has already happened: values saved from `window` (None: all) can no longer be used."""
         self.version += 1
         touched = [] if self.whole is None else [self.whole]
         self.whole = None

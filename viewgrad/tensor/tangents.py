@@ -202,7 +202,7 @@ def new_tangent(tensor: Tensor, tangent: Tensor, level: DualLevel) -> None:
 def overwrite_tangent(
     tensor: Tensor, tangent: Tensor | None, level: DualLevel, *, index: Any = None, owned: bool = False
 ) -> None:
-    """After a write to `tensor`, or to `tensor[index]`, let `tangent` (None: zero) be the tangent of what was written.
+    """Set the tangent (None: zero) of the elements that a write to `tensor` or `tensor[index]` replaced.
 
     To be called at the level around `level`. `tangent` is broadcast and cast, as the value was; `owned` says that
     nothing else holds it.

@@ -42,7 +42,7 @@ def names_in_index(index: Index) -> tuple[str, ...]:
 
 
 def array_source(nested: Any) -> str:
-    """Nested tuples of numbers as an array."""
+    """Return nested tuples of numbers as an array."""
     return f"np.array({_listed(nested)})"
 
 

@@ -56,7 +56,7 @@ def view_ops(draw: Draw, array: Array, base: Array | None, *, complex: bool = Tr
 
 @st.composite
 def unpack_ops(draw: Draw, array: Array) -> ViewOp:
-    """`unbind`, `split` or `chunk` of an array that has dimensions."""
+    """Return `unbind`, `split` or `chunk` of an array that has dimensions."""
     dim = _dim(draw, array)
     pieces = draw(st.integers(1, 3))
     options = [ViewOp("unbind", (dim,))] if array.shape[dim] else []

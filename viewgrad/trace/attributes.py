@@ -90,7 +90,7 @@ def interned(known: dict[Any, Any], attributes: Any) -> Any:
 
 
 def typed(attributes: Any) -> Any:
-    """Attributes that are equal only if they are identical: 1 is not 1.0, and 0.0 is not -0.0."""
+    """Return attributes that are equal only if they are identical: 1 is not 1.0, and 0.0 is not -0.0."""
     if type(attributes) is tuple:
         return tuple([typed(option) for option in attributes])
     if type(attributes) is list:

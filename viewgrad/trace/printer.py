@@ -142,7 +142,7 @@ def number_text(value: Any) -> str:
 
 
 def items_text(items: Any) -> str:
-    """Nested lists of numbers as an expression."""
+    """Return nested lists of numbers as an expression."""
     return f"[{', '.join(map(items_text, items))}]" if type(items) is list else number_text(items)
 
 

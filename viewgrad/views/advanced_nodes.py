@@ -68,7 +68,7 @@ class IndexBackward(IndexedNode):
             np.add.at(accumulator, self.index, grad)
 
     def add_to_recorded(self, accumulator: Tensor, grad: Tensor) -> None:
-        """`add_to` with tensors, recorded."""
+        """Implement `add_to` on tensors, recorded."""
         gradient_masked()
         accumulator.index_accumulate_(self.index, grad)
 

@@ -40,7 +40,7 @@ MANY_WRITES: Final = 4000
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
-    """`x[index]`: a view for basic indexing, a copy for indexing by arrays, a scalar for integers alone."""
+    """Implement `x[index]`: a view for basic indexing, a copy for advanced indexing, a scalar for integers alone."""
     kind = type(index)
     node_class = SliceBackward
     if kind is int:
@@ -93,7 +93,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
 
 
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
-    """`x[index] = value`, with the value broadcast and cast as NumPy does."""
+    """Implement `x[index] = value`; the value is broadcast and cast as in NumPy."""
     kind = type(index)
     if kind is tuple and len(index) == 2 and type(index[0]) is int and type(index[1]) is int:
         pass
@@ -301,7 +301,7 @@ _write_number = write_function("_write_number", write_source(_NUMBER_HEAD, _NUMB
 
 
 def _assign(self: Tensor, index: Any, value: Any) -> None:
-    """`self[index] = value` for a basic index, in any mode: a copy into the view."""
+    """Implement `self[index] = value` for a basic index, in any mode: a copy into the view."""
     if type(self._array) is not ndarray:
         _ = self._array[index]  # raises NumPy's own errors
         raise scalar_write("__setitem__")

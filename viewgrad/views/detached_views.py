@@ -145,7 +145,7 @@ class MixedBackward(Node):
         )
 
     def apply_recorded(self, grad: Tensor, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """`apply` with tensors."""
+        """Implement `apply` on tensors."""
         parts: list[Any] = []
         for edge, other in zip(edges, (self.present, _others(self.present)), strict=True):
             part = None

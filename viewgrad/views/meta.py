@@ -437,5 +437,5 @@ def let_follow(moved: NodeHooks) -> None:
     for reference in list(moved.following.values()):
         view = reference()
         if view is not None:
-            with contextlib.suppress(ViewInPlaceError):  # of one whose history cannot be determined any more
+            with contextlib.suppress(ViewInPlaceError):  # if its history can no longer be determined
                 current_edge(view)

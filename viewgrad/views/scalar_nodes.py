@@ -92,12 +92,12 @@ class ScalarNode(Node):
         return self.rule.node_class.apply(self, grad, edges)
 
     def consume(self, grad: Any, edges: tuple[Any, ...]) -> Any:
-        """`apply`, after which the saved values are released."""
+        """Run `apply`, then release the saved values."""
         self._convert()
         return self.rule.node_class.consume(self, grad, edges)
 
     def apply_recorded(self, grad: Any, edges: tuple[Any, ...]) -> Any:
-        """`apply` from tensors, recorded."""
+        """Implement `apply` on tensors, recorded."""
         self._convert()
         return self.rule.node_class.apply_recorded(self, grad, edges)
 

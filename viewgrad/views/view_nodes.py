@@ -69,7 +69,7 @@ class ViewBackward(Node):
             np_add(accumulator, whole, accumulator)
 
     def add_to_recorded(self, accumulator: Any, grad: Any) -> None:
-        """`add_to` with tensors, recorded."""
+        """Implement `add_to` on tensors, recorded."""
         window = None if self.overlaps else self.window(accumulator)
         if window is not None:
             window.add_(grad)

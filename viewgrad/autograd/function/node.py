@@ -260,7 +260,7 @@ class FunctionNode(Node):
         return tuple(grads)
 
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """`apply` from tensors, recorded."""
+        """Implement `apply` on tensors, recorded."""
         ctx = self.ctx
         given = (grad,) if self.outputs == 1 else grad
         shown = [

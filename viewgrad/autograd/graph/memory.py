@@ -48,7 +48,7 @@ class Memory:
     Arguments:
         total: all of it.
         kinds: a row for each kind of node.
-        lines: a row for each line of the program, so far as nodes know theirs.
+        lines: a row for each known line of the program.
     """
 
     total: MemoryRow
@@ -135,7 +135,7 @@ def _kept(node: Node) -> Iterator[tuple[Any, bool]]:
 
 
 def _buffer(array: Any) -> Any:
-    """Return the array that owns the memory which `array` is a window of, so far as NumPy knows."""
+    """Return the array that owns the memory of `array`, as far as NumPy knows."""
     while isinstance(getattr(array, "base", None), np.ndarray):
         array = array.base
     return array

@@ -122,7 +122,7 @@ class NumbaWriter(CodeWriter):
         return True
 
     def _summed_in_a_variable(self, step: Step, indent: str) -> bool:
-        """Write a sum along the last labels, or a small one, by a variable for each element; whether that was done."""
+        """Write a sum along the last labels, or a small one, by a variable for each element; return whether it did."""
         if not isinstance(step, Compute) or not step.summed or step.operator in EXTREMA or -1 in step.out:
             return False
         order = [*sorted(step.out), *step.summed]

@@ -389,12 +389,12 @@ class _Vectorised(ast.NodeTransformer):
         return _call("where", [self.visit(node.test), self.visit(node.body), self.visit(node.orelse)])
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        """And, or."""
+        """Translate `and` and `or`."""
         name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
         return _call(name, [self.visit(value) for value in node.values])
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        """Not."""
+        """Translate `not`."""
         operand = self.visit(node.operand)
         return _call("logical_not", [operand]) if isinstance(node.op, ast.Not) else ast.UnaryOp(node.op, operand)
 

@@ -22,7 +22,7 @@ WINDOWS_FROM: Final = 500  # elements; of so many parts are copied rather than e
 
 
 def _joined(of: LoweringContext, node: Node) -> bool:
-    """`stack` and `concatenate`: an array whose parts are written."""
+    """Lower `stack` and `concatenate`: write the parts of an array."""
     shape, dtype = of.shape_of(node.output), of.type_of(node.output).dtype
     options = options_of(node, "axis")
     if any(value is None or of.type_of(value).dtype not in HELD for value in node.inputs) or dtype not in HELD:
@@ -64,7 +64,7 @@ def _copy(of: LoweringContext, node: Node) -> bool:
 
 
 def _moved(of: LoweringContext, node: Node) -> bool:
-    """Operators that move elements: the operator itself is run on the numbers of the elements."""
+    """Lower operators that move elements, by running the operator on the numbers of the elements."""
     value = _input(of, node)
     if value is None or max(of.size_of(value), of.size_of(node.output)) > MOST or not of.size_of(node.output):
         return False
@@ -142,7 +142,7 @@ def _trace(of: LoweringContext, node: Node) -> bool:
 
 
 def _einsum_pair(of: LoweringContext, node: Node) -> bool:
-    """`einsum` of two operands: each letter is a label."""
+    """Lower `einsum` of two operands: each letter is a label."""
     (subscripts,) = [thawed(option) for option in node.attributes or ("",)]
     values = [value for value in node.inputs if value is not None and of.type_of(value).dtype == FLOAT]
     if len(values) != 2 or not isinstance(subscripts, str) or "." in subscripts or "->" not in subscripts:

@@ -76,7 +76,7 @@ def _vector_norm(of: LoweringContext, node: Node) -> bool:
 
 
 def _extremum(of: LoweringContext, node: Node) -> bool:
-    """`max` and `min`: elements that are equal share the gradient."""
+    """Lower `max` and `min`; equal elements share the gradient."""
     value, options = _only_input(of, node), options_of(node, "axis", "keepdims")
     if value is None or options is None or not of.size_of(value):
         return False
@@ -109,7 +109,7 @@ def _extremum(of: LoweringContext, node: Node) -> bool:
 
 
 def _logsumexp(of: LoweringContext, node: Node) -> bool:
-    """`logsumexp`: the gradient of an element is its share, as in the row of the operator."""
+    """Lower `logsumexp`; the gradient of an element is its share, as in the row of the operator."""
     value, options = _only_input(of, node), options_of(node, "axis", "keepdims")
     if value is None or options is None or not of.size_of(value):
         return False
@@ -168,7 +168,7 @@ def _powers(
 
 
 def _running(of: LoweringContext, node: Node) -> bool:
-    """`cumsum`, `cumprod` and `prod`: in kernels a loop, in the order of the elements."""
+    """Lower `cumsum`, `cumprod` and `prod`: in kernels to a loop, in the order of the elements."""
     value = _only_input(of, node)
     options = options_of(node, "axis", "keepdims") if node.kind == "prod" else options_of(node, "axis")
     if value is None or options is None or not of.native or isinstance(options[0], tuple):
@@ -249,7 +249,7 @@ def _outer(of: LoweringContext, node: Node) -> bool:
 
 
 def _clip(of: LoweringContext, node: Node) -> bool:
-    """`clip`, with one bound or two."""
+    """Lower `clip`, with one bound or two."""
     kind = of.type_of(node.output)
     if any(value is not None and of.type_of(value).dtype != FLOAT for value in node.inputs) or kind.dtype != FLOAT:
         return False

@@ -56,7 +56,7 @@ def _diff(of: LoweringContext, node: Node) -> bool:
 
 
 def _extremum_place(of: LoweringContext, node: Node) -> bool:
-    """`argmax` and `argmin`: the least index of an element that is the extremum, or NaN."""
+    """Lower `argmax` and `argmin`: the least index of an element that is the extremum, or NaN."""
     values, options = _floats(of, node), options_of(node, "axis", "keepdims")
     if values is None or options is None:
         return False
@@ -81,7 +81,7 @@ def _extremum_place(of: LoweringContext, node: Node) -> bool:
 
 
 def _part_of_matrix(of: LoweringContext, node: Node) -> bool:
-    """`tril` and `triu`: the elements of the other triangle become zero."""
+    """Lower `tril` and `triu`: the elements of the other triangle become zero."""
     values, options = _floats(of, node), options_of(node, "k")
     if values is None or options is None or len(of.shape_of(values[0])) < 2:
         return False
@@ -120,7 +120,7 @@ def _cross(of: LoweringContext, node: Node) -> bool:
 
 
 def _tensordot(of: LoweringContext, node: Node) -> bool:
-    """Sums of products over the last axes of one array and the first ones of the other."""
+    """Lower `tensordot`: sums of products over the last axes of one array and the first ones of the other."""
     values, options = _floats(of, node), options_of(node, "axes")
     if values is None or options is None:
         return False
@@ -147,7 +147,7 @@ def _tensordot(of: LoweringContext, node: Node) -> bool:
 
 
 def _counted(of: LoweringContext, node: Node) -> bool:
-    """`any`, `all` and `count_nonzero` of bools."""
+    """Lower `any`, `all` and `count_nonzero` of bools."""
     (value,), options = node.inputs, options_of(node, "axis", "keepdims")
     if value is None or options is None or of.type_of(value).dtype != BOOL:
         return False
@@ -172,7 +172,7 @@ def _counted(of: LoweringContext, node: Node) -> bool:
 
 
 def _taken(of: LoweringContext, node: Node) -> bool:
-    """`take` of places that are known."""
+    """Lower `take` at constant positions."""
     value, given = node.inputs
     options = options_of(node, "axis", "mode")
     if value is None or given is None or options is None or of.type_of(value).dtype not in HELD:

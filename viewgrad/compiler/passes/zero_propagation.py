@@ -287,5 +287,5 @@ def _is_zero(value: Value) -> bool:
 
 
 def _sums_of_zeros(program: Program) -> set[Step]:
-    """Steps that add nothing."""
+    """Return the steps that add nothing."""
     return {step for _, step in steps_of(program.block) if type(step) is Add and _is_zero(step.value)}

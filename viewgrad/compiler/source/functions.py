@@ -64,7 +64,7 @@ def _alone(code: types.CodeType) -> list[Any]:
 
 @lru_cache(maxsize=64)
 def _functions(source: str) -> dict[tuple[int, str], list[Any]]:
-    """All functions of a file, by their first line and name."""
+    """Return all functions of a file, by their first line and name."""
     found: dict[tuple[int, str], list[Any]] = {}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef):

@@ -240,7 +240,7 @@ class Segments:
             until = begin
 
     def _back(self, first: int, begin: int, until: int, state: Any, back: Callable[[int, int], None]) -> bool:
-        """Run the reverse of a segment, from the snapshot before `first`; whether the tape could hold it."""
+        """Run the reverse of a segment, from the snapshot before `first`; return whether the tape could hold it."""
         self.restore(state)
         if begin > first:
             self.advance(first, begin)

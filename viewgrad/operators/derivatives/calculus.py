@@ -24,7 +24,7 @@ def part(a: Any, axis: int, start: int | None, stop: int | None) -> Any:
 
 
 def padded(a: Any, axis: int, before: int, after: int) -> Any:
-    """`a` with zeros before and after it along `axis`."""
+    """Return `a` with zeros before and after it along `axis`."""
     shape = list(a.shape)
     pieces = [a]
     if before:
@@ -331,7 +331,7 @@ interpolated = FUNCTIONS[np.interp]
 
 
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """As `numpy.interp`: of a periodic function too, and with gradients to the values outside."""
+    """Implement `numpy.interp`, also for periodic functions, and with gradients to the values outside."""
     if period is None:
         if not (isinstance(left, Tensor) or isinstance(right, Tensor)):
             return interpolated(x, xp, fp, left, right)

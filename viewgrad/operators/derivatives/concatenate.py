@@ -162,7 +162,7 @@ def split_gradient(grad: Any, shapes: list[tuple[int, ...]], axis: int | None) -
 
 @formula_function
 def roll_back(grad: Any, shift: Any, axis: Any) -> Any:
-    """Rolled the other way."""
+    """Roll in the opposite direction."""
     return np.roll(grad, -shift if isinstance(shift, (int, np.integer)) else tuple(-int(n) for n in shift), axis)
 
 

@@ -52,7 +52,7 @@ def conj_forward(a: Array) -> Any:
 
 
 def logaddexp_forward(a: Array, b: Array) -> Any:
-    """NumPy's, and of complex numbers the one with the greater real part, and the rest of the sum added to it."""
+    """Return `logaddexp`; for complex numbers, the operand with the larger real part plus the logarithm of the rest."""
     if np.result_type(a, b).kind != "c":
         return np.logaddexp(a, b)
     a, b = np.broadcast_arrays(a, b)
@@ -338,14 +338,14 @@ def power_tangent(base: Any, exponent: Any, result: Any, base_tangent: Any, expo
 
 @formula_function
 def over_square(value: Any, other: Any) -> Any:
-    """`value / (value**2 + other**2)` without squares, which could overflow; 0 at the origin and at infinity."""
+    """Return `value / (value**2 + other**2)` without squares, which could overflow; 0 at the origin and at infinity."""
     length = nonzero_or_one(np.hypot(value, other))
     return np.where(np.isinf(length), 0, value) / length / length
 
 
 @formula_function
 def root_of_difference(value: Any) -> Any:
-    """`sqrt(1 - value**2)`, with the sign that belongs to the value on both sides of the branch cuts.
+    """Return `sqrt(1 - value**2)`, with the sign that belongs to the value on both sides of the branch cuts.
 
     Zeros keep their signs: `value + 1` would add 0 to an imaginary part of -0.
     """

@@ -27,7 +27,7 @@ TURNED: Final[dict[Any, Any]] = {None: "forward", "backward": "forward", "forwar
 
 @formula_function
 def resized(a: Any, axis: int, length: int) -> Any:
-    """`a` with `length` elements along `axis`: cut off, or filled up with zeros."""
+    """Return `a` with `length` elements along `axis`: cut off, or filled up with zeros."""
     n = a.shape[axis]
     if n == length:
         return a
@@ -126,7 +126,7 @@ def irfftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: A
 
 
 def transform(name: str, gradient: str, dtype_kinds: str, doc: str) -> None:
-    """A row for a transform of one dimension."""
+    """Add the row of a one-dimensional transform."""
     function: Callable[..., Any] = getattr(np.fft, name)
     n = "n, " if name == "rfft" else ""
     row(
@@ -142,7 +142,7 @@ def transform(name: str, gradient: str, dtype_kinds: str, doc: str) -> None:
 
 
 def transforms(name: str, gradient: str, dtype_kinds: str, doc: str, *, extra: str = "") -> None:
-    """A row for a transform of several dimensions, and one for the same of the last two."""
+    """Add the rows of a transform of several dimensions, and of the last two."""
     for ending, axes in (("n", "None"), ("2", "(-2, -1)")):
         function: Callable[..., Any] = getattr(np.fft, name + ending)
 

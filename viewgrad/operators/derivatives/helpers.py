@@ -91,7 +91,7 @@ def still_elements(tangent: Any) -> Any:
 
 @formula_function
 def keep_still(tangent: Any, still: Any) -> None:
-    """In place: 0 where a tangent was 0 before and is not a number now."""
+    """Set elements in place to 0 where a tangent was 0 before and is NaN now."""
     if isinstance(still, Tensor):
         tangent.masked_fill_(tangent.detach().isnan() & still, 0)
     elif still is not None:

@@ -30,7 +30,7 @@ STEP: Final = 1 / 32
 
 
 def _nodes(concentration: float) -> tuple[Array, Array, Array]:
-    """log(u), log(1 - u) and the logarithms of weights, for integrals over u from 0 to 1.
+    """Return log(u), log(1 - u) and the logarithms of weights, for integrals over u from 0 to 1.
 
     Arguments:
         concentration: how large the parameters are: the square root of it is how narrow the integrand's peak is.
@@ -112,7 +112,7 @@ def gamma_order_slope(a: Any, x: Any, power: int, upper: bool) -> Any:
 
 @formula_function
 def gamma_end_slope(a: Any, x: Any, power: int, upper: bool) -> Any:
-    """Return the derivative of the incomplete gamma function by its end."""
+    """Return the derivative of the incomplete gamma function with respect to its end."""
     slope = powers_times(-x - special.gammaln(a), (x, a - 1, False))
     if power:
         slope = slope * (np.log(x) - special.digamma(a)) ** power
@@ -134,7 +134,7 @@ def beta_slope(a: Any, b: Any, x: Any, power: int, other_power: int, second: boo
 
 @formula_function
 def beta_end_slope(a: Any, b: Any, x: Any, power: int, other_power: int) -> Any:
-    """Return the derivative of the incomplete beta function by its end."""
+    """Return the derivative of the incomplete beta function with respect to its end."""
     slope = powers_times(-special.betaln(a, b), (x, a - 1, False), (x, b - 1, True))
     if power:
         slope = slope * (np.log(x) - special.digamma(a) + special.digamma(a + b)) ** power

@@ -62,7 +62,7 @@ row(
 
 
 def _neighbours(name: str, of_lower: float, of_higher: float, of_itself: complex = 0) -> None:
-    """A Bessel function, whose derivative has the orders beside its own."""
+    """Add a Bessel function, whose derivative has the neighbouring orders."""
 
     def slope(x: Any, value: Any, v: Any) -> Any:
         beside = of_lower * _of(name, x, v - 1) + of_higher * _of(name, x, v + 1)
@@ -87,7 +87,7 @@ def _struve_rest(x: Any, v: Any) -> Any:
 
 
 def _log_ratio(z: Any) -> Any:
-    """log(z) / (1 - z), and -1 at 1."""
+    """Return log(z) / (1 - z), and -1 at 1."""
     u = z - 1.0
     near = np.abs(u) < 0.05
     small, large = np.where(near, u, 0.0), np.where(near, 1.0, u)
@@ -141,12 +141,12 @@ FAMILIES.update(
 
 
 def _sine_ratio(x: Any) -> Any:
-    """sin(x) / x, and 1 at 0."""
+    """Return sin(x) / x, and 1 at 0."""
     return np.sinc(x / math.pi)
 
 
 def _sinhc(x: Any) -> Any:
-    """sinh(x) / x, and 1 at 0."""
+    """Return sinh(x) / x, and 1 at 0."""
     if x.dtype.kind == "c":
         return _sine_ratio(1j * x)
     near = np.abs(x) < 0.5

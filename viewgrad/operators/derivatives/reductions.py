@@ -100,7 +100,7 @@ def linear_scan_forward(self: Array, coefficients: Array, axis: int = -1) -> Arr
 
 
 def scanned(inputs: Array, factors: Array) -> Array:
-    """`y[i] = inputs[i] + factors[i] * y[i - 1]`, by halving: linear work in a logarithmic number of steps."""
+    """Return `y[i] = inputs[i] + factors[i] * y[i - 1]`, by halving: linear work in a logarithmic number of steps."""
     if len(inputs) < 2:
         return inputs
     odd = scanned(inputs[1::2] + factors[1::2] * inputs[:-1:2], factors[1::2] * factors[:-1:2])
@@ -353,7 +353,7 @@ def shifted(value: Any, axis: Any, first: float) -> Any:
 
 @formula_function
 def products_of_others(value: Any, axis: Any) -> Any:
-    """For each element the product of all others that are multiplied with it; no division, so zeros do no harm."""
+    """Return, for each element, the product of all others in its reduction, without a division that fails at 0."""
     axes = tuple(range(value.ndim)) if axis is None or not value.ndim else axis if isinstance(axis, tuple) else (axis,)
     ends = tuple(range(-len(axes), 0))
     moved = np.moveaxis(value, axes, ends) if axes else value

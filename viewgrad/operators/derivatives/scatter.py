@@ -99,7 +99,7 @@ row(
 
 
 def scattered(values: Any, indices: Any, axis: int, length: int) -> Any:
-    """`scatter_along_axis` of an array or of a tensor."""
+    """Return `scatter_along_axis` of an array or of a tensor."""
     return call("_scatter_along_axis", values, indices, axis, length)
 
 

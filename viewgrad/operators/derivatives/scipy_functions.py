@@ -151,7 +151,7 @@ def reversed_in_time(x: Any) -> Any:
 
 @formula_function
 def lagged_products(x: Any, y: Any, lags: int) -> Any:
-    """For each lag the sum of the products of `x` with the conjugate of `y`, that many samples earlier."""
+    """Return, for each lag, the sum of the products of `x` with the conjugate of `y` that many samples earlier."""
     count = x.shape[-1]
     sums = [(x[..., lag:] * np.conjugate(y[..., : count - lag])).sum() if lag < count else x.sum() * 0
             for lag in range(lags)]  # fmt: skip

@@ -91,7 +91,7 @@ row(
 
 
 def running_extremum(name: str, accumulate: Any, doc: str) -> None:
-    """A row for a running maximum or minimum."""
+    """Add the row of a running maximum or minimum."""
 
     def forward(a: Any, axis: int) -> tuple[Array, Array]:
         if not a.ndim:

@@ -133,17 +133,17 @@ SQRT_PI: Final = math.sqrt(math.pi)
 
 
 def scipy_unary(name: str, gradient: str, doc: str, **options: Any) -> None:
-    """A row for a function of SciPy of one argument."""
+    """Add the row of a SciPy function of one argument."""
     unary(name, LateFunction(special, name), gradient, doc, mask_zero_grad=True, **options)
 
 
 def scipy_binary(name: str, gradients: tuple[str, str], tangent: str, doc: str, **options: Any) -> None:
-    """A row for a function of SciPy of two arguments."""
+    """Add the row of a SciPy function of two arguments."""
     binary(name, LateFunction(special, name), gradients, tangent, doc, mask_zero_grad=True, **options)
 
 
 def scipy_rows() -> None:
-    """The rows that need SciPy."""
+    """Add the rows that need SciPy."""
     scipy_unary("erf", f"grad * conj(exp(-square(self)) * {2 / SQRT_PI})", "The error function.", dtype_kinds="fc")
     scipy_unary("erfc", f"grad * conj(exp(-square(self)) * {-2 / SQRT_PI})", "1 - erf(value).", dtype_kinds="fc")
     scipy_unary("erfcx", "grad * conj(erfcx_slope(self))", "exp(value**2) * erfc(value).", dtype_kinds="fc")
@@ -226,7 +226,7 @@ def scipy_rows() -> None:
 
 
 def of_order(name: str, gradient: str, doc: str, dtype_kinds: str = "f") -> None:
-    """A row for a family of functions of one argument, numbered by an order that is not differentiated."""
+    """Add the row of a family of functions of one argument, numbered by an order that is not differentiated."""
     function = LateFunction(special, name)
     row(
         f"{name}(v, self)",

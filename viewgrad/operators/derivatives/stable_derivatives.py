@@ -41,7 +41,7 @@ WHOLE: Final = 6.0
 
 
 def powers_times(log_rest: Any, *powers: tuple[Any, Any, bool]) -> Any:
-    """Powers of numbers times an exponential, without overflow in between, and right in all derivatives at 0.
+    """Return powers of numbers times an exponential, without overflow in between, and right in all derivatives at 0.
 
     The textbook adds logarithms, and loses what there is at 0 and at 1, where the first of them is infinite.
 
@@ -61,7 +61,7 @@ def powers_times(log_rest: Any, *powers: tuple[Any, Any, bool]) -> Any:
 
 
 def _series(x: Any, sign: int) -> Any:
-    """1 + s 3/(2 x^2) + 15/(2 x^2)^2 + s 105/(2 x^2)^3 + ... (Abramowitz and Stegun, 7.1.23)."""
+    """Return 1 + s 3/(2 x^2) + 15/(2 x^2)^2 + s 105/(2 x^2)^3 + ... (Abramowitz and Stegun, 7.1.23)."""
     small = 0.5 / x / x
     total = 1 + small * (15 * sign)
     for factor in (13, 11, 9, 7, 5, 3):
@@ -70,7 +70,7 @@ def _series(x: Any, sign: int) -> Any:
 
 
 def _parted(x: Any, far: Any, otherwise: float) -> tuple[Any, Any]:
-    """The values that are near, with 0 for the others; those that are far, with another number for the others."""
+    """Return the near values, with 0 in place of the others, and the far ones, likewise with `otherwise`."""
     return np.where(far, 0.0, x), np.where(far, x, otherwise)
 
 
@@ -118,7 +118,7 @@ def rgamma_slope(x: Any) -> Any:
 
 @in_its_precision
 def ive_of_two(x: Any) -> Any:
-    """ive(2, x), also where SciPy gives up because the number is large."""
+    """Return ive(2, x), also where SciPy gives up because the number is large."""
     far = (x > FAR_FOR_ORDER_TWO) | (x < -FAR_FOR_ORDER_TWO)
     near, out = _parted(x, far, FAR_FOR_ORDER_TWO)
     return np.where(far, special.i0e(out) - 2 * special.i1e(out) / out, special.ive(2, near))

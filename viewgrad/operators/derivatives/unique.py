@@ -55,7 +55,7 @@ def _unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
     *, equal_nan: bool = True, **order: Any,
 ) -> Any:  # fmt: skip
-    """`numpy.unique`, whose values are picked out of the tensor."""
+    """Return `numpy.unique`, whose values are picked out of the tensor."""
     ar = as_operand(ar)
     asked = (return_inverse, return_counts)
     _, places, *others = np.unique(plain(ar), True, *asked, axis=axis, equal_nan=equal_nan)  # type: ignore[call-overload]
@@ -66,7 +66,7 @@ def _unique(
 
 
 def _as_found(values: Any, array: Any, equal_nan: bool) -> Any:
-    """Ascending values in the order in which NumPy has them where it does not sort them."""
+    """Return ascending values in the order in which NumPy has them where it does not sort them."""
     if equal_nan:
         found = np.unique(array, sorted=False)
     else:

@@ -31,10 +31,10 @@ def parse_signature(text: str, tensors: Mapping[str, str]) -> Signature:
     except SyntaxError as error:
         raise DeclarationError(f"operator {text!r}: the signature cannot be read: {error.msg}") from None
     if not isinstance(function, ast.FunctionDef):
-        raise DeclarationError(f"operator {text!r}: the signature cannot be read: it is to be 'name(arguments)'")
+        raise DeclarationError(f"operator {text!r}: the signature cannot be parsed; expected 'name(arguments)'")
     outputs = tuple(part.strip() for part in tail.strip().strip("()").split(",") if part.strip()) or ("result",)
     if not all(output.isidentifier() for output in outputs):
-        raise DeclarationError(f"operator {text!r}: the outputs cannot be read: they are to be '-> (first, second)'")
+        raise DeclarationError(f"operator {text!r}: the outputs cannot be parsed; expected '-> (first, second)'")
     spec = function.args
     if spec.vararg or spec.kwarg or spec.posonlyargs:
         raise DeclarationError(f"operator {text!r}: *args, **kwargs and / are not supported; name every argument")

@@ -406,7 +406,7 @@ def _setflags(self: Tensor, write: Any = None, align: Any = None, uic: Any = Non
 
 
 def _flags(self: Tensor) -> Any:
-    """Information about the memory layout of the elements."""
+    """Return information about the memory layout of the elements."""
     return np.asarray(self._array).flags
 
 

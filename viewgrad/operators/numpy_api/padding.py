@@ -23,7 +23,7 @@ STATISTICS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def _pairs(given: Any, ndim: int) -> list[Any]:
-    """Two values for each dimension, as `numpy.pad` takes them: one, a pair, or a pair for each."""
+    """Return two values for each dimension, as `numpy.pad` takes them: one, a pair, or a pair for each."""
     if isinstance(given, dict):
         return [given.get(dim, given.get(dim - ndim, (0, 0))) for dim in range(ndim)]
     if isinstance(given, (list, tuple)):

@@ -15,7 +15,7 @@ def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0, *, device: Any = None,
 ) -> Any:  # fmt: skip
-    """`num` evenly spaced numbers between tensors; gradients flow to both."""
+    """Return `num` evenly spaced numbers between tensors; gradients flow to both."""
     num = int(num)
     first, last = operands(start, stop)
     kind = np.result_type(first.dtype, last.dtype, 1.0)
@@ -38,7 +38,7 @@ def linspace(
 def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Any:
-    """Numbers evenly spaced on a logarithmic scale; gradients flow to the exponents and the base."""
+    """Return numbers evenly spaced on a logarithmic scale; gradients flow to the exponents and the base."""
     first, second = operands(base, linspace(start, stop, num, endpoint, axis=axis))
     powers = first**second
     return powers if dtype is None else powers.astype(dtype)

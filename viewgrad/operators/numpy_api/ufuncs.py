@@ -131,7 +131,7 @@ if "i0" in OPERATORS:  # with SciPy
 
 
 def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
-    """Methods of a ufunc of two arguments, by calling it on one slice after the other."""
+    """Return a method of a ufunc of two arguments, which calls it on one slice after the other."""
 
     def reduce(
         array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False,
@@ -229,7 +229,7 @@ def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
 
 def _at(ufunc: np.ufunc) -> Callable[..., Any]:
     def at(self: Any, indices: Any, values: Any = None) -> None:
-        """In place, one place after the other, so that a place that is named twice is written to twice."""
+        """Apply the ufunc in place, one index after the other, so that repeated indices are written to repeatedly."""
         require_tensor(self, f"np.{ufunc.__name__}.at")
         plain_indices = plain(indices) if isinstance(indices, Tensor) else indices
         places = np.asarray(np.arange(self.size).reshape(self.shape)[plain_indices])

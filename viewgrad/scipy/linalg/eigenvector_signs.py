@@ -18,7 +18,7 @@ def signs_between(vectors: Any, wanted: Any) -> Any:
 
 
 def in_order_of_scipy(values: Any, vectors: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    """Eigenvalues and eigenvectors of a generalized problem in SciPy's order, and real vectors with its signs."""
+    """Return eigenvalues and eigenvectors of a generalized problem in SciPy's order; real vectors have its signs."""
     wanted = scipy.linalg.eig(plain_values(a), plain_values(b))
     order = np.abs(plain_values(values)[:, None] - wanted[0]).argmin(0)
     if not np.array_equal(np.sort(order), np.arange(order.size)):  # some are equal

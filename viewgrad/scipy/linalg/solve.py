@@ -260,7 +260,7 @@ class Undetermined(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """Refused.
+        """Raise: there is no gradient.
 
         Raises:
             DifferentiabilityError: always.

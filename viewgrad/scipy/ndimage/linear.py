@@ -59,7 +59,7 @@ def made(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def each_of(value: Any, count: int) -> list[Any]:
-    """One value for each dimension."""
+    """Return one value for each dimension."""
     return list(value) if isinstance(value, (list, tuple)) else [value] * count
 
 
@@ -251,7 +251,7 @@ def laplace(input: Any, mode: Any = "reflect", cval: float = 0.0, *, axes: Any =
 
 
 def _folded(places: Any, size: int, mode: str) -> Any:
-    """Whole places outside of a dimension as the places inside that have the same value."""
+    """Return integer positions outside of a dimension as those inside that have the same value."""
     if mode in ("grid-wrap",):
         return places % size
     if mode == "mirror":
@@ -297,7 +297,7 @@ def map_coordinates(
 
 
 def _by_splines(image: Any, places: Any, order: int, mode: str, cval: float, prefilter: bool) -> Any:
-    """Interpolation by splines, which is linear in the image, and a polynomial of the places in each cell."""
+    """Interpolate by splines: linear in the image, and polynomial in the positions in each cell."""
     moves = carries_history(places)
     if not carries_history(image):
         values = plain_values(image)[None]

@@ -139,7 +139,7 @@ def grey_dilation(
 
 
 def _composed(name: str, doc: str, compose: Callable[..., Any]) -> None:
-    """A combination of erosion and dilation."""
+    """Define a combination of erosion and dilation."""
 
     def filter(
         input: Any, size: Any = None, footprint: Any = None, structure: Any = None, mode: Any = "reflect",

@@ -59,7 +59,7 @@ def lp2hp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0) -> Any:
 
 
 def _pair(values: Any, wo: Any) -> Any:
-    """Both frequencies that a band has for one of a low-pass filter."""
+    """Return the pair of frequencies of a band for one frequency of a low-pass filter."""
     values = values.astype(complex)
     root = np.sqrt(values * values - wo * wo)
     return np.concatenate([values + root, values - root])

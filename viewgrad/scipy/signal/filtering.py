@@ -23,7 +23,7 @@ def _along(x: Any, axis: int) -> Any:
 
 
 def _convolved(x: Any, h: Any) -> Any:
-    """Samples along the last dimension convolved with coefficients, in full."""
+    """Return samples along the last dimension convolved with coefficients, in full."""
     size = h.shape[0]
     padded: Any = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(size - 1, size - 1)])
     return padded.unfold(-1, size) @ h[::-1]

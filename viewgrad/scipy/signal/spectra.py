@@ -19,7 +19,7 @@ BOUNDARIES: Final = {"even": "reflect", "constant": "edge", "zeros": "constant"}
 
 
 def _extended(x: Any, count: int, boundary: Any) -> Any:
-    """Samples with some more at both ends of the last dimension."""
+    """Return samples with some more at both ends of the last dimension."""
     if boundary is None or not count:
         return x
     if boundary == "odd":

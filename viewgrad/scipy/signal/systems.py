@@ -38,7 +38,7 @@ def characteristic(a: Any) -> Any:
 
 
 def normalized(b: Any, a: Any) -> tuple[Any, Any]:
-    """Coefficients divided by the first of the denominator, without zeros that lead the numerator."""
+    """Return coefficients divided by the first of the denominator, without zeros that lead the numerator."""
     b, a = floating(b), np.atleast_1d(floating(a))
     a = a[int(np.argmax(plain_values(a) != 0)) :]
     if b.ndim < 2:
@@ -169,7 +169,7 @@ def state_space(system: Any) -> tuple[Any, ...]:
 
 
 def _held(a: Any, b: Any, c: Any, d: Any, dt: Any) -> tuple[Any, ...]:
-    """With the input held over each step."""
+    """Discretize with the input held over each step."""
     n, m = b.shape
     top = np.concatenate([a, b], 1) * dt
     whole = linalg.expm(np.concatenate([top, np.zeros((m, n + m))]))[:n]
@@ -177,7 +177,7 @@ def _held(a: Any, b: Any, c: Any, d: Any, dt: Any) -> tuple[Any, ...]:
 
 
 def _first_order(a: Any, b: Any, c: Any, d: Any, dt: Any) -> tuple[Any, ...]:
-    """With the input along straight lines."""
+    """Discretize with the input interpolated linearly."""
     n, m = b.shape
     upper = np.concatenate([a * dt, b * dt, np.zeros((n, m))], 1)
     middle = np.concatenate([np.zeros((m, n + m)), np.eye(m)], 1)

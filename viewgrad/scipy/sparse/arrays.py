@@ -394,7 +394,7 @@ def to_scipy(value: Any) -> Any:
 
 
 def _promoted(data: Any, dense: Any) -> tuple[Any, Any]:
-    """Stored values and a dense operand in dtypes that can be differentiated, if either has a history."""
+    """Return stored values and a dense operand in dtypes that can be differentiated, if either has a history."""
     dtype = np.result_type(data.dtype, dense.dtype)
     return tuple([each if each.dtype == dtype else each.astype(dtype) for each in (data, dense)])
 

@@ -77,7 +77,7 @@ class _Solve(Function):
     def forward(
         ctx: Any, solver: Any, pattern: Pattern, transposed: bool, conjugated: bool, data: Any, b: Any
     ) -> Any:
-        """`data` are the stored values of the matrix itself: not transposed, nor conjugated."""
+        """Solve the system; `data` are the stored values of the matrix itself, not transposed or conjugated."""
         x = from_new_array(np.array(solver.solve(b._array, transposed, conjugated)))
         ctx.solver, ctx.pattern, ctx.transposed, ctx.conjugated = solver, pattern, transposed, conjugated
         ctx.save_for_backward(data, x)

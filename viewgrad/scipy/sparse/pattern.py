@@ -37,7 +37,7 @@ class Pattern:
         return self._transposed
 
     def compressed(self) -> tuple[Array, Array, Array]:
-        """`(order, columns, row starts)`: the values taken in this order are stored row by row."""
+        """Return `(order, columns, row starts)`: the values taken in this order are stored row by row."""
         if self._compressed is None:
             order = np.lexsort((self.cols, self.rows))
             starts = np.zeros(self.shape[0] + 1, np.int64)
@@ -46,12 +46,12 @@ class Pattern:
         return self._compressed
 
     def matrix(self, values: Array) -> Any:
-        """SciPy's array with these stored values, row by row."""
+        """Return SciPy's array with these stored values, row by row."""
         order, columns, starts = self.compressed()
         return scipy.sparse.csr_array((values[order], columns, starts), shape=self.shape)
 
     def numbered(self) -> Any:
-        """SciPy's array whose stored values are their own numbers, from 1: it shows where operations put them."""
+        """Return a SciPy array with stored values 1, 2, ..., which shows where operations move them."""
         return self.matrix(np.arange(1, self.count + 1))
 
     @property

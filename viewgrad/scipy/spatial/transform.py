@@ -111,7 +111,7 @@ class Rotation:
         return cls(np.eye(3) + first * cross + second * (cross @ cross))
 
     def as_matrix(self) -> Any:
-        """Its matrix."""
+        """Return the rotation matrices."""
         return self._matrix.clone()
 
     def as_quat(self, canonical: bool = False, *, scalar_first: bool = False) -> Any:
@@ -158,7 +158,7 @@ class Rotation:
         return vector * (180 / np.pi) if degrees else vector
 
     def as_euler(self, seq: str, degrees: bool = False, **options: Any) -> Any:
-        """Its angles about three different axes."""
+        """Return the angles about three different axes."""
         if len(set(seq.lower())) != 3:
             if carries_history(self._matrix):
                 raise lost("Rotation.as_euler", "take the angles about three different axes, such as 'xyz'")
@@ -193,13 +193,13 @@ class Rotation:
 
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
-        """Rotations one after the other."""
+        """Concatenate rotations."""
         matrices = [each._matrix[None] if each.single else each._matrix for each in rotations]
         return cls(np.concatenate(matrices))
 
     @classmethod
     def random(cls, num: int | None = None, rng: Any = None, **options: Any) -> Rotation:
-        """Rotations drawn at random."""
+        """Draw random rotations."""
         return cls(scipy.spatial.transform.Rotation.random(num, rng, **options).as_matrix())
 
 

@@ -60,14 +60,14 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
 
 @made
 def softmax(x: Any, axis: Any = None) -> Any:
-    """exp(x) / sum(exp(x))."""
+    """Return exp(x) / sum(exp(x))."""
     x = numbers(x)
     return np.exp(x - logsumexp(x, axis, keepdims=True))
 
 
 @made
 def log_softmax(x: Any, axis: Any = None) -> Any:
-    """x - log(sum(exp(x)))."""
+    """Return x - log(sum(exp(x)))."""
     x = numbers(x)
     return x - logsumexp(x, axis, keepdims=True)
 

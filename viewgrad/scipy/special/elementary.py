@@ -25,7 +25,7 @@ def cbrt(x: Any) -> Any:
 
 @made
 def exp2(x: Any) -> Any:
-    """Return the power of 2."""
+    """Return 2 to the power of each value."""
     return np.exp2(x)
 
 
@@ -37,19 +37,19 @@ def exp10(x: Any) -> Any:
 
 @made
 def expm1(x: Any) -> Any:
-    """exp(x) - 1, accurate near 0."""
+    """Return exp(x) - 1, accurate near 0."""
     return np.expm1(x)
 
 
 @made
 def log1p(x: Any) -> Any:
-    """log(1 + x), accurate near 0."""
+    """Return log(1 + x), accurate near 0."""
     return np.log1p(x)
 
 
 @made
 def cosm1(x: Any) -> Any:
-    """cos(x) - 1, accurate near 0."""
+    """Return cos(x) - 1, accurate near 0."""
     return -2.0 * np.sin(numbers(x) / 2.0) ** 2
 
 
@@ -91,7 +91,7 @@ def radian(d: Any, m: Any, s: Any) -> Any:
 
 @made
 def kl_div(x: Any, y: Any) -> Any:
-    """x * log(x / y) - x + y."""
+    """Return x * log(x / y) - x + y."""
     x, y = numbers(x) * 1.0, numbers(y) * 1.0
     return scipy.special.rel_entr(x, y) - x + y
 
@@ -118,7 +118,7 @@ def pseudo_huber(delta: Any, r: Any) -> Any:
 
 @made
 def softplus(x: Any) -> Any:
-    """log(1 + exp(x))."""
+    """Return log(1 + exp(x))."""
     return np.logaddexp(0.0, numbers(x))
 
 
@@ -146,7 +146,7 @@ def perm(N: Any, k: Any, exact: bool = False) -> Any:
 
 @made
 def powm1(x: Any, y: Any) -> Any:
-    """x**y - 1, accurate near 0."""
+    """Return x**y - 1, accurate near 0."""
     x, y = numbers(x) * 1.0, numbers(y) * 1.0
     if np.any(plain_values(x) <= 0):
         return x**y - 1.0
@@ -155,7 +155,7 @@ def powm1(x: Any, y: Any) -> Any:
 
 @made
 def exprel(x: Any) -> Any:
-    """(exp(x) - 1) / x, and 1 at 0."""
+    """Return (exp(x) - 1) / x, and 1 at 0."""
     x = numbers(x) * 1.0
     small = np.abs(x) < 0.5
     near, safe = np.where(small, x, 0.0), np.where(small, 1.0, x)
@@ -178,7 +178,7 @@ def boxcox1p(x: Any, lmbda: Any) -> Any:
 
 
 def _box_cox(logarithm: Any, power: Any) -> Any:
-    """(exp(power * logarithm) - 1) / power, and its limit where the power is 0."""
+    """Return (exp(power * logarithm) - 1) / power, and its limit where the power is 0."""
     return logarithm * MADE["exprel"](power * logarithm)
 
 
@@ -197,7 +197,7 @@ def inv_boxcox1p(y: Any, lmbda: Any) -> Any:
 
 
 def logarithm_by_power(y: Any, power: Any) -> Any:
-    """log(1 + power * y) / power, and y where the power is 0."""
+    """Return log(1 + power * y) / power, and y where the power is 0."""
     product = power * y
     near = np.abs(plain_values(product)) < 0.02
     small, large = np.where(near, product, 0.0), np.where(near, 1.0, product)

@@ -116,7 +116,7 @@ def ellipeinc(phi: Any, m: Any) -> Any:
 
 @made
 def ellipj(u: Any, m: Any) -> Any:
-    """Jacobi's elliptic functions sn, cn and dn, and the amplitude."""
+    """Return Jacobi's elliptic functions sn, cn and dn, and the amplitude."""
     u, m = numbers(u) * 1.0, numbers(m) * 1.0
     start = amplitude = as_tensors(np.asarray(scipy.special.ellipj(plain_values(u), plain_values(m))[3]))
     for _ in range(STEPS):

@@ -69,7 +69,7 @@ for _name, _count in {"airy": 4, "fresnel": 2, "sici": 2, "shichi": 2, "itj0y0":
 
 @made
 def airye(z: Any) -> Any:
-    """Airy's functions and their derivatives, scaled by exponentials; of real numbers."""
+    """Return Airy's functions and their derivatives, scaled by exponentials; of real numbers."""
     if numbers(z).dtype.kind == "c":
         raise lost("scipy.special.airye", "of complex numbers it is not holomorphic; use airy")
     return tuple(family("airye", z, which) for which in range(4))
@@ -102,7 +102,7 @@ _scaled("yve", "yv")
 
 @made
 def kelvin(x: Any) -> Any:
-    """Kelvin's functions and their derivatives, as complex numbers."""
+    """Return Kelvin's functions and their derivatives, as complex numbers."""
     pairs = (("ber", "bei"), ("ker", "kei"), ("berp", "beip"), ("kerp", "keip"))
     return tuple(family(real, x) + 1j * family(imaginary, x) for real, imaginary in pairs)
 
@@ -137,7 +137,7 @@ def voigt_profile(x: Any, sigma: Any, gamma: Any) -> Any:
 
 @made
 def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
-    """Lambert's function: the w with `w * exp(w) == z`."""
+    """Return Lambert's function: the w with `w * exp(w) == z`."""
     return family("lambertw", numbers(z).astype(complex), k, tol)
 
 
@@ -152,13 +152,13 @@ def expn(n: Any, x: Any) -> Any:
 
 @made
 def hyp1f1(a: Any, b: Any, x: Any) -> Any:
-    """Kummer's confluent hypergeometric function; gradients flow to `x`."""
+    """Return Kummer's confluent hypergeometric function; gradients flow to `x`."""
     return family("hyp1f1", x, a, b)
 
 
 @made
 def hyperu(a: Any, b: Any, x: Any) -> Any:
-    """Tricomi's confluent hypergeometric function; gradients flow to `x`."""
+    """Return Tricomi's confluent hypergeometric function; gradients flow to `x`."""
     return family("hyperu", x, a, b)
 
 
@@ -194,7 +194,7 @@ def mean_of_means(a: Any, b: Any) -> Any:
 
 
 def _derivative_of(name: str, plain: str, signs: tuple[float, float]) -> None:
-    """The n-th derivative of a Bessel function: sums over neighbouring orders."""
+    """Define the n-th derivative of a Bessel function, as sums over neighbouring orders."""
 
     def derivative(v: Any, z: Any, n: int = 1) -> Any:
         total: Any = 0.0

@@ -46,7 +46,7 @@ def hyp2f1(a: Any, b: Any, c: Any, z: Any) -> Any:
 
 
 def _series(a: Any, b: Any, c: Any, z: Any) -> Any:
-    """1 + sum of (a)_n (b)_n / ((c)_n n!) z^n, with as many terms as the values need."""
+    """Return 1 + sum of (a)_n (b)_n / ((c)_n n!) z^n, with as many terms as the values need."""
     n = np.arange(_count(*(plain_values(each) for each in (a, b, c, z))))
     parts = [each[..., None] for each in (a, b, c, z)]
     ratios = (parts[0] + n) * (parts[1] + n) / ((parts[2] + n) * (1 + n)) * parts[3]

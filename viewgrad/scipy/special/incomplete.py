@@ -47,7 +47,7 @@ def betainc(a: Any, b: Any, x: Any, **options: Any) -> Any:
 
 @made
 def stdtr(df: Any, t: Any, **options: Any) -> Any:
-    """Student's distribution function, differentiable by the degrees of freedom and the value."""
+    """Return Student's distribution function, differentiable with respect to the degrees of freedom and the value."""
     if not carries_history(df):
         return as_tensors(scipy.special.stdtr(plain_values(df), t, **options))
     df, t = numbers(df) * 1.0, numbers(t) * 1.0

@@ -63,7 +63,7 @@ def polynomial(name: str, degree: int, x: Any, *parameters: Any) -> Any:
 
 
 def _at(name: str, n: Any, x: Any, parameters: list[Any]) -> Any:
-    """Polynomials of the degrees that are given, which may be an array."""
+    """Return polynomials of the degrees that are given, which may be an array."""
     if carries_history(n):
         raise lost(f"scipy.special.eval_{name}", "no gradient flows to the degree; pass its detach()")
     degrees = np.asarray(plain_values(numbers(n)))
@@ -96,7 +96,7 @@ for _name in (*FAMILIES, *MOVED):
 
 @made
 def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
-    """Jacobi's polynomials on the interval from 0 to 1."""
+    """Return Jacobi's polynomials on the interval from 0 to 1."""
     p, q, x = (numbers(each) * 1.0 for each in (p, q, x))
     n = int(plain_values(numbers(n)))
     if carries_history(p):
@@ -141,7 +141,7 @@ def lpmv(m: Any, v: Any, x: Any) -> Any:
 
 @made
 def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
-    """Legendre's polynomial."""
+    """Return Legendre's polynomial."""
     if diff_n:
         raise lost("scipy.special.legendre_p", "take its derivatives by viewgrad instead of diff_n")
     return polynomial("legendre", _one("legendre_p", n), numbers(z) * 1.0)[None]

@@ -97,7 +97,7 @@ class gaussian_kde:
         return (self.weights * (ends[1] - ends[0])).sum()
 
     def resample(self, size: Any = None, seed: Any = None) -> Any:
-        """Random values; gradients do not flow through them."""
+        """Return random values; gradients do not flow through them."""
         return as_tensors(self._scipys().resample(size, seed))
 
     def _scipys(self) -> Any:
@@ -114,7 +114,7 @@ class gaussian_kde:
 
 
 def _fitted(name: str, likelihood: str, transform: Callable[[Any, Any], Any]) -> None:
-    """A transform by a power, which where it is not given is the best for the samples."""
+    """Define a power transform; by default its power is the optimal one for the samples."""
 
     def fitted(x: Any, lmbda: Any = None, alpha: Any = None, **options: Any) -> Any:
         x = floating(x)

@@ -23,7 +23,7 @@ def _density(z: Any) -> Any:
 
 
 def _weighted(z: Any) -> Any:
-    """z times its normal density, 0 at infinity."""
+    """Return z times its normal density, 0 at infinity."""
     finite = np.isfinite(z)
     inner = np.where(finite, z, 0.0)
     return np.where(finite, inner * _density(inner), 0.0)

@@ -21,12 +21,12 @@ def _log_normal(z: Any) -> Any:
 
 
 def _share(y: Any, power: Any) -> Any:
-    """log(1 + power * y) / power, and y where the power is 0."""
+    """Return log(1 + power * y) / power, and y where the power is 0."""
     return logarithm_by_power(y, power)
 
 
 def _raised(y: Any, power: Any) -> Any:
-    """(exp(power * y) - 1) / power, and y where the power is 0."""
+    """Return (exp(power * y) - 1) / power, and y where the power is 0."""
     return y * special.exprel(power * y)
 
 

@@ -84,7 +84,7 @@ class MultivariateNormal(NamedDistribution):
         return 0.5 * (cov.shape[0] * (2 * HALF_LOG_TWO_PI + 1) + np.linalg.slogdet(cov)[1])
 
     def rvs(self, mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Any:
-        """Random vectors; gradients flow to the mean and the covariances."""
+        """Return random vectors; gradients flow to the mean and the covariances."""
         if not holds_tensor((mean, cov)):
             return as_tensors(np.asarray(self.scipy.rvs(mean, cov, size, random_state)))
         away, cov = self._parts(0.0 if mean is None else mean, None, cov)

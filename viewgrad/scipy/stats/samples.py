@@ -62,7 +62,7 @@ def _weighted(x: Any, weights: Any) -> Any:
 
 
 def _mean(name: str, there: Callable[..., Any], back: Callable[..., Any]) -> None:
-    """A mean of a function of the values, taken back."""
+    """Define a generalized mean: the inverse of a function at the mean of its values."""
 
     def mean(a: Any, *power: Any, axis: Any = 0, weights: Any = None, keepdims: bool = False, **options: Any) -> Any:
         if options.get("dtype") is not None or options.get("nan_policy", "propagate") != "propagate":
@@ -341,7 +341,7 @@ def entropy(pk: Any, qk: Any = None, base: Any = None, axis: Any = 0, *, nan_pol
 
 
 def _padded(x: Any, m: int) -> Any:
-    """Ordered values with their ends repeated."""
+    """Return ordered values with their ends repeated."""
     return np.concatenate([x[..., :1]] * m + [x] + [x[..., -1:]] * m, -1)
 
 

@@ -88,7 +88,7 @@ def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Any:
 
 @statistic(1)
 def ttest_1samp(a: Any, popmean: Any, alternative: str = "two-sided") -> Any:
-    """Student's test of the mean of a sample."""
+    """Perform Student's test of the mean of a sample."""
     n = a.shape[-1]
     t = (a.mean(-1) - numbers(popmean)) / np.sqrt(a.var(-1, ddof=1) / n)
     return _tested(t, _of_student(float(n - 1), t, alternative), df=n - 1)
@@ -96,12 +96,12 @@ def ttest_1samp(a: Any, popmean: Any, alternative: str = "two-sided") -> Any:
 
 @statistic(2)
 def ttest_rel(a: Any, b: Any, alternative: str = "two-sided") -> Any:
-    """Student's test of the difference of paired samples."""
+    """Perform Student's test of the difference of paired samples."""
     return MADE["ttest_1samp"](a - b, 0.0, axis=-1, alternative=alternative)
 
 
 def _student(first: Any, of_first: Any, n: Any, second: Any, of_second: Any, m: Any, equal: bool, way: str) -> Outcome:
-    """Student's test, or Welch's, from means, variances and counts."""
+    """Perform Student's test, or Welch's, from means, variances and counts."""
     if equal:
         df = n + m - 2.0
         square = ((n - 1) * of_first + (m - 1) * of_second) / df * (1.0 / n + 1.0 / m)
@@ -114,7 +114,7 @@ def _student(first: Any, of_first: Any, n: Any, second: Any, of_second: Any, m: 
 
 @statistic(2)
 def ttest_ind(a: Any, b: Any, *, equal_var: bool = True, alternative: str = "two-sided") -> Any:
-    """Student's test, or Welch's, of the means of two samples."""
+    """Perform Student's test, or Welch's, of the means of two samples."""
     return _student(
         a.mean(-1), a.var(-1, ddof=1), a.shape[-1], b.mean(-1), b.var(-1, ddof=1), b.shape[-1], equal_var, alternative
     )
@@ -125,7 +125,7 @@ def ttest_ind_from_stats(
     mean1: Any, std1: Any, nobs1: Any, mean2: Any, std2: Any, nobs2: Any, equal_var: bool = True,
     alternative: str = "two-sided",
 ) -> Any:  # fmt: skip
-    """Student's test, or Welch's, from means and standard deviations."""
+    """Perform Student's test, or Welch's, from means and standard deviations."""
     mean1, std1, mean2, std2 = (numbers(each) * 1.0 for each in (mean1, std1, mean2, std2))
     counts = [plain_values(each) for each in (nobs1, nobs2)]
     return _student(mean1, std1**2, counts[0], mean2, std2**2, counts[1], equal_var, alternative)
@@ -150,7 +150,7 @@ def f_oneway(samples: Any, equal_var: bool = True) -> Any:
 
 @statistic(0)
 def bartlett(samples: Any) -> Any:
-    """Bartlett's test of equal variances."""
+    """Perform Bartlett's test of equal variances."""
     counts = [sample.shape[-1] for sample in samples]
     rest, k = sum(counts) - len(samples), len(samples)
     variances = [sample.var(-1, ddof=1) for sample in samples]
@@ -162,7 +162,7 @@ def bartlett(samples: Any) -> Any:
 
 @statistic(0)
 def levene(samples: Any, center: str = "median", proportiontocut: float = 0.05) -> Any:
-    """Levene's test of equal variances."""
+    """Perform Levene's test of equal variances."""
     if center == "trimmed":
         raise lost("scipy.stats.levene", "of tensors with a history its center is 'mean' or 'median'")
     middle = np.median if center == "median" else np.mean

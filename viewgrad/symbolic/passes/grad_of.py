@@ -119,7 +119,7 @@ def leave_out(node: Node, zeros: set[Value]) -> None:
 
 
 def zero(value: Value | None, before: Node, made: dict[Value, Value]) -> Value:
-    """Zeros in place of an undefined gradient."""
+    """Return zeros in place of an undefined gradient."""
     assert value is not None and type(value.type) is TensorType
     if value not in made:
         kind = value.type.with_grad(False)

@@ -180,7 +180,7 @@ def noise_of(value_at: Callable[[Array], Array | None], x: Array, scale: Array) 
     expected = 6e-6 * np.abs(far - start)
     resolvable = expected > 200 * DOUBLE * (np.abs(start) + np.abs(far))
     coarse = resolvable & (moved < 0.1 * expected)
-    for step, values in between.items():  # where it stands still over steps that single precision feels, it is a stair
+    for step, values in between.items():  # constant over steps that single precision resolves: a staircase
         assert values is not None
         there = abs(step) / 1e-3 * np.abs(far - start)
         stair = (np.abs(values - start) <= 0.1 * there) & (there >= 8 * SINGLE * np.maximum(np.abs(start), np.abs(far)))

@@ -45,7 +45,7 @@ def fits(name: str, array: Array) -> bool:
     return True
 
 
-# How a gradient with the value of the array {u} lies; whether all its elements must be equal.
+# Memory layouts of a gradient with the values of the array {u}, and whether all its elements must be equal.
 GRADIENT_LAYOUTS: Final[dict[str, tuple[str, bool]]] = {
     "in column order": ("vg.from_numpy(np.array({u}, order='F'))", False),
     "reversed": ("vg.from_numpy(np.asarray(np.flip(np.flip({u}).copy())))", False),

@@ -68,7 +68,7 @@ class OperatorUnderTest:
         usual: by name, the arguments of the user's call and the defaults of others.
         keeps_float32: whether results of single precision are insisted on for such arguments.
         notices: findings that are not failures.
-        undefined: the smallest call of finite numbers so far that has NaN among its results.
+        undefined: the smallest call so far of finite numbers that returns NaN.
         source: Python that defines it as `operator`, as it was before it was called; "" where none is known.
     """
 

@@ -35,7 +35,7 @@ def definition_of(name: str, thing: Any, apply: str = "") -> list[str]:
     """Return the lines that bind `name` to an operator, or to a function given for one.
 
     Arguments:
-        name: what it is to be called.
+        name: its name in the program.
         thing: a function, a class, a declared operator, an object.
         apply: what is taken of it: ".apply", ".inplace".
 
@@ -55,7 +55,7 @@ def source_of(name: str, thing: Any, apply: str = "", inline: bool = False) -> l
     """Return the lines that define an operator without importing it.
 
     Arguments:
-        name: what it is to be called.
+        name: its name in the program.
         thing: the operator.
         apply: what is taken of it: ".apply", ".inplace".
         inline: whether to define again what it needs of modules that are not installed.

@@ -488,7 +488,7 @@ class Check:
         try:
             script.call(f"y = {script.expression()}")
         except Refused as refused:
-            script.fail(f"the operator refuses the call that it is to be checked at: {refused}", refused.__cause__)
+            script.fail(f"the operator refuses the call to be checked: {refused}", refused.__cause__)
         outputs = outputs_of(script["y"])
         if not outputs:
             script.lines.append("assert isinstance(y, vg.Tensor), y")

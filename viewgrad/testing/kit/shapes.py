@@ -128,7 +128,7 @@ def with_other_lists(example: Example) -> Iterator[Example]:
 
 
 def _unlike(array: Array) -> Array:
-    """Other numbers of the same shape and dtype."""
+    """Return other numbers of the same shape and dtype."""
     turned = array.reshape(-1)[::-1].reshape(array.shape)
     return np.asarray(0.9 * turned + 0.05 * array).astype(array.dtype) if array.dtype.kind in "fc" else turned.copy()
 

@@ -131,7 +131,7 @@ def _between(points: list[float], own: Sequence[float]) -> list[float]:
 
 
 def _tied(example: Example) -> Iterator[Example]:
-    """Equal and opposite elements: within each argument, and between them."""
+    """Yield arguments with equal and opposite elements: within each argument, and between them."""
     real = [slot for slot in example.wanted if example.arrays[slot].dtype.kind == "f" and example.arrays[slot].size]
     for slot in real:
         array = example.arrays[slot]

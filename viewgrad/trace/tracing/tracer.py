@@ -397,7 +397,7 @@ class Tracer:
             self._many = 2 * len(self._numbers) + MANY
 
     def detached(self, tensor: Tensor, other: Tensor) -> None:
-        """`other` shares the memory of `tensor` now, with another history."""
+        """Handle `other`, which shares the memory of `tensor` but has another history."""
         memory = self.memories.find(tensor._array)
         if memory is None:
             memory = self._unknown(tensor)
@@ -425,7 +425,7 @@ class Tracer:
         return self.node("detach", (value,), None, (kind.with_grad(False),)).output if kind.requires_grad else value
 
     def moved(self, tensor: Tensor, before: Tensor) -> None:
-        """`tensor` has another array of the same elements now than it had when it was `before`."""
+        """Handle a tensor whose elements were moved to another array; `before` has the old one."""
         array = before._array
         if self.memories.find(array) is not None or self._is_number(owner_of(array)):  # else it is unknown
             self.add(tensor, self.value_of(before))
@@ -541,7 +541,7 @@ class Tracer:
             kept.ended, kept.kept = memory.ended, taken
 
     def refuse(self, what: str) -> None:
-        """Something is about to be done that cannot be recorded."""
+        """Handle an operation that cannot be recorded."""
         raise self._failed(f"{what} at {self._here()} cannot be traced")
 
     def composed(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

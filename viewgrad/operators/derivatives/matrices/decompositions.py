@@ -31,7 +31,7 @@ __all__: list[str] = []
 
 
 def half_triangle(a: Any, lower: bool = True) -> Any:
-    """One triangle of `a`, and half of the diagonal."""
+    """Return one triangle of `a`, and half of the diagonal."""
     n = a.shape[-1]
     dtype = real_dtype(a.dtype)
     mask = np.tri(n, k=-1, dtype=dtype) + 0.5 * np.eye(n, dtype=dtype)

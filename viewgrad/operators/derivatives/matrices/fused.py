@@ -17,7 +17,7 @@ __all__: list[str] = []
 
 
 def multiplied(signature: str, first: str, second: str, ndims: tuple[int, int], first_gradient: str, doc: str) -> None:
-    """Rows for `beta * self + alpha * (first @ second)`, of operands with so many dimensions."""
+    """Add the row of `beta * self + alpha * (first @ second)`, for given numbers of dimensions."""
     first_t, second_t = f"matmul({first}_t, {second}_p)", f"matmul({first}_p, {second}_t)"
 
     def forward(a: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:

@@ -46,7 +46,7 @@ def applied(a: Any, b: Any, vector: bool) -> Any:
 
 @formula_function
 def outer_products(a: Any, b: Any, vectors: bool) -> Any:
-    """`a` times the adjoint of `b`, of vectors or of matrices."""
+    """Return `a` times the adjoint of `b`, of vectors or of matrices."""
     if vectors:
         a, b = a[..., None], b[..., None]
     return a @ adjoint(b)
@@ -112,7 +112,7 @@ row(
 
 @formula_function
 def triangular_gradient(solved_grad: Any, result: Any, left: bool) -> Any:
-    """Minus the product of the gradient of the right-hand side and the solution."""
+    """Return minus the product of the gradient of the right-hand side and the solution."""
     return -(solved_grad @ adjoint(result)) if left else -(adjoint(result) @ solved_grad)
 
 

@@ -196,7 +196,7 @@ def diagonal_mask(shape: tuple[int, ...], offset: int, axis1: int, axis2: int, d
 
 @formula_function
 def with_dimensions(a: Any, first: int, second: int) -> Any:
-    """`a` with dimensions of length 1 put in at two places of the result."""
+    """Return `a` with dimensions of length 1 put in at two places of the result."""
     ndim = a.ndim + 2
     places = sorted((first % ndim, second % ndim))
     return a.reshape(
@@ -262,9 +262,9 @@ def last(a: Any, axis: int) -> Any:
 
 @formula_function
 def as_vectors_of(a: Any, axis: int, shape: tuple[int, ...]) -> Any:
-    """Vectors along the last dimension, along `axis` of an array of the given shape, which may have been broadcast.
+    """Move the last dimension of `a` to `axis` of an array of the given shape, to which `a` may be broadcast.
 
-    Shapes are aligned at their ends, and so the place of the dimension is counted from there.
+    Shapes are aligned at their ends, so the position of the dimension is counted from there.
     """
     return a if axis == -1 else np.moveaxis(a, -1, axis - len(shape) if axis >= 0 else axis)
 

@@ -48,7 +48,7 @@ def _of_null_space(others: Any, grad: Any, vectors: Any) -> Any:
 
 
 def squared_differences(s: Any, used: Array | None = None) -> Any:
-    """`s[j]**2 - s[i]**2` in row i and column j, with 1 on the diagonal; `used` as for `differences_of`."""
+    """Return `s[j]**2 - s[i]**2` in row i and column j, with 1 on the diagonal; `used` as for `differences_of`."""
     sums = s[..., None, :] + s[..., :, None]
     apart = (values_of(sums) != 0) & (np.eye(s.shape[-1]) == 0)
     return differences_of(s, "singular values", used) * np.where(apart, sums, 1)

@@ -32,7 +32,7 @@ class Window(NamedTuple):
 
 
 def tuple_of(value: Any, n: int, what: str) -> tuple[int, ...]:
-    """One number for each of `n` dimensions."""
+    """Return one number for each of `n` dimensions."""
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * n
     if len(values) != n:
         raise ValueError(f"{what} must be one number or {n} numbers, not {value}")
@@ -131,12 +131,12 @@ def _columns(x: Array, kernel: Sequence[int], window: Window, groups: int) -> tu
 
 
 def _rows(y: Array, groups: int) -> Array:
-    """(batch, channels, *places) as (batch, groups, channels per group, places)."""
+    """Return (batch, channels, *places) as (batch, groups, channels per group, places)."""
     return y.reshape(y.shape[0], groups, y.shape[1] // groups, math.prod(y.shape[2:]))
 
 
 def _grouped(w: Array, groups: int) -> Array:
-    """Weights as (groups, channels out per group, channels in per group * kernel)."""
+    """Return weights as (groups, channels out per group, channels in per group * kernel)."""
     return w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
 
 

@@ -63,7 +63,7 @@ def pointwise(
     *,
     dtype_kinds: str = "f",
 ) -> None:
-    """A row for a loss of each element, with the derivatives with respect to the prediction and to the target."""
+    """Add the row of an elementwise loss, with the derivatives with respect to the prediction and to the target."""
     options = signature[signature.index("target") + 6 : -1]
     names = re.findall(r", (\w+)=", options)
     defaults = {name: ast.literal_eval(value) for name, value in re.findall(r", (\w+)=([^,]+)", options)}

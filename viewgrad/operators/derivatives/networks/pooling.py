@@ -135,7 +135,7 @@ row(
 def pooling_shares(
     extents: tuple[int, ...], kernel: tuple[int, ...], window: Window, count_include_pad: bool, dtype: Any
 ) -> Any:
-    """With which weight the values in each window go into its mean."""
+    """Return the weight of the values of each window in its mean."""
     if count_include_pad:
         return 1 / math.prod(kernel)
     return np.reciprocal(window_sums_forward(np.ones(extents, np.empty(0, dtype).real.dtype), kernel, window))

@@ -25,13 +25,13 @@ def lifetime(baseline: Baseline) -> int:
         script.do("once(); once(); gc.collect(); gc.disable()", "alive = [ref() is not None for ref in once()]")
         script.require(
             "not any(alive)",
-            "an argument of the call is still alive after the call, its results and its graph were let go of: "
+            "an argument of the call is still alive after the call, its results and its graph were released: "
             "something keeps it, or it is part of a reference cycle",
         )
         script.do(_function("forward_only", [line for line in body if not line.startswith("g = ")]), CYCLES)
         script.require(
             "not cycles()",
-            "tensors, or the graph, of the call are part of a reference cycle after it was let go of: they are kept "
+            "tensors, or the graph, of the call are part of a reference cycle after its release: they are kept "
             "until Python's collector of cycles runs",
         )
         script.do("growth(8)", "grown = min(growth(8), growth(8))")

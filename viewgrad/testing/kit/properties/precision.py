@@ -154,7 +154,7 @@ def _values(subject: OperatorUnderTest, example: Example, arrays: Sequence[Array
 
 
 def _extremes(example: Example) -> tuple[list[Array], list[Array]]:
-    """Masks of the large and of the tiny numbers of each array."""
+    """Return masks of the large and of the tiny numbers of each array."""
     sizes = [np.abs(array) if array.dtype == np.float64 else np.ones(array.shape) for array in example.arrays]
     return [size >= FAR / 2 for size in sizes], [(size > 0) & (size <= 2 * TINY) for size in sizes]
 

@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 
 
 def rows_of_weights(m: int) -> Array:
-    """Three rows of weights for `m` numbers."""
+    """Return three rows of weights for `m` numbers."""
     numbers = np.arange(m)
     return np.array([np.cos(numbers * (1.0 + k) + k) + 0.3 for k in range(3)])
 
