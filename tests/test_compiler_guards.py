@@ -121,7 +121,7 @@ def test_numbers_among_the_arguments():
 
 def test_many_numbers_are_not_compiled_each():
     compiled = vg.compile(lambda x, rate: (x * rate).sum(), executor="python")
-    with pytest.warns(NotCompiledWarning, match="given as arrays"):
+    with pytest.warns(NotCompiledWarning, match="as arrays"):
         agree(compiled, lambda x, rate: (x * rate).sum(), *[lambda r=r: (leaf(1.0), r) for r in range(30)])
 
 

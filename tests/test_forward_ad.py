@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from operator_samples import samples_of
 
 import viewgrad as vg
-from viewgrad.autograd import define_op
-from viewgrad.autograd.modes import forward_ad
+from viewgrad.autograd import define_op, forward_ad
 from viewgrad.autograd.modes.forward_ad import dual_level, enter_dual_level, exit_dual_level, make_dual, unpack_dual
 from viewgrad.errors import AutogradError, DifferentiabilityError, ForwardModeError, GradientMismatchError
 from viewgrad.operators.define import OPERATORS
