@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import math
 
 import numpy as np
@@ -156,3 +158,78 @@ def test_checkpoints_of_adopted_functions_find_captured_tensors():
     x = leaf(2.0)
     vg.checkpoint(scaled)(x).backward()
     assert (x.grad.item(), c.grad.item()) == (3.0, 2.0)
+
+
+# -- functions and objects among the arguments -------------------------------------------------------------------------
+
+
+class Spring:
+    def __init__(self, stiffness):
+        self.stiffness, self.calls = stiffness, 0
+
+    def energy(self, x):
+        self.calls += 1
+        table = np.zeros(2)
+        table[0] = self.stiffness * x * x / 2
+        return table.sum()
+
+
+def stepped(rate, y, steps=3):
+    out = np.zeros(steps + 1)
+    out[0] = y
+    for step in range(steps):
+        out[step + 1] = out[step] + 0.1 * rate(out[step])
+    return out[-1]
+
+
+def tabled_square(x):
+    y = np.zeros(1)
+    y[0] = x * x
+    return y[0]
+
+
+@pytest.mark.parametrize(
+    "rate", [tabled_square, lambda y: np.array([y])[0] ** 2, np.square, functools.partial(lambda c, y: c * y * y, 1.0)]
+)
+def test_functions_among_the_arguments_are_adopted(rate):
+    plain = (stepped(rate, 2.0 + 1e-6) - stepped(rate, 2.0 - 1e-6)) / 2e-6
+    assert vg.grad(stepped, argnums=1)(rate, 2.0) == pytest.approx(plain, rel=1e-7)
+    assert vg.grad(lambda y, f: stepped(f, y))(2.0, f=rate) == pytest.approx(plain, rel=1e-7)
+    assert vg.grad(vg.compile(stepped, executor="python"), argnums=1)(rate, 2.0) == pytest.approx(plain, rel=1e-7)
+    assert vg.grad(lambda y, fs: stepped(fs[0], y))(2.0, (rate,)) == pytest.approx(plain, rel=1e-7)
+    assert vg.adopt(lambda f: f)(rate) is rate
+
+
+def test_objects_among_the_arguments_have_adopted_methods():
+    spring = Spring(3.0)
+    assert vg.grad(lambda s, x: s.energy(x) + s.energy(2 * x), argnums=1)(spring, 2.0) == 30.0
+    assert spring.calls == 2 and type(spring) is Spring
+    assert vg.adopt(lambda s: s)(spring) is spring
+    spring.energy = tabled_square  # what has changed since is seen
+    assert vg.grad(lambda s, x: s.energy(x), argnums=1)(spring, 2.0) == 4.0
+
+
+COUNTS = {"calls": 0}
+LIMIT = 2.0
+
+
+def counted(x):
+    global LIMIT
+    COUNTS["calls"] += 1
+    LIMIT = LIMIT + 1.0
+    return np.full(1, x)[0] * LIMIT
+
+
+def test_globals_of_functions_among_the_arguments(tmp_path, monkeypatch):
+    (tmp_path / "other_module.py").write_text(
+        "import numpy as np\nSCALE = 2.0\ndef scaled(x):\n    global SCALE\n    z = np.zeros(1)\n    z[0] = x * SCALE\n"
+        "    SCALE = SCALE + 1.0\n    return z[0]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    other = importlib.import_module("other_module")
+    apply = vg.grad(lambda f, x: f(x), argnums=1)
+    assert apply(other.scaled, 1.0) == 2.0 and other.SCALE == 3.0
+    other.SCALE = 7.0
+    assert apply(other.scaled, 1.0) == 7.0 and other.SCALE == 8.0
+    before = LIMIT
+    assert apply(counted, 1.0) == before + 1.0 == LIMIT and COUNTS["calls"] == 1

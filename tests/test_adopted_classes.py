@@ -6,6 +6,7 @@ import random
 import sys
 import types
 import typing
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -185,3 +186,97 @@ def test_classes_with_slots_and_a_dict_property():
             return np.sqrt((self.end - self.start) ** 2).sum()
 
     assert vg.grad(lambda x: Segment(x, x * 3).length() * len(vars(Segment(x, 1.0))))(2.0) == 4.0
+
+
+class Side(typing.NamedTuple):
+    width: float
+    height: float
+
+    def area(self):
+        z = np.zeros(1)
+        z[0] = self.width * self.height
+        return z[0]
+
+
+class DoubledSide(Side):
+    def area(self):
+        return 2 * super().area()
+
+
+class Totals:
+    def total(self):
+        z = np.zeros(1)
+        for item in self:
+            z[0] += self[item] if isinstance(self, dict) else item
+        return z[0]
+
+
+class TotalOfTuple(Totals, tuple):
+    pass
+
+
+class TotalOfList(Totals, list):
+    pass
+
+
+class TotalOfDict(Totals, dict):
+    pass
+
+
+Pair = namedtuple("Pair", "a b")
+SIDE = Side(2.0, 3.0)
+TOTAL = TotalOfTuple((1.0, 2.0))
+TOTAL.note = "kept"
+STORE = TotalOfDict(a=2.0)
+
+
+def test_named_tuples_have_adopted_methods():
+    assert vg.grad(lambda x: Side(x, 2 * x).area())(3.0) == 12.0
+    assert vg.grad(lambda x: DoubledSide(x, 2 * x).area())(3.0) == 24.0
+    assert vg.grad(lambda x: Side._make([x, x])._replace(height=x * x).area())(2.0) == 12.0
+    assert vg.grad(lambda x: SIDE.area() * x)(1.0) == 6.0
+    assert vg.grad(lambda side: side.area())(SIDE) == Side(3.0, 2.0)
+    assert vg.grad(lambda x: Pair(x, x * x)._replace(a=2 * x).a + sum(Pair(x, x)))(1.0) == 4.0
+
+    def looked_at(x):
+        side = Side(x, 2.0)
+        width, height = side
+        assert type(side) is Side and isinstance(side, tuple) and side == (width, height) and side._fields[0] == "width"
+        return side[0] * side._asdict()["height"]
+
+    assert vg.grad(looked_at)(3.0) == 2.0
+    made, direction = vg.jvp(lambda x: Side(x, 2 * x), (3.0,), (1.0,))
+    assert type(made) is type(direction) is Side and made == (3.0, 6.0) and direction == (1.0, 2.0)
+
+
+def test_classes_derived_from_containers_have_adopted_methods():
+    assert vg.grad(lambda x: TotalOfTuple((x, x * x)).total())(3.0) == 7.0
+    assert vg.grad(lambda x: TotalOfList([x, x * x]).total())(3.0) == 7.0
+    assert vg.grad(lambda x: TotalOfDict(a=x, b=x * x).total())(3.0) == 7.0
+    assert vg.grad(lambda x: TOTAL.total() * x if TOTAL.note == "kept" else x)(1.0) == 3.0
+    for kind, given in ((TotalOfTuple, (1.0,)), (TotalOfList, [1.0]), (TotalOfDict, {"a": 1.0})):
+        made = vg.adopt(lambda kind=kind, given=given: kind(given))()
+        assert type(made) is kind and made == given
+
+    def stored(x):
+        STORE["b"] = 3.0
+        return x * STORE["a"]
+
+    assert vg.grad(stored)(1.0) == 2.0
+    assert STORE == {"a": 2.0, "b": 3.0}
+
+
+class NumPyBackend:
+    __array_type__ = np.ndarray
+    __zeros__ = np.zeros
+
+
+def test_attributes_of_classes_name_adopted_objects():
+    def f(x):
+        assert isinstance(x, NumPyBackend.__array_type__)
+        z = NumPyBackend.__zeros__(1)
+        z[0] = x.sum()
+        return z[0]
+
+    np.testing.assert_array_equal(vg.grad(f)(np.ones(2)), np.ones(2))
+    assert NumPyBackend.__array_type__ is np.ndarray

@@ -34,16 +34,25 @@ STATES: Final = "__viewgrad_states__"  # the attribute of an adopted class with 
 STATE: Final = "__viewgrad_state__"  # the slot of a view
 HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class written in Python
 METACLASSES: Final = (type, abc.ABCMeta, type(typing.Protocol))
+CONTAINERS: Final = (tuple, list, dict)
 FUNCTIONS: Final = (types.FunctionType, classmethod, staticmethod, property)
 
 
 def can_be_adopted(cls: type) -> bool:
-    """Return whether there can be a subclass with adopted methods: of classes in Python with nothing built in below
-    them.
+    """Return whether there can be a subclass with adopted methods: of classes in Python with no more than a container
+    built in below them.
     """
     if type(cls) not in METACLASSES or not cls.__flags__ & HEAP_TYPE:
         return False
-    return all(base is object or (base.__flags__ & HEAP_TYPE and not _is_viewgrads(base)) for base in cls.__mro__)
+    return all(
+        base is object or base in CONTAINERS or (base.__flags__ & HEAP_TYPE and not _is_viewgrads(base))
+        for base in cls.__mro__
+    )
+
+
+def holds_contents(cls: type) -> bool:
+    """Return whether objects of a class have contents besides their attributes, which no view could show."""
+    return issubclass(cls, CONTAINERS)
 
 
 def _is_viewgrads(cls: type) -> bool:
@@ -168,10 +177,15 @@ def refresh_class(made: type) -> None:
     for name, value in list(vars(cls).items()):
         if seen.get(name, MISSING) is value or isinstance(value, types.MemberDescriptorType):
             continue
-        if name == "__dict__" or (name.startswith("__") and not isinstance(value, FUNCTIONS)):
+        if name == "__dict__":
             continue  # a property of that name cannot be set, and is inherited
-        seen[name] = value
+        is_special = name.startswith("__") and not isinstance(value, FUNCTIONS)
+        if is_special and not isinstance(value, types.ModuleType) and not callable(value):
+            continue  # such as annotations, which are inherited
         new = adopted(value)
+        if is_special and new is value:
+            continue
+        seen[name] = value
         if new is not value or name != "__hash__":
             type.__setattr__(made, name, new)
     for name in [name for name in seen if name not in vars(cls)]:

@@ -8,11 +8,12 @@ import operator
 import sys
 import threading
 import types
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final
 
 from .counterparts import MISSING, counterpart
-from .world import World, given_back, is_adopted, original_of, world_of
+from .global_names import AdoptedGlobals
+from .world import PLAIN, World, given_back, is_adopted, original_of, world_of
 
 
 class AdoptedFunction:
@@ -44,15 +45,31 @@ class AdoptedFunction:
         if not _CALLS.depth:
             self._world.forget_results()
         _CALLS.depth += 1
+        further: Sequence[AdoptedGlobals] = ()  # what functions and objects among the arguments use besides
         try:
             self.refresh()
+            if not (PLAIN.issuperset(map(type, args)) and (not kwargs or PLAIN.issuperset(map(type, kwargs.values())))):
+                args, kwargs, further = self._with_arguments(args, kwargs)
             result = self.function(*args, **kwargs)
         finally:
             _CALLS.depth -= 1
-            self.flush()
+            self.flush(further)
         if isinstance(result, Generator):
-            return _flushing(result, self.flush)
+            return _flushing(result, functools.partial(self.flush, further))
         return given_back(result)
+
+    def _with_arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], Sequence[AdoptedGlobals]]:
+        """Return the adopted versions of arguments, and the globals that only these use."""
+        with self._world.links() as states:
+            args = tuple(map(self._world.adopted, args))
+            kwargs = {name: self._world.adopted(value) for name, value in kwargs.items()}
+        known = set(self._reachable)
+        further = [state for state in self._world.reachable(states) if state not in known] if states else ()
+        for state in further:
+            state.refresh()
+        return args, kwargs, further
 
     def refresh(self) -> None:
         """Take over what was changed outside since the last call."""
@@ -73,9 +90,13 @@ class AdoptedFunction:
             return getattr(self.function, "__code__", None) is not original.__code__
         return bool(self._world.adopted(original) != self.function)
 
-    def flush(self) -> None:
-        """Hand what was assigned to globals and attributes to the user's modules and objects."""
-        for state in self._reachable:
+    def flush(self, further: Sequence[AdoptedGlobals] = ()) -> None:
+        """Hand what was assigned to globals and attributes to the user's modules and objects.
+
+        Arguments:
+            further: globals besides those that the function itself uses.
+        """
+        for state in (*self._reachable, *further):
             state.flush()
         self._world.flush()
 

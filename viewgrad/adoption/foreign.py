@@ -59,7 +59,7 @@ def _of_scipy(value: Any) -> Any:
             return made.BSpline(value.t, value.c, value.k, value.extrapolate, value.axis)
         kind = value._kind if value._kind != "spline" else value._spline.k
         return made.interp1d(
-            value.x, value.y, "nearest" if kind == "nearest-up" else kind, value.axis, bounds_error=value.bounds_error,
+            value.x, value.y, kind, value.axis, bounds_error=value.bounds_error,
             fill_value=value.fill_value,
         )  # fmt: skip
     if stats is not None and isinstance(value, type(stats.norm())):

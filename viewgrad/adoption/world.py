@@ -31,6 +31,7 @@ from .classes import (
     can_be_adopted,
     change_attributes,
     flush_view,
+    holds_contents,
     original_of_view,
     refresh_class,
     refresh_view,
@@ -195,8 +196,10 @@ class World:
                 return handler(self, value)
             if isinstance(value, type):
                 return self._class(value)
-            if self._class(kind) is not kind:
+            if not holds_contents(kind) and self._class(kind) is not kind:
                 return self._view(value)
+            if isinstance(value, tuple) and self._class(kind) is not kind:
+                return self._named_tuple(value)
             made = converted(value, self.adopted)
             return value if made is MISSING else made
 
@@ -340,13 +343,15 @@ class World:
         if not can_be_adopted(cls) or not self._is_users(cls):
             return cls
         bases = tuple(made for base in cls.__mro__[1:] if (made := self._class(base)) is not base)
-        if not bases and not any(isinstance(value, FUNCTIONS) for value in vars(cls).values()):
+        contents = list(vars(cls).values())
+        if not bases and not any(isinstance(each, FUNCTIONS) or counterpart(each) is not MISSING for each in contents):
             return cls
         try:
             made = adopted_class(cls, bases, self.adopted, original_of)
         except TypeError:  # its layout, or `__set_name__` of what it holds, allows no subclass
             return cls
-        type.__setattr__(made, VIEWS, view_class(made, self._fetched))
+        if not holds_contents(cls):
+            type.__setattr__(made, VIEWS, view_class(made, self._fetched))
         self._classes[id(cls)] = made
         with self.links() as found:
             refresh_class(made)
@@ -370,6 +375,14 @@ class World:
             return value
         found = self._views[id(value)] = view_of(value, vars(self._classes[id(type(value))])[VIEWS])
         return found
+
+    def _named_tuple(self, value: Any) -> Any:
+        """Return a tuple of a class of the user's as one of the adopted class."""
+        made = tuple.__new__(self._class(type(value)), map(self.adopted, value))
+        vars_of = getattr(value, "__dict__", None)
+        if vars_of:
+            made.__dict__.update({name: self.adopted(item) for name, item in vars_of.items()})
+        return made
 
     def _fetched(self, view: Any, value: Any) -> Any:
         """Return the adopted version of an attribute that a view has fetched."""
@@ -397,7 +410,9 @@ class World:
         if all(self.adopted(part) is part for part in parts):
             return partial
         keywords = {key: self.adopted(value) for key, value in partial.keywords.items()}
-        return functools.partial(self.adopted(partial.func), *map(self.adopted, partial.args), **keywords)
+        made = functools.partial(self.adopted(partial.func), *map(self.adopted, partial.args), **keywords)
+        _ORIGINALS[made] = weakref.ref(partial)
+        return made
 
     def _cached(self, cached: Any) -> Any:
         reference = self._functions.get(cached)
@@ -538,7 +553,7 @@ def original_of(value: Any) -> Any:
     kind = type(value)
     if kind in PLAIN:
         return value
-    if kind is types.FunctionType:
+    if kind is types.FunctionType or kind is functools.partial:
         found = _ORIGINALS.get(value)
         found = None if found is None else found()
         if found is not None:
