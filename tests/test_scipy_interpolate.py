@@ -67,6 +67,54 @@ def test_knots_of_local_splines_have_gradients():
         assert gradcheck(lambda x, make=make: make(x, Y)(PLACES), x)
 
 
+# what is made of a module's function, points, values and places
+OF_POINTS = {
+    "interp1d": lambda m, x, y, p: m.interp1d(x, np.stack([y, y**2]), axis=1)(p),
+    "extrapolated": lambda m, x, y, p: m.interp1d(x, y, "quadratic", fill_value="extrapolate")(p),
+    "unsorted": lambda m, x, y, p: m.interp1d(x[::-1], y, "slinear")(p),
+    "cubic interp1d": lambda m, x, y, p: m.interp1d(x, y, "cubic")(p),
+    "fifth degree": lambda m, x, y, p: m.make_interp_spline(x, y, 5)(p, 2),
+    "two columns": lambda m, x, y, p: m.make_interp_spline(x, np.stack([y, y**2], 1), 4)(p),
+    "area": lambda m, x, y, p: m.make_interp_spline(x, y, 2).antiderivative()(p),
+    "knots": lambda m, x, y, p: m.BSpline(_knots(x), y, 2)(p),
+    "slope": lambda m, x, y, p: m.BSpline(_knots(x), y, 2).derivative()(p) + m.BSpline(_knots(x), y, 2)(p, 1),
+    "periodic knots": lambda m, x, y, p: m.BSpline(_knots(x), y, 2, extrapolate="periodic")(p + 3.0),
+    "not-a-knot": lambda m, x, y, p: m.CubicSpline(x, y)(p),
+    "parabola": lambda m, x, y, p: m.CubicSpline(x[:3], y[:3])(p),
+    "line": lambda m, x, y, p: m.CubicSpline(x[:2], y[:2])(p),
+    "clamped": lambda m, x, y, p: m.CubicSpline(x, y, bc_type="clamped")(p, 1),
+    "mixed ends": lambda m, x, y, p: m.CubicSpline(x, y, bc_type=("natural", "not-a-knot"))(p),
+    "periodic": lambda m, x, y, p: m.CubicSpline(x, np.concatenate([y[:-1], y[:1]]), bc_type="periodic")(p),
+    "given slopes": lambda m, x, y, p: m.CubicSpline(x, y, bc_type=((1, y[2]), (2, 0.5)))(p),
+    "given curvature": lambda m, x, y, p: m.CubicSpline(
+        x, np.stack([y, y**2]), axis=1, bc_type=((2, y[:2]), (1, y[3:5]))
+    )(p),
+    "slopes of fixed points": lambda m, x, y, p: m.CubicSpline(X, y, bc_type=((1, 0.4), (2, x[1])))(p),
+}  # fmt: skip
+
+
+def _knots(x):
+    return np.concatenate([x[:1], x[:1], x[:-2], x[-1:], x[-1:], x[-1:]])
+
+
+@pytest.mark.parametrize("name", OF_POINTS)
+def test_points_have_gradients(name):
+    function = OF_POINTS[name]
+    leaves = [vg.Tensor(each, requires_grad=True) for each in (X, Y, PLACES)]
+    for places in (PLACES, np.array(1.3)):
+        found = function(ours, *leaves[:2], places)
+        np.testing.assert_allclose(found.detach().numpy(), function(theirs, X, Y, places), rtol=1e-9, atol=1e-10)
+    assert gradcheck(lambda x, y, p: function(ours, x, y, p), leaves)
+
+
+@pytest.mark.parametrize("kind", ["nearest", "nearest-up", "previous", "next"])
+def test_steps_have_gradients_of_values_alone(kind):
+    spline = theirs.interp1d(X, Y, kind)
+    places = np.array([0.35, 1.1, 2.55])  # in the middle of two points
+    assert vg.grad(lambda y, x: np.sum(theirs.interp1d(x, y, kind)(places)), argnums=1)(Y, X).tolist() == [0.0] * 7
+    np.testing.assert_allclose(vg.adopt(lambda: spline(places))().numpy(), spline(places))
+
+
 def test_further_dimensions_and_areas():
     y = np.stack([Y, Y[::-1] ** 2])
     leaf = vg.Tensor(y, requires_grad=True)

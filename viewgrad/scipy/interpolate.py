@@ -18,7 +18,7 @@ from .barycentric import THROUGH_POINTS
 from .fitpack import FITPACK
 from .grid_interpolation import GRIDS
 from .griddata import SCATTERED, LinearNDInterpolator, NearestNDInterpolator, plain_places
-from .piecewise import PIECES, BSpline, Pieces
+from .piecewise import PIECES, BSpline, CubicHermiteSpline, Pieces, spline_basis, spline_slopes
 from .wrap import float_copy
 
 if TYPE_CHECKING:
@@ -36,25 +36,36 @@ def _knots(x: Any, name: str) -> Any:
 
 
 class CubicSpline(Pieces):
-    """A cubic interpolating spline; gradients flow to the values and the evaluation points."""
+    """A cubic interpolating spline; gradients flow to the points, the values and the evaluation points."""
 
     def __init__(self, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> None:
-        knots = _knots(x, "CubicSpline")
         values = float_copy(y)
-        unit = scipy.interpolate.CubicSpline(knots, _units(knots, bc_type == "periodic"), 0, _ends(bc_type, len(knots)))
+        axis %= values.ndim
+        periodic = isinstance(bc_type, str) and bc_type == "periodic"
+        beyond = ("periodic" if periodic else True) if extrapolate is None else extrapolate
+        if carries_history(x) or _has_slopes(bc_type):
+            knots, leading = float_copy(x), np.moveaxis(values, axis, 0)
+            pieces = CubicHermiteSpline(knots, leading, spline_slopes(knots, leading, bc_type))
+            super().__init__(pieces.c, knots, beyond, axis)
+            return
+        knots = np.asarray(plain_values(as_argument(x)), float)
+        unit = scipy.interpolate.CubicSpline(knots, _units(knots, periodic), 0, _ends(bc_type, len(knots)))
         c = np.tensordot(as_tensors(unit.c), np.moveaxis(values, axis, 0), ((2,), (0,)))
-        periodic = "periodic" if bc_type == "periodic" else True
-        super().__init__(c, unit.x, periodic if extrapolate is None else extrapolate, axis % values.ndim)
+        super().__init__(c, unit.x, beyond, axis)
+
+
+def _has_slopes(bc_type: Any) -> bool:
+    """Return whether derivatives other than 0 are given at the ends."""
+    if isinstance(bc_type, str):
+        return False
+    given = [end[1] for end in bc_type if not isinstance(end, str)]
+    return carries_history(given) or any(np.any(np.asarray(plain_values(each)) != 0) for each in given)
 
 
 def _ends(bc_type: Any, count: int) -> Any:
     """Return the conditions at the ends for splines through the unit vectors."""
     if isinstance(bc_type, str):
         return bc_type
-    if carries_history(bc_type) or any(
-        np.any(np.asarray(plain_values(end[1])) != 0) for end in bc_type if not isinstance(end, str)
-    ):
-        raise lost("scipy.interpolate.CubicSpline", "give bc_type by name, or slopes of 0 at the ends")
     return tuple([end if isinstance(end, str) else (end[0], np.zeros(count)) for end in bc_type])
 
 
@@ -78,10 +89,25 @@ def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any =
     """Return the interpolating spline of degree `k`."""
     if bc_type is not None and not isinstance(bc_type, str):
         raise lost("scipy.interpolate.make_interp_spline", "give bc_type by name")
+    if (carries_history(x) or carries_history(t)) and bc_type in (None, "not-a-knot"):
+        return _through_points(float_copy(x), float_copy(y), k, t, axis)
     knots = _knots(x, "make_interp_spline")
     own = None if t is None else _knots(t, "make_interp_spline")
     units = _units(knots, bc_type == "periodic")
     return _of_units(scipy.interpolate.make_interp_spline(knots, units, k, own, bc_type), y, axis)
+
+
+def _through_points(x: Any, y: Any, k: int, t: Any, axis: int) -> BSpline:
+    """Return the interpolating spline, with gradients with respect to the points."""
+    if t is None:
+        inner, half = (x, (k + 1) // 2) if k % 2 else ((x[1:] + x[:-1]) / 2.0, k // 2)
+        inner = inner[half : len(inner) - half]
+        t = np.concatenate([np.repeat(x[:1], k + 1), inner, np.repeat(x[-1:], k + 1)])
+    axis %= y.ndim
+    values = np.moveaxis(y, axis, 0)
+    rows = spline_basis(x, t, k)
+    c = np.linalg.solve(rows, values.reshape(len(x), -1)).reshape(values.shape)
+    return BSpline(t, np.moveaxis(c, 0, axis), k, True, axis)
 
 
 def make_lsq_spline(x: Any, y: Any, t: Any, k: int = 3, w: Any = None, axis: int = 0, **options: Any) -> BSpline:
@@ -106,7 +132,7 @@ def make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: Any = None, axis: 
 
 
 class interp1d:
-    """Interpolation in one dimension; gradients flow to the values and the evaluation points.
+    """Interpolation in one dimension; gradients flow to the points, the values and the evaluation points.
 
     Arguments:
         x, y: the points and the values.
@@ -121,10 +147,11 @@ class interp1d:
         self, x: Any, y: Any, kind: Any = "linear", axis: int = -1, copy: bool = True, bounds_error: Any = None,
         fill_value: Any = np.nan, assume_sorted: bool = False,
     ) -> None:  # fmt: skip
-        knots = _knots(x, "interp1d")
         values = np.moveaxis(float_copy(y), axis, 0)
-        order = np.argsort(knots, kind="stable")
+        knots = float_copy(x) if carries_history(x) else np.asarray(plain_values(as_argument(x)), float)
+        order = np.arange(len(knots)) if assume_sorted else np.argsort(plain_values(knots), kind="stable")
         self.x, self.y, self.kind, self.fill_value = knots[order], values[order], kind, fill_value
+        self._places = plain_values(self.x)
         self.axis = axis % values.ndim
         self.extrapolates = isinstance(fill_value, str)
         given = self.extrapolates or isinstance(fill_value, tuple) or not np.all(np.isnan(plain_values(fill_value)))
@@ -137,7 +164,7 @@ class interp1d:
         places = float_copy(x)
         flat = places.reshape(-1)
         plain = plain_values(flat)
-        below, above = plain < self.x[0], plain > self.x[-1]
+        below, above = plain < self._places[0], plain > self._places[-1]
         if self.bounds_error and (below.any() or above.any()):
             raise ValueError("A value in x_new is outside of the interpolation range.")
         found = self._inside(flat, plain)
@@ -153,15 +180,15 @@ class interp1d:
         if self._spline is not None:
             return self._spline(flat)
         if self.kind == "linear":
-            right = np.clip(np.searchsorted(self.x, plain), 1, len(self.x) - 1)
+            right = np.clip(np.searchsorted(self._places, plain), 1, len(self.x) - 1)
             left = right - 1
             share = ((flat - self.x[left]) / (self.x[right] - self.x[left])).reshape((-1,) + (1,) * (self.y.ndim - 1))
             return self.y[left] + share * (self.y[right] - self.y[left])
         if self.kind in ("previous", "zero"):
-            return self.y[np.clip(np.searchsorted(self.x, plain, "right") - 1, 0, len(self.x) - 1)]
+            return self.y[np.clip(np.searchsorted(self._places, plain, "right") - 1, 0, len(self.x) - 1)]
         if self.kind == "next":
-            return self.y[np.clip(np.searchsorted(self.x, plain, "left"), 0, len(self.x) - 1)]
-        middles = (self.x[1:] + self.x[:-1]) / 2.0
+            return self.y[np.clip(np.searchsorted(self._places, plain, "left"), 0, len(self.x) - 1)]
+        middles = (self._places[1:] + self._places[:-1]) / 2.0
         return self.y[np.searchsorted(middles, plain, "right" if self.kind == "nearest-up" else "left")]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -131,6 +132,58 @@ class CubicHermiteSpline(Pieces):
         super().__init__(c, x, extrapolate, axis)
 
 
+def spline_slopes(x: Any, y: Any, bc_type: Any) -> Any:
+    """Return the slopes at the points of a cubic spline through them.
+
+    Source: C. de Boor, "A Practical Guide to Splines" (1978), chapter 4.
+
+    Arguments:
+        x, y: tensors of the points and values, along the first dimension.
+        bc_type: the conditions at the ends, as in `scipy.interpolate.CubicSpline`.
+    """
+    count, shape = len(x), y.shape[1:]
+    h, y = np.diff(x), y.reshape(count, -1)
+    steep = np.diff(y, axis=0) / h[:, None]
+    if isinstance(bc_type, str) and bc_type == "periodic":
+        before, rise = np.roll(h, 1), np.roll(steep, 1, axis=0)
+        place = np.eye(count - 1)
+        matrix = (2 * (before + h))[:, None] * place
+        matrix = matrix + h[:, None] * np.roll(place, -1, axis=1) + before[:, None] * np.roll(place, 1, axis=1)
+        inner = np.linalg.solve(matrix, 3 * (h[:, None] * rise + before[:, None] * steep))
+        return np.concatenate([inner, inner[:1]]).reshape((count, *shape))
+    ends = (bc_type, bc_type) if isinstance(bc_type, str) else tuple(bc_type)
+    if count == 2:
+        ends = tuple([(1, steep[0]) if isinstance(end, str) and end == "not-a-knot" else end for end in ends])
+    names = {"clamped": (1, 0.0), "natural": (2, 0.0)}
+    conditions = [names.get(end, end) if isinstance(end, str) else end for end in ends]
+    is_parabola = count == 3 and all(isinstance(end, str) for end in conditions)
+    rows, right = [], []
+    for end, (condition, first, last) in enumerate(zip(conditions, (0, -1), (1, -2), strict=True)):
+        towards = 1.0 if end == 0 else -1.0
+        units = np.eye(count)
+        if is_parabola:
+            rows.append(as_tensors(units[first] + units[last]))
+            right.append(2 * steep[first])
+        elif isinstance(condition, str):
+            near, far = h[first], h[last]
+            both = near + far
+            rows.append(far * units[first] + both * units[last])
+            right.append(((near + 2 * both) * far * steep[first] + near * near * steep[last]) / both)
+        elif condition[0] == 1:
+            rows.append(as_tensors(units[first]))
+            right.append(numbers(condition[1]).reshape(-1) + 0.0 * steep[0])
+        else:
+            rows.append(2 * units[first] + as_tensors(units[last]))
+            right.append(3 * steep[first] - towards * 0.5 * h[first] * numbers(condition[1]).reshape(-1))
+    inner = np.eye(count)[1:-1]
+    middle = h[1:, None] * np.eye(count)[:-2] + (2 * (h[:-1] + h[1:]))[:, None] * inner
+    middle = middle + h[:-1, None] * np.eye(count)[2:]
+    known = 3 * (h[1:, None] * steep[:-1] + h[:-1, None] * steep[1:])
+    matrix = np.concatenate([rows[0][None], middle, rows[1][None]])
+    values = np.concatenate([right[0][None], known, right[1][None]])
+    return np.linalg.solve(matrix, values).reshape((count, *shape))
+
+
 class PchipInterpolator(CubicHermiteSpline):
     """A monotone cubic interpolant.
 
@@ -210,17 +263,50 @@ def _unit_splines(knots: bytes, degree: int) -> tuple[Any, Any]:
 
 def spline_basis(x: Any, t: Any, k: int, nu: int = 0, extrapolate: Any = True) -> Any:
     """Return the values at places, one row for each, of the splines whose coefficients are the unit vectors."""
+    if carries_history(t):
+        return _basis_of_knots(float_copy(x), float_copy(t), int(k), nu, extrapolate)
     breaks, basis = _unit_splines(as_array(t).tobytes(), int(k))
     return Pieces(basis, breaks, extrapolate)(x, nu)
 
 
+def _basis_of_knots(x: Any, t: Any, k: int, nu: int, extrapolate: Any) -> Any:
+    """Return the values of the basis splines, with gradients with respect to the knots.
+
+    Source: C. de Boor, "On calculating with B-splines" (1972): the recurrence for values, and that for derivatives.
+    """
+    knots, plain = plain_values(t.detach()), plain_values(x.detach())
+    count = len(knots) - k - 1
+    if isinstance(extrapolate, str):
+        low, high = t[k], t[count]
+        x = x - np.floor((plain - knots[k]) / (knots[count] - knots[k])) * (high - low)
+        plain = plain_values(x.detach())
+    interval = np.clip(np.searchsorted(knots, plain, "right") - 1, k, count - 1)
+    found = as_tensors((interval[:, None] == np.arange(len(knots) - 1)).astype(float))
+    for degree in range(1, k + 1):
+        widths = t[degree:] - t[:-degree]
+        is_empty = plain_values(widths.detach()) == 0
+        rates = np.where(is_empty, 0.0, 1.0 / np.where(is_empty, 1.0, widths))
+        if degree <= k - nu:
+            scaled = (x[:, None] - t[None, :-degree]) * rates * found[:, : len(widths)]
+            falling = (t[None, degree:] - x[:, None]) * rates * found[:, : len(widths)]
+            found = scaled[:, :-1] + falling[:, 1:]
+        else:
+            scaled = degree * rates * found[:, : len(widths)]
+            found = scaled[:, :-1] - scaled[:, 1:]
+    if extrapolate is False:
+        found = np.where(((plain < knots[k]) | (plain > knots[count]))[:, None], np.nan, found)
+    return found if nu <= k else found * 0.0
+
+
 class BSpline:
-    """A spline, given by its knots and coefficients; gradients flow to the coefficients and the evaluation points."""
+    """A spline, given by its knots and coefficients.
+
+    Gradients flow to the knots, the coefficients and the evaluation points.
+    """
 
     def __init__(self, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> None:
-        if carries_history(t):
-            raise lost("scipy.interpolate.BSpline", "no gradient flows to the knots; pass their detach()")
-        self.t, self.c, self.k, self.extrapolate, self.axis = as_array(t), float_copy(c), int(k), extrapolate, axis
+        self.t = float_copy(t) if carries_history(t) else as_array(t)
+        self.c, self.k, self.extrapolate, self.axis = float_copy(c), int(k), extrapolate, axis
 
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
         places = float_copy(x)
@@ -262,9 +348,22 @@ class BSpline:
         return self._pieces().integrate(a, b, extrapolate)
 
     def _pieces(self) -> Pieces:
-        breaks, basis = _unit_splines(self.t.tobytes(), self.k)
         c = np.moveaxis(self.c, self.axis, 0)[: len(self.t) - self.k - 1]
+        if carries_history(self.t):
+            return self._pieces_of_knots(c)
+        breaks, basis = _unit_splines(self.t.tobytes(), self.k)
         return Pieces(np.tensordot(as_tensors(np.array(basis)), c, ((2,), (0,))), breaks, self.extrapolate, self.axis)
+
+    def _pieces_of_knots(self, c: Any) -> Pieces:
+        """Return the Taylor polynomials at the breakpoints."""
+        knots = as_array(self.t)
+        inside = np.flatnonzero(np.diff(knots[self.k : len(c) + 1]) > 0) + self.k
+        breaks = self.t[np.append(inside, len(c))]
+        powers = []
+        for nu in range(self.k, -1, -1):
+            rows = spline_basis(breaks[:-1], self.t, self.k, nu)
+            powers.append(np.tensordot(rows, c, ((1,), (0,))) / math.factorial(nu))
+        return Pieces(np.stack(powers), breaks, self.extrapolate, self.axis)
 
 
 def pchip_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> Any:

@@ -10,7 +10,6 @@ from viewgrad.scipy.grid_interpolation import RectBivariateSpline as RectBivaria
 from viewgrad.scipy.grid_interpolation import RegularGridInterpolator as RegularGridInterpolator
 from viewgrad.scipy.griddata import RBFInterpolator as RBFInterpolator
 from viewgrad.scipy.piecewise import Akima1DInterpolator as Akima1DInterpolator
-from viewgrad.scipy.piecewise import CubicHermiteSpline as CubicHermiteSpline
 from viewgrad.scipy.piecewise import PchipInterpolator as PchipInterpolator
 from viewgrad.scipy.piecewise import Pieces as PPoly
 
