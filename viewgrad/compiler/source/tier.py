@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import math
-import os
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,15 +11,15 @@ import attrs
 import numpy as np
 
 from ...autograd.api import grad as eager_grad
-from ...tensor.masked_runs import holds_nan
 from ...tensor.modes import GRAD, no_grad
-from ...tensor.tensor import Tensor, as_scalar, from_array, root_of
+from ...tensor.tensor import Tensor, from_array, root_of
 from ...trace.tracing.error_modes import quietly, raises_errors
 from ...views.geometry import overlaps_itself
 from ...views.meta import CreationMeta
 from ..guards.call_signature import share_memory
 from ..guards.closure_guard import ClosureGuard
 from ..guards.closure_walk import user_function
+from .argument_types import classes_in, is_same, objects_in, type_key, type_text
 from .build import Program, build
 from .comparing import is_close, scale_of
 from .examples import SourceExamples
@@ -31,24 +27,20 @@ from .functions import users_function
 from .ir import Var
 from .kinds import Arr, Num
 from .node import outputs_of
-from .objects import Input, guards_hold, record_fields
+from .objects import Input, guards_hold
 from .read import Reader, Source
-from .runtime import GiveUp, NoRoom
-from .values import Path, Rec, Refused, Static, Tup
+from .results import flatten_result, typed_leaf, with_leaf
+from .runtime import GiveUp
+from .tapes import Tapes, default_limit
+from .values import Path, Rec, Refused, Static, Tup, leaves_of
 
 MISSED: Final[Any] = object()  # the result of a call that this tier does not run
-TAPE: Final = 1 << 12  # entries to begin with
 MOST: Final = 8  # programs for one kind of arguments, for other captured state
 DTYPE_OF: Final = {char: np.dtype(char) for char in np.typecodes["All"]}
-KEPT_STACKS: Final = 4
-KEPT_SIZE: Final = 1 << 22  # items of each of them, 64 MB together
-FEW: Final = 8192  # elements whose dot product BLAS computes in one thread
 DEFECT: Final = "a defect of the source compiler"
 MOST_KINDS: Final = 64  # combinations of argument types; strings count as types
 WEAK: Final = {"?": bool, "l": int, "d": float}  # the classes of Python's numbers
 PATIENCE: Final = 8  # failed runs in a row after which calls run eagerly
-LEAVES: Final = frozenset({Tensor, np.ndarray, bool, int, float, str, type(None)})  # fully described by their types
-BY_VALUE: Final = (slice, range, bytes, complex)
 Array = np.ndarray[Any, Any]
 
 
@@ -149,8 +141,8 @@ class SourceTier:
         self.entries: dict[Any, list[Entry]] = {}
         self.gradient_calls: dict[Any, list[GradientCall]] = {}
         self.lock = threading.RLock()
-        self.tapes = _Tapes()
-        self.limit = _limit_for(executor) if tape_limit is None else float(tape_limit)
+        self.tapes = Tapes()
+        self.limit = default_limit(executor) if tape_limit is None else float(tape_limit)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
@@ -234,7 +226,7 @@ class SourceTier:
         if not self.is_on or raises_errors():
             return None
         key: Any = (tuple(numbers), *[
-            (arg.dtype.char, arg.ndim) if type(arg) is np.ndarray else _kind_key(arg) for arg in args])
+            (arg.dtype.char, arg.ndim) if type(arg) is np.ndarray else type_key(arg) for arg in args])
         known = given = None
         for each in self.gradient_calls.get(key, ()):
             given = each.given(args)
@@ -278,7 +270,7 @@ class SourceTier:
     def _gradient_call(self, args: tuple[Any, ...], numbers: Sequence[int]) -> GradientCall | None:
         """Resolve a call of `value_and_grad` by its argument types; None if there is no entry for them."""
         given = list(args)
-        kinds = [_kind_key(arg) for arg in args]
+        kinds = [type_key(arg) for arg in args]
         floats = []
         for number in numbers:
             kind = kinds[number] if number < len(kinds) else None
@@ -371,7 +363,7 @@ class SourceTier:
             if isinstance(tree, Static):
                 return tree.value
             wanted = entry.kinds[number] if entry.kinds is not None and number < len(entry.kinds) else None
-            return _leaf(leaves[tree.name], source.kinds[tree.name], wanted)
+            return typed_leaf(leaves[tree.name], source.kinds[tree.name], wanted)
 
         return built(source.result)
 
@@ -385,10 +377,10 @@ class SourceTier:
             for number, tensor in tensors.items():
                 path = source.inputs[number].path
                 if path.is_argument:
-                    given[path.root] = _replaced(given[path.root], path.steps, tensor)
+                    given[path.root] = with_leaf(given[path.root], path.steps, tensor)
             result = self.function(*given[: len(args)], **dict(zip(names, given[len(args) :])))
             by_name: dict[str, Any] = {}
-            for leaf, tree in zip(flatten_result(result) or (), _result_leaves(source.result)):
+            for leaf, tree in zip(flatten_result(result) or (), leaves_of(source.result)):
                 if isinstance(tree, Var):
                     by_name.setdefault(tree.name, leaf)
             return [*[by_name.get(name) for name in program.results], *[tensors[number] for number in program.mutated]]
@@ -422,7 +414,7 @@ class SourceTier:
                 return result
         else:
             return result
-        leaves = _result_leaves(program.source.result)
+        leaves = leaves_of(program.source.result)
         found = flatten_result(result)
         if found is None or len(found) != len(leaves):
             reason = "its result is put together in another way"
@@ -509,9 +501,9 @@ class SourceTier:
     # -- programs by kind of arguments ---------------------------------------------------------------------------------
 
     def _key(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        found = [_kind_key(arg) for arg in args]
+        found = [type_key(arg) for arg in args]
         if keywords:
-            found += [(name, _kind_key(value)) for name, value in keywords.items()]
+            found += [(name, type_key(value)) for name, value in keywords.items()]
         return None if None in found else tuple(found)
 
     def _entry(self, key: Any, args: tuple[Any, ...], keywords: dict[str, Any], given: Sequence[Any]) -> Entry:
@@ -534,8 +526,8 @@ class SourceTier:
         try:
             function, source = self._source(args, keywords)
             given = (*args, *keywords.values())
-            objects = [each for value in given for each in _objects_in(value)]
-            classes = [each for value in given for each in _classes_in(value)]
+            objects = [each for value in given for each in objects_in(value)]
+            classes = [each for value in given for each in classes_in(value)]
             guard = ClosureGuard(function, [*objects, *classes], _places(source.inputs, given))
         except Refused as error:
             where = f"line {error.line}: " if error.line else ""
@@ -557,8 +549,8 @@ class SourceTier:
         if entry.source is None or entry.guard is None:
             return True
         if entry.objects:
-            now = [each for value in given for each in _objects_in(value)]
-            if len(now) != len(entry.objects) or not all(map(_is_same, now, entry.objects)):
+            now = [each for value in given for each in objects_in(value)]
+            if len(now) != len(entry.objects) or not all(map(is_same, now, entry.objects)):
                 return False
         return guards_hold(entry.source.guards, given) and entry.guard.unchanged()
 
@@ -629,7 +621,7 @@ class SourceTier:
         parts = []
         for key, entries in self.entries.items():
             for entry in entries:
-                lines = [f"{name}({', '.join(map(_key_text, key))})"]
+                lines = [f"{name}({', '.join(map(type_text, key))})"]
                 if entry.source is None:
                     lines.append(f"  not compiled from its source: {entry.reason}")
                 else:
@@ -653,139 +645,6 @@ class SourceTier:
         ]
 
 
-Stacks = tuple[Array, Array]  # of floats, and of integers
-
-
-class _Tapes:
-    """Runs programs, with room on the tape: as much as earlier runs needed.
-
-    The system hands out the pages of a large array one by one when they are first written to, which costs more than
-    the writes. So the stacks of the last run are kept for the next one, if no gradient is pending that reads them.
-    """
-
-    def __init__(self) -> None:
-        self.sizes: dict[int, int] = {}
-        self.spare: list[Stacks] = []  # one at most, and one more for each thread that runs at the same time
-
-    def run(self, program: Program, arrays: Sequence[Any]) -> Any:
-        """Return the results of a program, and the function that pulls gradients back.
-
-        Raises:
-            GiveUp: if a result shares memory with an argument.
-        """
-        outputs, pullback = self._within_limit(program, arrays)
-        for value in outputs[: len(program.results)]:
-            if isinstance(value, np.ndarray) and any(
-                isinstance(each, np.ndarray) and np.may_share_memory(value, each) for each in arrays
-            ):
-                raise GiveUp
-        return outputs, pullback
-
-    def value_and_gradients(self, program: Program, arrays: Sequence[Any]) -> tuple[float, Any]:
-        """Return the number that a program computes, and its gradients; None for them if they hold NaNs.
-
-        Eager differentiation has none where a zero meets an infinite factor.
-        """
-        taken: list[Stacks] = []
-        (value,), pullback = self._within_limit(program, arrays, taken)
-        found = pullback(1.0) if pullback is not None else ()
-        if taken and len(self.spare) < KEPT_STACKS and taken[-1][0].size <= KEPT_SIZE:
-            self.spare.append(taken[-1])
-        for gradient in found:
-            if _has_nan(gradient):
-                return value, None
-        return value, found
-
-    def _stacks(self, size: int, taken: list[Stacks] | None) -> Stacks:
-        """Return stacks of a size.
-
-        Arguments:
-            size: of each of them.
-            taken: where they are noted if they may be those of an earlier run, and be used by a later one.
-        """
-        if taken is None:
-            return np.empty(size), np.empty(size, np.int64)
-        try:
-            stacks = self.spare.pop()  # which no other thread gets too
-        except IndexError:
-            stacks = None
-        if stacks is None or stacks[0].size != size:
-            stacks = np.empty(size), np.empty(size, np.int64)
-        taken.append(stacks)
-        return stacks
-
-    def _within_limit(self, program: Program, arrays: Sequence[Any], taken: list[Stacks] | None = None) -> Any:
-        """Run a program; if its tape needs more than the limit, with its outermost loops in segments."""
-        try:
-            return self._run(program, arrays, taken)
-        except BufferError:
-            if program.bounded is not None:
-                try:
-                    return self._run(program.bounded(), arrays)
-                except BufferError:
-                    pass
-        program.lift_limit()
-        return self._run(program, arrays)
-
-    def _run(self, program: Program, arrays: Sequence[Any], taken: list[Stacks] | None = None) -> Any:
-        if not program.written.uses_tape:
-            return self._quick(program, arrays)
-        most = int(program.limit / 8) if program.limit < math.inf else sys.maxsize
-        size = min(self.sizes.get(id(program), TAPE), most)
-        if program.is_segmented:
-            size, taken = most, None
-        mutated = program.mutated
-        while True:
-            given = arrays
-            if mutated:
-                given = [each.copy() if n in mutated else each for n, each in enumerate(arrays)]
-            try:
-                found = program.run(*given, *self._stacks(size, taken))
-            except BufferError:
-                if size >= most:
-                    raise
-                size = min(8 * size, most)
-                self.sizes[id(program)] = size
-                continue
-            except NoRoom:
-                arrays = program.with_more_room(arrays)
-                continue
-            return found
-
-    def _quick(self, program: Program, arrays: Sequence[Any]) -> Any:
-        given = [each.copy() if n in program.mutated else each for n, each in enumerate(arrays)]
-        try:
-            outputs, pullback = program.run(*given)
-        except NoRoom:
-            return self._quick(program, program.with_more_room(arrays))
-        except (ZeroDivisionError, OverflowError, ValueError):
-            if program.careful is None:
-                raise
-            return program.careful(*[each.copy() if n in program.mutated else each for n, each in enumerate(arrays)])
-        if pullback is None or program.careful is None:
-            return outputs, pullback
-        careful = program.careful
-
-        def pull(*seeds: Any) -> Any:
-            try:
-                return pullback(*seeds)
-            except (ZeroDivisionError, OverflowError, ValueError):
-                _, again = careful(*[each.copy() if n in program.mutated else each for n, each in enumerate(arrays)])
-                return again(*seeds)
-
-        return outputs, pull
-
-
-def _limit_for(executor: str) -> float:
-    """Return the default limit of a tape in bytes: half of the machine's memory, for kernels."""
-    if executor != "numba" or not hasattr(os, "sysconf"):
-        return math.inf
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
-    except (OSError, ValueError):
-        return math.inf
-
-
 def _is_writable(value: Any, is_recording: bool) -> bool:
     """Return whether an argument can be written to as a whole, so that a program may do it.
 
@@ -804,78 +663,6 @@ def _is_writable(value: Any, is_recording: bool) -> bool:
 def _may_share(arrays: Sequence[Array]) -> bool:
     """Return whether an array occurs twice, or is a view."""
     return len(set(map(id, arrays))) < len(arrays) or any(each.base is not None for each in arrays)
-
-
-def _has_nan(gradient: Any) -> bool:
-    """Return whether a gradient holds NaNs: then the sum of its elements, and of their squares, is NaN."""
-    if not isinstance(gradient, np.ndarray):
-        return bool(gradient != gradient)
-    total = np.vdot(gradient, gradient) if gradient.size <= FEW else np.add.reduce(gradient, None)
-    return bool(total != total) and holds_nan([gradient])
-
-
-def _kind_key(value: Any) -> Any:
-    """Return the part of an argument's type that selects a program; None if no program takes it."""
-    kind = type(value)
-    if kind is Tensor:
-        array = value._array
-        if type(array) is np.ndarray:
-            return array.dtype.char, array.ndim, value.requires_grad
-        return (array.dtype.char, 0, value.requires_grad, "scalar") if isinstance(array, np.generic) else None
-    if kind is np.ndarray:
-        return value.dtype.char, value.ndim
-    if kind is float or kind is int:
-        return kind
-    if kind is bool or value is None or kind is str:
-        return "is", value
-    if isinstance(value, np.generic):
-        return kind
-    if kind in (tuple, list) or hasattr(kind, "_fields"):
-        items = tuple([_kind_key(each) for each in value])
-        return None if None in items else (kind, items)
-    if kind is dict:
-        items = tuple([(key, _kind_key(each)) for key, each in value.items()])
-        return None if any(item[1] is None for item in items) else (kind, items)
-    if isinstance(value, Tensor):
-        return None
-    fields = record_fields(kind)
-    if fields is not None:
-        items = tuple([_kind_key(getattr(value, field)) for field in fields])
-        return None if None in items else (kind, items)
-    return "object", kind
-
-
-def _parts(value: Any) -> list[Any] | None:
-    """Return the parts of a container or record among the arguments; None for others."""
-    kind = type(value)
-    if kind in (tuple, list) or hasattr(kind, "_fields"):
-        return list(value)
-    if kind is dict:
-        return list(value.values())
-    fields = None if isinstance(value, (Tensor, type)) else record_fields(kind)
-    return None if fields is None else [getattr(value, name) for name in fields]
-
-
-def _objects_in(value: Any) -> list[Any]:
-    """Return the functions, classes and objects in an argument, whose behaviour their type does not determine."""
-    if type(value) in LEAVES or isinstance(value, np.generic):
-        return []
-    parts = _parts(value)
-    return [value] if parts is None else [each for part in parts for each in _objects_in(part)]
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Return whether an argument is unchanged."""
-    return one is other or (type(one) is type(other) and type(one) in BY_VALUE and repr(one) == repr(other))
-
-
-def _classes_in(value: Any) -> list[type]:
-    """Return the classes of the records and named tuples in an argument."""
-    parts = None if type(value) in LEAVES else _parts(value)
-    if parts is None:
-        return []
-    own = [] if type(value) in (tuple, list, dict) else [type(value)]
-    return own + [each for part in parts for each in _classes_in(part)]
 
 
 def _places(inputs: Sequence[Input], given: Sequence[Any]) -> set[tuple[int, Any]]:
@@ -904,20 +691,6 @@ def _why_unguarded(guard: ClosureGuard) -> str | None:
     return "it captures too much state" if guard.too_many else None
 
 
-def _key_text(key: Any) -> str:
-    if isinstance(key, type):
-        return key.__name__
-    if len(key) in (2, 3, 4) and isinstance(key[0], str) and len(key[0]) == 1:
-        return f"{np.dtype(key[0]).name}[{', '.join(':' * key[1])}]" + (" grad" if len(key) > 2 and key[2] else "")
-    if key[0] == "is":
-        return repr(key[1])
-    if key[0] == "object":
-        return str(key[1].__name__)
-    if isinstance(key[0], str):
-        return f"{key[0]}={_key_text(key[1])}"
-    return f"{key[0].__name__} of {len(key[1])}"
-
-
 def _program_lines(program: Program) -> list[str]:
     names = [program.inputs[n].name for n in program.wanted]
     lines = [f"  gradient of {', '.join(names)}" if names else "  no gradient is wanted"]
@@ -933,65 +706,6 @@ def _program_lines(program: Program) -> list[str]:
     if program.exceeds_limit:
         lines.append("  the tape needs more than its limit; there is no outermost loop to run in segments")
     return lines
-
-
-def _leaf(tensor: Any, kind: Any, wanted: Any) -> Any:
-    """Return a leaf of the results, of the type that the function gives."""
-    array = tensor._array
-    if isinstance(kind, Num):
-        if wanted in (int, bool):
-            return wanted(array)
-        if wanted is float and not tensor.requires_grad:
-            return float(array)
-        if kind.dtype != "d" and wanted is None and kind.weak:
-            return array.item()
-        return as_scalar(tensor)
-    return tensor
-
-
-def flatten_result(result: Any) -> list[Any] | None:
-    """Return the leaves of a result, known objects among them."""
-    found: list[Any] = []
-
-    def look(value: Any) -> None:
-        if isinstance(value, (tuple, list)):
-            for each in value:
-                look(each)
-        elif isinstance(value, dict):
-            for each in value.values():
-                look(each)
-        elif record_fields(type(value)) is not None:
-            for name in record_fields(type(value)) or ():
-                look(getattr(value, name))
-        else:
-            found.append(value)
-
-    look(result)
-    return found
-
-
-def _result_leaves(tree: Any) -> list[Any]:
-    if isinstance(tree, Tup):
-        return [leaf for item in tree.items for leaf in _result_leaves(item)]
-    if isinstance(tree, Rec):
-        return [leaf for item in tree.fields.values() for leaf in _result_leaves(item)]
-    return [tree]
-
-
-def _replaced(value: Any, steps: Sequence[tuple[str, Any]], leaf: Any) -> Any:
-    """Return the argument with the leaf at the end of some steps replaced."""
-    if not steps:
-        return leaf
-    (how, key), rest = steps[0], steps[1:]
-    if how in ("item", "key"):
-        items = dict(value) if isinstance(value, dict) else list(value)
-        items[key] = _replaced(items[key], rest, leaf)
-        if isinstance(value, (dict, list)):
-            return items
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    new = copy.copy(value)
-    object.__setattr__(new, key, _replaced(getattr(value, key), rest, leaf))
-    return new
 
 
 def _told(error: Exception) -> str:

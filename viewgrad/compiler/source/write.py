@@ -6,40 +6,32 @@ line of the user's has that line as a comment.
 
 from __future__ import annotations
 
-import ast
 import linecache
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
-import numpy as np
 
-from ...operators.define import OPERATORS
-from .formulas import ROW_OF_CLIP, ArrayText, array_formula, scalar_forward, scalar_gradient
+from .expression_text import ExpressionWriter, is_element
 from .ir import (
-    NEW,
     Add,
     Block,
-    Call,
     Check,
     Const,
     Dim,
     For,
     Get,
     If,
-    Lazy,
     Let,
     LetMany,
     Op,
     Pop,
-    Pull,
     PullCall,
     Push,
     Segmented,
     SegmentedBack,
     Set,
-    Slice,
     Var,
     While,
     assigned,
@@ -48,19 +40,12 @@ from .ir import (
     nodes,
     statements,
 )
-from .kinds import DTYPES, Arr, Num, is_complex
+from .kinds import Arr, Num, is_complex
 from .liveness import is_read_first, read_before_bound, reads_of
+from .regions import Region, with_regions
 from .segment_text import backwards_text, segments_text
 from .unordered import is_unordered, root_of
 
-INFIX: Final = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "floor_divide": "//", "remainder": "%",
-    "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
-    "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
-}  # fmt: skip
-SELECTING: Final = frozenset({"where", "positive", "nonzero", "finite", "as_float", "as_integer"})
-PREFIX: Final = {"neg": "-", "positive": "+", "invert": "~"}
-NUMPY: Final = {"conj": "conjugate"}
 DUMMIES: Final = {"?": "False", "l": "0", "D": "0j"}
 
 
@@ -106,7 +91,7 @@ class Written:
         return "\n\n".join([kernel.source for kernel in self.kernels] + [self.host])
 
 
-class Writer:
+class Writer(ExpressionWriter):
     """Writes a program.
 
     Arguments:
@@ -123,18 +108,15 @@ class Writer:
         self, kinds: dict[str, Any], file: str, native: bool, wraps: bool, is_limited: bool = False,
         roots: Mapping[str, str] | None = None, cells: Collection[str] = (),
     ) -> None:
+        super().__init__(native, wraps)
         self.roots = roots or {}
         self.cells = cells
         self.kinds = kinds
         self.file = file
-        self.native = native
-        self.wraps = wraps
         self.is_limited = is_limited
         self.adjoints: set[str] = set()  # of numbers
         self.has_stacks = False  # whether numbers are kept in arrays that kernels write to
         self.kernels: list[Kernel] = []
-        self.in_kernel = False
-        self.ran_before = False  # whether indices were checked when the program ran forwards
         self.lines: list[str] = []
         self.noted = 0
         self.outside: set[str] = set()  # variables that are read when the program has run
@@ -232,87 +214,13 @@ class Writer:
         self.current = block
         later = self.everything[self.everything.index(block) + 1 :]
         self.read_later = {name for each in later for name in read_before_bound(each, set())}
-        for stmt in self.regions(block):
+        for stmt in with_regions(block, self.kinds, self.cells):
             self.statement(stmt, "    ")
         return self.lines
 
-    # -- regions -------------------------------------------------------------------------------------------------------
+    # -- kernels -------------------------------------------------------------------------------------------------------
 
-    def regions(self, block: Block) -> list[Any]:
-        """Return the statements of a block, with a region in the place of those that a kernel can run."""
-        found: list[Any] = []
-        waiting: Block = []
-
-        def close() -> None:
-            nonlocal waiting
-            last = max((n for n, stmt in enumerate(waiting) if isinstance(stmt, (For, While))), default=-1)
-            first = next((n for n, stmt in enumerate(waiting) if isinstance(stmt, (For, While))), None)
-            if first is None:
-                found.extend(waiting)
-            else:
-                while first and self.is_load(waiting[first - 1]):
-                    first -= 1
-                found.extend(waiting[:first])
-                found.append(_Region(waiting[first : last + 1]))
-                found.extend(waiting[last + 1 :])
-            waiting = []
-
-        for stmt in block:
-            if self.is_scalar(stmt):
-                waiting.append(stmt)
-            else:
-                close()
-                found.append(stmt)
-        close()
-        return found
-
-    def is_load(self, stmt: Any) -> bool:
-        """Return whether a statement loads variables that stand for elements in the loop after it."""
-        names = [name for each in statements([stmt]) for name in assigned(each)]
-        return bool(names) and all(name in self.cells for name in names)
-
-    def is_scalar(self, stmt: Any) -> bool:
-        """Return whether a statement computes with numbers and elements of arrays only."""
-        for each in statements([stmt]):
-            if isinstance(each, Let):
-                if not isinstance(each.value.kind, Num) or each.value.kind.dtype not in DTYPES:
-                    return False
-                if isinstance(self.kinds.get(each.name), Arr) or self.kinds[each.name].dtype not in DTYPES:
-                    return False
-            elif isinstance(each, (LetMany, Add, PullCall, Segmented, SegmentedBack)):
-                return False
-            elif isinstance(each, Set):
-                if not _is_element(each.index) or isinstance(each.value.kind, Arr):
-                    return False
-            elif isinstance(each, Pop):
-                if isinstance(each.target.kind, Arr) or each.target.kind.dtype not in DTYPES:
-                    return False
-                if isinstance(each.target, Get) and not _is_element(each.target.index):
-                    return False
-            elif isinstance(each, Push) and (isinstance(each.value.kind, Arr) or each.value.kind.dtype not in DTYPES):
-                return False
-            for expr in expressions_of(each):
-                if not all(self.is_scalar_node(node) for node in nodes(expr)):
-                    return False
-        return True
-
-    def is_scalar_node(self, node: Any) -> bool:
-        if isinstance(node, Call):
-            return False
-        if isinstance(node, Get):
-            return isinstance(node.kind, Num) and node.is_basic and _is_element(node.index)
-        if isinstance(node, Var):
-            return isinstance(node.kind, Arr) or node.kind.dtype in DTYPES
-        if isinstance(node, Op):
-            if isinstance(node.kind, Arr):
-                return False
-            return scalar_forward(node.name, "".join(arg.kind.dtype for arg in node.args)) is not None
-        if isinstance(node, Pull):
-            form = scalar_gradient(node.name, node.number, _reads_complex(node))
-            return isinstance(node.kind, Num) and form is not None
-        return True
-
-    def region(self, region: _Region) -> list[str]:
+    def region(self, region: Region) -> list[str]:
         """Write a kernel, and return the lines that call it."""
         stmts = region.stmts
         inside = {id(stmt) for stmt in statements(stmts)}
@@ -419,7 +327,7 @@ class Writer:
 
     def statement(self, stmt: Any, indent: str) -> None:
         """Write a statement."""
-        if isinstance(stmt, _Region):
+        if isinstance(stmt, Region):
             self.lines += [indent[4:] + line for line in self.region(stmt)]
             return
         self.note(getattr(stmt, "line", 0), indent)
@@ -448,7 +356,7 @@ class Writer:
     def on_Set(self, stmt: Set, indent: str) -> None:
         sign = {"": "=", "add": "+=", "sub": "-="}[stmt.op]
         place = self.place(stmt.base, stmt.index, stmt.safe)
-        if stmt.base.kind.dtype == "f" and _is_element(stmt.index) and isinstance(stmt.value.kind, Num):
+        if stmt.base.kind.dtype == "f" and is_element(stmt.index) and isinstance(stmt.value.kind, Num):
             value = f"{place} {sign[0]} {self.part(stmt.value)}" if stmt.op else self.text(stmt.value)
             self.lines.append(f"{indent}{place} = rounded({value})")
             return
@@ -539,7 +447,7 @@ class Writer:
         """Return the lines of a block in a function inside the program."""
         before = self.lines, self.noted
         self.lines, self.noted = [], 0
-        for each in self.regions(block):
+        for each in with_regions(block, self.kinds, self.cells):
             self.statement(each, indent + "    ")
         found, (self.lines, self.noted) = self.lines, before
         return found
@@ -563,7 +471,7 @@ class Writer:
 
     def inner(self, stmts: Block) -> list[Any]:
         """Return the statements of a block inside, with regions in it for kernels that cost little to call."""
-        return self.regions(stmts) if self.native and not self.in_kernel else stmts
+        return with_regions(stmts, self.kinds, self.cells) if self.native and not self.in_kernel else stmts
 
     def on_Push(self, stmt: Push, indent: str) -> None:
         text = self.text(stmt.value)
@@ -616,215 +524,11 @@ class Writer:
             f"{{{options}}}, ({wanted},), ({grads},))"
         )
 
-    # -- expressions ---------------------------------------------------------------------------------------------------
-
-    def text(self, expr: Any) -> str:
-        """Return an expression as source."""
-        text: str = getattr(self, f"of_{type(expr).__name__}")(expr)
-        return text
-
-    def part(self, expr: Any) -> str:
-        """Return an expression as an operand, in parentheses if needed."""
-        text = self.text(expr)
-        simple = isinstance(expr, (Var, Get, Dim)) or (isinstance(expr, Const) and not text.startswith("-"))
-        return text if simple or (text.endswith(")") and isinstance(expr, (Call,))) else f"({text})"
-
-    def of_Const(self, expr: Const) -> str:
-        value = expr.value
-        if isinstance(value, np.generic):
-            value = value.item()
-        if isinstance(value, float) and not np.isfinite(value):
-            prefix = "" if self.in_kernel else "np."
-            return f"{prefix}nan" if value != value else f"{prefix}inf" if value > 0 else f"-{prefix}inf"
-        return repr(value)
-
-    def of_Var(self, expr: Var) -> str:
-        return expr.name
-
-    def of_Dim(self, expr: Dim) -> str:
-        if self.in_kernel and not self.native:
-            return f"{expr.base.name}_shape{expr.axis}"
-        return f"{expr.base.name}.shape[{expr.axis}]"
-
-    def of_Get(self, expr: Get) -> str:
-        return self.place(expr.base, expr.index, expr.safe)
-
-    def place(self, base: Var, index: tuple[Any, ...], safe: bool) -> str:
-        """Return a part of an array as source."""
-        safe = safe or self.ran_before
-        if not self.in_kernel:
-            if _is_element(index) and not safe and not self.wraps:
-                items = [f"at({self.text(each)}, {base.name}.shape[{axis}])" if not isinstance(each, Const)
-                         else self.text(each) for axis, each in enumerate(index)]
-                return f"{base.name}[{', '.join(items)}]"
-            return f"{base.name}[{self.index(index)}]"
-        items = [self.text(each) for each in index]
-        if not safe:
-            function = "at_wrapped" if self.wraps else "at"
-            if self.native:
-                items = [f"{function}({item}, {base.name}.shape[{axis}])" for axis, item in enumerate(items)]
-            elif not self.wraps:
-                items = [f"not_negative({item})" if not isinstance(each, Const) else item
-                         for item, each in zip(items, index)]
-        if self.native:
-            return f"{base.name}[{', '.join(items)}]"
-        return base.name + "".join(f"[{item}]" for item in items)
-
-    def index(self, index: Sequence[Any]) -> str:
-        """Return the items of an index as source."""
-        def one(each: Any) -> str:
-            if each is NEW:
-                return "None"
-            if isinstance(each, Slice):
-                low, high, step = ["" if part is None else self.text(part) for part in (each.low, each.high, each.step)]
-                return f"{low}:{high}" + (f":{step}" if step else "")
-            return self.text(each)
-
-        return ", ".join(map(one, index))
-
-    def slices(self, index: Sequence[Any]) -> str:
-        """Return the items of an index as the source of slice objects."""
-        def one(each: Any) -> str:
-            if each is NEW:
-                return "None"
-            if isinstance(each, Slice):
-                parts = ["None" if part is None else self.text(part) for part in (each.low, each.high, each.step)]
-                return f"slice({', '.join(parts)})"
-            return self.text(each)
-
-        return ", ".join(map(one, index))
-
-    def of_Op(self, expr: Op) -> str:
-        name, args = expr.name, expr.args
-        dtypes = "".join(arg.kind.dtype for arg in args)
-        if isinstance(expr.kind, Num):
-            form = scalar_forward(name, dtypes)
-            if form is not None and all(isinstance(arg.kind, Num) for arg in args):
-                parts = [self.part(arg) for arg in args]
-                if "f" not in dtypes or name in SELECTING:
-                    return form.format(*parts)
-                if all(arg.kind.dtype == "f" or arg.kind.weak for arg in args):  # Python's numbers give way
-                    parts = [f"rounded({part})" if arg.kind.weak and arg.kind.dtype in "df" else part
-                             for arg, part in zip(args, parts)]
-                text = form.format(*parts)
-                return f"rounded({text})" if expr.kind.dtype == "f" and name != "as_single" else text
-        if name in ("finite", "nonzero"):
-            return self.text(args[0])
-        parts, texts = [self.part(arg) for arg in args], [self.text(arg) for arg in args]
-        if "f" in dtypes and isinstance(expr.kind, Arr):
-            parts = texts = [self.typed(arg) for arg in args]
-        if name in INFIX and len(args) == 2:
-            return f"{parts[0]} {INFIX[name]} {parts[1]}"
-        if name in PREFIX:
-            return f"{PREFIX[name]}{parts[0]}"
-        if name == "flowing":
-            return f"flowing_arrays({', '.join(texts)})"
-        if name == "clip_low":
-            return f"np.clip({texts[0]}, {texts[1]}, None)"
-        if name == "clip_high":
-            return f"np.clip({texts[0]}, None, {texts[1]})"
-        known = NUMPY.get(name, name)
-        function = f"np.{known}" if hasattr(np, known) else f"rows.{name}"
-        return f"{function}({', '.join(texts)})"
-
-    def typed(self, arg: Any) -> str:
-        """Return an operand beside single-precision arrays, whose type decides the precision of the result."""
-        if isinstance(arg.kind, Arr) or isinstance(arg, Const):
-            return self.part(arg)
-        if arg.kind.dtype == "f":
-            return f"np.float32({self.text(arg)})"
-        plain = {"d": "float", "l": "int", "?": "bool", "D": "complex"}[arg.kind.dtype]
-        return f"{plain if arg.kind.weak else f'np.{np.dtype(arg.kind.dtype).name}'}({self.text(arg)})"
-
-    def of_Lazy(self, expr: Lazy) -> str:
-        parts = [self.part(arg) for arg in expr.args]
-        if expr.name == "not":
-            return f"not {parts[0]}"
-        if expr.name == "if":
-            if expr.kind.dtype in "df":
-                parts[1:] = [f"{float(arg.value)!r}" if isinstance(arg, Const) else f"float({part})"
-                             if arg.kind.dtype in "?l" else part for part, arg in zip(parts[1:], expr.args[1:])]
-            return f"({parts[1]} if {parts[0]} else {parts[2]})"
-        return f" {expr.name} ".join(parts)
-
-    def argument(self, arg: Any, name: str) -> str:
-        """Return an argument of a call as source."""
-        if isinstance(arg, tuple):
-            return f"({', '.join(map(self.text, arg))},)"
-        return self.text(arg)
-
-    def of_Call(self, expr: Call) -> str:
-        name, options = expr.name, dict(expr.options)
-        if name == "last_written":
-            return f"last_written({self.text(expr.args[0])}, ({self.slices(options['index'])},))"
-        if name == "tangent":
-            given = [self.text(arg) for arg in expr.args] + [f"{key}={value!r}" for key, value in expr.options]
-            return f"tangent_of({', '.join(given)})"
-        if name == "sum_all":
-            return f"np.sum({self.text(expr.args[0])})"
-        args = [self.argument(arg, name) for arg in expr.args]
-        if name in ("copy", "flatten"):
-            return f"{args[0]}.{name}()"
-        if name == "astype":
-            return f"{args[0]}.astype({options['dtype']!r})"
-        if name == "zeros" and options.get("dtype") == "float64":
-            options = {}
-        if name == "zeros_like":
-            return f"np.zeros({args[0]}.shape{'' if options['dtype'] in ('d', 'float64') else repr_dtype(options)})"
-        rest = [f"{key}={value!r}" for key, value in options.items()]
-        if name in ("real", "imag"):
-            return f"{args[0]}.{name}"
-        if name == "diagonal":
-            return f"writable(np.diagonal({', '.join([*args, *rest])}))"
-        text = f"np.{name}({', '.join([*args, *rest])})"
-        return f"viewed({args[0]}, {text})" if expr.is_view and name in ("reshape", "ravel") else text
-
-    def of_Pull(self, expr: Pull) -> str:
-        has_complex = _reads_complex(expr)
-        form = scalar_gradient(expr.name, expr.number, has_complex)
-        operands = [each for each in (expr.grad, *expr.args, expr.result) if each is not None]
-        if isinstance(expr.kind, Num) and form is not None and all(isinstance(each.kind, Num) for each in operands):
-            texts = {"grad": self.part(expr.grad)}
-            if expr.result is not None:
-                texts["result"] = self.part(expr.result)
-            return form.format(*["" if arg is None else self.part(arg) for arg in expr.args], **texts)
-        formula, names = array_formula(expr.name, expr.number)
-        row = OPERATORS["clip" if expr.name in ROW_OF_CLIP else expr.name]
-        parts = [("grad", expr.grad), *zip(names, expr.args), (row.signature.outputs[0], expr.result)]
-        texts = {name: f"({self.text(part)})" for name, part in parts if part is not None}
-        arrays = {name: f"asarray{texts[name]}" for name, part in parts if part is not None and part.kind.ndim == 0}
-        texts |= {name: "None" for name in ("min", "max") if expr.name in ROW_OF_CLIP and name not in names}
-        for metadata, name, attribute in formula.metadata:
-            texts[metadata] = f"np.asarray({texts.get(name, 'None')}).{attribute}"
-        tree = ast.parse(ast.unparse(formula.tree), mode="eval").body
-        return ast.unparse(ArrayText(texts, arrays, has_complex).visit(tree))
-
-
-def _reads_complex(expr: Pull) -> bool:
-    read = [each for each in (expr.grad, *expr.args, expr.result) if each is not None]
-    return is_complex(expr.kind) or any(is_complex(each.kind) for each in read)
-
-
-def repr_dtype(options: dict[str, Any]) -> str:
-    """Return the dtype of a new array, as source."""
-    return f", {np.dtype(options['dtype']).name!r}"
-
-
-@attrs.define(eq=False)
-class _Region:
-    """Statements that a kernel runs."""
-
-    stmts: Block
-
-
-def _is_element(index: Sequence[Any]) -> bool:
-    return all(each is not NEW and not isinstance(each, Slice) and isinstance(each.kind, Num) for each in index)
-
 
 def _read_by(items: Sequence[Any]) -> set[str]:
     found: set[str] = set()
     for item in items:
-        for stmt in statements(item.stmts if isinstance(item, _Region) else [item]):
+        for stmt in statements(item.stmts if isinstance(item, Region) else [item]):
             found.update(reads_of(stmt))
     return found
 

@@ -1,0 +1,126 @@
+"""Regions: statements over numbers and elements of arrays, which a kernel can run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import attrs
+
+from .expression_text import is_element, reads_complex
+from .formulas import scalar_forward, scalar_gradient
+from .ir import (
+    Add,
+    Block,
+    Call,
+    For,
+    Get,
+    Let,
+    LetMany,
+    Op,
+    Pop,
+    Pull,
+    PullCall,
+    Push,
+    Segmented,
+    SegmentedBack,
+    Set,
+    Var,
+    While,
+    assigned,
+    expressions_of,
+    nodes,
+    statements,
+)
+from .kinds import DTYPES, Arr, Num
+
+
+@attrs.define(eq=False)
+class Region:
+    """Statements that a kernel runs."""
+
+    stmts: Block
+
+
+def with_regions(block: Block, kinds: Mapping[str, Any], cells: Collection[str]) -> list[Any]:
+    """Return the statements of a block, with a region in place of those that a kernel can run.
+
+    Arguments:
+        block: the block.
+        kinds: the type of each variable.
+        cells: the variables that hold elements in loops.
+    """
+    found: list[Any] = []
+    waiting: Block = []
+
+    def close() -> None:
+        nonlocal waiting
+        last = max((n for n, stmt in enumerate(waiting) if isinstance(stmt, (For, While))), default=-1)
+        first = next((n for n, stmt in enumerate(waiting) if isinstance(stmt, (For, While))), None)
+        if first is None:
+            found.extend(waiting)
+        else:
+            while first and _is_load(waiting[first - 1], cells):
+                first -= 1
+            found.extend(waiting[:first])
+            found.append(Region(waiting[first : last + 1]))
+            found.extend(waiting[last + 1 :])
+        waiting = []
+
+    for stmt in block:
+        if _is_scalar(stmt, kinds):
+            waiting.append(stmt)
+        else:
+            close()
+            found.append(stmt)
+    close()
+    return found
+
+
+def _is_load(stmt: Any, cells: Collection[str]) -> bool:
+    """Return whether a statement loads variables that hold elements in the loop after it."""
+    names = [name for each in statements([stmt]) for name in assigned(each)]
+    return bool(names) and all(name in cells for name in names)
+
+
+def _is_scalar(stmt: Any, kinds: Mapping[str, Any]) -> bool:
+    """Return whether a statement computes with numbers and elements of arrays only."""
+    for each in statements([stmt]):
+        if isinstance(each, Let):
+            if not isinstance(each.value.kind, Num) or each.value.kind.dtype not in DTYPES:
+                return False
+            if isinstance(kinds.get(each.name), Arr) or kinds[each.name].dtype not in DTYPES:
+                return False
+        elif isinstance(each, (LetMany, Add, PullCall, Segmented, SegmentedBack)):
+            return False
+        elif isinstance(each, Set):
+            if not is_element(each.index) or isinstance(each.value.kind, Arr):
+                return False
+        elif isinstance(each, Pop):
+            if isinstance(each.target.kind, Arr) or each.target.kind.dtype not in DTYPES:
+                return False
+            if isinstance(each.target, Get) and not is_element(each.target.index):
+                return False
+        elif isinstance(each, Push) and (isinstance(each.value.kind, Arr) or each.value.kind.dtype not in DTYPES):
+            return False
+        for expr in expressions_of(each):
+            if not all(_is_scalar_node(node) for node in nodes(expr)):
+                return False
+    return True
+
+
+def _is_scalar_node(node: Any) -> bool:
+    if isinstance(node, Call):
+        return False
+    if isinstance(node, Get):
+        return isinstance(node.kind, Num) and node.is_basic and is_element(node.index)
+    if isinstance(node, Var):
+        return isinstance(node.kind, Arr) or node.kind.dtype in DTYPES
+    if isinstance(node, Op):
+        if isinstance(node.kind, Arr):
+            return False
+        return scalar_forward(node.name, "".join(arg.kind.dtype for arg in node.args)) is not None
+    if isinstance(node, Pull):
+        form = scalar_gradient(node.name, node.number, reads_complex(node))
+        return isinstance(node.kind, Num) and form is not None
+    return True
