@@ -12,8 +12,8 @@ from viewgrad.compiler.source.bounds import with_bounds
 from viewgrad.compiler.source.build import build
 from viewgrad.compiler.source.definitions import Definitions
 from viewgrad.compiler.source.dependence import Access, has_solution, may_overwrite
-from viewgrad.compiler.source.exits import without_jumps
 from viewgrad.compiler.source.ir import Call, Check, Const, For, Get, Let, Op, Push, Var, program_text, statements
+from viewgrad.compiler.source.jumps import without_jumps
 from viewgrad.compiler.source.kinds import FLOAT, INT, Arr, Num, joined, kind_of_operator
 from viewgrad.compiler.source.read import Reader
 from viewgrad.compiler.source.scalarize import scalarized

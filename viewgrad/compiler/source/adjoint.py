@@ -13,6 +13,7 @@ import attrs
 
 from .accumulators import with_accumulators
 from .activity import active_names
+from .adjoint_rules import Reverser
 from .aliases import base_of, roots_of
 from .definitions import Definitions
 from .dependence import Access, may_overwrite
@@ -47,7 +48,6 @@ from .ir import (
 )
 from .kinds import BOOL, FLOAT, INT, Arr, Num, adjoint_kind
 from .liveness import reads_of
-from .reversing import Reverser
 from .snapshots import Changes, in_segments, reversed_segment
 
 CHEAP: Final = frozenset({

@@ -25,7 +25,7 @@ from . import runtime
 from .adjoint import adjoint
 from .aliases import base_of, roots_of, written_inputs
 from .bounds import with_bounds
-from .copies import without_copies
+from .copy_propagation import without_copies
 from .definitions import Definitions
 from .ir import Block, For, Let, Push, Var, While, program_text, statements
 from .kinds import Arr, Num

@@ -19,8 +19,8 @@ from .kinds import BOOL, Kind
 from .objects import PLAIN, Guard, Input, Room, record_fields
 from .reading.optional import with_unset_flags
 from .reading.statements import StatementReader
+from .renaming import with_versions
 from .values import CONFLICT, Fn, Lst, Maybe, Path, Rec, Refused, Reread, Static, Tup
-from .versions import with_versions
 
 
 @attrs.define(eq=False)

@@ -38,7 +38,7 @@ from .ir import (
     statements,
 )
 from .kinds import BOOL, FLOAT, INT, Arr, Num
-from .unordered import is_unordered, root_of
+from .parallel_loops import is_parallel, root_of
 
 SCALAR: tuple[type, ...] = (Let, Set, Check, For, While, If, Push, Pop)
 Shape = tuple[tuple[int, tuple[tuple[str, int], ...]], ...]  # per axis: the counter's coefficient, and other terms
@@ -131,7 +131,7 @@ class _Replacement:
         """Return the loop with elements in variables, after what loads the first of them."""
         if abs(loop.step) != 1 or not all(map(self.is_scalar, statements(loop.body))):
             return [loop]
-        if loop.down and is_unordered(loop, self.roots):  # which runs as vector operations
+        if loop.down and is_parallel(loop, self.roots):  # which runs as vector operations
             return [loop]
         chosen: list[_Cell] = []
         carried: list[tuple[_Cell, _Cell]] = []

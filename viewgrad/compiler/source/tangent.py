@@ -32,8 +32,8 @@ from .ir import (
 )
 from .kinds import FLOAT, Arr, Num
 from .objects import Input
+from .partial_derivatives import joint_kind, slope
 from .read import Source
-from .slopes import joint_kind, slope
 from .values import Rec, Refused, Tup, leaves_of
 
 ZERO: Final = Const(0.0, FLOAT)

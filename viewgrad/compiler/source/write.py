@@ -42,9 +42,9 @@ from .ir import (
 )
 from .kinds import Arr, Num, is_complex
 from .liveness import is_read_first, read_before_bound, reads_of
+from .parallel_loops import is_parallel, root_of
 from .regions import Region, with_regions
 from .segment_text import backwards_text, segments_text
-from .unordered import is_unordered, root_of
 
 DUMMIES: Final = {"?": "False", "l": "0", "D": "0j"}
 
@@ -393,7 +393,7 @@ class Writer(ExpressionWriter):
             if stmt.stop is not None:
                 self.lines += [f"{inner}if {stmt.stop}:", f"{inner}    break"]
             return
-        if self.in_kernel and self.native and is_unordered(stmt, self.roots):
+        if self.in_kernel and self.native and is_parallel(stmt, self.roots):
             span = high if stmt.low == Const(0, stmt.low.kind) and step == 1 else f"{low}, {high}"
             self.lines.append(f"{indent}for {stmt.name} in range({span}{'' if step == 1 else f', {step}'}):")
             self.block(self.inner(stmt.body), inner)

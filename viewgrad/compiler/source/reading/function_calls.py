@@ -8,13 +8,13 @@ import types
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..attempts import without_attempts
-from ..exits import without_jumps
 from ..functions import nonlocals_of, stores_of, tree_of, users_function
 from ..ir import Const, Slice, Var, get
+from ..jumps import without_jumps
 from ..kinds import INT, Arr, Num
 from ..library import library_name
 from ..objects import Getter, Guard, record_fields
+from ..try_statements import without_try_statements
 from ..values import CONFLICT, Fn, Lst, Maybe, OrNone, Path, Rec, Refused, Static, Tup, as_expr, is_plain, kind_name
 from . import python_code
 from .attributes import attribute
@@ -412,7 +412,7 @@ class CallReader(ComprehensionReader):
         if is_generator(node):
             raise self.out.refused("generators are not supported", node)
         try:
-            body = without_jumps(without_attempts(node.body, functools.partial(self.error_of, scope)))
+            body = without_jumps(without_try_statements(node.body, functools.partial(self.error_of, scope)))
         except NotImplementedError as error:
             raise self.out.refused(f"{error} is not supported", node) from None
         scope.stores = stores_of(body)

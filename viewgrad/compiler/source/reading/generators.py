@@ -7,8 +7,8 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ..exits import STOP, stop_of, without_jumps
 from ..functions import stores_of
+from ..jumps import STOP, stop_of, without_jumps
 
 MOST: Final = 4  # places from which a generator yields
 LOOPS: Final = (ast.For, ast.While)

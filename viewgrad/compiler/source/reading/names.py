@@ -6,8 +6,8 @@ import ast
 import builtins
 from typing import Any
 
-from ..exits import is_flag
 from ..ir import Check, Const, Op, Var, is_number, nodes
+from ..jumps import is_flag
 from ..kinds import BOOL, INT, Num, joined
 from ..objects import Guard, ObjectReader
 from ..values import CONFLICT, Fn, Lst, Maybe, OrNone, Path, Rec, Reread, Static, Tup, as_expr, kind_name, leaves_of

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...guards.libraries import is_library_module
-from ..exits import stop_of
 from ..functions import stores_of, tree_of
 from ..ir import (
     FULL,
@@ -31,6 +30,7 @@ from ..ir import (
     nodes,
     statements,
 )
+from ..jumps import stop_of
 from ..kinds import BOOL, INT, Arr
 from ..objects import Guard
 from ..values import CONFLICT, Fn, Lst, Path, Rec, Reread, Static, Tup, as_expr, kind_name, leaves_of

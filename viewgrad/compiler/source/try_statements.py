@@ -1,4 +1,4 @@
-"""`try` statements made structured.
+"""`try` statements rewritten as branches and flags.
 
 An error that a program runs into ends it, and the function runs eagerly, with its handlers. So the handlers of errors
 that operations raise are left out. A `raise` inside a `try` that catches it becomes a branch to the handler, if no
@@ -16,7 +16,7 @@ from typing import Any
 Stmts = list[ast.stmt]
 
 
-def without_attempts(body: Stmts, error_of: Callable[[ast.Name], Any]) -> Stmts:
+def without_try_statements(body: Stmts, error_of: Callable[[ast.Name], Any]) -> Stmts:
     """Return the statements of a function without `try`; they are not changed.
 
     Arguments:

@@ -1,4 +1,4 @@
-"""Loops whose iterations may run in any order."""
+"""Parallel loops: their iterations may run in any order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def root_of(name: str, roots: Mapping[str, str]) -> str:
     return roots.get(own, own) + mark
 
 
-def is_unordered(loop: For, roots: Mapping[str, str]) -> bool:
+def is_parallel(loop: For, roots: Mapping[str, str]) -> bool:
     """Return whether a loop that runs backwards may run forwards, as it only adds to cells and to sums."""
     sums: set[str] = set()
     others: set[str] = set()

@@ -1,4 +1,4 @@
-"""The derivatives of elementwise operators as expressions of the program, which can be differentiated in turn."""
+"""Partial derivatives of elementwise operators, as expressions of the program that can be differentiated in turn."""
 
 from __future__ import annotations
 

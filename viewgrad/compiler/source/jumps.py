@@ -1,4 +1,4 @@
-"""Jumps made structured: `break`, `continue` and early `return` become branches and flags.
+"""Jumps rewritten as branches and flags: `break`, `continue` and early `return`.
 
 The code after a branch that jumps moves into its other side, so that most programs need no flag but the one that ends
 their loop. The result is Python without jumps, in which `return` is an assignment to `VALUE`.

@@ -1,4 +1,4 @@
-"""The reverse of single statements: what adds to the adjoints of the values that a statement reads."""
+"""Adjoint rules: the reverse of each statement, which adds to the adjoints of the values that it reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variables that are bound again at the top of a program, under names of their own.
+"""Renaming: variables that are bound again at the top of a program get new names.
 
 A binding outside of all loops and branches replaces what was there for the rest of the program. With a name of its own
 it is known to be the only one, as after `a = a.copy()`, and analyses of its indices apply.

@@ -1,4 +1,4 @@
-"""Numbers that are given another name: one variable for both, if neither changes while the other is in use.
+"""Copy propagation: one variable for a number and its copy, if neither changes while the other is in use.
 
 Calls that are read in place leave many copies, such as `a = result; s = a`.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from .ir import Block, Let, Var, assigned, blocks_of, is_number, statements
 from .liveness import reads_of
-from .versions import renamed
+from .renaming import renamed
 
 
 def without_copies(block: Block, kinds: dict[str, Any], outside: Collection[str]) -> Block:
