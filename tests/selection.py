@@ -29,6 +29,7 @@ CASES = {
     "test_check_operator.py::*": 8,
     "test_operator_applications.py::*": 4,
     "test_source_drawn.py::*": 8,
+    "test_source_users.py::*": 60,
     "test_memory.py::*": 6,
     "test_rows.py::*": 20,
     "test_scipy_*": 6,

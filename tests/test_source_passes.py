@@ -111,8 +111,8 @@ def test_views_of_views_are_one_index():
     ("global RATE", "`global` is not supported"),
     ("print(x)", "print() of these arguments"),
     ("x.append(1)", "method append of an array"),
-    ("y = [[a] for a in x]", "a tuple in a list of unknown length"),
-    ("y = [x[0]]; y.remove(x[1])", "list.remove"),
+    ("y = [{} for a in x]", "a record in a list of unknown length"),
+    ("y = [x]; y.append([x[0]])", "a list with items of several kinds"),
     ("y = float(x[0])", "float() ends the history of a value"),
 ])
 def test_refusals_name_the_line(construct, reason, tmp_path):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .ir import Block, Call, Let, Set, Var
 from .kinds import Kind, joined
 from .reserved import is_reserved
-from .values import Refused
+from .values import Empty, Heap, Refused
+
+
+def _no_room() -> Any:
+    raise Refused("lists have no room")
 
 
 class Emitter:
@@ -22,6 +27,10 @@ class Emitter:
         line, file: where in the source the reader is.
         rows: the statements that copy arrays to lists.
         bases: the names under which variables were asked for.
+        start: the statements before all others.
+        heaps: the storage of lists in lists, by the dtypes of their items.
+        room: returns the capacity of lists.
+        numbers_at: where in the source 0-d arrays are made that are used as numbers.
     """
 
     def __init__(self) -> None:
@@ -36,10 +45,18 @@ class Emitter:
         self.reshapes = False
         self.rows: list[Set] = []
         self.bases: dict[str, str] = {}
+        self.start: Block = []
+        self.heaps: dict[str, Heap] = {}
+        self.room: Callable[[], Any] = _no_room
+        self.numbers_at: frozenset[Any] = frozenset()
 
     def refused(self, reason: str, node: Any = None) -> Refused:
         """Return an error that says what is not supported, and where."""
         return Refused(reason, getattr(node, "lineno", 0) or self.line, self.file)
+
+    def empty(self, node: Any = None) -> Empty:
+        """Return the error which says that the kind of the items of a list is not known yet."""
+        return Empty("an item of a list without items", getattr(node, "lineno", 0) or self.line, self.file)
 
     def emit(self, stmt: Any) -> None:
         """Add a statement."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import builtins
 import functools
+import heapq
+import itertools
 import math
+import operator
 import sys
 from typing import Any, Final
 
@@ -63,6 +66,15 @@ MATH: Final = {
 }
 
 
+# Functions and classes of other modules of Python's.
+OTHERS: Final[dict[Any, tuple[str, ...]]] = {
+    functools: ("reduce",), heapq: ("heappush", "heappop", "heapify", "heappushpop", "heapreplace"),
+    itertools: ("accumulate", "chain", "combinations", "combinations_with_replacement", "pairwise", "permutations",
+                "product"),
+    operator: ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "lt", "le", "gt", "ge", "eq", "ne"),
+}  # fmt: skip
+
+
 @functools.cache
 def _names(loaded: int) -> dict[int, tuple[str, Any]]:
     """Return a dict from addresses to library functions and their names; a kept function keeps its address."""
@@ -77,6 +89,9 @@ def _names(loaded: int) -> dict[int, tuple[str, Any]]:
     for name in dir(math):
         add(getattr(math, name), f"math.{name}")
         add(_member("viewgrad.math", name), f"math.{name}")
+    for module, names in OTHERS.items():
+        for name in names:
+            add(getattr(module, name), f"{module.__name__.lstrip('_')}.{name}")
     for name in dir(np.linalg):
         if not name.startswith("_"):
             add(getattr(np.linalg, name), f"numpy.linalg.{name}")

@@ -139,6 +139,7 @@ class ObjectReader:
         self.captured: dict[Any, Any] = {}
         self.paths: list[Any] = []  # what holds the addresses that are keys
         self.room: Room | None = None
+        self.out.room = self.room_for_items
 
     def object(self, value: Any, path: Path, name: str) -> Any:
         """Return the value of an object from outside the function."""

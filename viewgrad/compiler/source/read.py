@@ -20,7 +20,22 @@ from .objects import PLAIN, Guard, Input, Room, record_fields
 from .reading.optional import with_unset_flags
 from .reading.statements import StatementReader
 from .renaming import with_versions
-from .values import CONFLICT, Fn, Lst, Maybe, Path, Rec, Refused, Reread, Static, Tup
+from .values import (
+    CONFLICT,
+    Cell,
+    CellOrNumber,
+    Fn,
+    Lst,
+    Maybe,
+    Path,
+    Rec,
+    Ref,
+    Refused,
+    Reread,
+    SeveralLists,
+    Static,
+    Tup,
+)
 
 
 @attrs.define(eq=False)
@@ -68,7 +83,7 @@ class Reader(StatementReader):
         try:
             return self._source(function, args, keywords)
         except Reread as found:
-            known = {**self.known_sites, found.site: found.known}
+            known = {**self.known_sites, **dict.fromkeys((found.site, *found.others), found.known)}
             return Reader(self.static, known).source(function, args, keywords)
 
     def _source(self, function: Any, args: Sequence[Any], keywords: dict[str, Any]) -> Source:
@@ -91,6 +106,7 @@ class Reader(StatementReader):
             raise
         except RecursionError as error:
             raise Refused("it is nested too deeply", self.out.line, self.out.file) from error
+        self.out.buffer[:0] = self.out.start
         line = line_of_write(self.out.buffer, self.out.inputs, self.out.rows)
         if line is not None:
             raise Refused("an array that is in a list is written to", line, file)
@@ -109,9 +125,11 @@ class Reader(StatementReader):
             if value.cls is not dict and record_fields(value.cls) is None:
                 raise self.out.refused(f"its result is a {value.cls.__name__}")
             return Rec({key: self._materialized(item) for key, item in value.fields.items()}, value.cls)
-        if isinstance(value, Lst):
+        if isinstance(value, (Lst, Ref, SeveralLists)):
             raise self.out.refused("its result is a list of unknown length")
-        if isinstance(value, (Fn, Maybe)) or value is CONFLICT:
+        if isinstance(value, Cell):
+            return self.out.temporary(value.element, "value")
+        if isinstance(value, (Fn, Maybe, CellOrNumber)) or value is CONFLICT:
             raise self.out.refused("its result is a function or may be undefined")
         if isinstance(value, Static):
             if not isinstance(value.value, PLAIN):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import types
+from collections.abc import Sequence
 from typing import Any, Final
 
 import attrs
 import numpy as np
 
-from .ir import Const, Var, is_number
-from .kinds import Kind, joined, kind_of
+from .ir import Const, Get, Var, is_number
+from .kinds import INT, Kind, Num, joined, kind_of
 
 
 class Refused(Exception):
@@ -29,18 +30,24 @@ class Refused(Exception):
         self.file = file
 
 
+class Empty(Refused):
+    """An item is read of a list whose kind of items is not known yet."""
+
+
 class Reread(Exception):
     """The function must be read again, with more known of an object that it makes.
 
     Attributes:
         site: where the object is made.
         known: its known properties.
+        others: where other objects with the same known properties are made.
     """
 
-    def __init__(self, site: Any, known: Any) -> None:
+    def __init__(self, site: Any, known: Any, others: Sequence[Any] = ()) -> None:
         super().__init__(site)
         self.site = site
         self.known = known
+        self.others = others
 
 
 @attrs.frozen(eq=False)
@@ -137,6 +144,97 @@ class Lst:
 
 
 @attrs.frozen(eq=False)
+class Cell:
+    """An array without dimensions that the function makes.
+
+    Attributes:
+        store: the array of one element that holds it.
+        site: where in the source it is made.
+    """
+
+    store: Var
+    site: Any
+
+    @property
+    def element(self) -> Get:
+        """The element."""
+        return Get(self.store, (Const(0, INT),), Num(self.store.kind.dtype), safe=True)
+
+
+@attrs.frozen(eq=False)
+class CellOrNumber:
+    """A name that refers to a 0-d array, or to a number.
+
+    Attributes:
+        sites: where in the source the arrays are made.
+    """
+
+    sites: frozenset[Any]
+
+
+@attrs.frozen
+class ListOf:
+    """Lists, as items of a list.
+
+    Attributes:
+        kind: the kind of their items; None if they have none.
+        sites: where in the source they are made.
+    """
+
+    kind: Any
+    sites: frozenset[Any]
+
+
+@attrs.frozen(eq=False)
+class Heap:
+    """The storage of lists that are items of other lists.
+
+    Attributes:
+        stores: the arrays that hold the items of all of them, one for each part of an item.
+        firsts: for each list, where its first item is.
+        counts: for each list, its length.
+        sizes: for each list, how many items there is room for.
+        used: the variable that holds how much of the stores is used.
+        lists: the variable that holds how many lists there are.
+        room: how many items, and lists, there is room for.
+    """
+
+    stores: tuple[Var, ...]
+    firsts: Var
+    counts: Var
+    sizes: Var
+    used: Var
+    lists: Var
+    room: Any
+
+
+@attrs.frozen(eq=False)
+class Ref:
+    """A list on a heap.
+
+    Attributes:
+        heap: where it is.
+        number: its number there.
+        of: the kind of its items, and where in the source it may be made.
+    """
+
+    heap: Heap
+    number: Any
+    of: ListOf
+
+
+@attrs.frozen(eq=False)
+class SeveralLists:
+    """A name that refers to lists made at several places, not all of them on one heap yet.
+
+    Attributes:
+        lists: the lists.
+    """
+
+    lists: tuple[Any, ...]
+
+
+@attrs.frozen(eq=False)
 class Rec:
     """A dict with known keys, or an object that is used only through its attributes.
 
@@ -227,13 +325,30 @@ def as_expr(value: Any) -> Any:
     if isinstance(value, Static):
         kind = kind_of(value.value)
         return Const(value.value, kind) if kind is not None and not kind.ndim else None
-    return None if isinstance(value, (Tup, Rec, Fn, Maybe, Lst)) else value
+    if isinstance(value, Cell):
+        return value.element
+    return None if isinstance(value, (Tup, Rec, Fn, Maybe, Lst, Ref, SeveralLists, CellOrNumber)) else value
+
+
+def is_listed(value: Any) -> bool:
+    """Return whether a value is a list that the function makes, or may be one of several."""
+    return isinstance(value, (Lst, Ref, SeveralLists)) or (
+        isinstance(value, Tup) and value.cls is list and value.site is not None)
 
 
 def joined_values(a: Any, b: Any) -> Any:
     """Join the values of a name on two control-flow paths."""
     if a is b:
         return a
+    if isinstance(a, Ref) and isinstance(b, Ref) and a.heap is b.heap and a.of.kind == b.of.kind:
+        number = joined_values(a.number, b.number)
+        of = a.of if b.of.sites <= a.of.sites else ListOf(a.of.kind, a.of.sites | b.of.sites)
+        return CONFLICT if number is CONFLICT else a if number is a.number and of is a.of else Ref(a.heap, number, of)
+    if isinstance(a, (Cell, CellOrNumber)) or isinstance(b, (Cell, CellOrNumber)):
+        return _joined_cells(a, b)
+    if is_listed(a) and is_listed(b) and not (isinstance(a, Tup) and isinstance(b, Tup)
+                                              and len(a.items) == len(b.items)):
+        return SeveralLists((a, b))
     if isinstance(a, OrNone) or isinstance(b, OrNone) or is_none(a) is not is_none(b):
         return _joined_with_none(a, b)
     if isinstance(a, Maybe) or isinstance(b, Maybe):
@@ -260,6 +375,22 @@ def joined_values(a: Any, b: Any) -> Any:
     return CONFLICT
 
 
+def _joined_cells(a: Any, b: Any) -> Any:
+    """Join the values of a name that may refer to a 0-d array."""
+    if isinstance(a, Maybe) or isinstance(b, Maybe):
+        inner = joined_values(a.value if isinstance(a, Maybe) else a, b.value if isinstance(b, Maybe) else b)
+        return inner if inner is CONFLICT else Maybe(inner)
+    sites: frozenset[Any] = frozenset()
+    for each in (a, b):
+        if isinstance(each, CellOrNumber):
+            sites |= each.sites
+        elif isinstance(each, Cell):
+            sites |= {each.site}
+        elif as_expr(each) is None:
+            return CONFLICT
+    return CellOrNumber(sites)
+
+
 def _joined_with_none(a: Any, b: Any) -> Any:
     """Join the values of a name that is None on one of two control-flow paths."""
     values = [each.value if isinstance(each, OrNone) else each for each in (a, b) if not is_none(each)]
@@ -280,7 +411,10 @@ def kind_name(value: Any) -> str:
     """Describe a value, for messages."""
     if isinstance(value, Static):
         return f"{type(value.value).__name__} {value.value!r}"[:60]
-    kind: Kind | None = None if isinstance(value, Lst) else getattr(value, "kind", None)
+    if isinstance(value, Cell):
+        return "a 0-d array"
+    kind: Kind | None = None if isinstance(value, (Lst, Ref)) else getattr(value, "kind", None)
     if kind is not None:
         return f"{'a number' if is_number(value) else 'an array'} ({kind})"
-    return {Tup: "a tuple", Rec: "a record", Fn: "a function", Lst: "a list"}.get(type(value), "a value")
+    return {Tup: "a tuple", Rec: "a record", Fn: "a function", Lst: "a list", Ref: "a list",
+            SeveralLists: "a list"}.get(type(value), "a value")

@@ -13,9 +13,9 @@ import numpy as np
 from ....operators.define import OPERATORS
 from ..emitting import Emitter
 from ..ir import FULL, Call, Const, Get, LetMany, Op, Set, Var, get, is_number
-from ..kinds import DTYPES, INT, Arr, Kind, kind_of, sample
+from ..kinds import DTYPES, INT, Arr, Kind, Num, kind_of, sample
 from ..library import CREATORS, PURE
-from ..values import Static, Tup, as_expr, kind_name
+from ..values import Cell, Static, Tup, as_expr, is_none, kind_name
 from .attributes import as_variable
 from .operators import arithmetic, operation
 
@@ -68,6 +68,9 @@ def elementwise(out: Emitter, row: str, args: list[Any], keywords: dict[str, Any
         found = _clipped(out, row, exprs)
     else:
         expected = len(OPERATORS[row].signature.tensors)
+        if len(exprs) == expected + 1 and target is None and row not in ("where", "lerp"):
+            target = args[-1]
+            exprs.pop()
         if len(exprs) != expected:
             raise out.refused(f"{row} of {len(exprs)} operands")
         if row == "where" and exprs[0].kind.dtype != "?":
@@ -80,7 +83,10 @@ def elementwise(out: Emitter, row: str, args: list[Any], keywords: dict[str, Any
     if isinstance(target, Tup) and len(target.items) == 1:
         target = target.items[0]
     base = as_expr(target)
-    if isinstance(base, Get) and base.is_view:
+    index: tuple[Any, ...]
+    if isinstance(target, Cell):
+        base, index = target.store, (Const(0, INT),)
+    elif isinstance(base, Get) and base.is_view:
         index = base.index
         base = base.base
     elif isinstance(base, Var) and isinstance(base.kind, Arr):
@@ -135,8 +141,6 @@ def created(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
         if keywords or rest:
             raise out.refused(f"{name} with more arguments")
         exprs = [as_expr(each) for each in (sizes.items if isinstance(sizes, Tup) else [sizes])]
-        if not exprs:
-            raise out.refused("a 0-d array is made")
         if any(expr is None or not is_number(expr) or expr.kind.dtype != "l" for expr in exprs):
             raise out.refused("a shape that is not made of integers")
         values = [as_expr(each) for each in fill]
@@ -147,9 +151,33 @@ def created(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
         if values and (values[0].kind.dtype in "dD") > (char in "dDfF"):
             raise out.refused("full of another dtype")
         values = [value if isinstance(value, (Const, Var)) else out.temporary(value) for value in values]
+        if not exprs:
+            start = np.dtype(char).type(1 if name == "ones" else 0).item()
+            return cell_of(out, values[0] if values else Const(start, Num(char)), char)
         return Call(name, (tuple(exprs), *values), dtype_option(char), Arr(char, len(exprs)))
     keywords = {key: value for key, value in keywords.items() if value is not None}
     return pure(out, name, args, keywords)
+
+
+def cell_of(out: Emitter, expr: Any, char: str | None) -> Any:
+    """Return a new array without dimensions.
+
+    Arguments:
+        out: where statements go.
+        expr: the element.
+        char: the dtype; None for that of the element.
+    """
+    dtype = expr.kind.dtype if char is None else char
+    if not np.can_cast(expr.kind.dtype, dtype, "same_kind") or (dtype == "?" and expr.kind.dtype != "?"):
+        raise out.refused("a 0-d array of another dtype")
+    site = (out.file, out.line)
+    if site in out.numbers_at:
+        if dtype != expr.kind.dtype:
+            raise out.refused("a 0-d array of another dtype")
+        return out.temporary(Op("positive", (expr,), Num(dtype, boxed=True)) if dtype != "?" else expr, "number")
+    store = out.temporary(Call("empty", ((Const(1, INT),),), dtype_option(dtype), Arr(dtype, 1)), "cell")
+    out.emit(Set(store, (Const(0, INT),), out.lifted(expr), "", out.line))
+    return Cell(store, site)
 
 
 def array_of(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -163,6 +191,10 @@ def array_of(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any])
     if isinstance(value, Static) and isinstance(value.value, (list, tuple)):
         raise out.refused("an array of known numbers")
     expr = as_expr(value)
+    if expr is not None and is_number(expr) and not expr.kind.boxed and "copy" not in keywords:
+        char = None if dtype is None or is_none(dtype) else dtype_named(out, dtype)
+        same = isinstance(value, Cell) and char in (None, expr.kind.dtype)
+        return value if same and name in ("asarray", "asanyarray") else cell_of(out, expr, char)
     if expr is None or is_number(expr):
         raise out.refused(f"{name} of {kind_name(value)}")
     plain = dtype is None or (isinstance(dtype, Static) and dtype.value is None)
@@ -182,7 +214,9 @@ def assembled(out: Emitter, value: Tup, dtype: Any) -> Any:
     while isinstance(level, Tup):
         shape.append(len(level.items))
         if not level.items:
-            raise out.refused("an array without elements")
+            if len(shape) > 1 or not (dtype is None or is_none(dtype)):
+                raise out.refused("an array without elements")
+            return out.temporary(Call("empty", ((Const(0, INT),),), dtype_option("d"), Arr("d", 1)), "array")
         level = level.items[0]
 
     def flat(tree: Any, depth: int) -> list[Any]:
@@ -354,7 +388,8 @@ def _taken(
             return (arg,)
         raise out.refused(f"{name} of {kind_name(arg)}")
     if isinstance(arg, Tup):
-        exprs = [as_expr(each) for each in arg.items]
+        exprs = [assembled(out, each, None) if isinstance(each, Tup) and each.items else as_expr(each)
+                 for each in arg.items]
         if any(expr is None for expr in exprs) or not exprs:
             raise out.refused(f"{name} of {kind_name(arg)}")
         if 0 < number < len(names) and all(isinstance(each, Static) for each in arg.items):

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ..functions import stores_of
-from ..ir import Call, Check, Const, For, Op, Set, Slice, Var, get, is_number
+from ..ir import Call, Check, Const, For, Op, Set, Slice, Var, is_number
 from ..kinds import BOOL, INT, Arr
 from ..library import library_name
-from ..values import Lst, Rec, Refused, Static, Tup, as_expr
+from ..values import Lst, Rec, Ref, Refused, Static, Tup, as_expr
+from . import python_code
 from .indexing import indexed, item
 from .iteration import enumerated, range_of, reversed_sequence, sequence_of, zipped
+from .lists import vector_of
 from .operators import arithmetic
 from .scopes import Deferred, Scope
 from .targets import TargetReader
@@ -44,6 +46,7 @@ class ComprehensionReader(TargetReader):
         def read() -> None:
             self.assign(inner, comprehension.target, sequence.item(Var(name, INT)))
             value = self.value(inner, node.elt)
+            self.checked(sequence)
             inner.env["total "] = self.bound(total, arithmetic(self.out, "add", inner.env["total "], value), False)
 
         low, high = [each if isinstance(each, Const) else self.fixed(each) for each in (sequence.low, sequence.high)]
@@ -74,6 +77,9 @@ class ComprehensionReader(TargetReader):
         def read() -> None:
             self.assign(inner, generator.target, sequence.item(counter))
             found[:] = [as_expr(self.value(inner, node.elt))]
+            if sequence.checks and found[0] is not None:
+                found[:] = [self.out.temporary(found[0])]
+            self.checked(sequence)
 
         low, high = [each if isinstance(each, Const) else self.fixed(each) for each in (sequence.low, sequence.high)]
         probe = self.looped(inner, read)
@@ -85,16 +91,24 @@ class ComprehensionReader(TargetReader):
         self.out.emit(For(name, low, high, sequence.step, probe, line=line))
         return array
 
+    def checked(self, sequence: Any) -> None:
+        """Make sure, at the end of an iteration, that the lists that a loop runs over have the length that they had."""
+        for test in sequence.checks:
+            self.out.emit(Check(test, self.out.line))
+
     def block(self, scope: Scope, stmts: Sequence[ast.stmt]) -> None:
         """Read statements."""
         raise NotImplementedError
 
     def sequence(self, scope: Scope, node: ast.expr) -> Any:
         """Return the iterable of a loop: an `Iteration`, or a `Tup` of known length."""
-        strict = isinstance(node, ast.Call) and [each.arg for each in node.keywords] == ["strict"]
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (strict or not node.keywords):
+        option = node.keywords[0].arg if isinstance(node, ast.Call) and len(node.keywords) == 1 else None
+        strict, starts = option == "strict", option == "start"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (strict or starts or not node.keywords):
             function = self.value(scope, node.func)
             name = library_name(function.value) if isinstance(function, Static) else None
+            if starts and name != "builtins.enumerate":
+                return sequence_of(self.out, self.value(scope, node))
             if name == "builtins.range" and not strict:
                 return range_of(self.out, [self.value(scope, arg) for arg in node.args])
             if name == "builtins.zip" or (name in ("builtins.enumerate", "builtins.reversed") and not strict):
@@ -105,7 +119,8 @@ class ComprehensionReader(TargetReader):
                 if name == "builtins.zip":
                     known = self.value(scope, node.keywords[0].value) if strict else Static(False)
                     return zipped(self.out, parts, isinstance(known, Static) and bool(known.value))
-                start = self.value(scope, node.args[1]) if len(node.args) > 1 else Static(0)
+                first = node.keywords[0].value if starts else node.args[1] if len(node.args) > 1 else None
+                start = Static(0) if first is None else self.value(scope, first)
                 return enumerated(self.out, parts[0], start)
         return sequence_of(self.out, self.value(scope, node))
 
@@ -119,15 +134,20 @@ class ComprehensionReader(TargetReader):
 
     def over_known(self, scope: Scope, node: ast.ListComp | ast.GeneratorExp, kind: type) -> Any:
         """Return the items of a comprehension: unrolled over known values, otherwise by a loop."""
+        site = (scope.file, node.lineno, node.col_offset) if kind is list else None
+        if self.grows(site):
+            return self.by_loop(scope, node)
         before, numbers = len(self.out.buffer), dict(self.out.numbers)
         try:
-            return Tup(tuple(self.each(scope, node.elt, node.generators, node)), kind)
+            return Tup(tuple(self.each(scope, node.elt, node.generators, node)), kind, site)
         except Refused:
             del self.out.buffer[before:]
             self.out.numbers = numbers
             return self.by_loop(scope, node)
 
-    def by_loop(self, scope: Scope, node: ast.ListComp | ast.GeneratorExp, given: dict[str, Any] | None = None) -> Lst:
+    def by_loop(
+        self, scope: Scope, node: ast.ListComp | ast.GeneratorExp, given: dict[str, Any] | None = None
+    ) -> Lst | Ref:
         """Return a list of the items of a comprehension, filled by a loop.
 
         Arguments:
@@ -146,21 +166,21 @@ class ComprehensionReader(TargetReader):
                       body=[stmt])
         site = (scope.file, node.lineno, node.col_offset)
         empty = Tup((), list, site)
-        inner.env = {ITEMS: self.growing(empty) if site in self.known_sites else empty, **(given or {})}
+        inner.env = {ITEMS: self.growing(empty) if self.grows(site) else empty, **(given or {})}
         self.block(inner, [stmt])
         found = inner.env[ITEMS]
-        if not isinstance(found, Lst):
+        if not isinstance(found, (Lst, Ref)):
             raise self.out.refused("a list without items", node)
         return found
 
-    def list_of(self, scope: Scope, value: Any, node: Any) -> Lst:
+    def list_of(self, scope: Scope, value: Any, node: Any) -> Lst | Ref:
         """Read `list` of an iterable of unknown length."""
         each = ast.Name("each", ast.Load())
         generator = ast.comprehension(ast.Name("each", ast.Store()), ast.Name(GIVEN, ast.Load()), [], 0)
         made = ast.fix_missing_locations(ast.copy_location(ast.ListComp(each, [generator]), node))
         return self.by_loop(scope, made, {GIVEN: value})
 
-    def of_function(self, scope: Scope, function: Any, value: Any, node: Any, is_filter: bool) -> Lst:
+    def of_function(self, scope: Scope, function: Any, value: Any, node: Any, is_filter: bool) -> Lst | Ref:
         """Read `map` or `filter`, as a list."""
         call = ast.Call(ast.Name(FUNCTION, ast.Load()), [ast.Name("each", ast.Load())], [])
         each = ast.Name("each", ast.Load()) if is_filter else call
@@ -173,16 +193,25 @@ class ComprehensionReader(TargetReader):
         """Read an item or a slice; a slice of a list is a new list."""
         if isinstance(node.slice, ast.Slice):
             base = self.value(scope, node.value)
-            if isinstance(base, Lst):
-                if len(base.stores) != 1 or base.widths[0] is not None:
-                    raise self.out.refused("a slice of a list of tuples or rows", node)
-                whole = self.out.temporary(get(base.stores[0], (Slice(None, base.count),)), "items")
+            if isinstance(base, (Lst, Ref)):
+                view = vector_of(self.out, base)
+                if view is None:
+                    return self.part_of_list(base, self.index_items(scope, node.slice)[0], node)
+                whole = self.out.temporary(view, "items")
                 part = indexed(self.out, whole, self.index_items(scope, node.slice))
                 return self.list_of(scope, self.out.temporary(part, "items"), node)
             mark = len(self.out.buffer)
             items = self.index_items(scope, node.slice)
             return item(self.out, self.settled([base], [mark])[0], items, node)
         return super().of_Subscript(scope, node)
+
+    def part_of_list(self, base: Lst | Ref, part: Slice, node: ast.Subscript) -> Any:
+        """Read a slice of a list of rows, tuples or lists."""
+        if part.step is not None and part.step != Const(1, INT) and part.step != Const(-1, INT):
+            raise self.out.refused("a slice with a step of a list of tuples, rows or lists", node)
+        ends = [Static(None) if each is None else each for each in (part.low, part.high)]
+        backwards = part.step == Const(-1, INT)
+        return self.call_own(python_code.backwards if backwards else python_code.part, [base, *ends])
 
     def of_DictComp(self, scope: Scope, node: ast.DictComp) -> Any:
         """Read a dict comprehension over known values."""

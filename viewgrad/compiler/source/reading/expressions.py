@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import attrs
+
 from ..ir import Block, Call, Const, Get, If, Lazy, Let, Op, Set, Var, assigned, is_number, nodes, statements
 from ..kinds import BOOL, INT, Arr, Num, joined, kind_of_operator
-from ..values import CONFLICT, TEXT, Fn, Lst, Rec, Static, Tup, as_expr, is_plain, joined_values, kind_name
+from ..values import (
+    CONFLICT,
+    TEXT,
+    Cell,
+    Fn,
+    ListOf,
+    Lst,
+    Rec,
+    Ref,
+    SeveralLists,
+    Static,
+    Tup,
+    as_expr,
+    is_listed,
+    is_plain,
+    joined_values,
+    kind_name,
+)
+from . import python_code
 from .arrays import pure
 from .indexing import item, sliced
-from .lists import appended, item_kind, joined_item_kinds, new_list, repeated
+from .lists import appended, count_of, item_kind, joined_item_kinds, new_list, new_ref, repeated
 from .names import NameReader
 from .operators import arithmetic, comparison
 from .optional import flag_of, is_none_test, negated, shown
@@ -27,6 +48,8 @@ COMPARISONS: Final = {
     ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater",
     ast.GtE: "greater_equal",
 }  # fmt: skip
+# Expressions that are not conditions as they stand.
+NUMERIC: Final = (ast.Name, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Constant, ast.Call, ast.Attribute, ast.IfExp)
 
 
 class ExpressionReader(NameReader):
@@ -60,29 +83,51 @@ class ExpressionReader(NameReader):
 
     def of_List(self, scope: Scope, node: ast.List) -> Any:
         """Read a list."""
-        found = Tup(tuple(self._starred(scope, node.elts)), list, (scope.file, node.lineno, node.col_offset))
-        return self.growing(found) if found.site in self.known_sites else found
+        found = self.displayed(scope, node)
+        return self.growing(found) if self.grows(found.site) else found
 
-    def growing(self, given: Tup, times: Any = None) -> Lst:
+    def displayed(self, scope: Scope, node: ast.List) -> Tup:
+        """Read the items of a list display."""
+        return Tup(tuple(self._starred(scope, node.elts)), list, (scope.file, node.lineno, node.col_offset))
+
+    def grows(self, site: Any) -> bool:
+        """Return whether the list made at a place of the source has an unknown length."""
+        return site in self.known_sites or ("heap", site) in self.known_sites
+
+    def growing(self, given: Tup, times: Any = None) -> Lst | Ref:
         """Make a list of unknown length.
 
         Arguments:
             given: its first items.
             times: how often they are repeated.
         """
-        kind = self.known_sites.get(given.site)
+        kind = self.known_now(self.known_sites.get(given.site))
         for each in given.items:
             kind = joined_item_kinds(self.out, kind, item_kind(self.out, each))
-        if kind is None:
+        found: Lst | Ref
+        if ("heap", given.site) in self.known_sites:
+            found = new_ref(self.out, given.site, kind)
+        elif kind is None:
             raise self.out.refused("a list of items that are not known")
-        found = new_list(self.out, given.site, kind, self.room_for_items())
+        else:
+            found = new_list(self.out, given.site, kind, self.room_for_items())
         if times is not None:
-            (only,) = given.items
-            repeated(self.out, found, only, times)
+            repeated(self.out, found, given.items, times)
         else:
             for each in given.items:
                 appended(self.out, found, each)
         return found
+
+    def known_now(self, kind: Any) -> Any:
+        """Return the kind of the items of a list, updated for the lists in it."""
+        if isinstance(kind, tuple):
+            return tuple(map(self.known_now, kind))
+        if not isinstance(kind, ListOf):
+            return kind
+        inner: Any = None
+        for site in kind.sites:
+            inner = joined_item_kinds(self.out, inner, self.known_now(self.known_sites.get(site)))
+        return ListOf(self.known_now(kind.kind) if inner is None else inner, kind.sites)
 
     def _starred(self, scope: Scope, elements: Sequence[ast.expr]) -> list[Any]:
         values = self.values(scope, [each.value if isinstance(each, ast.Starred) else each for each in elements])
@@ -125,6 +170,8 @@ class ExpressionReader(NameReader):
         if isinstance(value, Tup):
             return Tup(tuple([self._settled(each, names, writes, saved) for each in value.items]), value.cls,
                        value.site)
+        if isinstance(value, Ref):
+            return attrs.evolve(value, number=self._settled(value.number, names, writes, saved))
         expr = as_expr(value)
         if expr is None or isinstance(expr, Const):
             return value
@@ -159,16 +206,41 @@ class ExpressionReader(NameReader):
 
     def of_BinOp(self, scope: Scope, node: ast.BinOp) -> Any:
         """Read a binary operator."""
+        if isinstance(node.op, ast.Mult):
+            if isinstance(node.left, ast.List):
+                return self.multiplied(scope, node.left, self.fixed_value(scope, node.right))
+            if isinstance(node.right, ast.List):
+                return self.multiplied(scope, node.right, self.fixed_value(scope, node.left))
         left, right = self.values(scope, [node.left, node.right])
+        if isinstance(node.op, ast.Add) and any(isinstance(each, (Lst, Ref)) for each in (left, right)) and all(
+            isinstance(each, (Lst, Ref)) or (isinstance(each, Tup) and each.cls is list) for each in (left, right)
+        ):
+            return self.call_own(python_code.concatenated, [left, right])
         if isinstance(node.op, ast.MatMult):
             return self.matmul(left, right)
-        if isinstance(node.op, ast.Mult):
-            for one, other in ((left, right), (right, left)):
-                if isinstance(one, Tup) and one.cls is list and len(one.items) == 1 and not isinstance(other, Static):
-                    times = as_expr(other)
-                    if times is not None and times.kind == INT:
-                        return self.growing(one, self.fixed(times))
-        return arithmetic(self.out, BINARY[type(node.op)], left, right)
+        found = arithmetic(self.out, BINARY[type(node.op)], left, right)
+        if isinstance(found, Tup) and found.cls is list:
+            found = attrs.evolve(found, site=(scope.file, node.lineno, node.col_offset, "sum"))
+            return self.growing(found) if self.grows(found.site) else found
+        return found
+
+    def call_own(self, function: Any, args: list[Any]) -> Any:
+        """Inline a function of `python_code`."""
+        raise NotImplementedError
+
+    def fixed_value(self, scope: Scope, node: ast.expr) -> Any:
+        """Read a value and keep it in a variable."""
+        return self.held(self.value(scope, node))
+
+    def multiplied(self, scope: Scope, node: ast.List, times: Any) -> Any:
+        """Read `items * times`."""
+        items = self.displayed(scope, node)
+        expr = as_expr(times)
+        is_integer = expr is not None and is_number(expr) and expr.kind.dtype == "l"
+        if is_integer and (not isinstance(times, Static) or self.grows(items.site)):
+            return self.growing(items, self.fixed(expr))
+        found = arithmetic(self.out, "mul", items, times)
+        return attrs.evolve(found, site=items.site) if isinstance(found, Tup) else found
 
     def matmul(self, left: Any, right: Any) -> Any:
         """Return the product of matrices."""
@@ -185,29 +257,47 @@ class ExpressionReader(NameReader):
         """Read `and` and `or`, whose value is one of the operands."""
         return self.operand(scope, node, node.values)
 
+    def nested_operands(self, node: ast.BoolOp, parts: Sequence[ast.expr]) -> ast.IfExp | None:
+        """Return `(a and b) or c` as `(b or c) if a else c`, which is never the value of `a`; None for others.
+
+        Likewise `(a or b) and c` is `c if a else (b and c)`.
+        """
+        inner = parts[0]
+        if not isinstance(inner, ast.BoolOp) or type(inner.op) is type(node.op) or not any(
+            isinstance(each, NUMERIC) for each in (inner.values[-1], *parts[1:])
+        ):
+            return None
+        *tests, last = inner.values
+        rest = parts[1] if len(parts) == 2 else ast.copy_location(ast.BoolOp(node.op, list(parts[1:])), node)
+        both = ast.copy_location(ast.BoolOp(node.op, [last, *parts[1:]]), node)
+        test = tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(inner.op, tests), inner)
+        sides = (rest, both) if isinstance(node.op, ast.And) else (both, rest)
+        return ast.copy_location(ast.IfExp(test, *sides), node)
+
     def operand(self, scope: Scope, node: ast.BoolOp, parts: Sequence[ast.expr]) -> Any:
         """Return the first operand that decides the result, or the last one."""
-        first = self.lifted(scope, parts[0])
         if len(parts) == 1:
-            return first
+            return self.lifted(scope, parts[0])
+        other = self.nested_operands(node, parts)
+        if other is not None:
+            return self.value(scope, other)
+        first = self.lifted(scope, parts[0])
         first = self.held(first)
         is_and = isinstance(node.op, ast.And)
         test = self.truth(first, node)
         if isinstance(test, bool):
             return self.operand(scope, node, parts[1:]) if test is is_and else first
-        found: list[Any] = []
-        entry, present = dict(scope.env), scope.present
-        scope.present = present | shown(parts[0], is_and)
-        block = self.within(lambda: found.append(self.operand(scope, node, parts[1:])))
-        scope.env, scope.present = joined_scopes(scope.env, entry), present
-        sides = [found[0], first] if is_and else [first, found[0]]
-        exprs = [as_expr(side) for side in sides]
-        if not block and all(expr is not None and expr.kind == BOOL for expr in exprs):
-            return Lazy("and" if is_and else "or", (test, as_expr(found[0])), BOOL)
-        blocks = [block, []] if is_and else [[], block]
-        chosen = self.choice(sides[0], sides[1], blocks, node)
-        self.out.emit(If(test, blocks[0], blocks[1], self.out.line))
-        return chosen
+        rest: list[Any] = []
+
+        def read() -> Any:
+            rest.append(self.operand(scope, node, parts[1:]))
+            return rest[0]
+
+        sides = [(read, shown(parts[0], is_and)), (lambda: first, frozenset[str]())]
+        found = self.either(scope, test, sides if is_and else sides[::-1], node)
+        if isinstance(found, Lazy) and found.kind == BOOL:
+            return Lazy("and" if is_and else "or", (test, as_expr(rest[0])), BOOL)
+        return found
 
     def condition(self, scope: Scope, node: ast.expr) -> Any:
         """Read the truth value of an expression: a bool if it is known, else an expression."""
@@ -267,6 +357,9 @@ class ExpressionReader(NameReader):
         left, *rest = self.values(scope, [node.left, *node.comparators])
         found: Any = None
         for operator, right in zip(node.ops, rest):
+            if isinstance(operator, (ast.In, ast.NotIn)) and isinstance(right, (Lst, Ref)) and len(rest) == 1:
+                inside = self.call_own(python_code.contains, [right, left])
+                return inside if isinstance(operator, ast.In) else Lazy("not", (inside,), BOOL)
             test = comparison(self.out, operator, left, right, COMPARISONS)
             if found is None:
                 found = test
@@ -286,21 +379,39 @@ class ExpressionReader(NameReader):
         test = self.condition(scope, node.test)
         if isinstance(test, bool):
             return self.value(scope, node.body if test else node.orelse)
-        sides: list[Any] = []
-        entry = dict(scope.env)
-        blocks, after = [], []
-        present = scope.present
-        for part, is_true in ((node.body, True), (node.orelse, False)):
-            scope.env, scope.present = dict(entry), present | shown(node.test, is_true)
-            blocks.append(self.within(lambda part=part: sides.append(self.lifted(scope, part))))  # type: ignore[misc]
+        return self.either(scope, test, [
+            (functools.partial(self.lifted, scope, part), shown(node.test, is_true))
+            for part, is_true in ((node.body, True), (node.orelse, False))
+        ], node)
+
+    def either(
+        self, scope: Scope, test: Any, sides: Sequence[tuple[Callable[[], Any], frozenset[str]]], node: Any
+    ) -> Any:
+        """Return the value of one of two branches.
+
+        Arguments:
+            scope: the variables.
+            test: the condition.
+            sides: for each branch, the function that reads it, and the names of variables that are not None in it.
+            node: where in the source it is.
+        """
+        values: list[Any] = []
+        blocks: list[Block] = []
+        after: list[dict[str, Any]] = []
+        entry, present = dict(scope.env), scope.present
+        for read, known in sides:
+            scope.env, scope.present = dict(entry), present | known
+            blocks.append(self.within(lambda read=read: values.append(read())))  # type: ignore[misc]
             after.append(scope.env)
         scope.env, scope.present = joined_scopes(*after), present
-        exprs = [as_expr(side) for side in sides]
+        if any(isinstance(value, Cell) for value in values):
+            raise self.out.refused("a choice of 0-d arrays", node)
+        exprs = [as_expr(value) for value in values]
         if not any(blocks) and not any(expr is None for expr in exprs):
             kind = joined(exprs[0].kind, exprs[1].kind)
             if isinstance(kind, Num):
                 return Lazy("if", (test, *exprs), kind)
-        found = self.choice(sides[0], sides[1], blocks, node)
+        found = self.choice(values[0], values[1], blocks, node)
         self.out.emit(If(test, blocks[0], blocks[1], self.out.line))
         return found
 
@@ -317,6 +428,13 @@ class ExpressionReader(NameReader):
                 and then.cls is other.cls:
             pairs = zip(then.items, other.items)
             return Tup(tuple([self.choice(one, two, blocks, node) for one, two in pairs]), then.cls)
+        if is_listed(then) and is_listed(other):
+            joined_lists = joined_values(then, other)
+            if isinstance(joined_lists, SeveralLists):
+                raise self.on_one_heap(joined_lists, node)
+            if isinstance(then, Ref) and isinstance(other, Ref) and then.heap is other.heap:
+                number = self.choice(then.number, other.number, blocks, node)
+                return Ref(then.heap, number, joined_item_kinds(self.out, then.of, other.of))
         exprs = [as_expr(side) for side in (then, other)]
         if any(expr is None for expr in exprs):
             raise self.out.refused(f"a choice of {kind_name(then)} or {kind_name(other)}", node)
@@ -386,8 +504,8 @@ class ExpressionReader(NameReader):
             return bool(value.items)
         if isinstance(value, (Rec, Fn)):
             return True if isinstance(value, Fn) else bool(value.fields) or value.cls is not dict
-        if isinstance(value, Lst):
-            return Op("not_equal", (value.count, Const(0, INT)), BOOL)
+        if isinstance(value, (Lst, Ref)):
+            return Op("not_equal", (count_of(self.out, value), Const(0, INT)), BOOL)
         expr = as_expr(value)
         if expr is None or not is_number(expr):
             raise self.out.refused(f"the truth of {kind_name(value)}", node)

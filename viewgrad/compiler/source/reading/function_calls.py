@@ -9,21 +9,38 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ..functions import nonlocals_of, stores_of, tree_of, users_function
-from ..ir import Const, Slice, Var, get
+from ..ir import Var
 from ..jumps import without_jumps
-from ..kinds import INT, Arr, Num
+from ..kinds import Arr, Num
 from ..library import library_name
 from ..objects import Getter, Guard, record_fields
 from ..try_statements import without_try_statements
-from ..values import CONFLICT, Fn, Lst, Maybe, OrNone, Path, Rec, Refused, Static, Tup, as_expr, is_plain, kind_name
-from . import python_code
+from ..values import (
+    CONFLICT,
+    Fn,
+    Lst,
+    Maybe,
+    OrNone,
+    Path,
+    Rec,
+    Ref,
+    Refused,
+    Static,
+    Tup,
+    as_expr,
+    is_plain,
+    kind_name,
+)
+from . import numpy_code, python_code
 from .attributes import attribute
-from .comprehensions import ComprehensionReader
 from .generators import is_generator
 from .library_calls import library
 from .lists import array_of_list
 from .methods import method
+from .nests import NESTS
+from .numpy_replacements import in_numpy_code
 from .scopes import Bound, Deferred, DictGet, Given, Partial, Scope, identifier, is_updated, unboxed
+from .selections import CHOSEN, FOLDS, SelectionReader
 
 # Functions that make an array of a list.
 ARRAYS_OF_LISTS: Final = frozenset({"numpy.array", "numpy.asarray", "numpy.stack", "numpy.sum", "numpy.mean"})
@@ -32,17 +49,24 @@ LOOPS: Final = {
     "builtins.any": python_code.any_of, "builtins.all": python_code.all_of, "math.fsum": python_code.fsum,
 }  # fmt: skip
 OF_LISTS: Final = {
-    "extend": python_code.extend, "pop": python_code.pop_first, "insert": python_code.insert,
+    "extend": python_code.extend, "pop": python_code.pop_at, "insert": python_code.insert,
+    "index": python_code.index_of, "count": python_code.count_of, "reverse": python_code.reverse,
+    "remove": python_code.remove, "copy": python_code.copied,
+}  # fmt: skip
+HEAPS: Final = {
+    "heapq.heappush": python_code.heappush, "heapq.heappop": python_code.heappop,
+    "heapq.heapify": python_code.heapify,
 }  # fmt: skip
 UPDATES: Final = {
-    "numpy.add.at": python_code.add_at, "numpy.subtract.at": python_code.subtract_at,
-    "numpy.multiply.at": python_code.multiply_at, "numpy.copyto": python_code.copyto,
-    "numpy.fill_diagonal": python_code.fill_diagonal,
+    "numpy.add.at": numpy_code.add_at, "numpy.subtract.at": numpy_code.subtract_at,
+    "numpy.multiply.at": numpy_code.multiply_at, "numpy.copyto": numpy_code.copyto,
+    "numpy.fill_diagonal": numpy_code.fill_diagonal,
 }  # fmt: skip
+ITERABLES: Final = frozenset({"builtins.range", "builtins.zip", "builtins.enumerate", "builtins.reversed"})
 DEEP: Final = 24  # calls within calls
 
 
-class CallReader(ComprehensionReader):
+class CallReader(SelectionReader):
     """Reads calls."""
 
     def __init__(self, static: frozenset[str] = frozenset(), known: dict[Any, Any] | None = None) -> None:
@@ -62,8 +86,11 @@ class CallReader(ComprehensionReader):
                 function = None
         else:
             function = self.value(scope, node.func)
-        if isinstance(function, Static) and library_name(function.value) == "builtins.isinstance":
+        name = library_name(function.value) if isinstance(function, Static) else None
+        if name == "builtins.isinstance":
             return self.is_instance(scope, node)
+        if name in NESTS or (name in ITERABLES and len(node.keywords) < 2):
+            return self.items_of(scope, node, name in NESTS)
         start = len(self.out.buffer)
         args: list[Any] = []
         marks: list[int] = []
@@ -93,18 +120,35 @@ class CallReader(ComprehensionReader):
         if function is None:
             assert isinstance(node.func, ast.Attribute)
             args = [self.of_deferred(arg) for arg in args]
-            own = OF_LISTS.get(node.func.attr) if isinstance(base, Lst) else None
-            if own is not None and (own is not python_code.pop_first or [getattr(a, "value", 1) for a in args] == [0]):
-                return self.call_own(own, [base] if own is python_code.pop_first else [base, *args])
+            if node.func.attr == "sort" and isinstance(base, (Lst, Ref)) and not args:
+                return self.call_own(python_code.assigned, [base, self.sorted_items(scope, [base], keywords, node)])
+            own = OF_LISTS.get(node.func.attr) if isinstance(base, (Lst, Ref)) else None
+            if own is not None and not keywords and len(args) == own.__code__.co_argcount - 1:
+                return self.call_own(own, [base, *args])
             return method(self.out, base, node.func.attr, args, keywords)
         return self.called(scope, function, args, keywords, node)
 
+    def library_called(self, scope: Scope, node: ast.Call) -> str | None:
+        """Return the name of the library function that a call names, without reading the call; None for others."""
+        function = node.func
+        if not isinstance(function, ast.Name) and not (
+            isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
+        ):
+            return None
+        owner = self.value(scope, function if isinstance(function, ast.Name) else function.value)
+        if not isinstance(owner, Static):
+            return None
+        if isinstance(function, ast.Attribute):
+            owner = self.attribute_value(owner, function.attr) if isinstance(owner.value, types.ModuleType) else None
+        return library_name(owner.value) if isinstance(owner, Static) else None
+
     def argument(self, scope: Scope, node: ast.expr) -> Any:
         """Read an argument of a call."""
-        if isinstance(node, (ast.GeneratorExp, ast.ListComp)) and len(node.generators) == 1 \
-                and not node.generators[0].ifs and not isinstance(
-                    self.sequence(scope, node.generators[0].iter), Tup):
-            return Deferred(node, scope)
+        if isinstance(node, (ast.GeneratorExp, ast.ListComp)) and len(node.generators) == 1:
+            (generator,) = node.generators
+            is_nest = isinstance(generator.iter, ast.Call) and self.library_called(scope, generator.iter) in NESTS
+            if not generator.ifs and not is_nest and not isinstance(self.sequence(scope, generator.iter), Tup):
+                return Deferred(node, scope)
         return self.value(scope, node)
 
     def of_deferred(self, value: Any) -> Any:
@@ -155,27 +199,28 @@ class CallReader(ComprehensionReader):
         args = [self.of_deferred(arg) for arg in args]
         if name in ("builtins.map", "builtins.filter") and len(args) == 2 and not keywords:
             return self.of_function(scope, args[0], args[1], node, name.endswith("filter"))
-        if name == "builtins.sorted" and args and set(keywords) <= {"reverse"}:
-            given = args[0] if isinstance(args[0], Lst) or as_expr(args[0]) is not None else self.list_of(
-                scope, args[0], node)
-            array = array_of_list(self.out, given) if isinstance(given, Lst) else given
-            array = self.out.temporary(library(self.out, "numpy.sort", [array], {}), "ordered")
-            turned = keywords.get("reverse", Static(False))
-            if not isinstance(turned, Static) or array.kind.ndim != 1:
-                raise self.out.refused("sorted of these arguments", node)
-            step = Const(-1, INT)
-            part = self.out.temporary(get(array, (Slice(None, None, step),)), "ordered") if turned.value else array
-            return self.list_of(scope, part, node)
+        if name == "builtins.sorted":
+            return self.sorted_items(scope, args, keywords, node)
+        if name in FOLDS:
+            return self.folded(scope, name, args, keywords, node)
+        if name in HEAPS and not keywords and len(args) == HEAPS[name].__code__.co_argcount:
+            return self.call_own(HEAPS[name], args)
+        if name in CHOSEN and set(keywords) & {"key", "default"}:
+            return self.chosen(scope, name, args, keywords, node)
+        if name in ("builtins.list", "builtins.tuple") and len(args) == 1 and isinstance(args[0], Tup):
+            site = (scope.file, node.lineno, node.col_offset)
+            made = Tup(args[0].items, list, site) if name == "builtins.list" else Tup(args[0].items)
+            return self.growing(made) if name == "builtins.list" and self.grows(site) else made
         own = self.in_python(name, args) if not keywords else None
         if own is not None:
             return self.call_own(own, args)
-        given = arguments_in_python(name, args, keywords)
+        given = in_numpy_code(name, args, keywords)
         if given is not None:
             return self.call_own(*given)
         if name in ("builtins.list", "builtins.tuple") and len(args) == 1 and not isinstance(args[0], (Tup, Rec)):
             return self.list_of(scope, args[0], node)
         if name.startswith("numpy."):
-            args = [array_of_list(self.out, arg) if isinstance(arg, Lst) else arg for arg in args]
+            args = [array_of_list(self.out, arg) if isinstance(arg, (Lst, Ref)) else arg for arg in args]
         if any(isinstance(arg, Fn) for arg in args):
             raise self.out.refused(f"a function is given to {name.rpartition('.')[2]}", node)
         return library(self.out, name, args, keywords)
@@ -236,7 +281,7 @@ class CallReader(ComprehensionReader):
         rule = LOOPS.get(name)
         if rule is None or len(args) not in (1, 2) or (len(args) == 2 and name != "builtins.sum"):
             return None
-        if isinstance(args[0], Lst):
+        if isinstance(args[0], (Lst, Ref)):
             return rule
         expr = as_expr(args[0])
         is_vector = expr is not None and isinstance(expr.kind, Arr) and expr.kind.ndim == 1
@@ -255,6 +300,9 @@ class CallReader(ComprehensionReader):
         if name in base.fields:
             return base.fields[name]
         member = next((vars(each)[name] for each in base.cls.__mro__ if name in vars(each)), None)
+        if isinstance(member, staticmethod):
+            self.guard(member, Path(base.cls, False).to("attr", "__dict__").to("key", name))
+            return Static(member.__func__)
         if not isinstance(member, types.FunctionType):
             raise self.out.refused(f"{base.cls.__name__} has no method {name}", node)
         self.guard(member, Path(base.cls, False).to("attr", name))
@@ -314,6 +362,7 @@ class CallReader(ComprehensionReader):
         if not isinstance(function, types.FunctionType):
             raise self.out.refused(f"{getattr(function, '__qualname__', function)} is not a Python function")
         module = str(function.__module__).partition(".")[0]
+        own = own or function.__module__ in (python_code.__name__, numpy_code.__name__)
         if module in ("viewgrad", "numpy", "scipy") and not own:
             raise self.out.refused(f"{module}'s {function.__qualname__} is not supported")
         if function.__code__.co_flags & 0x2A0:  # generators and coroutines
@@ -460,6 +509,10 @@ class CallReader(ComprehensionReader):
             if isinstance(member, property):
                 self.guard(member, Path(base.cls, False).to("attr", node.attr))
                 return self.call_python(member.fget, Path(member.fget, False), [base], {})
+            if isinstance(member, types.FunctionType):
+                return Partial(self.member(base, node.attr, node), [], {})
+            if member is not None and base.cls is not dict:  # of the class
+                return self.attribute_of(Static(base.cls), node.attr)
             raise self.out.refused(f"attribute {node.attr} of a {base.cls.__name__}", node)
         if isinstance(base, Tup) and hasattr(base.cls, "_fields") and node.attr in base.cls._fields:
             return base.items[base.cls._fields.index(node.attr)]
@@ -471,50 +524,6 @@ class CallReader(ComprehensionReader):
         if type(found) is Getter:
             return self.call_python(found.function, Path(found.function, False), [base], {})
         return found
-
-
-def arguments_in_python(name: str, args: list[Any], keywords: dict[str, Any]) -> tuple[Any, list[Any]] | None:
-    """Return the function of `python_code` for a NumPy function, and its arguments; None if there is none."""
-    exprs = [as_expr(arg) for arg in args]
-    kinds = [None if expr is None else expr.kind for expr in exprs]
-
-    def is_vector(number: int, dtypes: str = "d") -> bool:
-        kind = kinds[number]
-        return isinstance(kind, Arr) and kind.ndim == 1 and kind.dtype in dtypes
-
-    def is_number_of(number: int, dtypes: str) -> bool:
-        kind = kinds[number]
-        return isinstance(kind, Num) and kind.dtype in dtypes
-
-    if name == "numpy.bincount" and set(keywords) <= {"weights", "minlength"} and kinds and is_vector(0, "l"):
-        rest = dict(zip(("weights", "minlength"), args[1:])) | keywords
-        least, weights = rest.get("minlength", Static(0)), rest.get("weights", Static(None))
-        if isinstance(weights, Static) and weights.value is None:
-            return python_code.bincount, [args[0], least]
-        kind = getattr(as_expr(weights), "kind", None)
-        if isinstance(kind, Arr) and kind.ndim == 1 and kind.dtype in "dl":
-            return python_code.weighted_bincount, [args[0], weights, least]
-    if name == "numpy.copyto" and len(args) == 2 and set(keywords) == {"where"}:
-        return python_code.copyto_where, [*args, keywords["where"]]
-    if keywords:
-        return None
-    if name == "numpy.delete" and len(args) == 2 and is_vector(0, "dl") and is_number_of(1, "l"):
-        return python_code.delete, args
-    if name == "numpy.insert" and len(args) == 3 and is_vector(0) and is_number_of(1, "l") and is_number_of(2, "dl"):
-        return python_code.insert_at, args
-    if name == "numpy.polyval" and len(args) == 2 and isinstance(kinds[1], (Arr, Num)) and kinds[1].dtype == "d":
-        if kinds[0] is not None and is_vector(0):
-            return python_code.polyval, args
-        if isinstance(args[0], Tup) and all(
-            isinstance(getattr(as_expr(each), "kind", None), Num) for each in args[0].items
-        ):
-            return python_code.polyval, args
-    if name == "numpy.cross" and len(args) == 2 and all(isinstance(kind, Arr) for kind in kinds) \
-            and kinds[0] == kinds[1]:
-        return python_code.cross, args
-    if name == "numpy.cov" and len(args) == 1 and kinds[0] == Arr("d", 2):
-        return python_code.covariance, args
-    return None
 
 
 def _call_of(value: Any) -> types.FunctionType | None:

@@ -9,9 +9,9 @@ from ..emitting import Emitter
 from ..ir import FULL, NEW, Const, Dim, Get, Lazy, Op, Slice, Var, get, is_number
 from ..kinds import BOOL, INT, Arr
 from ..objects import Fields
-from ..values import Lst, Rec, Static, Tup, as_expr, is_plain, kind_name
+from ..values import Cell, Lst, Rec, Ref, Reread, Static, Tup, as_expr, is_listed, is_plain, kind_name
 from .arrays import assembled
-from .lists import item_of_list
+from .lists import array_of_list, item_kind, item_of_list
 
 
 def sliced(out: Emitter, parts: Sequence[Any]) -> Slice:
@@ -69,6 +69,8 @@ def _index_item(out: Emitter, each: Any) -> Any:
         return NEW
     if isinstance(each, Slice):
         return each
+    if isinstance(each, (Lst, Ref)):
+        return array_of_list(out, each)
     expr = as_expr(each)
     if expr is None and isinstance(each, Tup) and each.cls is list and all(
         isinstance(as_expr(item), (Const, Var, Op)) for item in each.items
@@ -143,12 +145,16 @@ def item(out: Emitter, base: Any, items: Sequence[Any], node: Any) -> Any:
         if is_known and base.cls in (dict, Fields):
             return base.fields[items[0].value]
         raise out.refused("a key that is not known", node)
-    if isinstance(base, Lst):
+    if isinstance(base, (Lst, Ref)):
         if len(items) != 1 or isinstance(items[0], Slice):
             raise out.refused("a slice of a list of unknown length", node)
         return item_of_list(out, base, items[0])
     if isinstance(base, Tup):
         return _item_of_tuple(out, base, items, node)
+    if isinstance(base, Cell):
+        if not all(isinstance(each, Static) and each.value is Ellipsis for each in items) or len(items) > 1:
+            raise out.refused("an index of a 0-d array", node)
+        return base if items else out.temporary(base.element)
     expr = as_expr(base)
     if expr is None or is_number(expr):
         raise out.refused(f"an item of {kind_name(base)}", node)
@@ -166,6 +172,10 @@ def _item_of_tuple(out: Emitter, base: Tup, items: Sequence[Any], node: Any) -> 
         parts = [items[0].low, items[0].high, items[0].step]
         if all(part is None or isinstance(part, Const) for part in parts):
             return Tup(base.items[slice(*[None if part is None else part.value for part in parts])], base.cls)
+    if len(items) == 1 and base.site is not None and base.items and all(map(is_listed, base.items)):
+        raise Reread(base.site, item_kind(out, base.items[0]))
+    if base.site is not None and not base.items:
+        raise out.empty(node)
     numbers = [as_expr(each) for each in base.items]
     if len(items) == 1 and all(each is not None and is_number(each) for each in numbers) and numbers:
         return indexed(out, assembled(out, Tup(base.items), None), items)

@@ -8,13 +8,13 @@ from typing import Any
 import attrs
 
 from ..emitting import Emitter
-from ..ir import Check, Const, Dim, Lazy, Op, Var, is_number
+from ..ir import Check, Const, Dim, Get, Lazy, Op, Var, is_number
 from ..kinds import BOOL, INT
-from ..values import Lst, Rec, Static, Tup, as_expr, kind_name
+from ..values import Lst, Rec, Ref, Static, Tup, as_expr, kind_name
 from .arrays import assembled
 from .attributes import as_variable
 from .indexing import indexed
-from .lists import item_at
+from .lists import count_of, item_at
 from .operators import arithmetic
 
 
@@ -28,6 +28,7 @@ class Iteration:
         is_range: whether that is the counter.
         count: how many items there are.
         lists: the counters of the lists that it runs over, which must not grow meanwhile.
+        checks: conditions that must hold after each iteration.
     """
 
     low: Any
@@ -37,6 +38,7 @@ class Iteration:
     count: Any
     is_range: bool = False
     lists: frozenset[str] = frozenset()
+    checks: tuple[Any, ...] = ()
 
 
 def range_of(out: Emitter, args: Sequence[Any]) -> Iteration:
@@ -86,6 +88,12 @@ def sequence_of(out: Emitter, value: Any) -> Any:
     if isinstance(value, Lst):
         return Iteration(Const(0, INT), value.count, 1, lambda k: item_at(out, value, k), value.count,
                          lists=frozenset((value.count.name,)))
+    if isinstance(value, Ref):
+        held = attrs.evolve(value, number=value.number if isinstance(value.number, Const) else out.temporary(
+            value.number, "number"))
+        count = count_of(out, held)
+        same = Op("equal", (Get(held.heap.counts, (held.number,), INT, safe=True), count), BOOL)
+        return Iteration(Const(0, INT), count, 1, lambda k: item_at(out, held, k), count, checks=(same,))
     expr = as_expr(value)
     if expr is None or is_number(expr):
         raise out.refused(f"a loop over {kind_name(value)}")
@@ -124,7 +132,9 @@ def zipped(out: Emitter, parts: Sequence[Any], is_strict: bool = False) -> Any:
             count = out.temporary(Lazy("if", (Op("less", (one, other), BOOL), one, other), INT), "n")
     items = [_counted_item(part) for part in parts]
     lists = frozenset().union(*[part.lists for part in parts])
-    return Iteration(Const(0, INT), count, 1, lambda k: Tup(tuple([each(k) for each in items])), count, lists=lists)
+    checks = tuple([check for part in parts for check in part.checks])
+    return Iteration(Const(0, INT), count, 1, lambda k: Tup(tuple([each(k) for each in items])), count, lists=lists,
+                     checks=checks)
 
 
 def enumerated(out: Emitter, part: Any, start: Any) -> Any:
@@ -137,7 +147,7 @@ def enumerated(out: Emitter, part: Any, start: Any) -> Any:
         number = k if isinstance(start, Static) and start.value == 0 else arithmetic(out, "add", k, start)
         return Tup((number, each(k)))
 
-    return Iteration(Const(0, INT), part.count, 1, item_of, part.count, lists=part.lists)
+    return Iteration(Const(0, INT), part.count, 1, item_of, part.count, lists=part.lists, checks=part.checks)
 
 
 def reversed_sequence(out: Emitter, part: Any) -> Any:
@@ -150,5 +160,6 @@ def reversed_sequence(out: Emitter, part: Any) -> Any:
         return Iteration(low, high, -1, part.item, part.count, is_range=True)
     if part.step == 1 and part.low == Const(0, INT):
         one = Const(1, INT)
-        return Iteration(Op("sub", (part.high, one), INT), Const(-1, INT), -1, part.item, part.count, lists=part.lists)
+        return Iteration(Op("sub", (part.high, one), INT), Const(-1, INT), -1, part.item, part.count, lists=part.lists,
+                         checks=part.checks)
     raise out.refused("reversed of this")

@@ -13,7 +13,7 @@ from ..ir import FULL, Check, Const, Dim, Lazy, Op, Slice, Var, is_number
 from ..kinds import BOOL, INT, Arr, Num, is_complex
 from ..library import ALIASES, CREATORS, MATH, PURE, ROWS, VIEWS, row_of
 from ..values import Static, Tup, as_expr, is_plain
-from .arrays import array_of, created, elementwise, pure, view
+from .arrays import array_of, assembled, created, elementwise, pure, view
 from .attributes import as_variable, attribute
 from .indexing import indexed
 from .operators import arithmetic
@@ -162,6 +162,9 @@ def _select(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any])
 
 def _append(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     exprs = [as_expr(arg) for arg in args]
+    if len(args) == 2 and (isinstance(args[1], Tup) or (exprs[1] is not None and is_number(exprs[1]))):
+        exprs[1] = assembled(out, args[1] if isinstance(args[1], Tup) else Tup((args[1],)), None)
+        args = [args[0], exprs[1]]
     if keywords or len(args) != 2 or any(expr is None or expr.kind.ndim != 1 for expr in exprs):
         raise out.refused("append of these arguments")
     return pure(out, "concatenate", [Tup(tuple(args))], {})
@@ -184,6 +187,27 @@ def _single(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any])
     if expr is None or not is_number(expr) or is_complex(expr.kind):
         raise out.refused(f"{short} of something other than a real number")
     return Op("as_single", (out.lifted(expr),), Num("f"))
+
+
+def _open_mesh(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """Read `ix_` of vectors of integers."""
+    exprs = [as_expr(arg) for arg in args]
+    if keywords or any(expr is None or expr.kind != Arr("l", 1) for expr in exprs):
+        raise out.refused("ix_ of something else than vectors of integers")
+    found = []
+    for number, expr in enumerate(exprs):
+        items = [FULL if number == axis else Static(None) for axis in range(len(exprs))]
+        found.append(out.temporary(indexed(out, as_variable(out, expr), items), "index"))
+    return Tup(tuple(found))
+
+
+def _operator(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """Read a function of `operator`."""
+    name = {"truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "lt": "less", "le": "less_equal",
+            "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}.get(short, short)
+    if keywords or len(args) != (1 if short == "neg" else 2):
+        raise out.refused(f"operator.{short} of these arguments")
+    return arithmetic(out, name, *args)
 
 
 def _part(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -209,8 +233,9 @@ RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys(("shape", "size", "ndim"), _attribute), **dict.fromkeys(("max", "min"), _extremum),
     **dict.fromkeys(("split", "array_split", "vsplit", "hsplit", "dsplit"), _split),
     **dict.fromkeys(("round", "around"), _round), "diag": _diag, "select": _select, "append": _append, "rint": _row,
+    "ix_": _open_mesh,
 }  # fmt: skip
 MODULES: Final[dict[str, Rule]] = {
-    "builtins": python_function, "math": math_function,
+    "builtins": python_function, "math": math_function, "operator": _operator,
     "numpy.linalg": lambda out, short, args, keywords: pure(out, f"linalg.{short}", args, keywords),
 }

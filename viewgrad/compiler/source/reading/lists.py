@@ -1,28 +1,44 @@
 """Lists of unknown length: arrays with room for items, and a counter.
 
-A list becomes one when the function appends to it, or assigns an item. Its items are numbers, rows, or tuples of them.
-A row is copied into the list, so that an array that is appended must not be written to afterwards.
+A list becomes one when the function appends to it, or assigns an item. Its items are numbers, rows, tuples of them, or
+other lists. A row is copied into the list, so that an array that is appended must not be written to afterwards.
+
+A list that is an item of a list, or that a name means in one iteration and not in another, is on a heap, with all
+others whose items are of the same dtypes. It has a number there, which is what names and other lists hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 
 from ..emitting import Emitter
-from ..ir import Call, Check, Const, Dim, For, Get, Lazy, Let, Op, Set, Slice, Var, get, is_number
+from ..ir import Block, Call, Check, Const, Dim, For, Get, If, Lazy, Let, Op, Set, Slice, Var, get, is_number
 from ..kinds import BOOL, INT, Arr, Num, joined
-from ..values import Lst, Reread, Row, Static, Tup, as_expr, kind_name
+from ..values import Cell, Heap, ListOf, Lst, Ref, Reread, Row, Static, Tup, as_expr, kind_name
 from .arrays import dtype_option, pure
 
 ONE = Const(1, INT)
 ZERO = Const(0, INT)
 
 
+# -- kinds of items ----------------------------------------------------------------------------------------------------
+
+
 def item_kind(out: Emitter, value: Any) -> Any:
-    """Return the kind of an item."""
+    """Return the kind of an item.
+
+    Raises:
+        Reread: if it is a list that is not on a heap yet.
+    """
+    if isinstance(value, Ref):
+        return value.of
+    if isinstance(value, Cell):
+        raise out.refused("a 0-d array in a list")
+    if isinstance(value, Lst) or (isinstance(value, Tup) and value.cls is list and value.site is not None):
+        raise Reread(("heap", value.site), True)
     if isinstance(value, Tup) and value.cls is tuple:
         return tuple([item_kind(out, each) for each in value.items])
     expr = as_expr(value)
@@ -39,10 +55,73 @@ def joined_item_kinds(out: Emitter, one: Any, other: Any) -> Any:
         return one
     if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
         return tuple([joined_item_kinds(out, a, b) for a, b in zip(one, other)])
+    if isinstance(one, ListOf) and isinstance(other, ListOf):
+        kind = joined_item_kinds(out, one.kind, other.kind)
+        sites = one.sites | other.sites
+        wrong = [each.sites for each in (one, other) if each.kind != kind]
+        if wrong:
+            raise reread(frozenset().union(*wrong), kind)
+        return ListOf(kind, sites)
     found = joined(one, other) if isinstance(one, Num) and isinstance(other, Num) else None
     if found is None:
         raise out.refused("a list with items of several kinds")
     return found
+
+
+def reread(sites: frozenset[Any], kind: Any) -> Reread:
+    """Return the error which says that lists have items of another kind."""
+    first, *others = sorted(sites, key=str)
+    return Reread(first, kind, others)
+
+
+def _parts(kind: Any) -> Iterator[Any]:
+    """Yield the kinds of numbers, rows and lists in the kind of an item."""
+    if isinstance(kind, tuple):
+        for each in kind:
+            yield from _parts(each)
+    else:
+        yield kind
+
+
+def _dtype(part: Any) -> str:
+    """Return the dtype of the array that holds a part of each item; lists are stored by number."""
+    if part is None:
+        return "d"
+    dtype: str = "l" if isinstance(part, ListOf) else part.dtype
+    return dtype
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, Tup):
+        for each in value.items:
+            yield from _leaves(each)
+    else:
+        yield value.number if isinstance(value, Ref) else as_expr(value)
+
+
+def _tree(out: Emitter, kind: Any, parts: Iterator[Any]) -> Any:
+    if isinstance(kind, tuple):
+        return Tup(tuple([_tree(out, each, parts) for each in kind]))
+    found = next(parts)
+    if not isinstance(kind, ListOf):
+        return found
+    return Ref(heap_of(out, kind.kind), out.temporary(found, "number"), kind)
+
+
+def _checked(lst: Lst | Ref, kind: Any) -> None:
+    """Check that a list is known to have items of a kind.
+
+    Raises:
+        Reread: if it is known to have items of another kind.
+    """
+    if isinstance(lst, Ref):
+        if kind != lst.of.kind:
+            raise reread(lst.of.sites, kind)
+    elif kind != lst.kind:
+        raise Reread(lst.site, kind)
+
+
+# -- lists -------------------------------------------------------------------------------------------------------------
 
 
 def new_list(out: Emitter, site: Any, kind: Any, room: Any) -> Lst:
@@ -58,7 +137,7 @@ def new_list(out: Emitter, site: Any, kind: Any, room: Any) -> Lst:
     stores, widths = [], []
     for part in _parts(kind):
         widths.append(_number(out, "width") if isinstance(part, Row) else None)
-        empty = Call("empty", ((room,),), dtype_option(part.dtype), Arr(part.dtype, 1))
+        empty = Call("empty", ((room,),), dtype_option(_dtype(part)), Arr(_dtype(part), 1))
         stores.append(out.temporary(empty, "items"))
     return Lst(site, count, kind, tuple(stores), tuple(widths), room)
 
@@ -70,44 +149,129 @@ def _number(out: Emitter, name: str) -> Var:
     return found
 
 
-def _parts(kind: Any) -> Iterator[Any]:
-    """Yield the kinds of numbers and rows in the kind of an item."""
-    if isinstance(kind, tuple):
-        for each in kind:
-            yield from _parts(each)
+# -- lists on a heap ---------------------------------------------------------------------------------------------------
+
+
+def heap_of(out: Emitter, kind: Any) -> Heap:
+    """Return the heap for lists of items of a kind."""
+    parts = list(_parts(kind))
+    if any(isinstance(part, Row) for part in parts):
+        raise out.refused("a list of arrays in a list")
+    dtypes = "".join(map(_dtype, parts))
+    if dtypes not in out.heaps:
+        room = out.room()
+        before, out.buffer = out.buffer, out.start
+
+        def array(dtype: str, name: str) -> Var:
+            return out.temporary(Call("empty", ((room,),), dtype_option(dtype), Arr(dtype, 1)), name)
+
+        out.heaps[dtypes] = Heap(
+            tuple([array(dtype, "heap") for dtype in dtypes]), array("l", "firsts"), array("l", "counts"),
+            array("l", "sizes"), _number(out, "used"), _number(out, "lists"), room,
+        )
+        out.buffer = before
+    return out.heaps[dtypes]
+
+
+def new_ref(out: Emitter, site: Any, kind: Any) -> Ref:
+    """Make an empty list on a heap."""
+    heap = heap_of(out, kind)
+    out.emit(Check(Op("less", (heap.lists, heap.room), BOOL), out.line, of_room=True))
+    number = out.temporary(heap.lists, "number")
+    for array, value in ((heap.firsts, heap.used), (heap.counts, ZERO), (heap.sizes, ZERO)):
+        out.emit(Set(array, (number,), value, "", out.line, safe=True))
+    out.emit(Let(heap.lists.name, Op("add", (heap.lists, ONE), INT), out.line))
+    return Ref(heap, number, ListOf(kind, frozenset((site,))))
+
+
+def _loaded(out: Emitter, array: Var, number: Any, name: str) -> Var:
+    """Load an element of an array of integers into a variable."""
+    return out.temporary(Get(array, (number,), INT, safe=True), name)
+
+
+def _grown(out: Emitter, ref: Ref, count: Var) -> None:
+    """Make room for another item of a list on a heap: in place if it is the last list there, else by moving it."""
+    heap, number = ref.heap, ref.number
+    before, out.buffer = out.buffer, []
+    first, size = _loaded(out, heap.firsts, number, "first"), _loaded(out, heap.sizes, number, "size")
+    branch, out.buffer = out.buffer, []
+    out.emit(Check(Op("less", (heap.used, heap.room), BOOL), out.line, of_room=True))
+    out.emit(Set(heap.sizes, (number,), Op("add", (size, ONE), INT), "", out.line, safe=True))
+    out.emit(Let(heap.used.name, Op("add", (heap.used, ONE), INT), out.line))
+    then, out.buffer = out.buffer, []
+    more = out.temporary(Op("add", (Op("mul", (count, Const(2, INT)), INT), Const(4, INT)), INT), "size")
+    end = out.temporary(Op("add", (heap.used, more), INT), "last")
+    out.emit(Check(Op("less_equal", (end, heap.room), BOOL), out.line, of_room=True))
+    k = Var(out.fresh("k"), INT)
+    out.kinds[k.name] = INT
+    moves: Block = [
+        Set(store, (Op("add", (heap.used, k), INT),),
+            Get(store, (Op("add", (first, k), INT),), Num(store.kind.dtype), safe=True), "", out.line, safe=True)
+        for store in heap.stores
+    ]
+    out.emit(For(k.name, ZERO, count, 1, moves, line=out.line))
+    out.emit(Set(heap.firsts, (number,), heap.used, "", out.line, safe=True))
+    out.emit(Set(heap.sizes, (number,), more, "", out.line, safe=True))
+    out.emit(Let(heap.used.name, end, out.line))
+    other, out.buffer = out.buffer, branch
+    is_last = Op("equal", (Op("add", (first, size), INT), heap.used), BOOL)
+    out.emit(If(is_last, then, other, out.line))
+    inside, out.buffer = out.buffer, before
+    is_full = Op("equal", (count, Get(heap.sizes, (number,), INT, safe=True)), BOOL)
+    out.emit(If(is_full, inside, [], out.line))
+
+
+# -- both --------------------------------------------------------------------------------------------------------------
+
+
+def count_of(out: Emitter, lst: Lst | Ref) -> Var:
+    """Return the length of a list."""
+    return lst.count if isinstance(lst, Lst) else _loaded(out, lst.heap.counts, lst.number, "count")
+
+
+def kind_of_items(lst: Lst | Ref) -> Any:
+    """Return the kind of the items of a list."""
+    return lst.kind if isinstance(lst, Lst) else lst.of.kind
+
+
+def _stores(lst: Lst | Ref) -> Sequence[tuple[Any, Var, Any]]:
+    """Return the kind of each part of an item, the array that holds it, and the length of its rows or None."""
+    if isinstance(lst, Lst):
+        return list(zip(_parts(lst.kind), lst.stores, lst.widths))
+    return [(part, store, None) for part, store in zip(_parts(lst.of.kind), lst.heap.stores)]
+
+
+def _cell(out: Emitter, lst: Lst | Ref, place: Any) -> Any:
+    """Return the position of an item in the arrays that hold the list."""
+    if isinstance(lst, Lst):
+        return place
+    return out.temporary(Op("add", (Get(lst.heap.firsts, (lst.number,), INT, safe=True), place), INT), "cell")
+
+
+def _with_count(out: Emitter, lst: Lst | Ref, count: Any) -> None:
+    """Change the length of a list."""
+    if isinstance(lst, Lst):
+        out.emit(Let(lst.count.name, count, out.line))
     else:
-        yield kind
+        out.emit(Set(lst.heap.counts, (lst.number,), count, "", out.line, safe=True))
 
 
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, Tup):
-        for each in value.items:
-            yield from _leaves(each)
-    else:
-        yield as_expr(value)
-
-
-def _checked(out: Emitter, lst: Lst, value: Any) -> None:
-    """Make sure that a list has room for items of the kind of a value.
-
-    Raises:
-        Reread: if it is known to have items of another kind.
-    """
-    kind = joined_item_kinds(out, lst.kind, item_kind(out, value))
-    if kind != lst.kind:
-        raise Reread(lst.site, kind)
-
-
-def appended(out: Emitter, lst: Lst, value: Any) -> None:
+def appended(out: Emitter, lst: Lst | Ref, value: Any) -> None:
     """Read `append`."""
-    _checked(out, lst, value)
-    count = lst.count
-    for store, width, expr in zip(lst.stores, lst.widths, _leaves(value)):
+    _checked(lst, joined_item_kinds(out, kind_of_items(lst), item_kind(out, value)))
+    count = count_of(out, lst)
+    if isinstance(lst, Ref):
+        value = _kept(out, value)
+        _grown(out, lst, count)
+    cell = _cell(out, lst, count)
+    for (_, store, width), expr in zip(_stores(lst), _leaves(value)):
         expr = out.lifted(expr)
         if width is None:
-            out.emit(Check(Op("less", (count, lst.room), BOOL), out.line, of_room=True))
-            out.emit(Set(store, (count,), expr, "", out.line, safe=True))
+            if isinstance(lst, Lst):
+                out.emit(Check(Op("less", (count, lst.room), BOOL), out.line, of_room=True))
+            out.emit(Set(store, (cell,), expr, "", out.line, safe=True))
             continue
+        assert isinstance(lst, Lst)
         row = expr if isinstance(expr, Var) else out.temporary(expr)
         first = Op("equal", (count, ZERO), BOOL)
         out.emit(Let(width.name, Lazy("if", (first, Dim(row, 0), width), INT), out.line))
@@ -117,16 +281,17 @@ def appended(out: Emitter, lst: Lst, value: Any) -> None:
         out.emit(Check(Op("less_equal", (high, lst.room), BOOL), out.line, of_room=True))
         out.rows.append(Set(store, (Slice(low, high),), row, "", out.line))
         out.emit(out.rows[-1])
-    out.emit(Let(count.name, Op("add", (count, ONE), INT), out.line))
+    _with_count(out, lst, Op("add", (count, ONE), INT))
 
 
-def repeated(out: Emitter, lst: Lst, value: Any, times: Any) -> None:
-    """Append an item some times."""
-    held = Tup(tuple([_held(out, each) for each in value.items])) if isinstance(value, Tup) else _held(out, value)
+def repeated(out: Emitter, lst: Lst | Ref, values: Sequence[Any], times: Any) -> None:
+    """Append items repeatedly."""
+    held = [_kept(out, value) for value in values]
     name = out.fresh("k")
     out.kinds[name] = INT
     before, out.buffer = out.buffer, []
-    appended(out, lst, held)
+    for value in held:
+        appended(out, lst, value)
     body, out.buffer = out.buffer, before
     out.emit(For(name, ZERO, times, 1, body, line=out.line))
 
@@ -136,71 +301,108 @@ def _held(out: Emitter, value: Any) -> Any:
     return value if expr is None or isinstance(expr, (Const, Var)) else out.temporary(expr)
 
 
-def _place(out: Emitter, lst: Lst, index: Any) -> Any:
+def _kept(out: Emitter, value: Any) -> Any:
+    """Return an item held in variables while it is stored."""
+    return Tup(tuple([_kept(out, each) for each in value.items]), value.cls) if isinstance(value, Tup) else _held(
+        out, value)
+
+
+def _place(out: Emitter, lst: Lst | Ref, index: Any) -> Any:
     """Return the position of an item, which may be counted from the end."""
     expr = as_expr(index)
     if expr is None or not is_number(expr) or expr.kind.dtype != "l":
         raise out.refused(f"{kind_name(index)} as an index of a list")
+    count = count_of(out, lst)
     if isinstance(expr, Const):
-        place: Any = expr if expr.value >= 0 else Op("sub", (lst.count, Const(-expr.value, INT)), INT)
+        place: Any = expr if expr.value >= 0 else Op("sub", (count, Const(-expr.value, INT)), INT)
     else:
         number = expr if isinstance(expr, Var) else out.temporary(expr, "place")
-        wrapped = Op("add", (number, lst.count), INT)
+        wrapped = Op("add", (number, count), INT)
         place = Lazy("if", (Op("less", (number, ZERO), BOOL), wrapped, number), INT)
     found = out.temporary(place, "place")
-    inside = Lazy("and", (Op("less_equal", (ZERO, found), BOOL), Op("less", (found, lst.count), BOOL)), BOOL)
+    inside = Lazy("and", (Op("less_equal", (ZERO, found), BOOL), Op("less", (found, count), BOOL)), BOOL)
     out.emit(Check(inside, out.line, of_index=True))
     return found
 
 
-def item_of_list(out: Emitter, lst: Lst, index: Any) -> Any:
+def item_of_list(out: Emitter, lst: Lst | Ref, index: Any) -> Any:
     """Return an item."""
     return item_at(out, lst, _place(out, lst, index))
 
 
-def item_at(out: Emitter, lst: Lst, place: Any) -> Any:
+def item_at(out: Emitter, lst: Lst | Ref, place: Any) -> Any:
     """Return the item at a position that is in range."""
+    kind = kind_of_items(lst)
+    if kind is None:
+        raise out.empty()
     parts: list[Any] = []
-    for part, store, width in zip(_parts(lst.kind), lst.stores, lst.widths):
+    cell = _cell(out, lst, place)
+    for part, store, width in _stores(lst):
         if width is None:
-            parts.append(Get(store, (place,), part, safe=True))
+            parts.append(Get(store, (cell,), INT if isinstance(part, ListOf) else part, safe=True))
         else:
             low = out.temporary(Op("mul", (place, width), INT), "low")
             row = get(store, (Slice(low, Op("add", (low, width), INT)),))
             parts.append(out.temporary(Call("copy", (row,), (), row.kind), "row"))
-    return _tree(lst.kind, iter(parts))
+    return _tree(out, kind, iter(parts))
 
 
-def _tree(kind: Any, parts: Iterator[Any]) -> Any:
-    return Tup(tuple([_tree(each, parts) for each in kind])) if isinstance(kind, tuple) else next(parts)
-
-
-def set_item(out: Emitter, lst: Lst, index: Any, value: Any) -> None:
+def set_item(out: Emitter, lst: Lst | Ref, index: Any, value: Any) -> None:
     """Assign an item."""
-    _checked(out, lst, value)
-    place = _place(out, lst, index)
-    for store, width, expr in zip(lst.stores, lst.widths, _leaves(value)):
+    _checked(lst, joined_item_kinds(out, kind_of_items(lst), item_kind(out, value)))
+    cell = _cell(out, lst, _place(out, lst, index))
+    for (_, store, width), expr in zip(_stores(lst), _leaves(value)):
         if width is not None:
             raise out.refused("a row of a list is assigned")
-        out.emit(Set(store, (place,), out.lifted(expr), "", out.line, safe=True))
+        out.emit(Set(store, (cell,), out.lifted(expr), "", out.line, safe=True))
 
 
-def popped(out: Emitter, lst: Lst) -> Any:
+def popped(out: Emitter, lst: Lst | Ref) -> Any:
     """Read `pop` of the last item."""
-    out.emit(Check(Op("less", (ZERO, lst.count), BOOL), out.line, of_index=True))
-    out.emit(Let(lst.count.name, Op("sub", (lst.count, ONE), INT), out.line))
-    found = item_at(out, lst, lst.count)
-    return Tup(tuple([_held(out, each) for each in found.items])) if isinstance(found, Tup) else _held(out, found)
+    count = count_of(out, lst)
+    out.emit(Check(Op("less", (ZERO, count), BOOL), out.line, of_index=True))
+    _with_count(out, lst, Op("sub", (count, ONE), INT))
+    return _kept(out, item_at(out, lst, count if isinstance(lst, Lst) else Op("sub", (count, ONE), INT)))
 
 
-def array_of_list(out: Emitter, lst: Lst) -> Any:
+def cleared(out: Emitter, lst: Lst | Ref) -> None:
+    """Read `clear`."""
+    _with_count(out, lst, ZERO)
+
+
+# -- arrays of lists ---------------------------------------------------------------------------------------------------
+
+
+def vector_of(out: Emitter, lst: Lst | Ref) -> Any:
+    """Return a view of the items of a list of numbers; None for other lists."""
+    stores = _stores(lst)
+    if len(stores) != 1 or not isinstance(stores[0][0], Num) or isinstance(kind_of_items(lst), tuple):
+        return None
+    if isinstance(lst, Lst):
+        return get(stores[0][1], (Slice(None, lst.count),))
+    first = _loaded(out, lst.heap.firsts, lst.number, "first")
+    last = out.temporary(Op("add", (first, count_of(out, lst)), INT), "last")
+    return get(stores[0][1], (Slice(first, last),))
+
+
+def array_of_list(out: Emitter, lst: Lst | Ref) -> Any:
     """Return a new array of the items."""
+    kind = kind_of_items(lst)
+    if isinstance(kind, ListOf):
+        return _array_of_lists(out, lst)
+    if isinstance(lst, Ref):
+        view = vector_of(out, lst)
+        if view is None:
+            raise out.refused("an array of a list of tuples in a list")
+        if view.kind.dtype != "d":  # else it has another dtype
+            out.emit(Check(Op("less", (ZERO, count_of(out, lst)), BOOL), out.line))
+        return out.temporary(Call("copy", (view,), (), view.kind), "listed")
     arrays = []
-    for part, store, width in zip(_parts(lst.kind), lst.stores, lst.widths):
+    for part, store, width in _stores(lst):
         if isinstance(part, Row) or part.dtype != "d" or isinstance(lst.kind, tuple):
             out.emit(Check(Op("less", (ZERO, lst.count), BOOL), out.line))  # else it has another dtype, or dimensions
         if width is None:
-            view: Any = get(store, (Slice(None, lst.count),))
+            view = get(store, (Slice(None, lst.count),))
         else:
             if isinstance(lst.kind, tuple):
                 raise out.refused("an array of tuples of arrays")
@@ -212,3 +414,27 @@ def array_of_list(out: Emitter, lst: Lst) -> Any:
     if isinstance(lst.kind, tuple):
         return pure(out, "stack", [Tup(tuple(arrays))], {"axis": Static(-1)})
     return arrays[0]
+
+
+def _array_of_lists(out: Emitter, lst: Lst | Ref) -> Any:
+    """Return a new matrix whose rows are lists of numbers of equal length."""
+    kind = kind_of_items(lst).kind
+    if not isinstance(kind, Num):
+        raise out.refused("an array of lists of something else than numbers")
+    rows = count_of(out, lst)
+    out.emit(Check(Op("less", (ZERO, rows), BOOL), out.line))
+    columns = count_of(out, item_at(out, lst, ZERO))
+    out.emit(Check(Op("less", (ZERO, columns), BOOL), out.line))
+    empty = Call("empty", ((rows, columns),), dtype_option(kind.dtype), Arr(kind.dtype, 2))
+    found = out.temporary(empty, "listed")
+    i, j = [Var(out.fresh("k"), INT) for _ in range(2)]
+    out.kinds[i.name] = out.kinds[j.name] = INT
+    before, out.buffer = out.buffer, []
+    row = item_at(out, lst, i)
+    out.emit(Check(Op("equal", (count_of(out, row), columns), BOOL), out.line))
+    outer, out.buffer = out.buffer, []
+    value = item_at(out, row, j)
+    out.emit(Set(found, (i, j), value, "", out.line))
+    inner, out.buffer = out.buffer, before
+    out.emit(For(i.name, ZERO, rows, 1, [*outer, For(j.name, ZERO, columns, 1, inner, line=out.line)], line=out.line))
+    return found

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from ..emitting import Emitter
-from ..ir import FULL, Call, Const, Let, Set, Var, is_number
-from ..kinds import INT, Arr, is_complex
+from ..ir import FULL, Call, Set, Var, is_number
+from ..kinds import Arr, is_complex
 from ..library import PURE, ROWS, VIEWS
-from ..values import Lst, Reread, Static, Tup, as_expr, kind_name
-from .arrays import converted
+from ..values import Cell, Lst, Ref, Reread, Static, Tup, as_expr, kind_name
+from .arrays import cell_of, converted
 from .attributes import as_variable
 from .library_calls import library
-from .lists import appended, item_kind, popped
+from .lists import appended, cleared, item_kind, popped
 from .operators import operation
+
+CHANGING: Final = frozenset("append pop extend insert remove reverse sort clear index count copy".split())
 
 
 def method(out: Emitter, base: Any, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     """Return the result of a method of a number or an array."""
-    if isinstance(base, Lst):
+    if isinstance(base, (Lst, Ref)):
         return _list_method(out, base, name, args)
     if isinstance(base, Tup):
-        if base.site is not None and name in ("append", "pop", "extend", "insert"):
-            raise Reread(base.site, item_kind(out, args[-1]) if name in ("append", "insert") else None)
-        if name == "_replace" and hasattr(base.cls, "_fields"):
-            return Tup(tuple([keywords.get(key, item) for key, item in zip(base.cls._fields, base.items)]), base.cls)
-        raise out.refused(f"list.{name}" if base.cls is list else f"tuple.{name}")
+        return _tuple_method(out, base, name, args, keywords)
+    if isinstance(base, Cell) and name in ("copy", "fill") and not keywords:
+        return _cell_method(out, base, name, args)
     expr = as_expr(base)
     if expr is None:
         raise out.refused(f"method {name} of {kind_name(base)}")
@@ -54,7 +54,17 @@ def method(out: Emitter, base: Any, name: str, args: list[Any], keywords: dict[s
     raise out.refused(f"method {name} of an array")
 
 
-def _list_method(out: Emitter, base: Lst, name: str, args: list[Any]) -> Any:
+def _tuple_method(out: Emitter, base: Tup, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """Return the result of a method of a tuple, or of a list of known length."""
+    if base.site is not None and name in CHANGING:
+        given = args[-1] if name in ("append", "insert") else base.items[0] if base.items else None
+        raise Reread(base.site, None if given is None else item_kind(out, given))
+    if name == "_replace" and hasattr(base.cls, "_fields"):
+        return Tup(tuple([keywords.get(key, item) for key, item in zip(base.cls._fields, base.items)]), base.cls)
+    raise out.refused(f"list.{name}" if base.cls is list else f"tuple.{name}")
+
+
+def _list_method(out: Emitter, base: Lst | Ref, name: str, args: list[Any]) -> Any:
     """Return the result of a method of a list of unknown length."""
     if name == "append" and len(args) == 1:
         appended(out, base, args[0])
@@ -62,9 +72,16 @@ def _list_method(out: Emitter, base: Lst, name: str, args: list[Any]) -> Any:
     if name == "pop" and all(isinstance(arg, Static) and arg.value == -1 for arg in args):
         return popped(out, base)
     if name == "clear" and not args:
-        out.emit(Let(base.count.name, Const(0, INT), out.line))
+        cleared(out, base)
         return Static(None)
     raise out.refused(f"list.{name} of a list of unknown length")
+
+
+def _cell_method(out: Emitter, base: Cell, name: str, args: list[Any]) -> Any:
+    """Return the result of a method of a 0-d array."""
+    if len(args) != (1 if name == "fill" else 0):
+        raise out.refused(f"method {name} of a 0-d array")
+    return _filled_with(out, base.store, args[0]) if name == "fill" else cell_of(out, base.element, None)
 
 
 def _number_method(out: Emitter, base: Any, expr: Any, name: str, has_arguments: bool) -> Any:

@@ -6,11 +6,32 @@ import ast
 import builtins
 from typing import Any
 
+import attrs
+
 from ..ir import Check, Const, Op, Var, is_number, nodes
 from ..jumps import is_flag
 from ..kinds import BOOL, INT, Num, joined
 from ..objects import Guard, ObjectReader
-from ..values import CONFLICT, Fn, Lst, Maybe, OrNone, Path, Rec, Reread, Static, Tup, as_expr, kind_name, leaves_of
+from ..values import (
+    CONFLICT,
+    Cell,
+    CellOrNumber,
+    Fn,
+    Lst,
+    Maybe,
+    OrNone,
+    Path,
+    Rec,
+    Ref,
+    Reread,
+    SeveralLists,
+    Static,
+    Tup,
+    as_expr,
+    kind_name,
+    leaves_of,
+)
+from .lists import joined_item_kinds, reread
 from .optional import unset
 from .scopes import Partial, Scope, grows, identifier, is_updated, unboxed, variables_in
 
@@ -20,6 +41,7 @@ class NameReader(ObjectReader):
 
     def __init__(self, static: frozenset[str] = frozenset(), known: dict[Any, Any] | None = None) -> None:
         super().__init__(static)
+        self.out.numbers_at = frozenset(site[1] for site in known or () if site[0] == "number")
         self.known_sites = known or {}  # what is known of the lists that are made at places of the source
         self.maybe: set[str] = set()
         self.shared: set[str] = set()  # variables that functions which are called may bind
@@ -32,6 +54,10 @@ class NameReader(ObjectReader):
             found = scope.env[name]
             if found is CONFLICT:
                 raise self.out.refused(f"{name} is of several kinds", node)
+            if isinstance(found, SeveralLists):
+                raise self.on_one_heap(found, node)
+            if isinstance(found, CellOrNumber):
+                raise self.as_numbers(found, node)
             if isinstance(found, OrNone) and name in scope.present:
                 return found.value
             if isinstance(found, Maybe):
@@ -41,6 +67,33 @@ class NameReader(ObjectReader):
         if name in scope.stores:
             raise self.out.refused(f"{name} is used before it is assigned", node)
         return self.free(scope, name, node)
+
+    def as_numbers(self, found: CellOrNumber, node: Any) -> Exception:
+        """Return the error which says that 0-d arrays are used as numbers."""
+        first, *others = [("number", site) for site in sorted(found.sites, key=str)]
+        if any(site in self.known_sites for site in (first, *others)):
+            return self.out.refused("a name means a number, or a 0-d array", node)
+        return Reread(first, True, others)
+
+    def on_one_heap(self, found: SeveralLists, node: Any) -> Exception:
+        """Return the error which says that the lists a name may refer to belong on one heap."""
+        lists, waiting = [], list(found.lists)
+        while waiting:
+            each = waiting.pop()
+            if isinstance(each, SeveralLists):
+                waiting += each.lists
+            else:
+                lists.append(each)
+        sites = frozenset([each.site for each in lists if not isinstance(each, Ref)])
+        if sites:
+            first, *others = [("heap", site) for site in sorted(sites, key=str)]
+            return Reread(first, True, others)
+        kind: Any = None
+        for each in lists:
+            kind = joined_item_kinds(self.out, kind, each.of.kind)
+        wrong = [each.of.sites for each in lists if each.of.kind != kind]
+        return reread(frozenset().union(*wrong), kind) if wrong else self.out.refused(
+            "a name means several lists", node)
 
     def _require_variable(self, scope: Scope, name: str, value: Any, node: ast.Name) -> None:
         """Make sure that a name that need not be bound has a variable, whose flag says whether it is.
@@ -63,8 +116,12 @@ class NameReader(ObjectReader):
         """Return a variable that may be undefined, after a check that it is defined."""
         if value is CONFLICT:
             raise self.out.refused("a variable is of several kinds", node)
+        if isinstance(value, SeveralLists):
+            raise self.on_one_heap(value, node)
+        if isinstance(value, CellOrNumber):
+            raise self.as_numbers(value, node)
         if isinstance(value, Lst):
-            raise self.out.refused("a list that may be undefined, or is of an earlier iteration", node)
+            raise Reread(("heap", value.site), True)
         for leaf in variables_in(value):
             if not is_flag(leaf.name.rpartition("__")[2]) and leaf.name not in self.out.inputs:
                 self.maybe.add(leaf.name)
@@ -192,8 +249,10 @@ class NameReader(ObjectReader):
             if expr is None or once:
                 return value
             value = expr
-        if isinstance(value, (Fn, Lst, Partial)):
+        if isinstance(value, (Fn, Lst, Partial, Cell)):
             return value
+        if isinstance(value, Ref):
+            return attrs.evolve(value, number=self.bound(name, value.number, once))
         if isinstance(value, Var) and once and self._is_fixed(value):
             return value
         if is_number(value) and value.kind.boxed:
@@ -218,14 +277,18 @@ class NameReader(ObjectReader):
         if isinstance(value, Rec):
             held = {key: self.held(item) for key, item in value.fields.items()}
             return value if value.prefix else Rec(held, value.cls, value.site)
-        if isinstance(value, (Static, Fn, Var, Const, Lst, Partial)):
+        if isinstance(value, (Static, Fn, Var, Const, Lst, Partial, Cell)):
             return value
+        if isinstance(value, Ref):
+            return attrs.evolve(value, number=self.held(value.number))
         return self.out.temporary(value)
 
     def given(self, value: Any) -> Any:
         """Return an argument, with the parts that the called function may bind in variables of their own."""
         if isinstance(value, Tup):
             return Tup(tuple([self.given(item) for item in value.items]), value.cls, value.site)
+        if isinstance(value, Ref):
+            return attrs.evolve(value, number=self.given(value.number))
         if isinstance(value, Var) and self.shared & {value.name, value.name.rpartition("_")[0]}:  # maybe with a number
             return self.out.temporary(value)
         return self.held(value)
@@ -236,6 +299,8 @@ class NameReader(ObjectReader):
             return Tup(tuple([self.copied(item) for item in value.items]), value.cls, value.site)
         if isinstance(value, Rec) and not value.prefix:
             return Rec({key: self.copied(item) for key, item in value.fields.items()}, value.cls, value.site)
-        if isinstance(value, (Static, Fn, Const, Rec, Lst, Partial)):
+        if isinstance(value, (Static, Fn, Const, Rec, Lst, Partial, Cell)):
             return value
+        if isinstance(value, Ref):
+            return attrs.evolve(value, number=self.copied(value.number))
         return self.out.temporary(value)

@@ -115,6 +115,8 @@ def comparison(out: Emitter, node: ast.cmpop, left: Any, right: Any, names: dict
     name = names[type(node)]
     if isinstance(left, Tup) and isinstance(right, Tup) and name in ("equal", "not_equal"):
         return _equal_items(out, name, left, right)
+    if isinstance(left, Tup) and isinstance(right, Tup) and left.cls is right.cls:
+        return _ordered_items(out, name, left, right)
     if any(isinstance(each, Static) and as_expr(each) is None for each in (left, right)):
         if isinstance(left, Static) and isinstance(right, Static):
             return arithmetic(out, name, left, right)
@@ -143,6 +145,21 @@ def _contains(out: Emitter, item: Any, container: Any) -> Any:
         if isinstance(container, Static) and is_plain(container.value):
             return item.value in container.value
     raise out.refused("`in` of values that are not known")
+
+
+def _ordered_items(out: Emitter, name: str, left: Tup, right: Tup) -> Any:
+    """Compare tuples of numbers, by the first items that differ."""
+    exprs = [[as_expr(each) for each in side.items] for side in (left, right)]
+    if len(exprs[0]) != len(exprs[1]) or not exprs[0] or any(
+        expr is None or not is_number(expr) for side in exprs for expr in side
+    ):
+        raise out.refused("an order of tuples that are not made of as many numbers")
+    pairs = [[expr if isinstance(expr, (Const, Var)) else out.temporary(expr) for expr in pair] for pair in zip(*exprs)]
+    found = operation(out, name, pairs[-1])
+    for pair in reversed(pairs[:-1]):
+        before = operation(out, name.removesuffix("_equal"), pair)
+        found = Lazy("or", (before, Lazy("and", (operation(out, "equal", pair), found), BOOL)), BOOL)
+    return found
 
 
 def _equal_items(out: Emitter, name: str, left: Tup, right: Tup) -> Any:

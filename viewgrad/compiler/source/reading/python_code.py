@@ -1,10 +1,10 @@
-"""Functions of Python and NumPy as loops, which are read in place where there is no other rule."""
+"""Functions of Python as loops, which are read in place where there is no other rule."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+# -- sums and extrema --------------------------------------------------------------------------------------------------
 
 
 def sum_of(items: Any, start: Any = 0) -> Any:
@@ -41,45 +41,56 @@ def min_of(items: Any) -> Any:
     return best
 
 
-def extend(items: Any, more: Any) -> None:
-    """Implement `extend` of a list."""
-    for each in more:
-        items.append(each)
+def max_by(items: Any, key: Any) -> Any:
+    """Implement `max` with a key."""
+    best = items[0]
+    top = key(best)
+    for number in range(1, len(items)):
+        value = key(items[number])
+        if value > top:
+            best, top = items[number], value
+    return best
 
 
-def pop_first(items: Any) -> Any:
-    """Implement `pop(0)`."""
-    first = items[0]
-    for number in range(len(items) - 1):
-        items[number] = items[number + 1]
-    items.pop()
-    return first
+def min_by(items: Any, key: Any) -> Any:
+    """Implement `min` with a key."""
+    best = items[0]
+    top = key(best)
+    for number in range(1, len(items)):
+        value = key(items[number])
+        if value < top:
+            best, top = items[number], value
+    return best
 
 
-def insert(items: Any, place: Any, value: Any) -> None:
-    """Implement `insert` of a list."""
-    items.append(value)
-    count = len(items)
-    where = min(max(place if place >= 0 else place + count - 1, 0), count - 1)
-    for number in range(count - 1, where, -1):
-        items[number] = items[number - 1]
-    items[where] = value
+def max_by_or(items: Any, key: Any, default: Any) -> Any:
+    """Implement `max` with a key and a default."""
+    return max_by(items, key) if len(items) > 0 else default
 
 
-def fill_diagonal(target: Any, value: Any) -> None:
-    """Implement `np.fill_diagonal` of a matrix and a number."""
-    for number in range(min(target.shape[0], target.shape[1])):
-        target[number, number] = value
+def min_by_or(items: Any, key: Any, default: Any) -> Any:
+    """Implement `min` with a key and a default."""
+    return min_by(items, key) if len(items) > 0 else default
 
 
-def copyto(target: Any, source: Any) -> None:
-    """Implement `np.copyto`."""
-    target[...] = source
+def max_or(items: Any, default: Any) -> Any:
+    """Implement `max` with a default."""
+    return max_of(items) if len(items) > 0 else default
 
 
-def copyto_where(target: Any, source: Any, where: Any) -> None:
-    """Implement `np.copyto` with a mask."""
-    target[...] = np.where(where, source, target)
+def min_or(items: Any, default: Any) -> Any:
+    """Implement `min` with a default."""
+    return min_of(items) if len(items) > 0 else default
+
+
+def greater_by(one: Any, other: Any) -> Any:
+    """Return the pair of an item and its key that has the greater key, or the first of equals."""
+    return other if other[1] > one[1] else one
+
+
+def less_by(one: Any, other: Any) -> Any:
+    """Return the pair of an item and its key that has the lesser key, or the first of equals."""
+    return other if other[1] < one[1] else one
 
 
 def any_of(items: Any) -> Any:
@@ -102,97 +113,238 @@ def all_of(items: Any) -> Any:
     return found
 
 
-def add_at(target: Any, index: Any, values: Any) -> None:
-    """Implement `np.add.at` for an array of indices."""
-    for number in range(len(index)):
-        target[index[number]] += values[number] if np.ndim(values) else values
+def reduced(function: Any, items: Any) -> Any:
+    """Implement `functools.reduce`."""
+    found = items[0]
+    for number in range(1, len(items)):
+        found = function(found, items[number])
+    return found
 
 
-def subtract_at(target: Any, index: Any, values: Any) -> None:
-    """Implement `np.subtract.at` for an array of indices."""
-    for number in range(len(index)):
-        target[index[number]] -= values[number] if np.ndim(values) else values
+def reduced_from(function: Any, items: Any, start: Any) -> Any:
+    """Implement `functools.reduce` with a starting value."""
+    found = start
+    for each in items:
+        found = function(found, each)
+    return found
 
 
-def multiply_at(target: Any, index: Any, values: Any) -> None:
-    """Implement `np.multiply.at` for an array of indices."""
-    for number in range(len(index)):
-        target[index[number]] *= values[number] if np.ndim(values) else values
+def accumulated(function: Any, items: Any) -> Any:
+    """Implement `itertools.accumulate` of one item or more."""
+    found = items[0]
+    totals = [found]
+    for number in range(1, len(items)):
+        found = function(found, items[number])
+        totals.append(found)
+    return totals
 
 
-def bincount(x: Any, minlength: Any = 0) -> Any:
-    """Implement `np.bincount` without weights."""
-    count = minlength
-    for value in x:
-        if value < 0:
+def accumulated_from(function: Any, items: Any, start: Any) -> Any:
+    """Implement `itertools.accumulate` with a starting value."""
+    found = start
+    totals = [found]
+    for each in items:
+        found = function(found, each)
+        totals.append(found)
+    return totals
+
+
+# -- lists -------------------------------------------------------------------------------------------------------------
+
+
+def extend(items: Any, more: Any) -> None:
+    """Implement `extend` of a list."""
+    for each in more:
+        items.append(each)
+
+
+def concatenated(one: Any, other: Any) -> Any:
+    """Implement `+` of lists."""
+    found = list(one)
+    for each in other:
+        found.append(each)
+    return found
+
+
+def copied(items: Any) -> Any:
+    """Implement `copy` of a list."""
+    return list(items)
+
+
+def part(items: Any, low: Any, high: Any) -> Any:
+    """Implement `items[low:high]`."""
+    count = len(items)
+    first = 0 if low is None else low
+    last = count if high is None else high
+    if first < 0:
+        first = max(first + count, 0)
+    if last < 0:
+        last = last + count
+    return [items[number] for number in range(first, min(last, count))]
+
+
+def backwards(items: Any, low: Any, high: Any) -> Any:
+    """Implement `items[low:high:-1]`."""
+    count = len(items)
+    first = count - 1 if low is None else low
+    last = -1 if high is None else high
+    if first < 0 and low is not None:
+        first = first + count
+    if last < 0 and high is not None:
+        last = max(last + count, -1)
+    return [items[number] for number in range(min(first, count - 1), last, -1)]
+
+
+def pop_at(items: Any, place: Any) -> Any:
+    """Implement `pop(place)`."""
+    where = place + len(items) if place < 0 else place
+    found = items[where]
+    for number in range(where, len(items) - 1):
+        items[number] = items[number + 1]
+    items.pop()
+    return found
+
+
+def insert(items: Any, place: Any, value: Any) -> None:
+    """Implement `insert` of a list."""
+    items.append(value)
+    count = len(items)
+    where = min(max(place if place >= 0 else place + count - 1, 0), count - 1)
+    for number in range(count - 1, where, -1):
+        items[number] = items[number - 1]
+    items[where] = value
+
+
+def remove(items: Any, value: Any) -> None:
+    """Implement `remove` of a list."""
+    del items[items.index(value)]
+
+
+def reverse(items: Any) -> None:
+    """Implement `reverse` of a list."""
+    count = len(items)
+    for number in range(count // 2):
+        items[number], items[count - 1 - number] = items[count - 1 - number], items[number]
+
+
+def assigned(items: Any, values: Any) -> None:
+    """Implement `items[:] = values` for as many items."""
+    for number in range(len(items)):
+        items[number] = values[number]
+
+
+def index_of(items: Any, value: Any) -> Any:
+    """Implement `index` of a list."""
+    for number in range(len(items)):
+        if items[number] == value:
+            return number
+    raise ValueError
+
+
+def contains(items: Any, value: Any) -> Any:
+    """Implement `value in items`."""
+    found = False
+    for each in items:
+        if each == value:
+            found = True
+            break
+    return found
+
+
+def count_of(items: Any, value: Any) -> Any:
+    """Implement `count` of a list."""
+    count = 0
+    for each in items:
+        if each == value:
+            count += 1
+    return count
+
+
+# -- sorting -----------------------------------------------------------------------------------------------------------
+
+
+def itself(item: Any) -> Any:
+    """Return the argument."""
+    return item
+
+
+def sorted_up(items: Any, key: Any) -> Any:
+    """Implement `sorted` by merging runs of doubled lengths."""
+    keys = [key(each) for each in items]
+    count = len(keys)
+    order = list(range(count))
+    spare = list(range(count))
+    for each in keys:
+        if not each == each:  # NaN, whose place depends on the algorithm
             raise ValueError
-        if value >= count:
-            count = value + 1
-    found = np.zeros(count, dtype=np.int64)
-    for value in x:
-        found[value] += 1
-    return found
+    width = 1
+    while width < count:
+        for low in range(0, count, 2 * width):
+            middle, high = min(low + width, count), min(low + 2 * width, count)
+            left, right = low, middle
+            for place in range(low, high):
+                if right >= high or (left < middle and not keys[order[right]] < keys[order[left]]):
+                    spare[place] = order[left]
+                    left += 1
+                else:
+                    spare[place] = order[right]
+                    right += 1
+        for place in range(count):
+            order[place] = spare[place]
+        width *= 2
+    return [items[number] for number in order]
 
 
-def weighted_bincount(x: Any, weights: Any, minlength: Any = 0) -> Any:
-    """Implement `np.bincount` with weights."""
-    if len(weights) != len(x):
-        raise ValueError
-    count = minlength
-    for value in x:
-        if value < 0:
-            raise ValueError
-        if value >= count:
-            count = value + 1
-    found = np.zeros(count)
-    for number in range(len(x)):
-        found[x[number]] += weights[number]
-    return found
+def sorted_down(items: Any, key: Any) -> Any:
+    """Implement `sorted` with `reverse=True`, which keeps the order of equals."""
+    turned = sorted_up(backwards(items, None, None), key)
+    return backwards(turned, None, None)
 
 
-def delete(x: Any, place: Any) -> Any:
-    """Implement `np.delete` of one element of a vector."""
-    start = place + len(x) if place < 0 else place
-    if start < 0 or start >= len(x):
-        raise IndexError
-    return np.concatenate((x[:start], x[start + 1 :]))
+# -- heaps -------------------------------------------------------------------------------------------------------------
 
 
-def insert_at(x: Any, place: Any, value: Any) -> Any:
-    """Implement `np.insert` of one element into a vector."""
-    start = place + len(x) if place < 0 else place
-    if start < 0 or start > len(x):
-        raise IndexError
-    found = np.empty(len(x) + 1)
-    found[:start] = x[:start]
-    found[start] = value
-    found[start + 1 :] = x[start:]
-    return found
+def heappush(items: Any, item: Any) -> None:
+    """Implement `heapq.heappush`."""
+    items.append(item)
+    rise(items, 0, len(items) - 1)
 
 
-def polyval(coefficients: Any, x: Any) -> Any:
-    """Implement `np.polyval`."""
-    found = x * 0.0
-    for each in coefficients:
-        found = found * x + each
-    return found
+def heappop(items: Any) -> Any:
+    """Implement `heapq.heappop`."""
+    last = items.pop()
+    if len(items) == 0:
+        return last
+    least = items[0]
+    items[0] = last
+    sink(items, 0)
+    return least
 
 
-def cross(a: Any, b: Any) -> Any:
-    """Implement `np.cross` of vectors of three elements, or of rows of them."""
-    if a.shape[-1] != 3 or b.shape[-1] != 3:
-        raise ValueError
-    parts = (
-        a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1],
-        a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2],
-        a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0],
-    )
-    return np.array(parts) if np.ndim(a) == 1 else np.stack(parts, axis=-1)
+def heapify(items: Any) -> None:
+    """Implement `heapq.heapify`."""
+    for place in range(len(items) // 2 - 1, -1, -1):
+        sink(items, place)
 
 
-def covariance(m: Any) -> Any:
-    """Implement `np.cov` of the rows of a matrix."""
-    if m.shape[0] < 2 or m.shape[1] < 2:  # a number, or a division by zero
-        raise ValueError
-    rest = m - m.mean(axis=1, keepdims=True)
-    return rest @ rest.T / (m.shape[1] - 1)
+def rise(items: Any, top: int, place: int) -> None:
+    """Move an item of a heap towards the top while its parent is greater."""
+    item = items[place]
+    while place > top and item < items[(place - 1) // 2]:
+        items[place] = items[(place - 1) // 2]
+        place = (place - 1) // 2
+    items[place] = item
+
+
+def sink(items: Any, top: int) -> None:
+    """Move an item of a heap to the bottom along the lesser children, and from there up to its place."""
+    count, place = len(items), top
+    item = items[top]
+    while 2 * place + 1 < count:
+        child = 2 * place + 1
+        if child + 1 < count and not items[child] < items[child + 1]:
+            child += 1
+        items[place] = items[child]
+        place = child
+    items[place] = item
+    rise(items, top, place)

@@ -11,9 +11,10 @@ from ..ir import Const, Dim, Lazy, Op, Var, is_number
 from ..kinds import BOOL, INT, Num, joined
 from ..library import MATH
 from ..objects import Fields
-from ..values import Lst, Rec, Static, Tup, as_expr, is_plain, kind_name
+from ..values import Lst, Rec, Ref, Static, Tup, as_expr, is_plain, kind_name
 from .arrays import pure
 from .attributes import as_variable
+from .lists import count_of
 from .operators import arithmetic, operation
 
 
@@ -38,8 +39,8 @@ def _len(out: Emitter, args: list[Any]) -> Any:
         return Static(len(value.fields))
     if isinstance(value, Rec) and value.cls is Fields:
         return Dim(as_variable(out, as_expr(next(iter(value.fields.values())))), 0)
-    if isinstance(value, Lst):
-        return out.temporary(value.count, "n")
+    if isinstance(value, (Lst, Ref)):
+        return out.temporary(count_of(out, value), "n")
     expr = as_expr(value)
     return Dim(as_variable(out, expr), 0) if expr is not None and expr.kind.ndim else None
 

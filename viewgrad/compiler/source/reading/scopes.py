@@ -11,7 +11,7 @@ import attrs
 
 from ..ir import Block, Check, Const, Op, Var, nodes
 from ..kinds import BOOL, Num
-from ..values import CONFLICT, Maybe, OrNone, Path, Rec, Static, Tup, joined_values
+from ..values import CONFLICT, Cell, Maybe, OrNone, Path, Rec, Ref, Static, Tup, joined_values
 
 
 @attrs.define(eq=False)
@@ -80,6 +80,16 @@ class Given:
     value: Any
 
 
+def unused_name(scope: Scope, hint: str) -> str:
+    """Return a name that no variable of a function has."""
+    number = 1
+    while f"{hint}{number}_" in scope.stores or f"{hint}{number}_" in scope.env:
+        number += 1
+    name = f"{hint}{number}_"
+    scope.stores[name] = 2
+    return name
+
+
 def unboxed(value: Var) -> Var:
     """Return a number that is not written to."""
     kind = value.kind
@@ -94,6 +104,10 @@ def variables_in(value: Any) -> Iterator[Var]:
     elif isinstance(value, Rec):
         for item in value.fields.values():
             yield from variables_in(item)
+    elif isinstance(value, Ref):
+        yield from variables_in(value.number)
+    elif isinstance(value, Cell):
+        yield value.store
     elif isinstance(value, Var):
         yield value
 
@@ -127,6 +141,8 @@ def means_the_same(a: Any, b: Any) -> bool:
         return len(a.items) == len(b.items) and all(map(means_the_same, a.items, b.items))
     if isinstance(a, Rec) and isinstance(b, Rec):
         return list(a.fields) == list(b.fields) and all(map(means_the_same, a.fields.values(), b.fields.values()))
+    if isinstance(a, Ref) and isinstance(b, Ref):
+        return a.heap is b.heap and a.of == b.of and means_the_same(a.number, b.number)
     if isinstance(a, Maybe) and isinstance(b, Maybe):
         return type(a) is type(b) and means_the_same(a.value, b.value)
     return joined_values(a, b) is a if isinstance(a, Static) else a == b

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import copy
+import functools
 import inspect
+import itertools
 import sys
 import types
 from collections.abc import Sequence
@@ -13,6 +17,7 @@ from ...guards.libraries import is_library_module
 from ..functions import stores_of, tree_of
 from ..ir import (
     FULL,
+    Block,
     Call,
     Check,
     Const,
@@ -33,16 +38,34 @@ from ..ir import (
 from ..jumps import stop_of
 from ..kinds import BOOL, INT, Arr
 from ..objects import Guard
-from ..values import CONFLICT, Fn, Lst, Path, Rec, Reread, Static, Tup, as_expr, kind_name, leaves_of
+from ..values import (
+    CONFLICT,
+    Cell,
+    Empty,
+    Fn,
+    Lst,
+    Path,
+    Rec,
+    Ref,
+    Refused,
+    Reread,
+    Static,
+    Tup,
+    as_expr,
+    kind_name,
+    leaves_of,
+)
 from . import python_code
+from .attributes import attribute
 from .comprehensions import UNROLLED
 from .expressions import BINARY
 from .function_calls import CallReader
 from .generators import free_names, is_generator, loop_over_generator
 from .lists import item_kind, item_of_list, joined_item_kinds, set_item
+from .nests import LEN, MOST, NESTS, RANGE, chosen, consecutive, counted, indices, loaded, product
 from .operators import arithmetic
 from .optional import shown
-from .scopes import Scope, always_raises, is_used_outside, joined_scopes, keyword_of
+from .scopes import Scope, always_raises, is_used_outside, joined_scopes, keyword_of, unused_name
 
 
 class StatementReader(CallReader):
@@ -50,12 +73,22 @@ class StatementReader(CallReader):
 
     def block(self, scope: Scope, stmts: Sequence[ast.stmt]) -> None:
         """Read statements."""
-        for stmt in stmts:
-            self.out.line = getattr(stmt, "lineno", self.out.line)
-            method = getattr(self, f"on_{type(stmt).__name__}", None)
-            if method is None:
-                raise self.out.refused(f"`{keyword_of(stmt)}` is not supported", stmt)
-            method(scope, stmt)
+        for number, stmt in enumerate(stmts):
+            try:
+                self.statement(scope, stmt)
+            except Empty:
+                for later in stmts[number + 1 :]:  # which may say what items the list has, by `Reread`
+                    with contextlib.suppress(Refused):
+                        self.statement(scope, later)
+                raise
+
+    def statement(self, scope: Scope, stmt: ast.stmt) -> None:
+        """Read a statement."""
+        self.out.line = getattr(stmt, "lineno", self.out.line)
+        method = getattr(self, f"on_{type(stmt).__name__}", None)
+        if method is None:
+            raise self.out.refused(f"`{keyword_of(stmt)}` is not supported", stmt)
+        method(scope, stmt)
 
     def on_Pass(self, scope: Scope, stmt: ast.Pass) -> None:
         """Read `pass`."""
@@ -114,6 +147,9 @@ class StatementReader(CallReader):
             raise Reread(items.site, None if not items.items else item_kind(self.out, items.items[0]))
         before = self.copied(item_of_list(self.out, items, index))
         value = self.value(scope, stmt.value)
+        if isinstance(before, Ref) and name == "add":
+            self.extend(before, value, stmt)
+            return
         set_item(self.out, items, index, arithmetic(self.out, name, before, value) if name else self.matmul(
             before, value))
 
@@ -124,6 +160,9 @@ class StatementReader(CallReader):
         before = self.value(scope, target)
         mark = len(self.out.buffer)
         value = self.value(scope, stmt.value)
+        if isinstance(before, Cell):
+            self.update(before.store, (Const(0, INT),), name, value, stmt)
+            return
         (before,) = self.settled([before], [mark])
         current = as_expr(before)
         if current is not None and isinstance(current.kind, Arr):
@@ -174,6 +213,13 @@ class StatementReader(CallReader):
     def on_Delete(self, scope: Scope, stmt: ast.Delete) -> None:
         """Read `del` of a name."""
         for target in stmt.targets:
+            if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice):
+                items = self.value(scope, target.value)
+                if isinstance(items, Tup) and items.site is not None:
+                    raise Reread(items.site, item_kind(self.out, items.items[0]) if items.items else None)
+                if isinstance(items, (Lst, Ref)):
+                    self.call_own(python_code.pop_at, [items, *self.index_items(scope, target.slice)])
+                    continue
             if not isinstance(target, ast.Name):
                 raise self.out.refused("`del` of an item is not supported", stmt)
             scope.env[target.id] = CONFLICT
@@ -205,8 +251,11 @@ class StatementReader(CallReader):
             before = self.lookup(scope, ast.copy_location(ast.Name(target.id, ast.Load()), target))
             mark = len(self.out.buffer)
             value = self.value(scope, stmt.value)
-            if isinstance(before, Lst) or (isinstance(before, Tup) and before.cls is list and name == "add"):
+            if isinstance(before, (Lst, Ref)) or (isinstance(before, Tup) and before.cls is list and name == "add"):
                 self.extend(before, value, stmt)
+                return
+            if isinstance(before, Cell):
+                self.update(before.store, (Const(0, INT),), name, value, stmt)
                 return
             (before,) = self.settled([before], [mark])
             current = as_expr(before)
@@ -226,7 +275,7 @@ class StatementReader(CallReader):
             if isinstance(found, Rec) and found.cls is dict:
                 self.update_field(scope, target, name, stmt)
                 return
-            if isinstance(found, Lst) or (isinstance(found, Tup) and found.site is not None):
+            if isinstance(found, (Lst, Ref)) or (isinstance(found, Tup) and found.site is not None):
                 self.update_item(scope, found, target, name, stmt)
                 return
             base, index = self.place(scope, found, target)
@@ -329,21 +378,107 @@ class StatementReader(CallReader):
         scope.body = [*scope.body, *found]
         return found
 
+    def nested_loops(self, scope: Scope, stmt: ast.For) -> bool:
+        """Read a loop over `itertools.product` or one of its relatives; return whether it is one."""
+        name = self.library_called(scope, stmt.iter) if isinstance(stmt.iter, ast.Call) else None
+        if name not in NESTS:
+            return False
+        assert isinstance(stmt.iter, ast.Call)
+        kind, args = name.rpartition(".")[2], stmt.iter.args
+        options = {each.arg: self.value(scope, each.value) for each in stmt.iter.keywords}
+        if set(options) - ({"repeat"} if kind == "product" else set()) or any(
+            isinstance(arg, ast.Starred) for arg in args
+        ):
+            raise self.out.refused(f"{kind} with these arguments", stmt)
+        scope.env |= {RANGE: Static(range), LEN: Static(len)}
+        fresh = functools.partial(unused_name, scope)
+        given: Any = None
+        if kind == "product":
+            iterables = [self.consumed(scope, arg) for arg in args]
+            repeat = options.get("repeat", Static(1))
+            if not isinstance(repeat, Static) or not 0 < len(iterables) * repeat.value <= MOST:
+                raise self.out.refused("a product of this many iterables", stmt)
+            nest = product([copy.deepcopy(each) for each in iterables * repeat.value], fresh)
+        elif kind in ("ndindex", "ndenumerate"):
+            values, array = [self.value(scope, arg) for arg in args], None
+            if kind == "ndenumerate":
+                array = self.kept(scope, values[0])
+                values = [attribute(self.out, scope.env[array], "shape", stmt)]
+            sizes = values[0].items if len(values) == 1 and isinstance(values[0], Tup) else values
+            if not 0 < len(sizes) <= MOST:
+                raise self.out.refused(f"{kind} of this many dimensions", stmt)
+            nest = indices([self.kept(scope, size) for size in sizes], fresh, array)
+        elif kind == "pairwise":
+            given = self.value(scope, args[0])
+            if isinstance(given, Tup):
+                self.over_values(scope, stmt, [Tup(pair) for pair in itertools.pairwise(given.items)])
+                return True
+            nest = consecutive(self.kept(scope, given), fresh)
+        else:
+            count = self.value(scope, args[1]) if len(args) == 2 else Static(None)
+            if not isinstance(count, Static) or type(count.value) is not int or not 0 < count.value <= MOST:
+                raise self.out.refused(f"{kind} of these arguments", stmt)
+            items = self.consumed(scope, args[0], ranges=False)
+            assert isinstance(items, ast.Name)
+            nest = chosen(kind, items.id, count.value, fresh)
+        mark = len(self.out.buffer)
+        self.block(scope, [nest.over(stmt)])
+        if given is not None:
+            self.check_unwritten(given, self.out.buffer[mark:], stmt)
+        return True
+
+    def kept(self, scope: Scope, value: Any) -> str:
+        """Keep a value under a name that no function has, and return the name."""
+        name = self.out.fresh(" kept")
+        scope.env[name] = self.held(value)
+        return name
+
+    def consumed(self, scope: Scope, node: ast.expr, ranges: bool = True) -> ast.expr:
+        """Return an expression for the items of an iterable that is consumed before a loop begins.
+
+        Arguments:
+            scope: the variables.
+            node: the iterable.
+            ranges: whether it may be a range.
+        """
+        if ranges and isinstance(node, ast.Call) and self.library_called(scope, node) == "builtins.range":
+            return counted(*[loaded(self.kept(scope, self.value(scope, arg))) for arg in node.args])
+        value = self.value(scope, node)
+        if not isinstance(value, Tup):
+            value = self.list_of(scope, value, node)
+        return loaded(self.kept(scope, value))
+
+    def check_unwritten(self, given: Any, block: Block, node: Any) -> None:
+        """Refuse a loop whose items are read ahead of it if it may write to them."""
+        stores = given.stores if isinstance(given, Lst) else given.heap.stores if isinstance(given, Ref) else ()
+        names = {store.name for store in stores}
+        expr = as_expr(given)
+        for each in statements(block):
+            if isinstance(each, Set) and (each.base.name in names if expr is None else not each.safe
+                                          and each.base.kind.dtype == expr.kind.dtype):
+                raise self.out.refused("what a loop runs over is written to in it", node)
+
+    def over_values(self, scope: Scope, stmt: ast.For, items: Sequence[Any]) -> None:
+        """Read a loop over known values, unrolled."""
+        if stop_of(stmt) is not None or len(items) > UNROLLED:
+            raise self.out.refused(f"a loop over {len(items)} known values", stmt)
+        for item in items:
+            self.assign(scope, stmt.target, item)
+            self.block(scope, stmt.body)
+
     def on_For(self, scope: Scope, stmt: ast.For) -> None:
         """Read a `for` loop over ranges and arrays; loops over known values are unrolled."""
         generated = self.generated(scope, stmt)
         if generated is not None:
             self.block(scope, generated)
             return
+        if self.nested_loops(scope, stmt):
+            return
         line = self.out.line
         stop = stop_of(stmt)
         sequence = self.sequence(scope, stmt.iter)
         if isinstance(sequence, Tup):
-            if stop is not None or len(sequence.items) > UNROLLED:
-                raise self.out.refused(f"a loop over {len(sequence.items)} known values", stmt)
-            for item in sequence.items:
-                self.assign(scope, stmt.target, item)
-                self.block(scope, stmt.body)
+            self.over_values(scope, stmt, sequence.items)
             return
         plain = sequence.is_range and isinstance(stmt.target, ast.Name)
         hint = stmt.target.id if plain else "k"  # type: ignore[attr-defined]
@@ -362,6 +497,7 @@ class StatementReader(CallReader):
             else:
                 self.assign(scope, stmt.target, sequence.item(counter))
             self.block(scope, stmt.body)
+            self.checked(sequence)
 
         if plain and not kept:
             scope.env.pop(hint, None)

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..ir import Check, Const, Dim, Get, Op, Set, Var, get, nodes
 from ..kinds import BOOL, INT, Arr, Num
-from ..values import Lst, Maybe, Rec, Reread, Static, Tup, as_expr, is_plain, kind_name, leaves_of
+from ..values import Cell, Lst, Maybe, Rec, Ref, Reread, Static, Tup, as_expr, is_plain, kind_name, leaves_of
 from .expressions import ExpressionReader
 from .indexing import indexed
-from .lists import item_kind, set_item
+from .lists import count_of, item_at, item_kind, set_item
 from .operators import arithmetic
 from .scopes import Scope, has_calls, variables_in
 
@@ -36,7 +36,7 @@ class TargetReader(ExpressionReader):
                     raise self.out.refused("a key that is not known is assigned", target)
                 self.set_field(found, key.value, value)
                 return
-            if isinstance(found, Lst) or (isinstance(found, Tup) and found.site is not None):
+            if isinstance(found, (Lst, Ref)) or (isinstance(found, Tup) and found.site is not None):
                 (number,) = self.index_items(scope, target.slice)
                 if isinstance(found, Tup):
                     raise Reread(found.site, item_kind(self.out, value))
@@ -95,6 +95,9 @@ class TargetReader(ExpressionReader):
             if len(value.items) != count:
                 raise self.out.refused(f"{len(value.items)} values are unpacked to {count}", node)
             return list(value.items)
+        if isinstance(value, (Lst, Ref)):
+            self.out.emit(Check(Op("equal", (count_of(self.out, value), Const(count, INT)), BOOL), self.out.line))
+            return [self.copied(item_at(self.out, value, Const(number, INT))) for number in range(count)]
         expr = as_expr(value)
         if expr is None or not isinstance(expr.kind, Arr):
             raise self.out.refused(f"{kind_name(value)} is unpacked", node)
@@ -110,6 +113,11 @@ class TargetReader(ExpressionReader):
             base: what has the item.
             target: the subscript.
         """
+        if isinstance(base, Cell):
+            items = self.index_items(scope, target.slice)
+            if not all(isinstance(each, Static) and each.value is Ellipsis for each in items) or len(items) > 1:
+                raise self.out.refused("an index of a 0-d array", target)
+            return base.store, (Const(0, INT),)
         expr = as_expr(base)
         if expr is None or not isinstance(expr.kind, Arr):
             if isinstance(expr, Var) and isinstance(expr.kind, Num) and expr.kind.boxed:

@@ -1,0 +1,38 @@
+"""Programs of users compiled from their source, against NumPy, eager runs and finite differences."""
+
+import pytest
+import user_arrays  # noqa: F401  # which registers its programs
+import user_idioms  # noqa: F401
+import user_numerics  # noqa: F401
+from user_cases import CASES, check
+
+# What is not compiled from its source, and a part of the reason.
+NOT_TAKEN = {
+    "transpose_zip": "Starred", "grow_while_iterating": "a list changes while a loop runs over it",
+    "divide_conquer": "as in a recursion", "string_format": "len()", "dict_counts": "a choice of str",
+    "memo_dict": "a key that is not known", "set_use": "set()", "where_select": "piecewise",
+    "pairwise_writes": "is written to in it",
+    "z_array_ops": "a choice of 0-d arrays", "z_history": "a 0-d array in a list",
+    "z_history_copy": "a 0-d array in a list", "z_in_loop": "a 0-d array", "z_conditional": "a 0-d array",
+    "z_asarray": "float()",
+}  # fmt: skip
+
+
+def agree(name, executor):
+    reasons = [line for line in check(name, executor).splitlines() if "not compiled from its source" in line]
+    if name in NOT_TAKEN:
+        assert reasons and all(NOT_TAKEN[name] in reason for reason in reasons)
+    else:
+        assert not reasons
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_programs_agree(name):
+    agree(name, "python")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in CASES if name not in NOT_TAKEN])
+def test_programs_agree_with_numba(name):
+    pytest.importorskip("numba")
+    agree(name, "numba")
