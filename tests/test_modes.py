@@ -6,12 +6,15 @@ import threading
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from leaves import leaf, numbers
 from threads import in_threads
 
 import viewgrad as vg
 from viewgrad.autograd import Function, grad
 from viewgrad.errors import FreedGraphError, InferenceError, LeafInPlaceError, ViewInPlaceError
+from viewgrad.tensor import modes
 
 # -- grad mode ---------------------------------------------------------------------------------------------------------
 
@@ -195,6 +198,42 @@ def test_suspended_generators_restore_only_their_own_modes():
         next(a)
         assert vg.is_grad_enabled()
     assert vg.is_grad_enabled()
+
+
+def test_generators_that_outlive_a_block_leave_the_mode_of_its_caller():
+    def generator():
+        with vg.enable_grad():
+            yield
+
+    with vg.no_grad():
+        suspended = generator()
+        next(suspended)
+    assert vg.is_grad_enabled()
+    suspended.close()
+    assert vg.is_grad_enabled()
+
+
+@given(st.lists(st.tuples(st.sampled_from(["on", "off", "replay", "leave"]), st.integers(0, 5)), max_size=12))
+def test_switches_left_in_any_order_leave_the_last_ones_that_are_in_force(steps):
+    makers = {"on": vg.enable_grad, "off": vg.no_grad, "replay": lambda: vg.view_replay(True)}
+    entered = []
+
+    def require_last():
+        values = {"on": True, "off": False}
+        assert vg.is_grad_enabled() == ([True] + [values[kind] for kind, _ in entered if kind in values])[-1]
+        assert bool(modes.current_mode() & modes.REPLAY) == any(kind == "replay" for kind, _ in entered)
+
+    for kind, place in steps:
+        if kind != "leave":
+            switch = makers[kind]()
+            switch.__enter__()
+            entered.append((kind, switch))
+        elif entered:
+            entered.pop(place % len(entered))[1].__exit__(None, None, None)
+        require_last()
+    while entered:
+        entered.pop(0)[1].__exit__(None, None, None)
+        require_last()
 
 
 def test_a_generator_carried_into_another_context():

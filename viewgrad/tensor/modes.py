@@ -79,14 +79,17 @@ class ModeSwitch:
             raise
 
     def _leave(self) -> None:
-        rest, entry = without(ENTERED.get(), self)
+        entered = ENTERED.get()
+        rest, entry = without(entered, self)
         if entry is not None:
-            self._put_back(entry[1])
+            ours = self.on | self.off
+            if rest is not entry[2]:
+                rest, ours = inherited(entered, entry, ours)
+            self._put_back(entry[1], ours)
         ENTERED.set(rest)
 
-    def _put_back(self, before: int) -> None:
+    def _put_back(self, before: int, ours: int) -> None:
         # Only our own bits: a block in a suspended generator need not end before one entered after it.
-        ours = self.on | self.off
         MODE.set(switched(MODE.get() & ~ours | before & ours, 0, 0))
 
     def __call__(self, function: F) -> F:
@@ -187,6 +190,31 @@ def without(stack: Stack | None, owner: object) -> tuple[Stack | None, Stack | N
     return (stack, None) if entry is None else ((stack[0], stack[1], rest), entry)
 
 
+def inherited(stack: Any, left: Stack, bits: int) -> tuple[Stack | None, int]:
+    """Let switches that were entered after the one that is left restore its bits, if they are in force for them.
+
+    A generator may enter a switch inside a block of its caller, and leave it after that block.
+
+    Arguments:
+        stack: all entries.
+        left: the entry of the switch that is left.
+        bits: those of that switch.
+
+    Returns:
+        The stack without that entry, and the bits that no later switch is in force for.
+    """
+    later: list[Stack] = []
+    while stack is not left:
+        later.append(stack)
+        stack = stack[2]
+    rest = left[2]
+    for owner, before, _ in reversed(later):
+        passed = bits & (owner.on | owner.off)  # type: ignore[attr-defined]
+        rest = (owner, before & ~passed | left[1] & passed, rest)
+        bits &= ~passed
+    return rest, bits
+
+
 class SwitchAtOnce(ModeSwitch):
     """A switch that takes effect when it is created, and is restored at the end of a block if used for one."""
 
@@ -205,7 +233,7 @@ class SwitchAtOnce(ModeSwitch):
 
     def __call__(self, function: F) -> F:
         if self._made_at is not None:  # as a decorator it was not meant to change anything here and now
-            self._put_back(self._made_at)
+            self._put_back(self._made_at, self.on | self.off)
             self._made_at = None
         return super().__call__(function)
 
