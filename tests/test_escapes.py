@@ -9,10 +9,18 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
+import viewgrad.numpy as vnp
 from viewgrad.autograd import grad, graph
 from viewgrad.autograd.modes import forward_ad
 from viewgrad.autograd.modes.profile import profile
-from viewgrad.errors import AutogradError, DetachedConversionError, DetachedConversionWarning, GuardError, TraceError
+from viewgrad.errors import (
+    AutogradError,
+    DetachedConversionError,
+    DetachedConversionWarning,
+    GuardError,
+    TraceError,
+    UnsupportedFunctionError,
+)  # fmt: skip
 from viewgrad.func import transforms as func  # which do not adopt
 from viewgrad.tensor import escapes
 from viewgrad.tensor.escapes import DETACHES, ENDS, ESCAPES, KEEPS, REFUSES, STEPS
@@ -97,6 +105,18 @@ TRIES = {
 CASES = [(name, n) for name, tries in TRIES.items() for n in range(len(tries))]
 UNSEEN_FOR_ALL = [name for name, escape in ESCAPES.items() if escape.traced == escapes.UNSEEN]
 LOW, HIGH = np.array([1.5, 2.25]), np.array([3.0, 5.5])
+
+
+@pytest.mark.parametrize("name", ["save", "savetxt", "savez", "savez_compressed"])
+def test_files_of_viewgrad_numpy_keep_no_history(name):
+    save = getattr(vnp, name)
+    save(io.BytesIO(), vg.Tensor(LOW))
+    with pytest.raises(UnsupportedFunctionError, match="keeps no history"):
+        func.grad(lambda x: save(io.BytesIO(), x * 2.0) or (x * x).sum())(vg.Tensor(LOW))
+    with pytest.raises(UnsupportedFunctionError, match="keeps no history"):
+        save(io.BytesIO(), [vg.Tensor(LOW, requires_grad=True)])
+    with pytest.raises(UnsupportedFunctionError, match="keeps no history"):
+        func.jvp(lambda x: save(io.BytesIO(), x) or x, (vg.Tensor(LOW),), (vg.ones(2),))
 
 
 def test_each_escape_is_tried():

@@ -45,7 +45,7 @@ def finfo(dtype: Any) -> Any:
     return np.finfo(dtype.dtype if isinstance(dtype, Tensor) else dtype)
 
 
-# Functions that describe, format or save values.
+# Functions that describe or format values.
 DESCRIBING: Final = (
     "array2string",
     "array_repr",
@@ -56,10 +56,6 @@ DESCRIBING: Final = (
     "format_float_positional",
     "format_float_scientific",
     "isfortran",
-    "save",
-    "savetxt",
-    "savez",
-    "savez_compressed",
     "result_type",
     "can_cast",
     "common_type",
@@ -70,6 +66,9 @@ DESCRIBING: Final = (
     "iscomplexobj",
     "isrealobj",
 )
+
+# Functions that write arrays to files, which keep no history.
+WRITING: Final = ("save", "savetxt", "savez", "savez_compressed")
 
 # Functions that make arrays from files, text and memory, or from lengths alone.
 READING: Final = (
@@ -99,6 +98,23 @@ def _reading(name: str) -> Callable[..., Any]:
     return read
 
 
+def _writing(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+    written = on_values(function)
+
+    @functools.wraps(function, updated=())
+    def write(*args: Any, **kwargs: Any) -> Any:
+        if carries_history(args) or carries_history(kwargs):
+            raise lost(
+                f"numpy.{name}",
+                "a file keeps no history; save detach() of the tensor, or use viewgrad.save, which keeps which leaves "
+                "require grad",
+            )
+        return written(*args, **kwargs)
+
+    return write
+
+
 class Archive(np.lib.npyio.NpzFile):
     """The arrays of a file of `savez`, as tensors."""
 
@@ -117,6 +133,7 @@ def load(*args: Any, **kwargs: Any) -> Any:
 IO_FUNCTIONS: Final[dict[str, Any]] = {
     **{each.__name__: each for each in (isscalar, iterable, finfo, shape, ndim, size)},
     **{name: on_values(getattr(np, name)) for name in DESCRIBING},
+    **{name: _writing(name) for name in WRITING},
     **{name: _reading(name) for name in READING},
     "load": load,
 }
