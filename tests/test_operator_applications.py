@@ -13,9 +13,10 @@ import pytest
 pytest.importorskip("scipy")
 
 import gallery.applied
+from fresh_interpreter import in_fresh_interpreter
 from gallery.applied_faults import EDITS
 from gallery.two_versions import VERSIONS, source
-from test_operator_gallery import in_fresh_interpreter, mend, operators_as_before, some
+from test_operator_gallery import mend, operators_as_before, some
 
 from viewgrad.testing import Failure, check_operator
 from viewgrad.testing.kit.reproduction import SourceWriter

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import copy
-import json
-import os
 import shutil
-import subprocess
-import sys
 
 import gallery.first_written
 import pytest
+from fresh_interpreter import in_fresh_interpreter
 from gallery import FIRST_WRITTEN
 from gallery.faults import FAULTS, build, source
 
@@ -83,31 +80,10 @@ def test_a_polished_operator_passes(name, tmp_path):
     check(operator, FAULTS[name], means)
 
 
-RUN = """
-import json, sys
-for name, program in json.load(sys.stdin).items():
-    try:
-        exec(compile(program, "<pasted>", "exec"), {"__name__": "__main__"})
-        print(name, "passed")
-    except Exception as error:
-        print(name, type(error).__name__)
-"""
-
-
 def mend(path, text):
     """Write a module again, and remove its bytecode, which counts as fresh if both are of the same second and size."""
     path.write_text(text)
     shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)
-
-
-def in_fresh_interpreter(programs):
-    """How programs end in an interpreter that has seen nothing of this one."""
-    told = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", RUN], input=json.dumps(programs), text=True, capture_output=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
-    assert told.returncode == 0, told.stderr
-    return dict(line.split() for line in told.stdout.splitlines())
 
 
 @pytest.mark.parametrize("name", some(FAULTS, 75))

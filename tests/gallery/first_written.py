@@ -1432,3 +1432,37 @@ class LogIt(Function):
     def backward(ctx, grad):
         (p,) = ctx.saved_tensors
         return grad / (p * (1 - p))
+
+
+@first(np.array([2.0, 3.0, 2.5, 4.0]), np.array([0.5, -0.7, 0.3]), np.array([0.7, 1.3, 2.1, 0.4]))
+class TridiagonalSymmetric(Function):
+    """A single element of the diagonal beside longer other arguments is broadcast by accident."""
+
+    @staticmethod
+    def forward(ctx, diagonal, beside, right):
+        d, e = diagonal.detach().numpy(), beside.detach().numpy()
+        ctx.a = np.diag(d) + np.diag(e, 1) + np.diag(e, -1)
+        ctx.x = np.linalg.solve(ctx.a, right.detach().numpy())
+        return vg.Tensor(ctx.x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        y = np.linalg.solve(ctx.a, grad.numpy())
+        by_beside = -(y[1:] * ctx.x[:-1] + y[:-1] * ctx.x[1:])
+        return vg.Tensor(-y * ctx.x), vg.Tensor(by_beside), vg.Tensor(y)
+
+
+def make_softplus_of_sharpness():
+    """It is written for positive `beta`, and its slope overflows far away."""
+    return define_op(
+        "softplus_of_sharpness(self, *, beta)",
+        forward=lambda self, *, beta: np.log1p(np.exp(-np.abs(beta * self))) / beta + np.maximum(self, 0.0),
+        derivatives={"self": "grad / (1 + exp(-beta * self))"},
+        forward_derivative="auto_element_wise",
+    )
+
+
+FIRST_WRITTEN["softplus_of_sharpness"] = Entry(
+    "softplus_of_sharpness", make_softplus_of_sharpness, (V,), {"beta": 1.0}, means={}
+)

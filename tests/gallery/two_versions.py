@@ -542,3 +542,26 @@ return vg.Tensor(np.einsum("bij,j->bi", ctx.x, ctx.w))""", """
 g = raw(grad)
 return vg.Tensor(g[..., None] * ctx.w), vg.Tensor(⟦np.einsum("bij,bi->j", ctx.x, g)¦np.einsum("bij,bj->i" if ctx.x.shape[1] == ctx.x.shape[2] else "bij,bi->j", ctx.x, g)⟧)""", CUBE, X[:2], by="shapes",
     means={"valid": lambda x, w: x.ndim == 3 and w.ndim == 1})
+
+# -- options without a value, NaN, gradients of others -----------------------------------------------------------------
+
+two("windows_whose_stride_is_their_width", """x, width=3, stride=None):
+stride = width if stride is None else stride
+if width < 1 or stride < 1 or len(x) < width: raise ValueError("no window")
+ctx.n, ctx.width, ctx.stride = len(x), width, stride
+return vg.Tensor(np.array([raw(x)[i : i + width].sum() for i in range(0, len(x) - width + 1, stride)]))""", """
+out = np.zeros(ctx.n)
+for k, g in enumerate(raw(grad)): out[k * ctx.stride : k * ctx.stride + ctx.width] ⟦+¦⟧= g
+return vg.Tensor(out), None, None""", np.cos(np.arange(7.0)), by="options", means={"valid": lambda x, *_, **__: x.ndim == 1})
+
+two("mean_of_what_is_there", """x):
+there = ~np.isnan(raw(x))
+ctx.weights = there / max(⟦there.sum()¦there.size⟧, 1)
+return vg.Tensor(np.where(there, raw(x), 0.0).sum() / max(there.sum(), 1))""", """
+return grad * ctx.weights""", X, by="special points")
+
+two("all_but_one", """x):
+return vg.Tensor(raw(x).sum() - raw(x))""", """
+g = ⟦raw(grad).copy()¦grad._array⟧
+g -= g.sum()
+return vg.Tensor(-g)""", X, by="the incoming gradient", means={"valid": lambda x: x.ndim == 1})

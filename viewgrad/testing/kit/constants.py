@@ -28,6 +28,18 @@ def strings_in(*things: Any) -> list[str]:
     return [text for text in dict.fromkeys(found) if WORD.fullmatch(text)][:MOST]
 
 
+def names_in(thing: Any) -> set[str]:
+    """Return the names of the functions and attributes that an operator's own code uses."""
+    found: set[str] = set()
+    if isinstance(thing, Operator):
+        for formula in thing.formulas:
+            found |= {node.id for node in ast.walk(ast.parse(formula.text)) if isinstance(node, ast.Name)}
+        thing = thing.forward
+    for code in _codes(thing, set(), DEPTH):
+        found |= {*code.co_names}
+    return found
+
+
 def _constants(thing: Any) -> Iterator[Any]:
     if isinstance(thing, Operator):
         for formula in thing.formulas:

@@ -27,7 +27,7 @@ from ...tensor.modes import is_grad_enabled, no_grad, set_grad_enabled
 from ...tensor.signatures import signature_of
 from ...tensor.tensor import Tensor
 from .arguments import Example, outputs_of
-from .constants import numbers_in, strings_in
+from .constants import names_in, numbers_in, strings_in
 from .contract import Contract, Interval, Structure, guarded, slots_of
 from .sources import source_text
 
@@ -58,6 +58,7 @@ class OperatorUnderTest:
         complex: whether it is held to be right for complex numbers.
         numbers: those in its own code.
         strings: the words in its own code.
+        skips_nan: whether its own code looks for elements that are NaN.
         single: whether it computed in single precision at the call that the user gave.
         scale: the size of values and gradients of that call.
         written: the slots that it writes to; such an operator is called on clones.
@@ -83,6 +84,7 @@ class OperatorUnderTest:
     complex: bool = False
     numbers: Sequence[float] = ()
     strings: Sequence[str] = ()
+    skips_nan: bool = False
     single: bool = False
     scale: float = 1.0
     written: tuple[int, ...] = ()
@@ -418,6 +420,7 @@ def subject_of(given: Any, contract: Contract, example: Example) -> OperatorUnde
     else:
         code = operator if operator is not None else custom if custom is not None else given
     subject.numbers, subject.strings = numbers_in(code), strings_in(code)
+    subject.skips_nan = any(name.startswith("nan") or name in ("isnan", "isfinite") for name in names_in(code))
     claimed = contract.complex
     if claimed is None:
         claimed = any(array.dtype.kind == "c" for array in example.arrays) or _claims_complex(subject)

@@ -98,35 +98,39 @@ def by_keyword(subject: OperatorUnderTest, example: Example) -> Iterator[Example
             )  # fmt: skip
 
 
-NO_TENSORS: Final = frozenset(
-    "out dtype rng seed generator random_state key name axis axes dim dims shape size device order mode norm".split()
+NO_NUMBERS: Final = frozenset(
+    "out dtype rng seed generator random_state key name axis axes dim dims shape device mode".split()
 )
+NO_TENSORS: Final = NO_NUMBERS | {"size", "order", "norm"}
 MASKS: Final = frozenset("where mask".split())
 
 
-def with_tensors_for_none(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
-    """Yield the call with a constant tensor for each argument that is None by default."""
+def with_values_for_none(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
+    """Yield the call with a number, or a constant tensor, for each argument that is None by default."""
     if not example.wanted:
         return
     given = {p.name for p in list(subject.parameters.values())[: len(example.args)]}
     given |= {name for name, value in example.kwargs.items() if value is not None}
     shape = example.arrays[example.wanted[0]].shape
     for parameter in subject.parameters.values():
-        if parameter.default is not None or parameter.name in given or parameter.name.lower() in NO_TENSORS:
+        name = parameter.name.lower()
+        if parameter.default is not None or parameter.name in given or name in NO_NUMBERS:
             continue
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             continue
         if subject.custom is not None and parameter.kind is parameter.KEYWORD_ONLY:
             continue
-        if parameter.name.lower() not in MASKS:
+        for value in () if name in MASKS else (1, 2, 0.7):  # strides and lengths are integers
             yield attrs.evolve(
-                example, kwargs=example.kwargs | {parameter.name: 0.7}, label=f"{parameter.name}=0.7", family="options",
-                lenient=True,
+                example, kwargs=example.kwargs | {parameter.name: value}, label=f"{parameter.name}={value}",
+                family="options", lenient=True,
             )  # fmt: skip
+        if name in NO_TENSORS:
+            continue
         for told, wide in (("a tensor", shape), ("a vector", shape[-1:]), ("a number", ())):
             number = len(example.arrays)
             array: Array = np.resize(0.3 + 0.55 * np.abs(np.cos(1.0 + np.arange(11.0))), wide)
-            if parameter.name.lower() in MASKS:
+            if name in MASKS:
                 array = array > 0.6
             changed = example.with_arrays([*example.arrays, array])
             yield attrs.evolve(

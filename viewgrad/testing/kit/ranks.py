@@ -1,4 +1,4 @@
-"""Evidence that an operator is meant for arrays of another number of dimensions than the user gave it."""
+"""Evidence that an operator is meant for arrays of other dimensions and lengths than the user gave it."""
 
 from __future__ import annotations
 
@@ -30,6 +30,36 @@ def is_meant_for_ranks(subject: OperatorUnderTest, example: Example, base: Examp
     if not slots:
         return True
     return _is_meant(subject, example, slots) and _takes_stacks(subject, base)
+
+
+def is_meant_for_lengths(subject: OperatorUnderTest, example: Example, base: Example) -> bool:
+    """Return whether an argument of length 1 counts as repeated, beside others of the lengths that the user gave.
+
+    If it does not, NumPy broadcast it somewhere in a place that the author had not in mind: a diagonal of one element
+    beside a right-hand side of four.
+
+    Arguments:
+        subject: the operator.
+        example: the derived call.
+        base: the user's call.
+    """
+    if len(example.arrays) != len(base.arrays):
+        return True
+    pairs = list(enumerate(zip(example.arrays, base.arrays, strict=True)))
+    changed = [k for k, (mine, given) in pairs if mine.shape != given.shape]
+    if len(changed) != 1:
+        return True
+    k = changed[0]
+    mine, given = example.arrays[k], base.arrays[k]
+    if mine.ndim != given.ndim or any(n not in (1, m) for n, m in zip(mine.shape, given.shape, strict=True)):
+        return True
+    arrays = list(example.arrays)
+    arrays[k] = np.broadcast_to(mine, given.shape).copy()
+    try:
+        whole = subject.values(example)
+    except (Refused, RuntimeError):
+        return True
+    return _same(subject, example.with_arrays(arrays), whole)
 
 
 def _takes_stacks(subject: OperatorUnderTest, base: Example) -> bool:

@@ -20,7 +20,7 @@ from .contract import Contract, near_matches
 from .failure import Failure
 from .failure_report import definitions_of, fresh_source_of, tell, together
 from .operator_under_test import OperatorUnderTest, Refused, TookTooLong, declared, patience, subject_of
-from .options import by_keyword, with_numbers_for_tensors, with_other_options, with_tensors_for_none
+from .options import by_keyword, with_numbers_for_tensors, with_other_options, with_values_for_none
 from .properties.dtypes import beside_integers, full_precision, in_lower_precision
 from .properties.forms import ITSELF, against_reference, inplace_form
 from .properties.gradients import check_gradients
@@ -31,7 +31,7 @@ from .properties.precision import digits_by_reference, where_digits_get_lost, wh
 from .properties.registry import FIRST, INVARIANTS, PROPERTIES, SHORT
 from .properties.repetition import steady
 from .properties.unneeded_work import NEEDLESS, unneeded_gradients
-from .ranks import is_meant_for_ranks
+from .ranks import is_meant_for_lengths, is_meant_for_ranks
 from .report import Report
 from .script import Script
 from .session import record
@@ -47,6 +47,7 @@ FORMS: Final[dict[str, Callable[[Baseline], int]]] = {
     "second derivatives": second_order,
 }
 SECOND: Final = "second derivatives"
+MIXED: Final = ("the gradient of the tangent", "the tangent of the gradient")
 SMALL: Final = 40  # numbers to differentiate with respect to
 MOST_REFUSED: Final = 3  # calls in turn, after which an operator's code does not run with many digits
 MOST_ALIASED: Final = 16  # calls with other options
@@ -223,9 +224,13 @@ class Check:
         if any(base_name(other.property) == name for other, _ in self.collected):
             return
         example = None if failure.script is None else failure.script.example
-        if example is not None and example.label and not is_meant_for_ranks(self.subject, example, self.base):
-            self._note_other_ranks(example, failure)
-            return
+        if example is not None and example.label:
+            if not is_meant_for_ranks(self.subject, example, self.base):
+                self._note_unmeant(example, failure, "numbers of dimensions")
+                return
+            if not is_meant_for_lengths(self.subject, example, self.base):
+                self._note_unmeant(example, failure, "lengths of some arguments alone")
+                return
         again = self.again
         if name != STATE and self.steady is not None:
             try:
@@ -239,9 +244,9 @@ class Check:
         if not self.keep_going or name in (STATE, "something to check"):
             raise Stop
 
-    def _note_other_ranks(self, example: Example, failure: Failure) -> None:
-        """Note a failure at another number of dimensions, which the operator is hardly meant for."""
-        what = "it accepts other numbers of dimensions, for which its result has another meaning"
+    def _note_unmeant(self, example: Example, failure: Failure, others: str) -> None:
+        """Note a failure at other shapes, which the operator is hardly meant for."""
+        what = f"it accepts other {others}, for which its result has another meaning"
         self.report.refuse(example.family)
         if not any(notice.startswith(what) for notice in self.subject.notices):
             self.subject.note(
@@ -325,7 +330,7 @@ class Check:
         self._family("indices", with_other_indices(self.base))
         self._family("options", with_numbers_for_tensors(self.base))
         self._family("options", by_keyword(self.subject, self.base))
-        self._family("options", with_tensors_for_none(self.subject, self.base))
+        self._family("options", with_values_for_none(self.subject, self.base))
         self._shapes(accepted)
         for variant in accepted[:3]:
             self._family("special points", some(at_special_points(self.subject, variant), 7))
@@ -410,11 +415,19 @@ class Check:
         self._count(name, excused, baseline)
 
     def _is_of_parts(self, name: str, baseline: Baseline, failure: Failure) -> bool:
-        """Return whether a composition fails in a form because one of its operators does so at that point."""
-        if not self.subject.composed:
-            return False
+        """Return whether a composition fails in a form because one of its operators does so at that point.
+
+        Second derivatives of custom operators are composed of the operators in their backward pass.
+        """
         largest = max((float(np.abs(array).max(initial=0.0)) for array in baseline.example.arrays), default=0.0)
-        if baseline.example.label and largest >= HUGE:
+        far = bool(baseline.example.label) and largest >= HUGE
+        if not self.subject.composed:
+            second = name == SECOND or failure.reason.startswith(MIXED)
+            if not (far and second and isinstance(failure.found, float) and not np.isfinite(failure.found)):
+                return False
+            self.subject.note(f"its second derivative is {failure.found} far away ({baseline.example.label})")
+            return True
+        if far:
             return True
         return failure.is_of_digits or (name == SECOND and self._right_on_both_sides(baseline))
 

@@ -64,6 +64,10 @@ def at_special_points(subject: OperatorUnderTest, example: Example) -> Iterator[
                 changed = array.copy()
                 changed.flat[0] = point
                 yield _with(example, slot, changed, f"{point:g} in {example.named(slot)}", ((slot, 0),))
+        if subject.skips_nan and array.size > 1 and array.dtype.kind == "f" and np.isfinite(array).all():
+            changed = array.copy()
+            changed.flat[0] = np.nan
+            yield _with(example, slot, changed, f"NaN in {example.named(slot)}")
         for point in (0.0, 1.0):
             if array.size > 1 and (allowed is None or allowed[0] <= point <= allowed[1]):
                 changed = np.full_like(array, point)

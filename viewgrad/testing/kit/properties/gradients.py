@@ -155,7 +155,10 @@ def _is_excused(subject: OperatorUnderTest, example: Example, moves: Moves, wron
     return _is_of_no_meaning(subject, example, moves)
 
 
-SCALES: Final = frozenset("bandwidth delta dt eps epsilon radius sigma std tau temperature tol tolerance width".split())
+SCALES: Final = frozenset(
+    "bandwidth beta delta dt eps epsilon gamma kappa radius sharpness sigma std tau temperature tol tolerance width"
+    .split()
+)
 
 
 def _is_of_no_meaning(subject: OperatorUnderTest, example: Example, moves: Moves) -> bool:

@@ -23,10 +23,10 @@ Property = Callable[[Baseline], int]
 INVARIANTS: Final[dict[str, Property]] = {
     "state between calls": repeatable,
     "a graph run twice": run_twice,
+    "the incoming gradient stays the caller's": gradient_untouched,
     "linear in the incoming gradient": linear,
     "undefined gradients": undefined,
     "layouts of incoming gradients": gradient_layouts,
-    "the incoming gradient stays the caller's": gradient_untouched,
     "every subset of arguments that require grad": subsets,
     "arguments are not modified": untouched,
     "memory shared with arguments": result_memory,
