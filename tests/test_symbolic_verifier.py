@@ -102,7 +102,7 @@ BROKEN = {
     "shape": (changed(plain, with_type(FLOAT, (3,))), r"gives float64\[2\], and says float64\[3\]"),
     "dtype": (changed(plain, with_type(SINGLE, (2,))), r"gives float64\[2\], and says float32\[2\]"),
     "whole numbers": (changed(plain, with_type(INT, (2,), True)), "int64.* to which no gradient can flow"),
-    "a bool": (takes_a_bool_with_grad, "param .* to which no gradient can flow"),
+    "a bool": (takes_a_bool_with_grad, "param .* cannot carry a gradient"),
     "options": (changed(written, with_options(None), "sum"), "takes 2 options, and has 1"),
     # windows
     "reads too far": (changed(written, with_window((2,), (1,), 2), "read"), r"window\(\[2\], \[1\], 2\) leaves"),

@@ -98,6 +98,7 @@ class Reverse:
         self.temporaries: list[tuple[Value, Value]] = []
         self.constants: dict[Any, Value] = {}
         self.products: set[Node] = set()  # whose undefined gradients may be left out
+        self.is_masked = False  # whether a mask has set a part of a gradient to zero; see tensor/masked_runs.py
         for number, output in enumerate(f.outputs):
             if output is not None and output.type.requires_grad:
                 self._add(output, self.block.add_input(output.type))
@@ -153,7 +154,10 @@ class Reverse:
         found = writer.write(node, arriving, wanted, totals)
         if node.kind == "_where_flowing" or node in self.products:
             self.products.update(factors_of(node))
-        if node in self.products:
+        operator = operator_of(node.kind)
+        if operator is not None and operator.masks_gradient:
+            self.is_masked = True
+        if node in self.products or (self.is_masked and operator is not None and operator.zero_in_masked_runs):
             found = [writer.flowing(grad, arriving[0]) for grad in found]
         for number, (value, grad) in enumerate(zip(node.inputs, found, strict=True)):
             if value is None or grad is None or not wanted[number]:
