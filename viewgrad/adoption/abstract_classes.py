@@ -1,4 +1,4 @@
-"""Abstract container classes in adopted code, of which scalars are not instances, as in NumPy."""
+"""Abstract container classes in adopted code; as in NumPy, scalars are not instances of them."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 
 In a program for NumPy, `float(x)` of an array element is a conversion that changes nothing. In adopted code the element
 may be a tensor, so `float` is a class here that casts tensors differentiably. It is a subclass of `numpy.float64`, so
-that NumPy takes it for a dtype. Of anything but a tensor it makes what Python's own class makes.
+that NumPy accepts it as a dtype. For anything but a tensor it returns what the built-in class returns.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..tensor.tensor import Tensor, current_edge
 from .abstract_classes import has_attribute
 from .counterparts import namespace
 
-CLASS_OF_VIEW: Final = "__viewgrad_class__"  # the attribute by which a class of views names the class to be told
+CLASS_OF_VIEW: Final = "__viewgrad_class__"  # the attribute of a class of views that holds the class to report
 
 
 def carries_history(value: Any) -> bool:
@@ -123,10 +123,10 @@ class TypeOfTypes(type):
 
 
 class Type(type, metaclass=TypeOfTypes):
-    """`type` in adopted code: that of a tensor is NumPy's, and that of a float is what `float` names there."""
+    """`type` in adopted code: for a tensor NumPy's type, for a float the class that `float` names there."""
 
 
-# What takes the place of Python's.
+# The replacements of built-in classes.
 BUILTINS: Final[dict[str, Any]] = {**NUMBERS, "type": Type, "hasattr": has_attribute}
 
 
@@ -145,7 +145,7 @@ def _type_of(value: Any) -> Any:
 def adopting_import(
     plain: Callable[..., Any], original: dict[str, Any], adopted: Callable[[Any], Any]
 ) -> Callable[..., Any]:
-    """Return the `__import__` of adopted code: `import numpy` inside a function gives `viewgrad.numpy`.
+    """Return the `__import__` of adopted code: `import numpy` inside a function imports `viewgrad.numpy`.
 
     Arguments:
         plain: the `__import__` that the module would use.

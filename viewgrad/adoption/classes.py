@@ -39,8 +39,8 @@ FUNCTIONS: Final = (types.FunctionType, classmethod, staticmethod, property)
 
 
 def can_be_adopted(cls: type) -> bool:
-    """Return whether there can be a subclass with adopted methods: of classes in Python with no more than a container
-    built in below them.
+    """Return whether a class can have a subclass with adopted methods: if it is written in Python, and its only
+    built-in base besides `object` is a container.
     """
     if type(cls) not in METACLASSES or not cls.__flags__ & HEAP_TYPE:
         return False
@@ -51,7 +51,7 @@ def can_be_adopted(cls: type) -> bool:
 
 
 def holds_contents(cls: type) -> bool:
-    """Return whether objects of a class have contents besides their attributes, which no view could show."""
+    """Return whether objects of a class have contents besides their attributes, which a view cannot expose."""
     return issubclass(cls, CONTAINERS)
 
 
@@ -64,7 +64,7 @@ def _is_viewgrads(cls: type) -> bool:
 
 
 class _Asked(threading.local):
-    """The pairs of an adopted class and a class that may be derived from it which are being compared."""
+    """The pairs of an adopted class and a possible subclass that are being compared, per thread."""
 
     def __init__(self) -> None:
         self.questions: set[tuple[type, type]] = set()
@@ -74,7 +74,7 @@ _ASKED: Final = _Asked()
 
 
 class AdoptedType(type):
-    """The type of adopted classes: the original's objects are theirs, and so are the attributes of the class."""
+    """The metaclass of adopted classes, which share instances and class attributes with the originals."""
 
     def mro(cls) -> list[type]:
         """Return the method resolution order: that of the original classes, each replaced by the adopted one.
@@ -171,7 +171,7 @@ def adopted_class(
 
 
 def refresh_class(made: type) -> None:
-    """Give an adopted class the methods that the user's class has now."""
+    """Update the methods of an adopted class from the user's class."""
     cls, seen = vars(made)[ORIGINAL], vars(made)["__viewgrad_seen__"]
     adopted = vars(made)["__viewgrad_adopted__"].__func__
     for name, value in list(vars(cls).items()):
@@ -194,7 +194,7 @@ def refresh_class(made: type) -> None:
             type.__delattr__(made, name)
 
 
-# How objects of a class hold their attributes; see `_layout`.
+# How objects of a class store their attributes; see `_layout`.
 _LAYOUTS: Final[weakref.WeakKeyDictionary[type, tuple[Any, Any, dict[str, Any]]]] = weakref.WeakKeyDictionary()
 
 # -- views -------------------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ class ViewState:
         self.original = original
         self.kind = type(original)
         self.seen: dict[str, Any] = {}  # attributes of the original
-        self.bound: dict[str, Any] = {}  # what the view has in their place
+        self.bound: dict[str, Any] = {}  # their adopted versions in the view
 
 
 def view_of(original: Any, view_class: type) -> Any:
@@ -254,7 +254,7 @@ def _fetch_hidden(view: Any) -> None:
 
 
 def original_of_view(view: Any) -> Any:
-    """Return the object that a view is of; MISSING for anything else."""
+    """Return the original object of a view; MISSING for anything else."""
     if CLASS_OF_VIEW not in vars(type(view)):
         return MISSING
     return _state(view).original
@@ -337,7 +337,7 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
 
 
 def refresh_view(view: Any) -> bool:
-    """Forget what the view has of attributes that the original has changed.
+    """Discard fetched attributes that the original has changed.
 
     Returns:
         Whether the original is still of the class that the view was made for.
@@ -355,7 +355,7 @@ def refresh_view(view: Any) -> bool:
 
 
 def flush_view(view: Any) -> None:
-    """Give the original the attributes that adopted code has assigned."""
+    """Assign the attributes that adopted code has assigned to the original."""
     state = _state(view)
     unadopted = type(view).__viewgrad_unadopted__
     now = dict(_attributes(view))
@@ -373,7 +373,7 @@ def flush_view(view: Any) -> None:
 
 
 def change_attributes(value: Any, changed: Callable[[Any], Any]) -> None:
-    """Give an object other values for its attributes."""
+    """Replace the values of attributes of an object."""
     for name, old in list(_attributes(value)):
         new = changed(old)
         if new is not old:
@@ -389,7 +389,7 @@ def _set_state(view: Any, state: ViewState) -> None:
 
 
 def _real_dict(value: Any) -> dict[str, Any]:
-    """Return the dict of an object itself; a view tells the attributes of the original for its own."""
+    """Return the dict of an object itself; the `__dict__` of a view has the attributes of the original."""
     descriptor = _layout(type(value))[0]
     return {} if descriptor is None else descriptor.__get__(value)
 

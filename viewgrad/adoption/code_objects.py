@@ -12,10 +12,10 @@ import numpy as np
 from .counterparts import MISSING, is_replaced_module
 
 ASSIGNING: Final = frozenset({dis.opmap["STORE_GLOBAL"], dis.opmap["DELETE_GLOBAL"]})
-# What cannot change without being bound again.
+# Types of values that cannot change without being rebound.
 FIXED: Final = (type(None), bool, int, float, complex, str, bytes, np.generic, np.ufunc, types.BuiltinFunctionType)
-UNSTEADY: Final = frozenset({"random", "open", "input", "time", "environ"})  # names of what differs from call to call
-BY_NAME: Final = frozenset({"globals", "eval", "exec", "vars"})  # functions that reach globals code does not mention
+UNSTEADY: Final = frozenset({"random", "open", "input", "time", "environ"})  # their results vary
+BY_NAME: Final = frozenset({"globals", "eval", "exec", "vars"})  # they access globals by name
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -42,7 +42,7 @@ def assigned_names(code: types.CodeType) -> set[str]:
 
 
 def looks_up_by_name(code: types.CodeType) -> bool:
-    """Return whether a function may reach any global of its module, as by `eval`."""
+    """Return whether a function may access any global of its module, for example with `eval`."""
     return not BY_NAME.isdisjoint(mentioned_names(code))
 
 
@@ -53,8 +53,7 @@ def captured(function: types.FunctionType) -> list[tuple[dict[str, Any], str, An
         function: the function.
 
     Returns:
-        The list; None if the function depends on something that can change in another way, or without being bound
-        again, as an array can.
+        The list; None if the function depends on something that can change without being rebound, such as an array.
     """
     found: list[tuple[dict[str, Any], str, Any]] = []
     functions, seen = [function], set()

@@ -1,7 +1,7 @@
 """Lists and dicts of functions, models and modules as adopted code sees them.
 
 `METHODS["euler"](x)` and `for layer in self.layers` must find adopted versions. The list or dict of adopted code holds
-these, reads at full speed, and makes each change to the user's own one, too.
+these, is read at full speed, and applies each change to the user's own one too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class AdoptedList(list[Any]):
         self._seen = list(original)
 
     def refresh(self) -> None:
-        """Take over what the original holds now."""
+        """Update the contents from the original."""
         original = self.original
         if len(original) != len(self._seen) or not all(map(operator.is_, original, self._seen)):
             list.__setitem__(self, slice(None), list(map(self._adopted, original)))
@@ -64,7 +64,7 @@ class AdoptedDict(dict[Any, Any]):
         self._seen = dict(original)
 
     def refresh(self) -> None:
-        """Take over what the original holds now."""
+        """Update the contents from the original."""
         original, seen = self.original, self._seen
         if len(original) != len(seen) or not (
             all(map(operator.is_, original, seen)) and all(map(operator.is_, original.values(), seen.values()))

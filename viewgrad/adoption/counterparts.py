@@ -1,7 +1,7 @@
 """The objects of `viewgrad.numpy`, `viewgrad.scipy` and `viewgrad.math` for those of NumPy, SciPy and `math`.
 
 They are found by identity: `xp = numpy`, `from numpy import zeros as z` and `helpers.np` all name the same objects. The
-namespaces are imported when something of the original module is first asked for, since SciPy alone takes half a second.
+namespaces are imported when an object of the original module is first looked up, since SciPy alone takes half a second.
 A few functions and classes of Python's library have counterparts, too; see STANDARD.
 """
 
@@ -29,7 +29,7 @@ STANDARD: Final = {  # modules of Python's that have counterparts, and where the
     "concurrent": "thread_classes",
 }
 LAZY: Final = ("scipy", *STANDARD)
-# What is the same object wherever it occurs, and can therefore not be looked up by identity.
+# Types with shared instances, which cannot be looked up by identity.
 CONSTANTS: Final = (type(None), bool, int, float, complex, str, bytes, tuple, type(Ellipsis))
 
 
@@ -94,7 +94,7 @@ class Namespaces:
 
 
 def _may_be_of(root: str, value: Any) -> bool:
-    """Return whether an object may be of a package; ufuncs do not say where they are from."""
+    """Return whether an object may belong to a package; ufuncs do not name their module."""
     if isinstance(value, np.ufunc):
         return root == "scipy"
     home = getattr(value, "__name__" if isinstance(value, types.ModuleType) else "__module__", None)

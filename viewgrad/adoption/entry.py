@@ -45,7 +45,7 @@ class AdoptedFunction:
         if not _CALLS.depth:
             self._world.forget_results()
         _CALLS.depth += 1
-        further: Sequence[AdoptedGlobals] = ()  # what functions and objects among the arguments use besides
+        further: Sequence[AdoptedGlobals] = ()  # further globals used by functions and objects among the arguments
         try:
             self.refresh()
             if not (PLAIN.issuperset(map(type, args)) and (not kwargs or PLAIN.issuperset(map(type, kwargs.values())))):
@@ -72,7 +72,7 @@ class AdoptedFunction:
         return args, kwargs, further
 
     def refresh(self) -> None:
-        """Take over what was changed outside since the last call."""
+        """Take over changes made outside since the last call."""
         self.flush()
         if self._version != self._world.version:
             self._version = self._world.version
@@ -91,7 +91,7 @@ class AdoptedFunction:
         return bool(self._world.adopted(original) != self.function)
 
     def flush(self, further: Sequence[AdoptedGlobals] = ()) -> None:
-        """Hand what was assigned to globals and attributes to the user's modules and objects.
+        """Copy assignments to globals and attributes to the user's modules and objects.
 
         Arguments:
             further: globals besides those that the function itself uses.
@@ -186,7 +186,7 @@ def adopted_arguments(value: Any) -> Any:
     """Return an argument with the adopted versions of the functions in it, also in lists, tuples and dicts.
 
     Arguments:
-        value: what a function is given that calls functions of the user's.
+        value: an argument of a function that calls the user's functions.
     """
     kind = type(value)
     if kind in FUNCTIONS:
@@ -201,7 +201,7 @@ def adopted_arguments(value: Any) -> Any:
 
 
 def adopting(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that calls functions of the user's, and adopts them first.
+    """Wrap a function that calls the user's functions, so that these are adopted first.
 
     Arguments:
         function: the function, such as `scipy.optimize.brentq` for tensors.
@@ -217,12 +217,12 @@ def adopting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def original_callable(f: Any) -> Any:
-    """Return the user's own callable for an adopted one; anything else is returned as it is."""
+    """Return the user's own callable for an adopted one; anything else unchanged."""
     return f.__wrapped__ if isinstance(f, AdoptedFunction) else original_of(f)
 
 
 def _globals_of(f: Any) -> dict[str, Any] | None:
-    """Return the globals of the function that a callable runs; None for one that is not written in Python."""
+    """Return the globals of the function that a callable runs; None if it is not written in Python."""
     for _ in range(100):  # decorators around decorators
         inner = _inside(f)
         if inner is None:
@@ -235,7 +235,7 @@ def _globals_of(f: Any) -> dict[str, Any] | None:
 
 
 def _inside(f: Any) -> Any:
-    """Return the callable that another one is made around; None if there is none."""
+    """Return the callable that another one wraps; None if there is none."""
     if isinstance(f, functools.partial):
         return f.func
     if isinstance(f, types.MethodType):

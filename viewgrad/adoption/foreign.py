@@ -69,9 +69,9 @@ def _of_scipy(value: Any) -> Any:
 
 
 def single_dispatch(value: Any, adopted: Adopt) -> Any:
-    """Return a generic function with adopted implementations; tensors dispatch to that for arrays.
+    """Return a generic function with adopted implementations; tensors dispatch to the one for arrays.
 
-    Scalars name NumPy's numbers as their class, so that `functools` finds the implementation for them.
+    Scalars report NumPy's number types as their class, so that `functools` finds the implementation for these.
     """
     made = functools.singledispatch(adopted(value.registry[object]))
     seen: dict[Any, Any] = {object: value.registry[object]}
@@ -95,7 +95,7 @@ def single_dispatch(value: Any, adopted: Adopt) -> Any:
 
 
 def is_single_dispatch(function: types.FunctionType) -> bool:
-    """Return whether a function is one that `functools.singledispatch` has made."""
+    """Return whether a function was made by `functools.singledispatch`."""
     return function.__code__ is DISPATCHING
 
 

@@ -1,12 +1,12 @@
-"""The globals of adopted functions: a dict that follows that of the user's module, with other objects in it.
+"""The globals of adopted functions: a dict kept in sync with that of the user's module, with replaced objects.
 
     the user's module                 adopted functions
     np      -> numpy                  np      -> viewgrad.numpy
     helper  -> <function>     <==>    helper  -> the same code with these globals
     scale   -> 2.0                    scale   -> 2.0
 
-Both are real dicts, so that adopted code looks names up as fast as any. `refresh` takes over what the module has
-changed and `flush` what adopted code has assigned (`global scale`), each when a call from outside begins or ends.
+Both are plain dicts, so that adopted code looks names up at full speed. When a call from outside begins, `refresh`
+takes over changes of the module; when it ends, `flush` copies assignments of adopted code (`global scale`) back.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from .builtin_names import BUILTINS, adopting_import
 from .code_objects import assigned_names, looks_up_by_name, mentioned_names
 from .counterparts import MISSING
 
-MODULE: Final = "__viewgrad_module__"  # the global by which the globals of adopted functions name their module
+MODULE: Final = "__viewgrad_module__"  # the global that holds the module of the adopted functions
 
-OWN: Final = ("__builtins__", MODULE)  # what the globals of adopted functions have of their own
-# What a module needs beside the names that its functions mention: imports and `inspect` ask for it.
+OWN: Final = ("__builtins__", MODULE)  # globals that adopted functions have in addition
+# Names that a module needs besides those that its functions mention: for imports and `inspect`.
 ALWAYS: Final = ("__name__", "__package__", "__spec__", "__path__", "__file__", "__doc__", "__loader__", "__cached__")
 
 
 def _parts(function: types.FunctionType) -> tuple[Any, ...]:
-    """Return the parts of a function that may be set."""
+    """Return the attributes of a function that may be reassigned."""
     options = function.__kwdefaults__
     named = function.__code__, function.__defaults__, function.__name__, function.__doc__
     return named if options is None else (*named, *options.values())
@@ -79,9 +79,9 @@ class AdoptedGlobals:
         self.links: Final[set[AdoptedGlobals]] = set()  # the globals of the objects bound here
         self._adopted: Final = adopted
         self._unadopted: Final = unadopted
-        self._seen: Final[dict[str, Any]] = {}  # what the module had, by name
-        self._bound: Final[dict[str, Any]] = {}  # what took its place
-        self._absent: Final[set[str]] = set()  # mentioned, and not there: built-in names and attributes
+        self._seen: Final[dict[str, Any]] = {}  # the values in the module, by name
+        self._bound: Final[dict[str, Any]] = {}  # their replacements
+        self._absent: Final[set[str]] = set()  # mentioned but not defined: built-in names and attributes
         self._builtins_seen: Final[dict[str, Any]] = {}  # the built-in functions that are mentioned
         self._assigned: set[str] = set()
         self._follows_all = False
@@ -119,7 +119,7 @@ class AdoptedGlobals:
         return self.names.get(name, MISSING)
 
     def refresh(self) -> None:
-        """Take over what the module has changed since the last time."""
+        """Take over changes of the module since the last call."""
         keys, values, absent, functions, found, own, parts = self._compared
         if not all(map(_is_as_it_was, own, parts)):
             with self._lock:
@@ -148,7 +148,7 @@ class AdoptedGlobals:
             self._note_compared()
 
     def flush(self) -> None:
-        """Give the module what adopted code has assigned to globals."""
+        """Copy assignments of adopted code to globals into the module."""
         if not self._assigned and not self._follows_all:
             return
         with self._lock:
@@ -216,7 +216,7 @@ class AdoptedGlobals:
 
 
 class AdoptedModule(types.ModuleType):
-    """A module of the user's as adopted code sees it; its attributes are the globals of adopted functions."""
+    """A user's module as adopted code sees it; its attributes are the globals of adopted functions."""
 
     __slots__ = ("_state",)
     _state: AdoptedGlobals

@@ -1,8 +1,8 @@
-"""The origin of modules: which ones an adopted function takes its helpers from, and which ones stay as they are.
+"""The location of modules, which decides whether functions in them are adopted with a function that calls them.
 
-Adopted are the modules of the package that the function belongs to, and modules that are not installed: scripts,
-notebooks, projects that are worked on. Python's standard library and other installed packages stay as they are;
-`viewgrad.adopt("package")` adopts one of them. The decision goes by the place of files, not by names.
+Functions are adopted from the package that the function belongs to, and from modules that are not installed: scripts,
+notebooks, projects under development. Python's standard library and other installed packages are left unchanged;
+`viewgrad.adopt("package")` adopts one of them. The location of files decides, not names.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 VIEWGRAD: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-GENERATED: Final = "<viewgrad "  # how names of generated code begin
+GENERATED: Final = "<viewgrad "  # prefixes of the file names of generated code
 SCHEMES: Final = ("stdlib", "platstdlib", "purelib", "platlib")
 
 
@@ -32,12 +32,12 @@ def _library_folders() -> tuple[str, ...]:
 
 @functools.lru_cache(4096)
 def is_installed(file: str) -> bool:
-    """Return whether a file is one of Python's library, of an installed package or of viewgrad."""
+    """Return whether a file belongs to Python's library, to an installed package or to viewgrad."""
     return file.startswith((*_library_folders(), VIEWGRAD, "<frozen ", GENERATED))
 
 
 def place_of(names: Mapping[str, Any]) -> str:
-    """Return the file of the module with some globals; "" for code that has none, as of a notebook.
+    """Return the file of the module with some globals; "" for code without one, as in a notebook.
 
     Arguments:
         names: the globals of the module.

@@ -1,7 +1,7 @@
 """Packages adopted whole: imported a second time, with viewgrad's objects for NumPy's bound at import.
 
-The modules of the package are executed again, from the same files, as module objects of their own. An `import` in them
-gives viewgrad's namespaces for NumPy, SciPy and math, and the adopted modules for those of the package. Neither
+The modules of the package are executed again, from the same files, as separate module objects. An `import` in them
+returns viewgrad's namespaces for NumPy, SciPy and math, and the adopted modules for those of the package. Neither
 `sys.modules` nor the original package changes. Extension modules, and all other packages, are the original ones.
 """
 
@@ -23,7 +23,7 @@ from .global_names import MODULE
 
 
 class PackageModule(types.ModuleType):
-    """A module of an adopted package; submodules are imported when they are first asked for."""
+    """A module of an adopted package; submodules are imported on first access."""
 
     __slots__ = ("_package",)
     _package: Package
@@ -212,7 +212,7 @@ class Package:
 
 
 def _replaced(value: Any, wanted: Any = ()) -> Any:
-    """Return the module that an import gives in place of a module.
+    """Return the replacement of an imported module.
 
     Arguments:
         value: the module.

@@ -24,7 +24,7 @@ def _numpy() -> Any:
 
 
 def _for_tensors(module: types.ModuleType) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator for the replacement of a module's function if an argument has a gradient."""
+    """Return a decorator for functions that replace a module's function if an argument has a gradient."""
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         name = function.__name__
@@ -44,7 +44,7 @@ def _for_tensors(module: types.ModuleType) -> Callable[[Callable[..., Any]], Cal
 
 
 def _gathered(value: Any) -> Any:
-    """Return a list of what an iterator gives, which can be read only once; anything else as it is."""
+    """Return the items of an iterator as a list, since it can be read only once; anything else unchanged."""
     return list(value) if hasattr(value, "__next__") else value
 
 
@@ -142,27 +142,27 @@ def pstdev(data: Any, mu: Any = None) -> Any:
 
 @statistic
 def median(data: Any) -> Any:
-    """Return the value in the middle, or the mean of the two there."""
+    """Return the middle value, or the mean of the two middle values."""
     return _numpy().median(_numbers(data, 1, "median"))
 
 
 @statistic
 def median_low(data: Any) -> Any:
-    """Return the value in the middle, or the smaller of the two there."""
+    """Return the middle value, or the smaller of the two middle values."""
     x = _numpy().sort(_numbers(data, 1, "median"))
     return x[(len(x) - 1) // 2]
 
 
 @statistic
 def median_high(data: Any) -> Any:
-    """Return the value in the middle, or the greater of the two there."""
+    """Return the middle value, or the larger of the two middle values."""
     x = _numpy().sort(_numbers(data, 1, "median"))
     return x[len(x) // 2]
 
 
 @statistic
 def quantiles(data: Any, *, n: int = 4, method: str = "exclusive") -> Any:
-    """Return the places that cut the sorted values into parts of equal probability."""
+    """Return the cut points that divide the sorted values into parts of equal probability."""
     if n < 1:
         raise statistics.StatisticsError("n must be at least 1")
     if method not in ("exclusive", "inclusive"):
@@ -204,7 +204,7 @@ def correlation(x: Any, y: Any, /) -> Any:
 
 @statistic
 def linear_regression(x: Any, y: Any, /, *, proportional: bool = False) -> Any:
-    """Return the slope and the intercept of the line of least squares."""
+    """Return the slope and the intercept of the least-squares line."""
     x, y = _pair(x, y, "linear regression")
     a, b = (x, y) if proportional else (x - x.mean(), y - y.mean())
     if not (a * a).sum():

@@ -1,4 +1,4 @@
-"""Threads that adopted code starts inside a transform: they compute in its modes.
+"""Threads that adopted code starts inside a transform: they inherit its modes.
 
 A new thread has the default modes. In forward mode it would compute without tangents, silently, and `item()` would
 detach. A trace does not know what threads compute, so it ends when one is started: the function runs eagerly.
@@ -22,7 +22,7 @@ from ..tensor.trace_hooks import OBSERVER
 
 
 class _Counterpart(type):
-    """The metaclass of counterparts: objects of the original class count as instances of its counterpart."""
+    """The metaclass of counterparts: instances of the original class count as instances of the counterpart."""
 
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, cls.__mro__[1])
@@ -32,7 +32,7 @@ class _Counterpart(type):
 
 
 def _in_these_modes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that runs in the modes of the present transform; the function itself outside of transforms."""
+    """Return a function that runs in the modes of the current transform; the function itself outside of transforms."""
     mode = current_mode()
     if mode & TRACE:
         OBSERVER.get().refuse("starting a thread")

@@ -1,7 +1,7 @@
 """The adopted objects and how they are made: functions, methods, classes, objects, modules and containers of these.
 
 There is one `World` for the modules that are not installed, and one more for each installed package that functions are
-adopted from. Each keeps the adopted version of what it has met, so that a function has one adopted version.
+adopted from. Each keeps the adopted versions of objects, so that a function has only one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from .locations import VIEWGRAD, is_installed, place_of, root_of
 from .packages import OtherModule
 
 DOCTEST: Final = "<doctest "  # the file of examples, whose globals are those of the module that has them
-# What is the same in adopted code; looked up by the exact type.
+# Types of objects that are not adopted; looked up by the exact type.
 PLAIN: Final = frozenset(
     {
         type(None), bool, int, float, complex, str, bytes, bytearray, slice, range, type(Ellipsis),
@@ -63,7 +63,7 @@ _DEFAULTS: Final[weakref.WeakKeyDictionary[Any, tuple[Any, Any]]] = weakref.Weak
 class Links(set[AdoptedGlobals]):
     """The globals used by objects adopted in a block, hashed by identity: they are held weakly.
 
-    A collection that an interruption has left behind does not go on.
+    A collection abandoned by an interruption is not continued.
     """
 
     __slots__ = ()
@@ -76,13 +76,13 @@ class World:
     """The adopted versions of the objects of one package, and of modules that are not installed.
 
     Arguments:
-        root: what the files of the package begin with; "" for no package.
+        root: the path prefix of the files of the package; "" for no package.
     """
 
     def __init__(self, root: str) -> None:
         self.root: Final = root
         self.version = 0  # counts the links among globals
-        self.generation = 0  # counts how often all was adopted again
+        self.generation = 0  # counts how often all adopted objects were discarded
         self._lock: Final = threading.RLock()
         self._functions: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
         self._modules: Final[weakref.WeakValueDictionary[int, AdoptedModule]] = weakref.WeakValueDictionary()
@@ -93,7 +93,7 @@ class World:
         self._remembering: Final[weakref.WeakSet[Any]] = weakref.WeakSet()  # cached functions
         self._collecting: Final[weakref.WeakSet[Links]] = weakref.WeakSet()
         self._importlib: Final = OtherModule(importlib, {"import_module": self._import_module})
-        self._under_way: Final[set[int]] = set()  # containers and functions that are being looked into
+        self._under_way: Final[set[int]] = set()  # containers and functions that are being adopted
 
     # -- for a call from outside ---------------------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ class World:
         return list(found)
 
     def refresh(self) -> None:
-        """Take over what was changed in objects, classes, functions, lists and dicts outside."""
+        """Take over changes made outside to objects, classes, functions, lists and dicts."""
         with self._lock:
             for view in list(self._views.values()) if self._views else ():
                 if not refresh_view(view):
@@ -173,7 +173,7 @@ class World:
         _DEFAULTS[made] = defaults, None if options is None else dict(options)
 
     def flush(self) -> None:
-        """Give objects and enclosing functions what adopted code has assigned to attributes and variables."""
+        """Copy assignments of adopted code to the user's objects and enclosing functions."""
         if self._views or self._cells:
             with self._lock:
                 for view in list(self._views.values()):
@@ -293,7 +293,7 @@ class World:
     # whatever is assigned on either side is taken over when a call from outside begins or ends.
 
     def _fill_cells(self, made: Any, cells: Any, own_cells: Any) -> bool:
-        entries: list[list[Any]] = []  # the user's cell, and what it and that of the adopted function held
+        entries: list[list[Any]] = []  # the user's cell, its content, and that of the adopted cell
         changed = False
         for cell, own in zip(cells, own_cells, strict=True):
             value = _contents(cell)
@@ -359,7 +359,7 @@ class World:
         return made
 
     def _is_users(self, cls: type) -> bool:
-        """Return whether a class is of an adopted module, and not one that adopted code has made."""
+        """Return whether a class belongs to an adopted module, and was not made by adopted code."""
         module = sys.modules.get(cls.__module__)
         if module is not None and not self._is_own(vars(module)):
             return False
@@ -377,7 +377,7 @@ class World:
         return found
 
     def _named_tuple(self, value: Any) -> Any:
-        """Return a tuple of a class of the user's as one of the adopted class."""
+        """Return a user's named tuple as one of the adopted class."""
         made = tuple.__new__(self._class(type(value)), map(self.adopted, value))
         vars_of = getattr(value, "__dict__", None)
         if vars_of:
@@ -513,7 +513,7 @@ def _set_contents(cell: Any, value: Any) -> None:
 
 
 def _without_tensors(cached: Any, inner: Callable[..., Any]) -> Any:
-    """Return a cached function that keeps no results for tensors, which are equal to others with another history."""
+    """Return a cached function that stores no results for tensors, since equal tensors may have different histories."""
     parameters = cached.cache_parameters()
     keeping: Any = functools.lru_cache(**parameters)(inner)
 
@@ -549,7 +549,7 @@ def is_adopted(value: Any) -> bool:
 
 
 def original_of(value: Any) -> Any:
-    """Return the user's own object for an adopted version; anything else is returned as it is."""
+    """Return the user's own object for an adopted version; anything else unchanged."""
     kind = type(value)
     if kind in PLAIN:
         return value
@@ -579,7 +579,7 @@ def original_of(value: Any) -> Any:
 
 
 def given_back(value: Any) -> Any:
-    """Return a result for the user: objects that adopted code has made are of the user's classes."""
+    """Convert a result for the user: objects made by adopted code get the user's classes."""
     kind = type(value)
     if kind in PLAIN:
         return value
