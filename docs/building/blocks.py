@@ -1,7 +1,7 @@
-"""Blocks of code as the site shows them, and pictures that the code of a page makes.
+"""Code blocks as the site shows them, and pictures made by the code of a page.
 
 In the source of a page, a picture is a comment with an expression, as in `<!-- picture: memory_strip(b, row) -->`. Its
-names are those of the code above it. What follows a `#` is its caption. The code runs when the site is built.
+names are those of the code above it. The text after a `#` is the caption. The code runs when the site is built.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PICTURE = re.compile(r"^<!-- picture: (?P<expression>.*?)(?: # (?P<caption>.*?))
 
 
 def shown(markdown: str) -> str:
-    """The text of a page, with console sessions marked as such, and what code printed marked as output."""
+    """Return the text of a page with console sessions and printed output marked as such."""
     markdown = PYTHON.sub(_session, markdown)
     return re.sub(r"^```output$", "``` { .text .output }", markdown, flags=re.MULTILINE)
 
@@ -35,7 +35,7 @@ def _session(match: re.Match[str]) -> str:
 
 
 def with_pictures(markdown: str, page: str) -> str:
-    """The text of a page with its pictures, for which its code is run.
+    """Return the text of a page with its pictures, which are made by running its code.
 
     Arguments:
         markdown: the text.
@@ -57,7 +57,7 @@ def with_pictures(markdown: str, page: str) -> str:
 
 
 def _run(code: str, names: dict[str, Any], page: str) -> None:
-    """Run a block; its output and its errors are looked at by the tests."""
+    """Run a block; the tests check its output and errors."""
     sources = [example.source for example in doctest.DocTestParser().get_examples(code)] if ">>>" in code else [code]
     for source in sources:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(Exception), np.errstate(all="ignore"):
@@ -65,7 +65,7 @@ def _run(code: str, names: dict[str, Any], page: str) -> None:
 
 
 def drawn(picture: Any) -> str:
-    """A picture as an element of a page: SVG of the library's own, or a figure of Matplotlib's.
+    """Return a picture as an element of a page: an SVG of the library, or a Matplotlib figure.
 
     Raises:
         TypeError: for what is neither.
@@ -78,7 +78,7 @@ def drawn(picture: Any) -> str:
 
 
 def thumbnail(figure: Any) -> str:
-    """Return a small image of a figure of Matplotlib's, for a card."""
+    """Return a small image of a Matplotlib figure, for a card."""
     return _image(figure, dpi=50)
 
 

@@ -32,7 +32,7 @@ MADE = {
 
 @functools.cache
 def example(name: str) -> str:
-    """A session with the call of `name`, and what it gives; empty where there is none."""
+    """Return a console session with the call of `name` and its result; empty if there is none."""
     if name not in CALLS:
         return ""
     tree = ast.parse(CALLS[name])

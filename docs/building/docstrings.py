@@ -1,4 +1,4 @@
-"""Docstrings as mkdocstrings reads them: it knows examples by their plural only."""
+"""Docstrings for mkdocstrings, which only recognizes a section called `Examples:`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["Examples"]
 
 
 class Examples(griffe.Extension):
-    """Lets a section `Example:` count as one of examples."""
+    """Rename a section `Example:` to `Examples:`."""
 
     def on_object(self, *, obj: Any, **kwargs: Any) -> None:
-        """Change the docstring of anything that was read."""
+        """Change the docstring of an object that was read."""
         if obj.docstring:
             obj.docstring.value = re.sub(r"^(\s*)Example:$", r"\1Examples:", obj.docstring.value, flags=re.MULTILINE)

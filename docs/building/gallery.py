@@ -1,4 +1,4 @@
-"""The gallery: a page for each program in `examples/`, with the picture that it makes when the site is built."""
+"""The gallery: a page for each program in `examples/`, with the picture that it draws when the site is built."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 
 
 def navigation() -> list[dict[str, str]]:
-    """The pages of the programs, by title."""
+    """Return the pages of the programs, by title."""
     return [{_title(name): f"gallery/{name}.md"} for name in PROGRAMS]
 
 
@@ -47,7 +47,7 @@ def _title(name: str) -> str:
 
 @functools.cache
 def pages() -> dict[str, str]:
-    """The pages: where they are in the site, and their Markdown."""
+    """Return the Markdown of the pages, by their path in the site."""
     made = {f"gallery/{name}.md": _page(name) for name in PROGRAMS}
     lines = ["# Gallery", "", "Programs in `examples/`, run when this site was built.", ""]
     lines += ['<div class="grid cards" markdown>', "", *map(_card, PROGRAMS), "", "</div>"]
@@ -82,7 +82,7 @@ def _picture(name: str) -> str:
 
 @functools.cache
 def _figure(name: str) -> tuple[Any, str]:
-    """Return the figure that a program draws, None without one, and a note that names a package that is missing."""
+    """Return the figure that a program draws, or None, and a note that names a missing package."""
     if "\ndef figure(" not in (EXAMPLES / f"{name}.py").read_text():
         return None, ""
     sys.path.insert(0, str(EXAMPLES))

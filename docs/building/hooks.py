@@ -1,4 +1,4 @@
-"""What MkDocs runs while it builds the site: pages from beside `docs/`, links between them, sessions marked as such."""
+"""The hooks of MkDocs: pages from outside of `docs/`, links between them, and console sessions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages whose source lies beside `docs/`, and those that are made of the code."""
+    """Add the pages whose source is outside of `docs/`, and those generated from the code."""
     for page, source in links.PAGES_FROM_ELSEWHERE.items():
         files.append(File.generated(config, page, content=(ROOT / source).read_text()))
     for name in reference.missing():
@@ -46,7 +46,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Let links lead where their targets are in the site, and draw pictures."""
+    """Rewrite links for the site, and draw pictures."""
     if page.file.src_uri.startswith(questions.EXPLAINING):
         page.meta.setdefault("search", {"boost": questions.BOOST})
     markdown = blocks.with_pictures(markdown, page.file.src_uri)
@@ -54,7 +54,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_post_build(config: Any) -> None:
-    """Ask the search index what newcomers ask."""
+    """Check that the search index answers the questions of newcomers."""
     index = json.loads((Path(config["site_dir"]) / "search" / "search_index.json").read_text())
     sections = {}
     for entry in index["docs"]:

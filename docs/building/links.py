@@ -1,7 +1,7 @@
-"""Links as they are in the repository, and as they are in the site.
+"""Links in the repository, and their counterparts in the site.
 
-A page is read in two places: in the repository, where a link leads to a file, and in the site, where some files lie
-elsewhere and others are no pages. The sources have the links of the repository.
+A page is read in the repository, where a link leads to a file, and in the site, where some files are elsewhere and
+others are not pages. The sources have the links of the repository.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\\[\[\]])*)\]\((?P<target
 
 
 def in_site(markdown: str, page: str) -> str:
-    """The text of a page with its links as they have to be in the site.
+    """Return the text of a page with its links rewritten for the site.
 
     Arguments:
         markdown: the text.

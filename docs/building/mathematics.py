@@ -1,4 +1,4 @@
-"""Formulas of the table of operators as mathematics: from Python expressions to MathML, which browsers draw.
+"""Formulas of operators as mathematics: from Python expressions to MathML, which browsers draw.
 
 A tensor is called by its name, `self` is `x`, and the result is `y`. A bar marks a gradient, a dot a tangent.
 """
@@ -20,12 +20,12 @@ SUM, PRODUCT, UNARY, POWER, ATOM = range(5)
 
 
 def equation(left: str, formula: str, values: dict[str, str]) -> str:
-    """The equation `left = formula`, as an element of its own.
+    """Return the equation `left = formula`, as a block element.
 
     Arguments:
         left: a name such as `grad_self` or `result_t`.
         formula: a Python expression, or several in parentheses.
-        values: what a name is called in mathematics, for those that are not called what they are.
+        values: the mathematical names of names that differ from them.
     """
     writer = Writer(values)
     sides = writer.name(left) + "<mo>=</mo>" + writer.written(ast.parse(formula.strip(), mode="eval").body)
@@ -33,7 +33,7 @@ def equation(left: str, formula: str, values: dict[str, str]) -> str:
 
 
 def expression(formula: str, values: dict[str, str]) -> str:
-    """A formula as an element within a line."""
+    """Return a formula as an inline element."""
     return f"<math><mrow>{Writer(values).written(ast.parse(formula.strip(), mode='eval').body)}</mrow></math>"
 
 
@@ -44,7 +44,7 @@ class Writer:
         self.values = values
 
     def name(self, name: str) -> str:
-        """A name: of a gradient, a tangent, a value or an option."""
+        """Return the name of a gradient, a tangent, a value or an option."""
         if name == "grad" or name.startswith("grad_"):
             return self._accented(name.removeprefix("grad").removeprefix("_") or "result", "¯")
         if name.endswith("_t"):
@@ -65,7 +65,7 @@ class Writer:
         return f'<mover>{self._value(name)}<mo class="dot" stretchy="false">{accent}</mo></mover>'
 
     def written(self, node: ast.expr, least: int = SUM) -> str:
-        """The MathML of an expression, in parentheses where it binds less than `least`."""
+        """Return the MathML of an expression, in parentheses if it binds less tightly than `least`."""
         method: Callable[[ast.expr], tuple[str, int]] = getattr(self, f"_{type(node).__name__}", self._as_code)
         text, strength = method(node)
         return text if strength >= least else self._parenthesised(text)

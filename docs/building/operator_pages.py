@@ -1,4 +1,4 @@
-"""The reference of operators, a page for each family, made of the rows of the table when the site is built."""
+"""The reference of operators: a page for each family, generated from the table when the site is built."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ is 0, even if `a` is infinite.
 
 
 def families() -> dict[str, list[Operator]]:
-    """The operators by the file of the table that they stand in."""
+    """Return the operators by the file of the table that declares them."""
     found: dict[str, list[Operator]] = {}
     for operator in OPERATORS.values():
         if not operator.user_defined:
@@ -45,12 +45,12 @@ def _family_of(operator: Operator) -> str:
 
 
 def address_of(operator: Operator) -> str:
-    """Where the operator is described, from a page of the reference."""
+    """Return the link from a page of the reference to the description of an operator."""
     return f"operators/{_family_of(operator)}.md#viewgrad.{operator.name}"
 
 
 def page(family: str, operators: Iterable[Operator]) -> str:
-    """The page of one family."""
+    """Return the page of one family."""
     title = family.replace("_", " ").capitalize()
     signs = {"$x": ("self", {"self": "x"}), "$y": ("result", {"result": "y"}), "$z": ("conj(z)", {})}
     notation = re.sub(r"\$\w", lambda match: mathematics.expression(*signs[match[0]]), NOTATION)
@@ -58,7 +58,7 @@ def page(family: str, operators: Iterable[Operator]) -> str:
 
 
 def formula_functions() -> str:
-    """The page of the functions that formulas may call beside the operators."""
+    """Return the page of the functions that formulas may call besides operators."""
     used = {name for operator in OPERATORS.values() for formula in operator.formulas for name in formula.functions}
     lines = [
         "# Functions in formulas",
@@ -120,7 +120,7 @@ def _formula(text: str, left: str, values: dict[str, str]) -> str:
 
 
 def _values(operator: Operator) -> dict[str, str]:
-    """What the arguments and results are called in mathematics."""
+    """Return the mathematical names of the arguments and results."""
     values = {argument.name: argument.name for argument in operator.signature.tensors}
     values |= {output: output for output in operator.signature.outputs}
     taken = {argument.name for argument in operator.signature.arguments} | set(operator.signature.outputs)
@@ -164,7 +164,7 @@ def _dtypes(operator: Operator) -> str:
 
 
 def _example(operator: Operator) -> Iterable[str]:
-    """A call with small arguments and what it gives, run now."""
+    """Return a call with small arguments and its result, computed now."""
     listed = getattr(viewgrad, operator.name, None) is operator.function
     where = f"vg.{operator.name}" if listed else f"vg.operators.OPERATORS[{operator.name!r}]"
     text = example_of(operator, where, viewgrad).replace("<BLANKLINE>", "")

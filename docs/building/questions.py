@@ -1,7 +1,7 @@
-"""Questions that newcomers ask, and where they are answered: each within two clicks from the front page, or one search.
+"""Questions of newcomers and the sections that answer them: two clicks from the front page, or one search.
 
-They are what people ask in the forums of libraries like this one, in the words that they search with: error messages
-of other libraries among them. A build of the site fails where a search does not find the answer among the first.
+They are questions from the forums of similar libraries, in the words that people search with, including error messages
+of other libraries. The build of the site fails if a search does not list the answer among the first results.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collections.abc import Mapping, Sequence
 
 __all__ = ["BOOST", "EXPLAINING", "FIRST", "QUESTIONS", "found", "unanswered"]
 
-EXPLAINING, BOOST = ("guides/", "tutorials/"), 4  # what explains comes before what lists
-FIRST = 5  # of what a search finds, so many are seen without scrolling
-TITLE = 3.0  # how much more a word in a title says than one in a text
+EXPLAINING, BOOST = ("guides/", "tutorials/"), 4  # explanations rank before lists
+FIRST = 5  # results that are visible without scrolling
+TITLE = 3.0  # the weight of a word in a title relative to one in the text
 
 COMMON = set(
     "a after an and by does from i in is it my of on or that the through to up what where which why with".split()
 )
 
-# What is searched for, and where the answer stands: a page under docs/, and a heading in it.
+# The queries, and the section with the answer: a page under docs/, and a heading in it.
 QUESTIONS: Mapping[str, str] = {
     "grad is None after backward": "guides/faq.md#why-is-my-grad-none",
     "leaf that requires grad, in-place operation": "guides/faq.md#why-can-i-not-write-to-a-leaf-that-requires-grad",
@@ -46,7 +46,7 @@ QUESTIONS: Mapping[str, str] = {
 
 
 def unanswered(sections: Mapping[str, tuple[str, str]]) -> list[str]:
-    """The questions whose answers a search does not find among the first.
+    """Return the questions whose answers are not among the first results of a search.
 
     Arguments:
         sections: title and text of each section, by place, as in `guides/faq.md#how-do-i-save-to-disk`.
@@ -55,7 +55,7 @@ def unanswered(sections: Mapping[str, tuple[str, str]]) -> list[str]:
 
 
 def found(query: str, sections: Mapping[str, tuple[str, str]]) -> list[str]:
-    """What a search finds, best first: the places of sections.
+    """Return the results of a search, best first, as addresses of sections.
 
     Source: Robertson and Zaragoza, "The probabilistic relevance framework: BM25 and beyond" (2009). As in the site's
     own search, titles are a field by themselves.
@@ -75,6 +75,6 @@ def found(query: str, sections: Mapping[str, tuple[str, str]]) -> list[str]:
 
 
 def _words(text: str) -> Sequence[str]:
-    """The words of a text, without endings, so that a plural finds its singular; without those that all texts have."""
+    """Return the stems of the words of a text, without stop words."""
     found = re.findall(r"[a-z_]+", text.lower())
     return [re.sub(r"(?<=\w{3})(s|ed|ing|es)$", "", word) for word in found if word not in COMMON]

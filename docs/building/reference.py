@@ -1,7 +1,7 @@
-"""The reference: which page describes which public name, and what stands there.
+"""The reference: the page that describes each public name, and its content.
 
-A public name is one in the `__all__` of a public module. What is written by hand is read by mkdocstrings; what is
-made when the library is imported is described here, from signatures and docstrings.
+A public name is one in the `__all__` of a public module. Names defined in source files are documented by mkdocstrings;
+those generated when the library is imported are described here, from signatures and docstrings.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Namespace:
         module: its name.
         page: the page, without its ending.
         title: of the page.
-        as_table: whether a line for each name is enough: namespaces that have the names of another library.
+        as_table: whether to give each name one line: in namespaces that have the names of another library.
     """
 
     module: str
@@ -71,7 +71,7 @@ NAMESPACES = (
         for name in ("fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "special", "stats")
     ),
 )
-# Names that are values, which have no docstring of their own.
+# Values, which have no docstring.
 CONSTANTS = {
     "newaxis": "An alias of None, which inserts a dimension of length one when used as an index.",
     "e": "Euler's number.",
@@ -89,12 +89,12 @@ CONSTANTS = {
 
 
 def names_of(namespace: Namespace) -> list[str]:
-    """The public names of a module, sorted."""
+    """Return the public names of a module, sorted."""
     return sorted(set(importlib.import_module(namespace.module).__all__), key=str.lower)
 
 
 def missing() -> list[str]:
-    """The public names that no page describes, or that have nothing to be described with."""
+    """Return the public names that no page describes, or that have no description."""
     found = []
     for namespace in NAMESPACES:
         module = importlib.import_module(namespace.module)
@@ -106,12 +106,12 @@ def missing() -> list[str]:
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors that the names described in a page have."""
+    """Return the anchors of the names described in a page."""
     return set(re.findall(r"(?:\{ ?|\bid=\")#?(viewgrad[\w.]+)\"?", text))
 
 
 def described(value: Any, name: str) -> str:
-    """The docstring of a public name, or the sentence that stands for it."""
+    """Return the docstring of a public name, or a sentence in its place."""
     if name in CONSTANTS and not (inspect.isfunction(value) or inspect.ismodule(value)):
         return CONSTANTS[name]
     if inspect.isclass(value) and value.__module__.startswith("viewgrad"):
@@ -122,14 +122,14 @@ def described(value: Any, name: str) -> str:
 
 
 def operator_navigation() -> list[tuple[str, str]]:
-    """The pages of the operators, with their titles."""
+    """Return the pages of the operators, with their titles."""
     found = [(page, text) for page, text in pages().items() if page.startswith("reference/operators/")]
     return [(page, text.partition("\n")[0].removeprefix("# ")) for page, text in found]
 
 
 @functools.cache
 def pages() -> dict[str, str]:
-    """The pages of the reference: where they are in the site, and their Markdown."""
+    """Return the Markdown of the pages of the reference, by their path in the site."""
     made = {f"reference/{namespace.page}.md": _page(namespace) for namespace in NAMESPACES}
     made["reference/tensor.md"] = _tensor_page()
     made["reference/index.md"] = _index()
@@ -152,7 +152,7 @@ def _index() -> str:
 
 
 def _sentence(doc: str) -> str:
-    """The first sentence of a docstring; of NumPy's, the line after the signature."""
+    """Return the first sentence of a docstring; for NumPy's, the line after the signature."""
     parts = [" ".join(part.split()) for part in doc.split("\n\n")]
     signature = re.match(r"[\w.]+\(.*\)( -> .*)?$", parts[0])
     text = parts[1] if signature and len(parts) > 1 else parts[0]
@@ -199,7 +199,7 @@ OPERATOR_OF: dict[int, Any] = {id(operator.function): operator for operator in O
 
 
 def _elsewhere(namespace: Namespace, name: str, value: Any) -> str:
-    """Where a name is described that is a module, an operator, or a name of an earlier namespace; empty if nowhere."""
+    """Return the link to the description of a module, an operator, or a name of an earlier namespace; empty if none."""
     for other in NAMESPACES:
         if inspect.ismodule(value) and value.__name__ == other.module:
             return f"{other.page}.md"
@@ -236,13 +236,13 @@ def _section(path: str, value: Any) -> list[str]:
 
 
 def _example(path: str, value: Any) -> list[str]:
-    """An example, where the docstring has none."""
+    """Return an example for a docstring that has none."""
     session = "" if ">>>" in (inspect.getdoc(value) or "") else calls.example(path)
     return [f"```pycon\n{session}\n```", ""] if session else []
 
 
 def without_example() -> list[str]:
-    """The public functions and methods that have an example neither in the docstring nor in `calls.txt`."""
+    """Return the public functions and methods without an example in the docstring or in `calls.txt`."""
     found = []
     for namespace in NAMESPACES:
         if namespace.as_table or namespace.module.startswith("viewgrad.symbolic"):
@@ -271,7 +271,7 @@ def _signature(value: Callable[..., Any]) -> str:
 
 
 def _prose(doc: str) -> list[str]:
-    """A docstring as Markdown: its lists of arguments and its examples."""
+    """Return a docstring as Markdown, with its lists of arguments and its examples."""
     lines: list[str] = []
     parts = re.split(r"^(Arguments|Returns|Raises|Examples?|Attributes):\n", doc, flags=re.MULTILINE)
     lines += [_markdown(parts[0])]
@@ -286,7 +286,7 @@ def _prose(doc: str) -> list[str]:
 
 
 def _markdown(text: str) -> str:
-    """Prose, in which examples are sessions."""
+    """Return prose as Markdown, with examples as console sessions."""
     blocks = re.split(r"\n\s*\n", text.strip())
     return "\n\n".join(
         f"```pycon\n{inspect.cleandoc(block)}\n```" if block.lstrip().startswith(">>>") else block for block in blocks
@@ -306,7 +306,7 @@ def _definitions(path: Path) -> frozenset[str]:
 
 
 def _written(value: Any) -> str:
-    """The path of a function or class that is written in a file of the library; empty for one that is made."""
+    """Return the path of a function or class defined in a file of the library; empty for a generated one."""
     if isinstance(value, property):
         value = value.fget
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")

@@ -1,4 +1,4 @@
-"""Operators to test the tests with: faulty ones, each with the property that must find it, and correct, tricky ones."""
+"""Operators that test the kit: faulty ones, each with the property that must detect it, and correct, tricky ones."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Entry:
 
     Arguments:
         name: its name.
-        make: makes it; a fresh one each time.
-        args: what it is checked with.
-        kwargs: the same, by keyword.
-        properties: those of which one must find the fault; none for a correct operator.
-        means: what its author tells the kit: a surrogate, a structure, a domain.
+        make: a function that makes it, anew for each test.
+        args: the arguments that it is checked with.
+        kwargs: the keyword arguments.
+        properties: one of these must detect the fault; none for a correct operator.
+        means: the author's declarations: a surrogate, a structure, a domain.
     """
 
     name: str
@@ -32,14 +32,14 @@ class Entry:
     means: dict[str, Any] = attrs.Factory(dict)
 
 
-# What finds an operator that knows objects by their places, which others have later: any property.
+# Any property may detect an operator that identifies objects by addresses, which are reused.
 AS_OBJECTS_LIE = ("",)
 
 WRONG: dict[str, Entry] = {}
 RIGHT: dict[str, Entry] = {}
 FIRST_WRITTEN: dict[str, Entry] = {}
 
-# Ordinary numbers: none of them special, none twice.
+# Ordinary numbers: no special ones, no duplicates.
 M = np.array([[0.7, -1.3, 2.1], [1.9, 0.4, -0.6]])
 V = np.array([1.2, -0.8, 0.3])
 P = np.array([[0.7, 1.3, 2.1], [1.9, 0.4, 0.6]])  # positive
@@ -48,7 +48,7 @@ Z = np.array([[0.7 + 0.2j, -1.3 - 0.5j], [0.4 + 1.1j, -0.6 + 0.9j]])
 
 
 def wrong(*args: Any, by: str | tuple[str, ...], **kwargs: Any) -> Callable[[Any], Any]:
-    """Put a faulty operator into the gallery: a class or a function is the operator, one called `make_...` makes it."""
+    """Add a faulty operator to the gallery: a class or a function, or one called `make_...` that makes it."""
     properties = (by,) if isinstance(by, str) else by
 
     def put(thing: Any) -> Any:
@@ -59,7 +59,7 @@ def wrong(*args: Any, by: str | tuple[str, ...], **kwargs: Any) -> Callable[[Any
 
 
 def right(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
-    """Put a correct operator into the gallery."""
+    """Add a correct operator to the gallery."""
 
     def put(thing: Any) -> Any:
         RIGHT[_name(thing)] = Entry(_name(thing), _maker(thing), args, kwargs)

@@ -1,6 +1,6 @@
 """Correct operators from applications, as their authors first write them: NumPy and SciPy inside, backward by hand.
 
-`applied_faults.py` has edits of them that make them wrong. `CALLS` has the call of each and what its author means.
+`applied_faults.py` has edits that make them wrong. `CALLS` has the call of each and its author's declarations.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ CALLS = {}
 
 
 def call(*args, means=None, **kwargs):
-    """Note the call that an operator was written for."""
+    """Register the call that an operator was written for."""
 
     def put(thing):
         CALLS[thing.__name__ if hasattr(thing, "__name__") else thing.name] = (args, kwargs, means or {})
@@ -324,7 +324,7 @@ class UpsampleNearest(Function):
 
 
 def interpolation(n, m):
-    """The matrix that interpolates n samples at m places."""
+    """Return the matrix that interpolates n samples at m points."""
     a = np.zeros((m, n))
     for i, place in enumerate(np.linspace(0, n - 1, m)):
         left = min(int(place), max(n - 2, 0))

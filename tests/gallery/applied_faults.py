@@ -11,13 +11,13 @@ import attrs
 __all__ = ["EDITS", "Edit"]
 
 APPLIED = Path(__file__).with_name("applied.py")
-# The operator that is called where another function of the module is edited.
+# The operator to call if another function of the module is edited.
 CALLED = {"soft_clip_": "soft_clip", "Leak": "leak_"}
 
 
 @attrs.frozen
 class Edit:
-    """One edit: `old` stands once in the operator, and is replaced by `new`; one of `properties` has to name the fault."""
+    """An edit: `old`, which occurs once, is replaced by `new`; one of `properties` must detect the fault."""
 
     name: str
     operator: str
@@ -28,11 +28,11 @@ class Edit:
 
     @property
     def called(self) -> str:
-        """The name of the operator to check."""
+        """Return the name of the operator to check."""
         return CALLED.get(self.operator, self.operator)
 
     def source(self, wrong: bool) -> str:
-        """The module, with the edit or without it."""
+        """Return the source of the module, with the edit or without it."""
         text = self.path.read_text()
         found = re.search(rf"^(class {self.operator}\(|def {self.operator}\(|{self.operator} = )", text, re.M)
         assert found is not None, self.name
@@ -46,7 +46,7 @@ EDITS: dict[str, Edit] = {}
 
 
 def edit(name: str, operator: str, old: str, new: str, *, by: str) -> None:
-    """Put an edit into the table."""
+    """Add an edit to the table."""
     assert name not in EDITS, name
     EDITS[name] = Edit(name, operator, old, new, tuple(by.split(" | ")))
 

@@ -1,6 +1,6 @@
-"""Faulty operators as edits of the ones in `polished.py`, each with a property that has to name the fault.
+"""Faulty operators as edits of those in `polished.py`, each with the properties that may detect the fault.
 
-A row has the operator, the text that is replaced (once), what by, the call, and the properties that may name it.
+A row has the operator, the replaced text (which occurs once), the new text, the call, and the properties.
 """
 
 # ruff: noqa: E501
@@ -32,10 +32,10 @@ class Fault:
     Arguments:
         name: of the fault.
         operator: the name in `polished.py`.
-        old, new: the texts; the old one stands there once, in the operator.
+        old, new: the texts; the old one occurs once in the operator.
         args, kwargs: the call.
-        properties: those of which one has to name the fault.
-        means: what the author says to the kit.
+        properties: one of these must detect the fault.
+        means: the author's declarations.
     """
 
     name: str
@@ -52,13 +52,13 @@ FAULTS: dict[str, Fault] = {}
 
 
 def fault(name: str, operator: str, old: str, new: str, *args: Any, by: str, means: Any = None, **kwargs: Any) -> None:
-    """Put an edit into the table; `by` has the properties, with | between them."""
+    """Add an edit to the table; `by` has the properties, separated by |."""
     assert name not in FAULTS, name
     FAULTS[name] = Fault(name, operator, old, new, args, kwargs, tuple(by.split(" | ")), means or {})
 
 
 def source(fault: Fault, mended: bool = False) -> str:
-    """The module with one edit, or without it."""
+    """Return the source of the module with one edit, or without it."""
     text = POLISHED.read_text()
     start = min(
         place
@@ -77,7 +77,7 @@ NUMBERS = itertools.count()
 
 
 def build(fault: Fault, folder: Path, mended: bool = False) -> tuple[Any, dict[str, Any]]:
-    """The operator, from a module written to a folder, and what its author means; it can be imported from there."""
+    """Return the operator from a module written to a folder, from which it can be imported, and its declarations."""
     name = f"edited_{fault.name}_{next(NUMBERS)}"
     path = folder / f"{name}.py"
     text = source(fault, mended).replace('"polished_', f'"{name}_')

@@ -20,7 +20,7 @@ SIGNAL = np.cos(1.3 * np.arange(9.0)) + 0.1 * np.arange(9.0)
 
 
 def first(*args, means=None, **kwargs):
-    """Put an operator into the gallery; `means` is what its author would say of it to the kit."""
+    """Add an operator to the gallery; `means` has the declarations that its author would make."""
 
     def put(thing):
         make = (lambda: thing.apply) if isinstance(thing, type) else (lambda: thing)

@@ -1,4 +1,4 @@
-"""Faulty and correct operators, each of which an earlier version of the checks took for the other kind."""
+"""Faulty and correct operators that an earlier version of the checks misjudged."""
 
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from . import M, P, Q, V, right, wrong
 
 @wrong(np.array([1.0 + 0j, 2.0]), np.array([0.5 + 0j, 3.0]), by="special points")
 class ProductOfComplexNumbersThatAreReal(Function):
-    """The conjugate is missing, which real numbers don't show."""
+    """The conjugate is missing, which real numbers do not reveal."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -29,7 +29,7 @@ class ProductOfComplexNumbersThatAreReal(Function):
 
 @wrong(V, by="dtypes")
 def make_size_guarded_by_too_little():
-    """The guard is no number of single precision."""
+    """The guard underflows in single precision."""
     return define_op(
         "size_guarded_by_too_little(self)",
         forward=lambda self: np.sqrt(self * self),
@@ -40,7 +40,7 @@ def make_size_guarded_by_too_little():
 
 @wrong(V, by="nothing is left of a call")
 class KnowsItself(Function):
-    """The context is part of a cycle, which keeps what it has saved."""
+    """The context is part of a reference cycle, which keeps the saved values alive."""
 
     @staticmethod
     def forward(ctx, x):
@@ -54,7 +54,7 @@ class KnowsItself(Function):
 
 @wrong(V, by="special points")
 def make_slope_by_squares():
-    """The square overflows long before the slope does."""
+    """The square overflows long before the derivative does."""
     return define_op(
         "slope_by_squares(self)",
         forward=np.sinh,
@@ -65,7 +65,7 @@ def make_slope_by_squares():
 
 @wrong(V, by=("dtypes", "second derivatives"))
 class SlopeOfSinglePrecision(Function):
-    """Only the slope has few digits: its product with the gradient has many."""
+    """Only the derivative has single precision; its product with the gradient has double precision."""
 
     @staticmethod
     def forward(ctx, x):
@@ -80,7 +80,7 @@ class SlopeOfSinglePrecision(Function):
 
 @wrong(Q, by="state between calls")
 def silences_numpy(x):
-    """All warnings of NumPy's are off from here on."""
+    """Turns NumPy's warnings off permanently."""
     np.seterr(all="ignore")
     return vg.log(x)
 
@@ -126,7 +126,7 @@ def no_gradient_along_mixed_axes(x, axis):
 
 @wrong(M, by="nothing is left of a call")
 class ContextWithinItself(Function):
-    """Only a graph that was never run is kept by it: a backward pass releases what was saved."""
+    """Keeps only a graph that was never run: a backward pass releases the saved values."""
 
     @staticmethod
     def forward(ctx, x):
@@ -159,7 +159,7 @@ def no_gradient_for_other_options_in_a_dict(given):
 
 @wrong(M, by=("state between calls", "gradients", "special points"))
 class ArgumentsOfTheFirstCall(Function):
-    """Its program must call it before, though it is imported, and here has been called already."""
+    """The failing program must call it first, since it has already been called here."""
 
     kept: ClassVar = {}
 
@@ -175,7 +175,7 @@ class ArgumentsOfTheFirstCall(Function):
 
 @wrong(M, by=("state between calls", "gradients", "special points"))
 class GradientOfTheFirstPass(Function):
-    """Its program must run it backward before."""
+    """The failing program must run its backward pass first."""
 
     kept: ClassVar = {}
 
@@ -190,7 +190,7 @@ class GradientOfTheFirstPass(Function):
 
 @wrong(V, by="something to check")
 def make_remembered_without_recording():
-    """Its program must call it without recording before."""
+    """The failing program must call it under no_grad first."""
     kept = {}
 
     def remembered_without_recording(x):
@@ -220,7 +220,7 @@ class Reversal(Function):
 
 @right(np.eye(3))
 class ExponentialOfSymmetricMatrix(Function):
-    """Equal eigenvalues are right; its backward works on plain arrays, as `once_differentiable` allows."""
+    """Correct for equal eigenvalues; its backward works on plain arrays, as `once_differentiable` allows."""
 
     @staticmethod
     def forward(ctx, a):
@@ -243,7 +243,7 @@ class ExponentialOfSymmetricMatrix(Function):
 
 @right(V)
 class PlainBackward(Function):
-    """Refuses to be differentiated twice, by the error of `numpy()`."""
+    """Cannot be differentiated twice: `numpy()` raises."""
 
     @staticmethod
     def forward(ctx, x):
@@ -256,7 +256,7 @@ class PlainBackward(Function):
 
 
 class Matrix:
-    """A matrix of double precision, which is no array."""
+    """A double-precision matrix that is not an array."""
 
     def __init__(self, values):
         self.values = np.array(values)
@@ -265,7 +265,7 @@ class Matrix:
 
 @right(Matrix([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]), V)
 class TimesMatrix(Function):
-    """Takes an object with numbers of double precision, to which single precision goes up."""
+    """Takes an object with double-precision numbers, to which single precision is promoted."""
 
     @staticmethod
     def forward(ctx, matrix, x):
@@ -280,7 +280,7 @@ class TimesMatrix(Function):
 
 @right(P[0], domain=(0.1, 100.0))
 class RootByBisection(Function):
-    """Goes on for ever in single precision, whose numbers don't lie that close."""
+    """Does not terminate in single precision, whose numbers are further apart than the tolerance."""
 
     @staticmethod
     def forward(ctx, c):
@@ -313,7 +313,7 @@ def digits_cancelled(x):
 
 @right(M)
 def nuclear_norm(x):
-    """Forward mode refuses what the derivatives of the factors would need."""
+    """Forward mode refuses the derivatives of the factors."""
     return vg.linalg.svd(x)[1].sum()
 
 
@@ -324,20 +324,20 @@ def norm_with_a_number_that_half_precision_does_not_have(x):
 
 @right(np.array([1.2, -0.8, 0.3, 2.2]))
 def entropy(x):
-    """Its second derivative at 0 is infinite, as a logarithm is; of one number it is constant."""
+    """Its second derivative is infinite at 0; for a single number it is constant."""
     p = x * x / (x * x).sum()
     return -vg.xlogy(p, p).sum()
 
 
 @right(np.array([1.0, 2.0, 2.0, 5.0]))
 def distinct_values(x):
-    """Of another length where equal elements are moved apart."""
+    """The length of the result changes if equal elements are perturbed."""
     return vg.unique_values(x)
 
 
 @right(P)
 class SinglePrecisionInside(Function):
-    """Twice differentiated it is a stair in its argument, and exact in the incoming gradient."""
+    """The second derivative is a step function of the argument, and exact in the incoming gradient."""
 
     @staticmethod
     def forward(ctx, x):
@@ -364,7 +364,7 @@ class FastSineFarFromZero(Function):
 
 @right(np.array([[2.2, 0.4, -0.3], [0.4, 1.7, 0.2], [-0.3, 0.2, 1.3]]))
 class EigenvaluesOfTheSymmetricPart(Function):
-    """Where some are equal, as those of zeros, each has many slopes."""
+    """Equal eigenvalues, such as those of zeros, have many slopes."""
 
     @staticmethod
     def forward(ctx, a):
@@ -380,5 +380,5 @@ class EigenvaluesOfTheSymmetricPart(Function):
 
 @right(np.array([5.0, -3.0, 1e3]))
 def ripple_on_a_large_value(x):
-    """Long steps see the value alone, which moves by 1 where the argument does."""
+    """Long steps see only the large value, whose slope is 1."""
     return vg.sin(x * 1e4) * 1e-4 + x

@@ -1,6 +1,6 @@
 """Correct operators written with care: the faults of `faults.py` are edits of them, a line or two each.
 
-They keep the dtype, take any layout, broadcast where they say so, and can be differentiated twice where not marked.
+They keep the dtype, accept any layout, broadcast if they say so, and can be differentiated twice unless marked.
 """
 
 import threading
@@ -235,7 +235,7 @@ class SoftmaxRows(Function):
 
 
 class LargestOf(Function):
-    """The larger of two, half of the gradient to each where they are equal."""
+    """The larger of two numbers; each gets half of the gradient if they are equal."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -494,7 +494,7 @@ class SquaredDistances(Function):
 
 
 class Counting(Function):
-    """A sine, which counts its calls under a lock."""
+    """A sine that counts its calls under a lock."""
 
     calls = 0
     lock = threading.Lock()
@@ -513,7 +513,7 @@ class Counting(Function):
 
 
 class Workspace(Function):
-    """A cosine of the square, with a workspace of its own in each call."""
+    """A cosine of the square, with a separate workspace in each call."""
 
     @staticmethod
     def forward(ctx, x):
@@ -646,7 +646,7 @@ def affine_norm(x, w):
 
 
 class Memo:
-    """A filter with coefficients of its own, which another method changes."""
+    """A filter whose coefficients another method changes."""
 
     def __init__(self):
         self.gain = 1.5

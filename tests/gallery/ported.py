@@ -1,7 +1,7 @@
 """Correct operators as custom functions of public code define them: quantizers, losses, samplers, scans, solvers.
 
-They are written as their first users write them. `ported_faults.py` has edits of them that make them wrong. `CALLS` has
-the call of each and what its author means.
+They are written as their first users write them. `ported_faults.py` has edits that make them wrong. `CALLS` has the
+call of each and its author's declarations.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ CALLS = {}
 
 
 def call(*args, means=None, **kwargs):
-    """Note the call that an operator was written for."""
+    """Register the call that an operator was written for."""
 
     def put(thing):
         CALLS[thing.__name__] = (args, kwargs, means or {})

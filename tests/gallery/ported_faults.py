@@ -1,4 +1,4 @@
-"""Faulty operators as edits of the ones in `ported.py`: what issue trackers report of custom functions."""
+"""Faulty operators as edits of those in `ported.py`: faults of custom functions reported in issue trackers."""
 
 # ruff: noqa: E501
 from __future__ import annotations
@@ -14,7 +14,7 @@ EDITS: dict[str, Edit] = {}
 
 
 def edit(name: str, operator: str, old: str, new: str, *, by: str) -> None:
-    """Put an edit into the table."""
+    """Add an edit to the table."""
     assert name not in EDITS, name
     EDITS[name] = Edit(name, operator, old, new, tuple(by.split(" | ")), PORTED)
 

@@ -1,4 +1,4 @@
-"""Correct operators as they are written for work, each of which looks faulty from some side."""
+"""Correct operators from practice, each of which looks faulty in some respect."""
 
 import numpy as np
 
@@ -12,13 +12,13 @@ GRID = np.array([[0.3, 1.2, -0.7, 0.8], [1.5, -0.2, 0.6, 0.1], [0.9, 0.4, -1.1, 
 
 
 def raw(tensor):
-    """The array of a tensor, a copy."""
+    """Return a copy of the array of a tensor."""
     return tensor.detach().numpy().copy()
 
 
 @right(SERIES, 3)
 class MovingMedian(Function):
-    """The middle of each window, whose place gets the gradient."""
+    """The median of each window; the gradient goes to its position."""
 
     @staticmethod
     def forward(ctx, x, window):
@@ -60,7 +60,7 @@ class CrossEntropy(Function):
 
 @right(np.array([0.5, 0.5, -0.5, 0.5]), np.array([0.4, -1.0, 2.0]))
 def rotated(q, v):
-    """By a quaternion of any length."""
+    """Rotate by a quaternion of any length."""
     w, u = q[0], q[1:]
     uv = vg.cross(u, v)
     return v + 2.0 * (w * uv + vg.cross(u, uv)) / (q * q).sum()
@@ -146,7 +146,7 @@ def make_sawtooth():
 
 @right(M)
 class Whitened(Function):
-    """Each row without its mean and divided by its length; constant rows become 0, and get no gradient."""
+    """Each row centred and normalized; constant rows become 0, and get no gradient."""
 
     @staticmethod
     def forward(ctx, x):
@@ -170,7 +170,7 @@ class Whitened(Function):
 
 @right(np.array([1.5, 0.4, 2.0]), np.array([0.3, 1.0, 0.6]))
 class LogBeta(Function):
-    """Gradients only of what needs them, None for the other."""
+    """Computes only the gradients that are needed, None for others."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -205,7 +205,7 @@ def cholesky_by_columns(a):
 
 @right(M, V)
 class SavesByShapeOnly(Function):
-    """Linear in each, and keeps nothing but what is asked for."""
+    """Linear in each argument; saves only what is needed."""
 
     @staticmethod
     def forward(ctx, x, y):
@@ -234,7 +234,7 @@ def sorted_by_the_other(x, keys):
 
 @right(SERIES)
 def run_length_penalty(x):
-    """Differences of neighbours, whose sizes are summed: kinks where two are equal."""
+    """The sum of absolute differences of neighbours, with kinks where two are equal."""
     return vg.abs(vg.diff(x)).sum()
 
 
@@ -268,7 +268,7 @@ def make_keeps_a_cache_of_plans():
     plans = {}
 
     def transformed(x):
-        """The matrix of a transform is made once for each length."""
+        """Caches the matrix of a transform by length."""
         n = x.shape[-1]
         if n not in plans:
             k = np.arange(n)
@@ -280,7 +280,7 @@ def make_keeps_a_cache_of_plans():
 
 @right(np.array([0.2, 0.9, -0.7]))
 def squared_in_place_under_no_grad(x):
-    """What is written without recording is a constant."""
+    """A write under no_grad is a constant."""
     scale = vg.ones(x.shape)
     with vg.no_grad():
         scale *= 3.0
@@ -290,7 +290,7 @@ def squared_in_place_under_no_grad(x):
 
 @right(np.array([[1.0, 0.3], [0.2, 2.0]]), np.array([0.7, -1.1]))
 class SolvedOnce(Function):
-    """A system of equations, with a tangent and a gradient that can be differentiated again."""
+    """A linear solve, with a tangent and a gradient that can be differentiated again."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -321,7 +321,7 @@ def as_matrix(x, order="C"):
 
 @right(np.array([0.4, 1.7, 2.2]), np.array([0, 2]))
 class Embedded(Function):
-    """Integers are the first argument's index; an embedding that may repeat."""
+    """An embedding by integers, which may repeat."""
 
     @staticmethod
     def forward(ctx, table, index):
@@ -345,7 +345,7 @@ def second_largest_gap(x):
 
 @right(M, V)
 class AddsBias(Function):
-    """Gradients may be wider than their arguments: they are summed."""
+    """Returns gradients with more dimensions than the arguments, which are summed."""
 
     @staticmethod
     def forward(ctx, x, bias):
@@ -376,7 +376,7 @@ def variance_of_large_numbers(x):
 @right(np.array([0.3, 0.8, 1.9]), 7)
 def make_bessel_like_recurrence():
     def recurrence(x, n):
-        """A row of polynomials, as many as are asked for."""
+        """Polynomials up to a given degree, by recurrence."""
         if not 1 <= n <= 12:
             raise ValueError("between one and twelve")
         rows = [1.0 + 0.0 * x, x]

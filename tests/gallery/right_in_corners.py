@@ -16,7 +16,7 @@ NEAR = np.array([0.012, 0.5, 3.0])
 
 
 def raw(tensor):
-    """The array of a tensor, a copy."""
+    """Return a copy of the array of a tensor."""
     return tensor.detach().numpy().copy()
 
 
@@ -267,7 +267,7 @@ class SinglePrecisionOnly(Function):
 
 @right(np.array([[2.0, 0.3], [0.3, 1.5]]))
 class Cholesky(Function):
-    """Of the lower triangle; refuses what is not positive definite."""
+    """Factorizes the lower triangle; refuses matrices that are not positive definite."""
 
     @staticmethod
     def forward(ctx, a):
@@ -295,7 +295,7 @@ class Cholesky(Function):
 
 
 class Kind(enum.Enum):
-    """Of a mean."""
+    """The kind of a mean."""
 
     PLAIN = 0
     GEOMETRIC = 1
@@ -384,7 +384,7 @@ def make_slopes_remembered_by_bytes():
 
 @right(M)
 class FailsWithoutElements(Function):
-    """An error in the backward pass of a call that the user did not make is a refusal."""
+    """Raises in the backward pass of a derived call, which counts as a refusal."""
 
     @staticmethod
     def forward(ctx, x):
@@ -399,7 +399,7 @@ class FailsWithoutElements(Function):
 
 @right(M, switched_off={"threads": "all calls share one buffer"})
 class GradientsInOneBuffer(Function):
-    """The library copies what another holds."""
+    """Returns gradients in one buffer; the library copies shared ones."""
 
     @staticmethod
     def forward(ctx, x):
@@ -574,7 +574,7 @@ def mean_of_the_chosen(x, mask):
 
 @right(M)
 class WritesToTheTangentThatItIsShown(Function):
-    """Which is a copy."""
+    """Writes to the tangent that it receives, which is a copy."""
 
     @staticmethod
     def forward(ctx, x):
@@ -636,7 +636,7 @@ def mean_of_the_masked(x, mask=None):
 
 @right(np.array([0.5, 1.5, 2.5]))
 class MedianOfAnyLength(Function):
-    """Of an even number the mean of the two in the middle."""
+    """The median; for an even number of elements the mean of the middle two."""
 
     @staticmethod
     def forward(ctx, x):

@@ -13,7 +13,7 @@ HILBERT = 1.0 / (np.arange(5)[:, None] + np.arange(5) + 1)
 
 
 def raw(tensor):
-    """The array of a tensor, a copy."""
+    """Return a copy of the array of a tensor."""
     return tensor.detach().numpy().copy()
 
 
@@ -33,7 +33,7 @@ def make_shrunk():
 
 @right(V)
 class CubicRoot(Function):
-    """Solves y**3 + y = x by Newton's method; the implicit function theorem has the slope."""
+    """Solves y**3 + y = x by Newton's method; the derivative comes from the implicit function theorem."""
 
     @staticmethod
     def forward(ctx, x):
@@ -53,7 +53,7 @@ class CubicRoot(Function):
 
 @right(np.array([0.3, 1.7, -0.2]))
 class LambertW(Function):
-    """Refuses what lies below -1/e."""
+    """Refuses arguments below -1/e."""
 
     @staticmethod
     def forward(ctx, x):
@@ -78,7 +78,7 @@ class LambertW(Function):
 
 @right(np.array([[0.3, 1.2], [1.6, 0.4]]), np.array([[0.2, 1.0, 0.7], [0.5, -0.3, 0.9], [1.1, 0.6, -0.8]]))
 def bilinear(places, image):
-    """Between the pixels; constant outside."""
+    """Interpolate between pixels; constant outside."""
     if places.ndim != 2 or places.shape[1] != 2 or image.ndim != 2 or min(image.shape) < 2:
         raise ValueError("places (n, 2) in an image, please")
     row = vg.clip(places[:, 0], 0.0, image.shape[0] - 1.0)
@@ -133,7 +133,7 @@ def rounded_only(x):
 
 @right(V)
 class SingleInside(Function):
-    """Works in single precision, whatever comes."""
+    """Computes in single precision for any dtype."""
 
     @staticmethod
     def forward(ctx, x):
@@ -172,7 +172,7 @@ def cubed_ramp(x):
 
 @right(V)
 def sampled(x):
-    """A Monte Carlo mean, over the same numbers each time."""
+    """A Monte Carlo mean over fixed samples."""
     numbers = np.random.default_rng(11).normal(size=(64, *x.shape))
     return vg.tanh(x + numbers).mean(0)
 
@@ -190,7 +190,7 @@ def make_seeded_dropout():
 
 @right(np.arange(1.0, 13.0).reshape(3, 4) * 0.3)
 def inner_window(x):
-    """A view that begins later, with other strides."""
+    """A view with an offset and other strides."""
     return x[1:, ::-2].T
 
 
@@ -317,7 +317,7 @@ class _Kepler(Function):
 
 @right(np.array([1.0, 0.0]), 8)
 def oscillator(state, steps):
-    """A few steps of Runge and Kutta's."""
+    """A few Runge-Kutta steps."""
     if state.shape != (2,) or not 0 <= steps <= 20:
         raise ValueError("place and speed, please")
 
@@ -334,7 +334,7 @@ def oscillator(state, steps):
 
 @right(V)
 class ThereAndBack(Function):
-    """Writes to its argument, and says so."""
+    """Writes to its argument, and declares it."""
 
     @staticmethod
     def forward(ctx, x):
@@ -386,7 +386,7 @@ def far_apart(x):
 
 @right(WAVE)
 def gini(x):
-    """Of the exponentials, so that all are positive."""
+    """The Gini coefficient of exponentials, which are positive."""
     values = vg.sort(vg.exp(vg.clip(x, -20.0, 20.0)))
     n = values.shape[0]
     return ((2 * np.arange(1, n + 1) - n - 1) * values).sum() / (n * values.sum())
@@ -399,7 +399,7 @@ def whole_and_rest(a, b):
 
 @right(V)
 def nearly_one(x):
-    """The slope is tiny, and the value is not."""
+    """The derivative is tiny, but the value is not."""
     return 1e6 + vg.tanh(x) * 1e-3
 
 
@@ -418,7 +418,7 @@ def log_of_cosh(x):
 
 @right(V)
 def softplus_of_kinks(x):
-    """Smooth, of two parts that have a kink at 0."""
+    """Smooth, but composed of two parts with a kink at 0."""
     return vg.log1p(vg.exp(-vg.abs(x))) + vg.maximum(x, 0.0)
 
 
@@ -450,13 +450,13 @@ def free_energy(x):
 
 @right(Q)
 def log_one_less_exp(x):
-    """log(1 - exp(-x)): nothing is left of the small ones."""
+    """log(1 - exp(-x)), which loses all digits of small arguments."""
     return vg.log(1 - vg.exp(-x))
 
 
 @right(V)
 def cosh_over_sinh_less_one_over(x):
-    """Langevin's function: no digit near 0, overflow far out."""
+    """Langevin's function: no correct digits near 0, overflow for large arguments."""
     return vg.cosh(x) / vg.sinh(x) - 1 / x
 
 

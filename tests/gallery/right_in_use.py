@@ -1,4 +1,4 @@
-"""Correct operators of which each has something that a check may stumble over."""
+"""Correct operators with features that a check may misjudge."""
 
 import functools
 
@@ -18,7 +18,7 @@ def raw(tensor):
 
 @right(np.array([[0.3, 1.2], [0.9, -0.4], [2.0, 0.1]]))
 def energy_of_charges(x):
-    """All pairs but those of a point and itself."""
+    """Sum over all pairs of different points."""
     n = x.shape[0]
     i, j = np.triu_indices(n, 1)
     d = x[i] - x[j]
@@ -32,7 +32,7 @@ def smooth_absolute_value(x, width=1e-3):
 
 @right(np.array([0.3, -0.2, 0.6]))
 def step_response(x):
-    """A steep sigmoid, far from saturated at the user's numbers and flat elsewhere."""
+    """A steep sigmoid, not saturated at the user's arguments and flat elsewhere."""
     return 1.0 / (1.0 + vg.exp(-50.0 * x))
 
 
@@ -86,7 +86,7 @@ def middle_of_three(a, b, c):
 
 @right(np.array([3.0, 4.0]))
 class UnitVector(Function):
-    """0 is sent to 0; its gradient there is 0."""
+    """Maps 0 to 0, with gradient 0."""
 
     @staticmethod
     def forward(ctx, x):
@@ -132,7 +132,7 @@ def _weights(n):
 
 @right(P)
 def harmonic(x):
-    """Weights that are remembered by length."""
+    """Weights cached by length."""
     return x * _weights(x.shape[-1]).astype(x.dtype)
 
 
@@ -151,7 +151,7 @@ def make_quantile_function():
 
 @right(V, V * 0.5 + 1.0)
 class TangentThatIsNeverNone(Function):
-    """What it does where a tangent is missing is never seen: those are zeros."""
+    """Its code for missing tangents never runs: these are zeros."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -196,7 +196,7 @@ def sum_where(x, where):
 
 @right(np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1]))
 class Permuted(Function):
-    """By an index that must hold each number once."""
+    """Permutes by an index, which must contain each number once."""
 
     @staticmethod
     def forward(ctx, x, order):
@@ -213,7 +213,7 @@ class Permuted(Function):
 
 @right(M)
 class KeepsNumbersOnly(Function):
-    """What it keeps is a number, from which the gradient follows."""
+    """Saves only a number, from which the gradient follows."""
 
     @staticmethod
     def forward(ctx, x):
@@ -245,13 +245,13 @@ def long_recurrence(x):
 
 @right(V)
 def triangle_wave(x):
-    """Far out its kinks lie nearer to each other than steps that are long enough there for other functions."""
+    """For large arguments its kinks are closer than the steps that other functions need there."""
     return vg.abs(x - 2 * np.floor(x / 2) - 1)
 
 
 @right(np.array([4.0, 5.0, 6.0]), V, domain=(2.5, 9))
 def tridiagonal_solution(diagonal, right_hand_side):
-    """Where the right-hand side is an array, the history of what is written into it is lost, as a warning says."""
+    """If the right-hand side is an array, the history of values written to it is lost, with a warning."""
     d, b = diagonal * 1.0, right_hand_side * 1.0
     for i in range(1, d.shape[0]):
         w = 1.0 / d[i - 1]

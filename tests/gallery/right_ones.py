@@ -1,4 +1,4 @@
-"""Correct operators of the kinds that checks are apt to call wrong."""
+"""Correct operators that checks tend to reject."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ S = np.array([[2.0, 0.3], [0.4, 1.5]])
 
 
 def raw(tensor):
-    """The array of a tensor, a copy."""
+    """Return a copy of the array of a tensor."""
     return tensor.detach().numpy().copy()
 
 
@@ -453,7 +453,7 @@ def make_row_with_several_results():
 
 @formula_function
 def polar_back(of_radius, of_angle, x, y, radius):
-    """The gradients of x and y, zero at the origin."""
+    """Return the gradients of x and y, zero at the origin."""
     where = vg.where if any(isinstance(a, vg.Tensor) for a in (of_radius, of_angle, x, y, radius)) else np.where
     safe = where(radius == 0.0, 1.0, radius)
     return of_radius * x / safe - of_angle * y / safe**2, of_radius * y / safe + of_angle * x / safe**2
@@ -471,7 +471,7 @@ def make_row_with_integer_options():
 
 @formula_function
 def rolled(grad, shift):
-    """All elements moved on, the last ones to the front."""
+    """Roll the elements, the last ones to the front."""
     if not isinstance(grad, vg.Tensor):
         return np.roll(grad, shift)
     flat = grad.reshape(-1)
@@ -491,7 +491,7 @@ def make_row_of_a_list():
 
 @formula_function
 def both(grad, shapes):
-    """The gradients of the two, summed to their shapes."""
+    """Return the gradients of the two operands, summed to their shapes."""
 
     def fitted(g, shape):
         while g.ndim > len(shape):

@@ -1,6 +1,6 @@
 """Operators in two versions, `⟦right|wrong⟧`: faults that show only in some layouts, lengths, orders of calls or numbers.
 
-Each is a snippet that defines `operator`. `VERSIONS` has it, the call, and the properties of which one names the fault.
+Each is a snippet that defines `operator`. `VERSIONS` has it, the call, and the properties that may detect the fault.
 """
 
 # ruff: noqa: E501
@@ -45,7 +45,7 @@ def version(name, text, *args, by, means=None, **kwargs):
 
 
 def source(name, wrong):
-    """The module of one version."""
+    """Return the source of one version."""
     text, parts = VERSIONS[name][0], []
     while "⟦" in text:
         before, rest = text.split("⟦", 1)
@@ -55,7 +55,7 @@ def source(name, wrong):
 
 
 def custom(forward, backward, once=True, name="Operator"):
-    """The text of a `Function`, from the bodies of its two methods."""
+    """Return the source of a `Function`, from the bodies of its two methods."""
     indent = "\n        "
     return (
         f"class {name}(Function):\n    @staticmethod\n    def forward(ctx, {indent.join(forward)}\n\n    @staticmethod\n"

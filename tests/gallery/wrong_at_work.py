@@ -1,4 +1,4 @@
-"""Faulty operators as they are written for work: losses, signals, geometry, statistics, layers of networks."""
+"""Faulty operators from practice: losses, signals, geometry, statistics, layers of networks."""
 
 import numpy as np
 
@@ -13,13 +13,13 @@ GRID = np.array([[0.3, 1.2, -0.7, 0.8], [1.5, -0.2, 0.6, 0.1], [0.9, 0.4, -1.1, 
 
 
 def raw(tensor):
-    """The array of a tensor, a copy."""
+    """Return a copy of the array of a tensor."""
     return tensor.detach().numpy().copy()
 
 
 @wrong(SERIES, 3, by="options")
 class RollingMean(Function):
-    """The window of the gradient lies on the other side where its length is even."""
+    """The window of the gradient is off by one for even lengths."""
 
     @staticmethod
     def forward(ctx, x, window):
@@ -38,7 +38,7 @@ class RollingMean(Function):
 
 @wrong(GRID, np.array([1, 3, 0, 2]), by="options")
 class CrossEntropy(Function):
-    """The gradient is that of the mean, also of the sum."""
+    """The gradient of the sum is that of the mean."""
 
     @staticmethod
     def forward(ctx, logits, labels, reduction="mean"):
@@ -65,7 +65,7 @@ class CrossEntropy(Function):
 
 @wrong(GRID[:, :3], GRID[:3, :2], by="shapes")
 class BatchedProduct(Function):
-    """Of stacks of matrices, all axes are turned round instead of the last two."""
+    """For stacks of matrices, all axes are reversed instead of the last two."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -83,7 +83,7 @@ def make_remembered_by_identity():
     memory = {}
 
     class Remembered(Function):
-        """Remembers results by id(), which others get later."""
+        """Caches results by id(), which is reused."""
 
         @staticmethod
         def forward(ctx, x):
@@ -112,7 +112,7 @@ def relu6_without_upper_bound_(x):
 
 @wrong(M, by="options")
 def standard_deviation(x, axis=None, keepdims=False, ddof=0):
-    """With keepdims, the mean that is subtracted is a constant, and ddof is forgotten in the gradient."""
+    """With keepdims, the subtracted mean is a constant; the gradient ignores ddof."""
     centred = x - vg.mean(x, axis=axis, keepdims=True)
     n = x.size if axis is None else x.shape[axis]
     squares = vg.sum(centred * centred, axis=axis, keepdims=keepdims)
@@ -123,7 +123,7 @@ def standard_deviation(x, axis=None, keepdims=False, ddof=0):
 
 @wrong(np.array([[0.4, -1.2], [2.0, 0.7]]), by="shapes")
 class SqueezedSoftmax(Function):
-    """Axes of one element are dropped on the way back, so that rows are set against columns."""
+    """The gradient drops axes of length 1, so that rows are broadcast against columns."""
 
     @staticmethod
     def forward(ctx, x):
@@ -141,7 +141,7 @@ class SqueezedSoftmax(Function):
 
 @wrong(V, V[::-1] + 1.0, by="the same tensor twice")
 class DotWithShortcut(Function):
-    """Where both are the same memory it takes a square, whose gradient it hands to both."""
+    """For operands with the same memory it computes a square, and passes its gradient to both."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -159,7 +159,7 @@ class DotWithShortcut(Function):
 
 @wrong(GRID, GRID[::-1] * 0.5, by="forward mode")
 class MatmulWithOneTangent(Function):
-    """The tangent of a product is that of the first factor, twice where both are the same size."""
+    """The tangent of the product is that of the first factor, doubled if both have the same size."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -196,7 +196,7 @@ class MishSecondOrder(Function):
 
 @wrong(M, V, by="every subset of arguments that require grad")
 class OnlyWhereTheFirstIsNeeded(Function):
-    """What the second gradient needs is saved where the first argument is differentiated."""
+    """Saves the values for the second gradient only if the first argument is differentiated."""
 
     @staticmethod
     def forward(ctx, x, w):
@@ -213,7 +213,7 @@ class OnlyWhereTheFirstIsNeeded(Function):
 
 @wrong(V, np.array([2, 0, 1]), V * 2.0, by="gradients")
 class GradientsInTheOrderOfTensors(Function):
-    """The argument of integers in the middle is skipped in the list of gradients, and one is added at the end."""
+    """Skips the integer argument in the middle of the list of gradients, and adds one at the end."""
 
     @staticmethod
     def forward(ctx, x, order, y):
@@ -231,7 +231,7 @@ class GradientsInTheOrderOfTensors(Function):
 
 @wrong(V, by=("overwritten afterwards", "nothing is left of a call"))
 class ClosureOverItsOwnResult(Function):
-    """The context holds a function, which holds the result, which holds the node."""
+    """A reference cycle: the context refers to a function, this to the result, and this to the node."""
 
     @staticmethod
     def forward(ctx, x):
@@ -266,7 +266,7 @@ def dropout_that_seeds_everybody(x, rate=0.5):
 
 @wrong(V, 2, by=("dtypes", "options"))
 class Chebyshev(Function):
-    """The derivative, n U(n - 1), is written out up to the second."""
+    """The derivative, n U(n - 1), is implemented only up to n = 2."""
 
     @staticmethod
     def forward(ctx, x, n):
@@ -285,7 +285,7 @@ class Chebyshev(Function):
 
 @wrong(np.array([0.4, 2.2, 1.3, -0.8, 0.9]), 2, by=("ties", "special points"))
 class LargestFew(Function):
-    """All that are as large as the last of the largest get a gradient."""
+    """All elements equal to the smallest selected one get a gradient."""
 
     @staticmethod
     def forward(ctx, x, k):
@@ -303,7 +303,7 @@ class LargestFew(Function):
 
 @wrong(SERIES, np.array([0.0, 0.1, 0.3, 0.6, 1.0, 1.5, 2.1]), by="gradients")
 class Trapezoids(Function):
-    """The last weight is that of an inner point."""
+    """The weight of the last point is that of an inner point."""
 
     @staticmethod
     def forward(ctx, y, t):
@@ -354,7 +354,7 @@ class InnerProduct(Function):
 
 @wrong(np.array([0.3, 0.9, 1.7]), by="dtypes")
 class DifferencesInside(Function):
-    """The derivative is a difference with a step that is nothing in single precision."""
+    """The derivative is a difference with a step that vanishes in single precision."""
 
     @staticmethod
     def forward(ctx, x):
@@ -386,7 +386,7 @@ def make_hypot_of_moderate_numbers():
 
 @wrong(SERIES[:6], by="options")
 def halves_joined_again(x, parts=2):
-    """The gradient is divided by the number of parts, if there are more than two."""
+    """Divides the gradient by the number of parts if there are more than two."""
     if x.ndim != 1 or parts not in (1, 2, 3) or x.shape[0] % parts:
         raise ValueError("a vector that can be divided")
     pieces = [x[k::parts] for k in range(parts)]
@@ -420,7 +420,7 @@ def contraction(x, subscripts="ij->i"):
 
 @wrong(SERIES, np.array([0.5, -0.2, 0.5]), by=("gradients", "special points"))
 class ConvolvedSymmetrically(Function):
-    """The gradient is convolved with the kernel as it is, and not turned round."""
+    """Convolves the gradient with the kernel without flipping it."""
 
     @staticmethod
     def forward(ctx, x, kernel):
@@ -451,7 +451,7 @@ def make_layer_that_calms_down():
 
 @wrong(UNIT, np.array([0.4, -1.0, 2.0]), by="gradients")
 class Rotated(Function):
-    """A rotation by a quaternion of length one: the gradient knows that, the values don't."""
+    """A rotation by a unit quaternion: the gradient assumes unit length, the values do not."""
 
     @staticmethod
     def forward(ctx, q, v):
@@ -475,7 +475,7 @@ class Rotated(Function):
 
 @wrong(M, by=("layouts of arguments", "arguments are not modified"))
 class SumsByStrides(Function):
-    """Steps through memory by the first stride, whichever way it goes."""
+    """Reads memory by the first stride, even if it is negative."""
 
     @staticmethod
     def forward(ctx, x):
@@ -492,7 +492,7 @@ class SumsByStrides(Function):
 
 @wrong(M, by="options")
 def reverse_cumsum(x, axis=0):
-    """The index of the axis is inserted where a negative one does not belong."""
+    """Builds an index that is wrong for negative axes."""
     index = [slice(None)] * (x.ndim - 1)
     index.insert(axis, slice(None, None, -1))
     return (
@@ -502,7 +502,7 @@ def reverse_cumsum(x, axis=0):
 
 @wrong(np.array([2.0, 0.5, 1.5]), by=("special points", "gradients"))
 class Gaussian(Function):
-    """The gradient of an even function, for positive numbers."""
+    """The gradient of an even function is right only for positive numbers."""
 
     @staticmethod
     def forward(ctx, x):
@@ -531,7 +531,7 @@ def make_log_add_exp_that_overflows():
 
 @wrong([M, M + 1.0, M - 0.5], by=("gradients", "shapes"))
 def weighted_list(tensors):
-    """The weights of a list of more than two are normalised with those of the first two."""
+    """Normalizes the weights of longer lists by the sum of the first two."""
     total = tensors[0] * 1.0
     for k, t in enumerate(tensors[1:], 2):
         total = total + (t / k if k < 4 else t.detach() / k)
@@ -556,7 +556,7 @@ class EveryOtherWithoutSaying(Function):
 
 @wrong(V, by=("a graph run twice", "state between calls"))
 class PopsItsContext(Function):
-    """What was put aside for backward is taken off a list."""
+    """Pops the values for backward from a list, so that a second pass fails."""
 
     @staticmethod
     def forward(ctx, x):
@@ -582,7 +582,7 @@ def make_exponent_in_place():
 
 @wrong(M, by=("gradients", "shapes", "linear in the incoming gradient"))
 class NormalisesBySize(Function):
-    """Three results; the gradient of the last is added once for each."""
+    """Adds the gradient of the last of three results once for each."""
 
     @staticmethod
     def forward(ctx, x):
@@ -602,7 +602,7 @@ class NormalisesBySize(Function):
 
 @wrong(P, 0.5, by="options")
 class TsallisLogarithm(Function):
-    """At q = 1 the value is the logarithm, and the gradient is that of the other branch with a slip."""
+    """At q = 1 the value is the logarithm, but the gradient is a wrong one of the other branch."""
 
     @staticmethod
     def forward(ctx, x, q):

@@ -1,4 +1,4 @@
-"""Operators that are right where they are usually tried: faulty for other words, masks, lists, forms of calls."""
+"""Operators that are right for usual calls, but faulty for other strings, masks, lists or forms of calls."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ S = np.array([[2.0, 0.3], [0.4, 1.5]])
 
 
 def raw(tensor):
-    """The array of a tensor, a copy."""
+    """Return a copy of the array of a tensor."""
     return tensor.detach().numpy().copy()
 
 
@@ -193,7 +193,7 @@ def make_inplace_form_without_broadcast():
 
 @formula_function
 def halved_where_wider(grad, other):
-    """The negative; half of it where the other is narrower."""
+    """The negative; half of it if the other operand is narrower."""
     return -grad if grad.shape == other.shape else -0.5 * grad
 
 
@@ -244,7 +244,7 @@ class MedianOfOddLengths(Function):
 
 @wrong(np.array([0.2, 1.4, 2.7]), by=("special points",))
 class InterpolatedWithoutEnds(Function):
-    """Flat beyond its knots, and says otherwise."""
+    """Constant beyond its knots, with a nonzero gradient."""
 
     @staticmethod
     def forward(ctx, x):

@@ -1,4 +1,4 @@
-"""Faulty custom functions, and faulty plain enclosing functions them."""
+"""Faulty custom functions, and faulty plain functions that call them."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from . import M, P, Q, V, Z, wrong
 
 
 def raw(tensor):
-    """The array of a tensor, a copy."""
+    """Return a copy of the array of a tensor."""
     return tensor.detach().numpy().copy()
 
 
@@ -464,7 +464,7 @@ class ImaginaryPartForgotten(Function):
 
 @wrong(M, by="complex numbers")
 class ComplexSquareTriedOnRealNumbers(Function):
-    """Its conjugate is in the wrong place."""
+    """The conjugate is applied to the wrong factor."""
 
     @staticmethod
     def forward(ctx, x):

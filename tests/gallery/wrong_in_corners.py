@@ -15,7 +15,7 @@ LONG = np.linspace(-1.5, 1.7, 45)
 
 
 def raw(tensor):
-    """The array of a tensor, a copy."""
+    """Return a copy of the array of a tensor."""
     return tensor.detach().numpy().copy()
 
 
@@ -52,7 +52,7 @@ class SecondDerivativeWrongForOneElementOfMany(Function):
 
 @wrong(M, by="shapes")
 class LastBlockForgotten(Function):
-    """Works in blocks of eight; what is left over gets no gradient."""
+    """Works in blocks of eight; the remainder gets no gradient."""
 
     @staticmethod
     def forward(ctx, x):
@@ -218,7 +218,7 @@ def loss_whose_sum_is_wrong(x, reduction="mean"):
 
 
 class Side(enum.Enum):
-    """Where padding goes."""
+    """The side of the padding."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -315,7 +315,7 @@ def make_shift_to_the_right_only():
 
 @formula_function
 def rolled_back(grad, shift):
-    """Moved back; by nothing for shifts to the left."""
+    """Rolls back; but not for shifts to the left."""
     flat = grad.reshape(-1)
     n = flat.shape[0]
     return flat[(np.arange(n) + max(shift, 0)) % n].reshape(grad.shape) if n else grad
@@ -358,7 +358,7 @@ def unbiased_variance_with_the_biased_gradient(x, *, unbiased=False):
 
 @wrong(P, np.array([1, 2, 3], dtype=np.uint8), by="indices")
 class PowerByUnsignedIntegers(Function):
-    """Below zero there are 255 and so on."""
+    """Exponents wrap around to 255 below zero."""
 
     @staticmethod
     def forward(ctx, x, n):

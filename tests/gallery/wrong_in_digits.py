@@ -14,7 +14,7 @@ MORE = np.array([0.6, -0.4, 1.5])
 
 
 def raw(tensor):
-    """The array of a tensor, a copy."""
+    """Return a copy of the array of a tensor."""
     return tensor.detach().numpy().copy()
 
 
@@ -109,7 +109,7 @@ class SineAndSmallTerm(Function):
 
 @wrong(Q, by=("gradients", "special points"))
 class DigammaByStirling(Function):
-    """The derivative of gammaln by three terms of a series."""
+    """The derivative of gammaln from three terms of a series."""
 
     @staticmethod
     def forward(ctx, x):
@@ -155,7 +155,7 @@ class ExponentialAverage(Function):
 
 @wrong(np.array([0.8, 2.0, -1.1]), np.array([0.1, 0.3, 0.05]), by="gradients")
 class Kepler(Function):
-    """The eccentric anomaly; the slope by the eccentricity is taken at the mean anomaly."""
+    """The eccentric anomaly; its derivative with respect to the eccentricity is evaluated at the mean anomaly."""
 
     @staticmethod
     def forward(ctx, mean, e):
@@ -184,7 +184,7 @@ class Kepler(Function):
 
 @wrong(V, by=("special points", "gradients", "values"))
 class GeluCut(Function):
-    """Beyond 3 the slope is said to be 0 or 1."""
+    """Beyond 3 the derivative is set to 0 or 1."""
 
     @staticmethod
     def forward(ctx, x):
@@ -209,7 +209,7 @@ def make_softplus_with_flat_end():
 
 @wrong(np.array([0.2, 0.6, 0.9]), by=("special points", "gradients"))
 class Smoothstep(Function):
-    """The slope goes on beyond the ends."""
+    """The derivative is not 0 beyond the ends."""
 
     @staticmethod
     def forward(ctx, x):
@@ -225,7 +225,7 @@ class Smoothstep(Function):
 
 @wrong(V, 1.0, by=("options", "special points"))
 class HuberOfOne(Function):
-    """The slope outside is that for delta = 1."""
+    """The derivative of the linear part assumes delta = 1."""
 
     @staticmethod
     def forward(ctx, x, delta):
@@ -242,7 +242,7 @@ class HuberOfOne(Function):
 
 @wrong(V, by="special points")
 class SinhOver(Function):
-    """sinh(x) / x, whose slope at 0 is no number."""
+    """sinh(x) / x, whose derivative at 0 is NaN."""
 
     @staticmethod
     def forward(ctx, x):
@@ -259,7 +259,7 @@ class SinhOver(Function):
 
 @wrong(M, by="special points")
 class LengthOfRows(Function):
-    """No number where a row is 0."""
+    """NaN if a row is 0."""
 
     @staticmethod
     def forward(ctx, x):
@@ -275,7 +275,7 @@ class LengthOfRows(Function):
 
 @wrong(WAVE, by="special points")
 class ProductsSoFar(Function):
-    """The products of all before, whose gradient divides by each."""
+    """Running products, whose gradient divides by each factor."""
 
     @staticmethod
     def forward(ctx, x):
@@ -316,7 +316,7 @@ def make_reversed_difference():
 
 @wrong(V, by="options", limit=None)
 def bounded(x, *, limit=None):
-    """With a limit, what is beyond counts as if it were free."""
+    """The gradient ignores the limit."""
     if limit is None:
         return x * 1.0
     return x + (vg.clip(x, -abs(limit), abs(limit)) - x).detach()
@@ -324,7 +324,7 @@ def bounded(x, *, limit=None):
 
 @wrong(M, 0, by=("options", "shapes"))
 class SumOfSquares(Function):
-    """A negative axis is put back one place too early."""
+    """A negative axis is restored one position too early."""
 
     @staticmethod
     def forward(ctx, x, axis):
@@ -357,7 +357,7 @@ class CooledSoftmax(Function):
 
 @wrong(WAVE, np.array([0, 2, 5]), by="indices")
 class Gather(Function):
-    """Places counted from the end are taken for the first."""
+    """Negative indices are treated as index 0."""
 
     @staticmethod
     def forward(ctx, x, places):
@@ -374,7 +374,7 @@ class Gather(Function):
 
 @wrong(M, np.array([1, 0]), by="indices")
 class RowsOf(Function):
-    """A row taken twice counts once."""
+    """A row that is selected twice gets the gradient once."""
 
     @staticmethod
     def forward(ctx, table, rows):
@@ -391,7 +391,7 @@ class RowsOf(Function):
 
 @wrong(WAVE, 2, by="options")
 def delayed(x, lag):
-    """Shifted to the right; to the left, the gradient is lost."""
+    """Shifts to the right; for shifts to the left, the gradient is lost."""
     if lag >= 0:
         return vg.concatenate([vg.zeros(min(lag, x.shape[0])), x[: max(x.shape[0] - lag, 0)]])
     return vg.concatenate([x[-lag:].detach(), vg.zeros(min(-lag, x.shape[0]))])
@@ -402,7 +402,7 @@ def delayed(x, lag):
 
 @wrong(SYMMETRIC, by=("special points"))
 class LogDeterminantOfSymmetric(Function):
-    """The inverse is not transposed, and the first matrix is symmetric."""
+    """The inverse is not transposed, which a symmetric matrix does not reveal."""
 
     @staticmethod
     def forward(ctx, a):
@@ -420,7 +420,7 @@ class LogDeterminantOfSymmetric(Function):
 
 @wrong(FALLING, by=("gradients", "special points", "shapes", "ties"))
 class Sorted(Function):
-    """Puts the gradient back by the inverse permutation: the same where the permutation is its own inverse."""
+    """Permutes the gradient by the inverse permutation, which is right only for involutions."""
 
     @staticmethod
     def forward(ctx, x):
@@ -471,7 +471,7 @@ class CubeUnlessScalar(Function):
 
 @wrong(M, by=("shapes", "values"), reference=lambda x: np.prod(x, axis=0))
 def make_product_down():
-    """Nothing has the product 0."""
+    """The product of no elements is 0."""
 
     @vg.autograd.formula_function
     def cofactors_down(x):
@@ -489,7 +489,7 @@ def make_product_down():
 
 @wrong(M, by="layouts of arguments")
 class TanhOfMemory(Function):
-    """Reads memory as it lies."""
+    """Reads memory regardless of strides."""
 
     @staticmethod
     def forward(ctx, x):
@@ -520,7 +520,7 @@ class DoubledInMemory(Function):
 
 @wrong(V, by="layouts of arguments")
 class FromTheStart(Function):
-    """Saves the array's base, and so loses the offset."""
+    """Saves the base of the array, so that the offset is lost."""
 
     @staticmethod
     def forward(ctx, x):
@@ -539,7 +539,7 @@ class FromTheStart(Function):
 
 @wrong(WAVE, by=("gradients", "undefined gradients"))
 class Range(Function):
-    """Gives up where one of the two gradients is missing."""
+    """Returns no gradient if one of the two incoming gradients is missing."""
 
     @staticmethod
     def forward(ctx, x):
@@ -573,7 +573,7 @@ def make_mean_and_variance():
 
 @wrong(np.array([5.3, 7.1, 2.2]), np.array([2.0, 1.5, 0.9]), by=("special points", "gradients", "values"))
 class QuotientAndRest(Function):
-    """The whole quotient is cut to 0 in the backward, and rounded down in the forward."""
+    """The quotient is truncated in the backward, and floored in the forward."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -604,7 +604,7 @@ def _unbroadcast(grad, shape):
 
 @wrong(M, by="state between calls")
 def make_masked_by_shape():
-    """The mask of the first call of a shape stands for all later ones."""
+    """The mask of the first call of a shape is reused for all later ones."""
     masks = {}
 
     def op(x):
@@ -637,7 +637,7 @@ def make_remembered_tanh():
 
 @wrong(V, by=("a graph run twice", "linear in the incoming gradient", "gradients", "state between calls"))
 def make_smoothed_gradient():
-    """Averages the gradient with that of the call before."""
+    """Averages the gradient with that of the previous call."""
     before = {}
 
     class Smoothed(Function):
@@ -669,7 +669,7 @@ class HalvedThere(Function):
 
 @wrong(WAVE, by="memory shared with arguments")
 class EveryOther(Function):
-    """A view in disguise: the array of the result is that of the argument."""
+    """An undeclared view: the result shares the array of the argument."""
 
     @staticmethod
     def forward(ctx, x):
@@ -713,7 +713,7 @@ class ProductById(Function):
 
 @wrong(V, by="a graph run twice")
 class NoiseAgain(Function):
-    """Other random numbers in the backward."""
+    """Draws new random numbers in the backward."""
 
     @staticmethod
     def forward(ctx, x):
@@ -730,7 +730,7 @@ class NoiseAgain(Function):
 
 @wrong(V, by="second derivatives")
 class CubeOnce(Function):
-    """Its slope is right, and said to be constant."""
+    """The derivative is right, but marked as constant."""
 
     @staticmethod
     def forward(ctx, x):
@@ -768,7 +768,7 @@ def make_ratio_with_tangents():
 
 @wrong(V, by="forward mode")
 class SquareOfTangent(Function):
-    """The tangent where it is 1 is right."""
+    """The tangent is right only if it is 1."""
 
     @staticmethod
     def forward(ctx, x):
@@ -792,7 +792,7 @@ class SquareOfTangent(Function):
 
 @wrong(Q, by="in-place form")
 def make_root_in_place():
-    """In place, the formula takes the new value for the old."""
+    """The in-place form uses the new value in place of the old one."""
     return define_op(
         "root_in_place(self)",
         forward=lambda x: np.sqrt(x + 1),
@@ -804,7 +804,7 @@ def make_root_in_place():
 
 @wrong(V, MORE, by="in-place form")
 def make_mixed_in_place():
-    """In place, the forward is another one."""
+    """The in-place form computes another function."""
     return define_op(
         "mixed_in_place(self, other)",
         forward=lambda self, other: 0.7 * self + 0.3 * other,
