@@ -34,7 +34,7 @@ class Example:
         arrays: the values of the tensors, by slot.
         wanted: the slots with respect to which to differentiate.
         label: what is special about the call, for messages; "" of the call that the user gave.
-        family: the property that it is an example for.
+        family: the property of which it is an example.
         changed: the elements of interest, as (slot, flat index); empty for all.
         lenient: whether an error in the backward pass is a refusal: the call is unlike the one that the user gave.
     """
@@ -124,8 +124,8 @@ def slots_in(value: Any) -> list[int]:
 def example_of(args: Sequence[Any], kwargs: dict[str, Any], operator: Operator | None = None) -> Example:
     """Return the call with these arguments, with slots for the tensors and arrays in them.
 
-    Where a tensor that requires grad is among them, those that do are differentiated; otherwise all of float or complex
-    dtype are. What a declared operator takes as an array, and not as a tensor, stays where it is.
+    If any tensor requires grad, those that do are differentiated; otherwise all of float or complex dtype are. Array
+    arguments of a declared operator that are not tensors stay in place.
     """
     given: list[Any] = []
 

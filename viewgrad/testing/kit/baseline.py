@@ -22,12 +22,12 @@ class Baseline:
     Arguments:
         subject: the operator.
         example: the call.
-        paths: for each output, the expression that takes it out of the result.
+        paths: for each output, the expression that extracts it from the result.
         values: of the outputs.
         outputs: the numbers of those that can be differentiated.
-        starts: the gradient that each of these is given.
+        starts: the incoming gradient of each of these.
         gradients: the gradient with respect to each wanted slot, zeros where there is none.
-        single: whether something was computed in single precision, although the arguments are of double precision.
+        single: whether something was computed in single precision although the arguments have double precision.
     """
 
     subject: OperatorUnderTest
@@ -55,7 +55,7 @@ class Baseline:
         return all(np.isfinite(array).all() for array in arrays if array.dtype.kind in "fc")
 
     def loose(self, tolerance: float) -> float:
-        """Return a tolerance for the precision that was computed in."""
+        """Return a tolerance for the precision of the computation."""
         return max(tolerance, 1e-5) if self.single else tolerance
 
     def script(
@@ -67,7 +67,7 @@ class Baseline:
             title: the property.
             wanted: the slots that require grad; those of the example if left out.
             called: whether to call the operator.
-            derived: whether what follows is another call than the user's.
+            derived: whether the call is not the user's own.
         """
         script = Script(self.subject, title, self.example, derived)
         script.leaves(wanted)
@@ -223,7 +223,7 @@ def _baseline_results(subject: OperatorUnderTest, example: Example) -> Baseline:
 
 
 def of_single_precision(array: Array) -> bool:
-    """Return whether the numbers, not all round, have only single precision."""
+    """Return whether all numbers are exact in single precision, and not all are round numbers."""
     if array.dtype.kind not in "fc" or not array.size:
         return False
     if array.dtype.itemsize <= (8 if array.dtype.kind == "c" else 4):

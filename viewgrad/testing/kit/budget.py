@@ -11,7 +11,7 @@ import attrs
 from .arguments import Example
 
 PROFILES: Final = {"quick": 0.5, "default": 2.0, "thorough": 60.0}  # CPU seconds of a check
-CALLS: Final = 400  # of the user's call, for which there must be time in any case
+CALLS: Final = 400  # multiples of the time of the user's call that are always allowed
 SHARE: Final = 0.25  # of the time left, after which every fourth call of a family is checked
 
 
@@ -45,7 +45,7 @@ class Budget:
     """The remaining CPU time of a check.
 
     Arguments:
-        seconds: in all.
+        seconds: the total.
         began: when it began.
     """
 
@@ -69,8 +69,8 @@ class Budget:
         """Yield the examples while there is time, then every fourth, then None for each.
 
         Arguments:
-            examples: the calls, the most telling ones first.
-            most: seconds after which every fourth is taken.
+            examples: the calls, the most informative ones first.
+            most: the seconds after which only every fourth is taken.
         """
         began, soft = time.process_time(), min(most, max(SHARE * self.left, 0.0))
         for number, example in enumerate(examples):

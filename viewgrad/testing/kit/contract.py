@@ -33,7 +33,7 @@ class Contract:
         valid: whether it is meant for a call, or None for all that it does not refuse.
         structure: by argument, the set of matrices that it lies in.
         options: by argument, the values to try.
-        disturb: changes state that the operator may hold, between two calls.
+        disturb: a function that changes state the operator may hold, between two calls.
     """
 
     inplace: Callable[..., Any] | None = None
@@ -80,8 +80,8 @@ class Structure:
 
     Arguments:
         name: for messages.
-        tangent: the projection along which arrays are perturbed; the identity on what stays in the set.
-        project: the nearest array of the set, or one near by.
+        tangent: the projection of perturbations onto the tangent space of the set.
+        project: the projection of an array onto the set.
     """
 
     name: str
@@ -154,7 +154,7 @@ def structure_of(given: Any, array: Array, place: Any) -> Structure:
 
 
 def slots_of(example: Example, place: Any, parameters: Sequence[str], of: str) -> list[int]:
-    """Return the slots in the argument at a place, which is a position or a name.
+    """Return the slots in the argument at a position or with a name.
 
     Raises:
         ValueError: if there is no such argument.

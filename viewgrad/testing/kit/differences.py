@@ -32,7 +32,7 @@ class Estimate:
     Arguments:
         low: the smaller of the slopes on the two sides; the derivative where it is smooth.
         high: the larger.
-        error: how far off they may be.
+        error: bounds on their errors.
         kink: where the two differ.
     """
 

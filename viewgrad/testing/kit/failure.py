@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 class Failure(Mismatch):
-    """A property of an operator does not hold.
+    """The error raised if a property of an operator does not hold.
 
     Attributes:
         property: its name.
         reason: a description of the failure.
-        element: the index of the worst element, if it is one of numbers.
-        found: what the operator gives there.
+        element: the index of the worst element, for numerical failures.
+        found: the value that the operator computed there.
         expected: the expected value.
         entries: the elements that differ, with both numbers; the worst ones of many.
         program: Python that fails in the same way in a fresh interpreter, and passes once the operator is mended.
-        others: the failures of other properties, where the check went on.
+        others: the failures of other properties, if the check continued.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Failure(Mismatch):
     def standalone(self) -> str:
         """Return the program of the failure with the operator's source in it, without imports of the user's modules.
 
-        Where a source cannot be found, the import stays.
+        If a source cannot be found, the import stays.
         """
         return self.standalone_program or self.program
 

@@ -20,7 +20,7 @@ from .operator_under_test import OperatorUnderTest, patience, quiet
 from .reproduction import HEADER, definition_of, source_of
 from .script import Script
 
-PATIENCE: Final = 3.0  # seconds for a program that is tried
+PATIENCE: Final = 3.0  # seconds for a trial run of a program
 SEARCH: Final = 5.0  # CPU seconds in which to find a program that fails
 TRIES: Final = 25
 OFTEN: Final = "for _ in range({}):  # it fails by chance, or where an object lies where another one has been"
@@ -99,23 +99,23 @@ def tell(
         failure: that of the smallest call.
         first: that of the call in which it was found.
         subject: the operator.
-        earlier: calls before, the one that the user gave among them.
-        definitions: the lines that define it, and what belongs to it.
+        earlier: earlier calls, including the user's.
+        definitions: the lines that define it and its helpers.
 
     Returns:
-        One of the two failures: the smallest of which there is a program that fails.
+        The smaller of the two failures that has a failing program.
     """
     told, program, standalone, began = failure, "", "", time.process_time()
     copied = {**definitions_of(subject, subject.given, standalone=True)}
     if subject.source:
-        copied["operator"] = [subject.source]  # as it was before it was called
+        copied["operator"] = [subject.source]  # in its state before the first call
     for candidate in dict.fromkeys((failure, first)):
         for computed in (True, False) if candidate.script is not None and candidate.script.computed else (False,):
             texts = zip(
                 _programs(candidate, earlier, definitions, computed),
                 _programs(candidate, earlier, copied, computed),
                 strict=True,
-            )  # the second defines the operator again, whatever the one that was checked may remember
+            )  # the second defines the operator again, without state from earlier calls
             pairs = (
                 (text, copy)
                 for text, copy in texts

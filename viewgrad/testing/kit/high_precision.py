@@ -1,6 +1,6 @@
 """The values of an operator with sixty digits: its own code, run on arrays of mpmath numbers.
 
-NumPy's functions reach such an array by NumPy's protocols. The library's functions and Python's `math` are replaced in
+NumPy's functions accept such an array by NumPy's protocols. The library's functions and Python's `math` are replaced in
 copies of the operator's functions. Code that needs floats (SciPy, conversions, memory of floats) is not supported.
 """
 

@@ -26,10 +26,10 @@ from .report import Report
 
 Array = np.ndarray[Any, Any]
 SHRINKING = 6.0  # CPU seconds for the calls that Hypothesis shrinks to
-IN_SHORT = 0.5  # of the time of a check: what the calls of one test may take before only their gradients are checked
-MOST_REFUSED = 20  # calls, and none accepted, after which a test tells why nothing is checked
-SHARE = 10  # an example is a whole check: one for so many of the profile's, where nothing else is said
-GRID = 16  # powers of two between the width of an interval and the steps in which it is drawn from
+IN_SHORT = 0.5  # fraction of the time of a check for the calls of one test, after which only gradients are checked
+MOST_REFUSED = 20  # refused calls, with none accepted, after which a test prints why nothing is checked
+SHARE = 10  # examples of the profile per call, by default: a call is a whole check
+GRID = 16  # log2 of the width of an interval over the step of drawn numbers
 
 
 class Checks(Protocol):
@@ -59,7 +59,7 @@ def check_drawn(
 ) -> Report:
     """Check an operator at calls drawn from strategies: the first one completely, the others briefly.
 
-    Where `after` is the report of a call that the user gave, all are checked in short, and may be refused.
+    If `after` is the report of the user's call, all are checked briefly, and may be refused.
     """
     if currently_in_test_context():
         raise TypeError("inside a Hypothesis test, draw the arguments there, and give them to check_operator")
@@ -77,7 +77,7 @@ def check_drawn(
         if after is not None:
             after.add("drawn calls", 1)
 
-    run.__name__ = "check_" + re.sub(r"\W", "_", name)  # by which Hypothesis finds its examples again
+    run.__name__ = "check_" + re.sub(r"\W", "_", name)  # the key under which Hypothesis stores its examples
     quick = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     budget = max(settings().max_examples // SHARE, 1) if max_examples is None else max_examples
     without_shrinking = [phase for phase in settings().phases if phase not in (Phase.shrink, Phase.explain)]
@@ -86,7 +86,7 @@ def check_drawn(
         deadline=None,
         suppress_health_check=quick,
         report_multiple_bugs=False,
-        phases=without_shrinking,  # the kit shrinks calls itself, and knows what to keep
+        phases=without_shrinking,  # the kit shrinks calls itself
     )
     setting(given(_strategy((args, kwargs)))(run))()
     return reports[0]
@@ -239,7 +239,7 @@ def check_declared(make: Callable[[Any, Any], Checks], operator: Operator) -> Re
         call = sample.replace(**arrays)
         try:
             _run_after(reports, make(call.args, call.kwargs))
-        except Failure as failure:  # vectors of complex matrices, whose phases are arbitrary, and no one asked for
+        except Failure as failure:  # such as eigenvectors of complex matrices, whose phases are arbitrary
             unasked = any(np.asarray(part).dtype.kind == "c" for part in _leaves(list(arrays.values())))
             if not (reports and unasked and isinstance(failure.__cause__, DifferentiabilityError)):
                 raise

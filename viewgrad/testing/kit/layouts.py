@@ -9,7 +9,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# How an operand {v} with the value of the leaf {a} (whose array is {n}) comes about, through a base {b}.
+# How to make an operand {v} with the value of the leaf {a} (whose array is {n}) from a base {b}.
 INPUT_LAYOUTS: Final[dict[str, str]] = {
     "in tensors of their own": "{v} = vg.clone({a})",
     "transposed": "{b} = vg.clone(vg.contiguous({a}.T)); {v} = {b}.T",
@@ -67,12 +67,12 @@ def _first_column(array: Array) -> Array:
 
 
 def _flat(array: Array) -> Array:
-    """Return the array that windows of overlapping rows are taken of."""
+    """Return the array from which windows of overlapping rows are taken."""
     rows, columns = array.shape[0], int(np.prod(array.shape[1:]))
     return np.resize(array.reshape(-1), rows + max(columns, 1) - 1)
 
 
-# What is expanded to the shape of an array, and how; elements of the result share places.
+# Arrays that are expanded to the shape of an array, and how; elements of the result share memory.
 OVERLAPS: Final[dict[str, tuple[Callable[[Array], Array], str]]] = {
     "expanded along the first axis": (_first_row, "{a}.expand(*{shape})"),
     "expanded along the last axis": (_first_column, "{a}.expand(*{shape})"),

@@ -55,7 +55,7 @@ def literal(value: Any) -> str:
 
 
 def _simple(value: Any) -> str:
-    """Return an expression for a number, a string, a slice and the like; "" for anything else."""
+    """Return an expression for a number, a string, a slice or a similar value; "" for anything else."""
     if value is None or isinstance(value, bool | int | str | bytes):
         if type(value) in (bool, int, str, bytes, type(None)):
             return repr(value)

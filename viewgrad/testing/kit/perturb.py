@@ -19,10 +19,10 @@ class Moves:
     """A function of several arrays as a function of one vector.
 
     Arguments:
-        values: gives the outputs for other arrays, or raises `Refused`.
-        arrays: where it starts.
-        wanted: which of the arrays are moved.
-        coarse: whether the function is known to compute in single precision, whatever it is given.
+        values: returns the outputs for other arrays, or raises `Refused`.
+        arrays: the starting point.
+        wanted: the arrays that are moved.
+        coarse: whether the function is known to compute in single precision for any dtype.
         structures: by array, the set of arrays in which it is moved.
     """
 

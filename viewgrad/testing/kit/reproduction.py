@@ -37,10 +37,10 @@ def definition_of(name: str, thing: Any, apply: str = "") -> list[str]:
     Arguments:
         name: its name in the program.
         thing: a function, a class, a declared operator, an object.
-        apply: what is taken of it: ".apply", ".inplace".
+        apply: the attribute to use: ".apply", ".inplace".
 
     Returns:
-        Python lines; a comment that says what is missing where there is no way to write it down.
+        Python lines; a comment that says what is missing if it cannot be written.
     """
     imported = _imported(thing)
     if imported is not None:
@@ -57,8 +57,8 @@ def source_of(name: str, thing: Any, apply: str = "", inline: bool = False) -> l
     Arguments:
         name: its name in the program.
         thing: the operator.
-        apply: what is taken of it: ".apply", ".inplace".
-        inline: whether to define again what it needs of modules that are not installed.
+        apply: the attribute to use: ".apply", ".inplace".
+        inline: whether to define its dependencies from modules that are not installed again.
 
     Raises:
         NoLiteral, OSError, TypeError, SyntaxError: if its source, or that of what it needs, cannot be found.

@@ -22,7 +22,7 @@ from .reproduction import definition_of
 
 Array = np.ndarray[Any, Any]
 
-MOST_ENTRIES: Final = 6  # that a message tells of
+MOST_ENTRIES: Final = 6  # that a message lists
 
 
 class Script:
@@ -41,8 +41,8 @@ class Script:
         self.example = example
         self.derived = derived or bool(example.label)
         self.lines: list[str] = []
-        self.preamble: list[str] = []  # computes what is expected, before anything else
-        self.computed: list[str] = []  # the last lines, where what is expected is computed in the program
+        self.preamble: list[str] = []  # lines that compute the expected values, first of all
+        self.computed: list[str] = []  # the last lines, if the program computes the expected values
         self.constants: dict[str, Any] = {}
         self.names: dict[str, Any] = {
             "np": np,
@@ -101,7 +101,7 @@ class Script:
     # -- the beginning of most programs --------------------------------------------------------------------------------
 
     def leaves(self, wanted: tuple[int, ...] | None = None) -> None:
-        """Bind x0, x1, ... to tensors with the values of the example, and v0, v1, ... to what to call with."""
+        """Bind x0, x1, ... to tensors with the values of the example, and v0, v1, ... to the operands."""
         wanted = self.example.wanted if wanted is None else wanted
         for k, array in enumerate(self.example.arrays):
             self.let(f"a{k}", array)
@@ -153,12 +153,12 @@ class Script:
         """Compare an array of the program with its expected value.
 
         Arguments:
-            expression: what was found, an array, a tensor, or None for zeros.
+            expression: the value found: an array, a tensor, or None for zeros.
             expected: the expected value; None means zeros.
-            what: what it is, for the message.
-            oracle: who says so.
+            what: a description of the value, for the message.
+            oracle: the source of the expected value.
             rtol, atol: the tolerances.
-            by: the expression by which a program computes what is expected; where it is "", it has the number.
+            by: the expression that computes the expected value in the program; "" to write the number.
         """
         found = self[expression]
         found = None if found is None else np.asarray(found._array if hasattr(found, "_array") else found)
@@ -228,7 +228,7 @@ class Script:
         """Return the lines, with the constants that they use.
 
         Arguments:
-            computed: whether the program computes what is expected, if it can.
+            computed: whether the program computes the expected values, if it can.
         """
         lines = self.computed if computed and self.computed else self.lines
         preamble = self.preamble if computed and self.computed else []

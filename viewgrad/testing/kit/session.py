@@ -18,12 +18,12 @@ class Tally:
     """The checks of one operator.
 
     Attributes:
-        checks: how many.
-        examples: in all checks.
-        properties: those with examples.
-        failed: those that did not hold.
-        seconds: of CPU time.
-        left_out: calls that there was no time for.
+        checks: the number of checks.
+        examples: the number of examples in all checks.
+        properties: the properties with examples.
+        failed: the properties that did not hold.
+        seconds: the CPU time.
+        left_out: the calls skipped for lack of time.
     """
 
     checks: int = 0

@@ -44,7 +44,7 @@ def of_other_shapes(example: Example) -> Iterator[Example]:
     proposals.append(("two dimensions", [(2, 3) for _ in shapes]))
     proposals.append(("a square", [(2, 2) for _ in shapes]))
     proposals.append(("three dimensions", [(2, 1, 3) for _ in shapes]))
-    # Axes that are exchanged are seen where that is no error: in stacks of squares, as many as they have rows.
+    # Exchanged axes show if they raise no error: in stacks of n square matrices of n rows.
     proposals.append(("a cube", [(3,) * (len(shape) + (len(shape) > 1)) for shape in shapes]))
     if any(len(shape) > 1 for shape in shapes):
         proposals.append(("a dimension less", [shape[1:] for shape in shapes]))
@@ -104,7 +104,7 @@ def resized(array: Array, shape: tuple[int, ...]) -> Array:
     flat = np.resize(array.reshape(-1), size)
     if array.dtype.kind in "fc" and size > array.size:
         rounds, places = np.divmod(np.arange(size), array.size)
-        less = 0.03 * rounds * (1 + 0.5 * np.cos(1.0 + places))  # unevenly, lest rows be multiples of others
+        less = 0.03 * rounds * (1 + 0.5 * np.cos(1.0 + places))  # unevenly, so that rows are not multiples of others
         flat = flat / (1 + less).astype(flat.real.dtype)
     return np.ascontiguousarray(flat.reshape(shape)) if shape else np.array(flat[0])
 

@@ -19,8 +19,8 @@ def shrunk(failure: Failure, again: Callable[[Example], Any]) -> Failure:
     """Return the failure of the smallest call that fails in this way: shorter arrays, then rounder numbers.
 
     Arguments:
-        failure: what was found.
-        again: looks at the same property of another call, and raises `Failure` or `Refused`.
+        failure: the failure.
+        again: checks the same property of another call, and raises `Failure` or `Refused`.
     """
     assert failure.script is not None
     start = time.process_time()
@@ -86,5 +86,5 @@ def _smaller(example: Example) -> Iterator[Example]:
             distinct = [
                 np.unique(one).size == np.unique(other).size for one, other in zip(rounded, arrays, strict=True)
             ]
-            if all(distinct):  # equal elements are another matter
+            if all(distinct):  # equal elements would be another case
                 yield example.with_arrays(rounded)

@@ -1,1 +1,1 @@
-"""The properties of an operator, each with the circumstances in which it is inspected."""
+"""The properties of an operator, each with the variations under which it is checked."""

@@ -1,4 +1,4 @@
-"""The incoming gradient: any size, any layout, of some of the results alone; and whose memory it is."""
+"""The incoming gradient: of any size and layout, of some results only, and the ownership of its memory."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _in_layout(baseline: Baseline, name: str) -> int:
     return 1
 
 
-# What a result goes through before the loss; its gradient comes from there.
+# Operations between a result and the loss, from which its gradient comes.
 FURTHER_STEPS: Final = {
     "from a sum": "loss = {y}.sum()",
     "through a transposed view": "loss = ({y}.T * vg.Tensor({u}.T.copy())).sum()",
@@ -180,7 +180,7 @@ def gradient_untouched(baseline: Baseline) -> int:
                 rtol=0.0,
                 atol=0.0,
             )
-    # Gradients of one pass stay what they are while another pass runs.
+    # Gradients of one pass do not change while another pass runs.
     script = baseline.script(title)
     script.do(baseline.gradient_line("g"), baseline.gradient_line("h", starts="vg.Tensor(-2.0 * u{})"))
     baseline.expect_gradients(script, oracle="before it", what="after another backward pass, the gradient of the first")

@@ -144,7 +144,7 @@ def in_lower_precision(baseline: Baseline, dtype: Any) -> int:
                 for array in exact.arrays
             ]
         )
-    # What double precision gives for the rounded arguments.
+    # The results of double precision for the rounded arguments.
     rounded = exact.with_arrays(
         [array.astype(before.dtype) for array, before in zip(example.arrays, exact.arrays, strict=True)]
     )
@@ -283,8 +283,8 @@ def _as_the_reference(script: Script, paths: Sequence[str]) -> bool:
 
 
 def _has_numbers_of(dtype: np.dtype[Any], example: Example) -> bool:
-    """Return whether an argument that is not a tensor has numbers of that dtype (a sparse matrix, say), or is that
-    dtype.
+    """Return whether an argument that is not a tensor holds numbers of that dtype (such as a sparse matrix), or is the
+    dtype itself.
     """
     found: list[Any] = []
     mapped(
@@ -295,8 +295,8 @@ def _has_numbers_of(dtype: np.dtype[Any], example: Example) -> bool:
 
 
 def _beyond(numbers: Sequence[float], real: np.dtype[Any]) -> bool:
-    """Return whether numbers of the operator's own code are 0 or infinite in a precision: it is not meant for that
-    one.
+    """Return whether constants in the operator's code are 0 or infinite in a precision, for which it is then not
+    meant.
     """
     with np.errstate(all="ignore"):
         lower = np.array(numbers, dtype=float).astype(real)

@@ -21,7 +21,7 @@ from .weights import weights_like
 Array = np.ndarray[Any, Any]
 
 TITLE: Final = "in-place form"
-# Through what an in-place form is called: {b} is the base, {v} the window written to, {o} another view of the base.
+# The targets of in-place forms: {b} is the base, {v} the window written to, {o} another view of the base.
 ITSELF: Final = "on a tensor of its own"
 WINDOWS: Final[dict[str, str]] = {
     ITSELF: "{b} = {a}.clone(); {v} = {b}; {o} = {b}[...]",

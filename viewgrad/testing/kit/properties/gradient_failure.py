@@ -84,7 +84,7 @@ def _index_text(flat: int, shape: tuple[int, ...]) -> str:
 
 
 def _moved(moves: Moves, wrong: Disagreement, example: Example) -> str:
-    """Return the moved elements by name, and why they move together."""
+    """Return the names of the moved elements, and why they are moved together."""
     places = np.flatnonzero(wrong.direction)
     names = []
     for place in places[:MOST_NAMED]:

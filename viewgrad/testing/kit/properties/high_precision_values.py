@@ -54,8 +54,8 @@ def where_digits_may_be_lost(subject: OperatorUnderTest, example: Example) -> It
 def digits_lost(subject: OperatorUnderTest, example: Example) -> int:
     """Check that the values are as accurate as the arguments determine them.
 
-    What is lost is told from what cannot be known by the change that rounding the arguments makes to the exact value.
-    Of a composition of operators it is noted; others are to compute their values better than a formula that cancels.
+    A loss is distinguished from ill-conditioning by the change of the exact value when the arguments are rounded. For a
+    composition of operators it is only noted; others must be more accurate than a formula with cancellation.
 
     Raises:
         Refused: where the operator refuses the call, or its code does not run with many digits.

@@ -45,8 +45,8 @@ def compare_columns(
         moves: the function.
         directions: the directions to move in, as columns.
         rows: weights of its outputs, as rows.
-        jacobian: for each row and each place of the vector, the derivative found otherwise.
-        again: finds the derivatives at another point, by which it is seen how sensitive they are.
+        jacobian: the derivative to be checked, for each row and each position of the vector.
+        again: computes the derivatives at another point, to measure their sensitivity.
         lenient: whether to pass over derivatives that are not finite.
     """
     columns = _columns_of(moves, rows, jacobian, again, lenient)
@@ -59,7 +59,7 @@ def compare_columns(
 
 
 def glance(moves: Moves, directions: Array, rows: Array, jacobian: Array) -> str:
-    """Return a first impression: "agree" with differences, "none" if values jump, else "unclear"."""
+    """Return the result of a quick comparison: "agree", "none" if values jump, else "unclear"."""
     columns = _columns_of(moves, rows, jacobian)
     for direction in directions.T if columns is not None else ():
         assert columns is not None
@@ -87,10 +87,10 @@ class Columns:
 
     Arguments:
         scales: the sizes of the places of the vector, at least 1.
-        noise: of each output, the relative rounding error; the least there is until someone doubts it.
-        last: the size of steps that served the direction before.
-        nudge: how sensitive the derivatives are, once that was asked.
-        heard: whether the noise was listened to.
+        noise: the relative rounding error of each output; the least possible until it is measured.
+        last: the step size used for the previous direction.
+        nudge: the sensitivity of the derivatives, once computed.
+        heard: whether the noise was measured.
     """
 
     moves: Moves
@@ -175,7 +175,7 @@ class Columns:
         if self.heard:
             return False
         self.heard, before = True, self.noise
-        for part in self.moves.parts():  # one after the other: what is exact in one may be coarse in another
+        for part in self.moves.parts():  # one output after the other: one may be exact and another coarse
             seen = noise_of(lambda vector: self.moves.beside(vector, self.start), self.x, self.scales * part)
             self.noise = self.noise if seen is None else np.maximum(self.noise, seen)
         return bool((self.noise > before).any())
@@ -211,7 +211,7 @@ class Columns:
         """Return for each row whether nothing changes nearby, as on a step function.
 
         Arguments:
-            away: the slopes that differences say instead.
+            away: the slopes found by differences.
         """
         places = direction != 0
         scale = float((self.scales[places] / np.abs(direction[places])).min())
@@ -226,13 +226,13 @@ class Columns:
 
         level = still(0.0, 3e-6, 1e-6, -3e-6, -1e-6) | self._whole(direction, scale)
         self._hear_noise()
-        exact = ~self._coarse()  # else the shorter steps are none in single precision
+        exact = ~self._coarse()  # otherwise the shorter steps vanish in single precision
         own = float((np.abs(self.x[places]) / np.abs(direction[places])).min())
         for step in dict.fromkeys((1e-8, 1e-10, 1e-10 * own / scale)):
-            # Where the slope would be felt, and on either side: the start may be where one stair meets the next.
+            # Steps over which the slope would be visible, on both sides: the start may be at the edge of a step.
             seen = exact & (np.abs(away) * step * scale > 1e3 * DOUBLE * (weights @ np.abs(self.start)))
             seen &= still(step, 3 * step) & still(-step, -3 * step)
-            # Digits that cancel leave a zero that stands still, but nothing else does.
+            # Cancellation can leave a constant zero, but no other constant.
             elsewhere = [still(place, place + step / 10, place - step / 10) for place in PLACES]
             level |= seen & (np.sum(elsewhere, axis=0) >= 2)
         return level
@@ -334,7 +334,7 @@ class Columns:
                 self.last = zoom
                 return True
             if fine.all():
-                return False  # it is known, and something else was found
+                return False  # the derivative is known, and another one was found
         return False
 
     def _beyond_doubt(self, direction: Array, estimate: Estimate, mine: Array, rtol: Array, floor: Any) -> Array:
@@ -365,7 +365,7 @@ class Columns:
 def _unanimous(estimates: list[Estimate], mine: Array) -> Array:
     """Return for each row whether the estimates agree better with each other than with the derivative.
 
-    Steps that are too long for a function that goes up and down see another function.
+    Steps that are too long for an oscillating function measure another slope.
     """
     lows, highs = np.array([e.low for e in estimates]), np.array([e.high for e in estimates])
     spread = np.maximum(np.ptp(lows, axis=0), np.ptp(highs, axis=0))
