@@ -1,6 +1,6 @@
 """NumPy's creation functions, which create tensors here, so that tensors can be written into the result.
 
-Arrays of other things than numbers (strings, objects, records) stay NumPy arrays.
+Arrays of strings, objects and records stay NumPy arrays.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def lost(name: str, way_out: str = "") -> UnsupportedFunctionError:
         + (
             way_out
             or "compose it from functions that have one, define it with viewgrad.autograd.define_op, or pass "
-            "detach() of the tensor where no gradient is wanted"
+            "detach() of the tensor if no gradient is needed"
         )
     )
 

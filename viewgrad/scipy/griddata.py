@@ -21,7 +21,7 @@ from .wrap import floating, numbers
 def plain_places(points: Any, name: str) -> Any:
     """Return the places of given values, one row for each, as an array."""
     if carries_history(points):
-        raise lost(f"scipy.interpolate.{name}", "no gradient flows to where the values are given; pass their detach()")
+        raise lost(f"scipy.interpolate.{name}", "no gradient flows to the data points; pass detach() of them")
     columns = np.broadcast_arrays(*plain_values(points)) if isinstance(points, tuple) else None
     places = np.stack(columns, -1) if columns else np.asarray(plain_values(points), float)
     return places.reshape(-1, 1) if places.ndim == 1 else places

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def _knots(x: Any, name: str) -> Any:
     if carries_history(x):
         raise lost(
-            f"scipy.interpolate.{name}", "no gradient flows to the places that are interpolated; pass their detach()"
+            f"scipy.interpolate.{name}", "no gradient flows to the points of evaluation; pass detach() of them"
         )
     return np.asarray(plain_values(as_argument(x)), float)
 
@@ -123,7 +123,7 @@ def make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: Any = None, axis: 
     knots = _knots(x, "make_smoothing_spline")
     weights = None if w is None else _knots(w, "make_smoothing_spline")
     if lam is None and carries_history(y):
-        raise lost("scipy.interpolate.make_smoothing_spline", "give lam, which is otherwise chosen by the values")
+        raise lost("scipy.interpolate.make_smoothing_spline", "pass lam, whose default depends on the values")
     if lam is None:
         plain = scipy.interpolate.make_smoothing_spline(knots, plain_values(as_argument(y)), weights, None, axis)
         return BSpline(plain.t, plain.c, plain.k, plain.extrapolate, axis)

@@ -141,7 +141,7 @@ def conversion_refused(what: str) -> str:
     where = f" (line {frame.f_lineno} of {frame.f_code.co_filename}: {line})" if frame is not None and line else ""
     return (
         f"a tensor that {what} is made a plain array here{where}, which would lose its history: {way_out}; "
-        "where no gradient is wanted, use detach()"
+        "if no gradient is needed, use detach()"
     )
 
 

@@ -1,7 +1,7 @@
 """DLPack: tensors passed to other libraries, and taken from them, without copying.
 
-Memory that another library may write to unseen follows the rule for foreign memory. What is saved of it for backward is
-copied when it is saved. See Note [Copy-on-write of saved values] in docs/notes/saved_values.md.
+Memory that another library may write to unnoticed is treated as foreign memory: values saved from it for backward are
+copied when they are saved. See Note [Copy-on-write of saved values] in docs/notes/saved_values.md.
 """
 
 from __future__ import annotations

@@ -319,7 +319,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             ForwardModeError: for a tensor with a tangent, which may have views.
         """
         if self._view is not None:
-            raise AutogradError("a view cannot be detached in place, since its base would go on having its history; "
+            raise AutogradError("a view cannot be detached in place, since its base would keep its history; "
                                 "use detach()")
         tangents = getattr(self, "_tangent", None)
         if tangents is not None:
@@ -354,7 +354,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         if is_within_transform() and has_history(self):
             raise noted(DetachedConversionError(
                 "data of a tensor with a history, inside a transform, would lose the history: use the tensor itself, "
-                "or detach() where no gradient is wanted"
+                "or detach() if no gradient is needed"
             ))
         return self.detach()
 
@@ -784,10 +784,10 @@ def _unknown(name: str, ufunc: Any = None) -> str:
     if ufunc is not None and special is not None and getattr(special, name, None) is ufunc:
         return (
             f"scipy.special.{name} would lose the history of a tensor; use viewgrad.scipy.special.{name}, or pass "
-            "detach().numpy() where no gradient is wanted"
+            "detach().numpy() if no gradient is needed"
         )
     return (
         f"viewgrad has no operator for numpy.{name}, and will not lose the history of a tensor by treating it as a "
         "plain array; compose it from operators that exist, define one with viewgrad.autograd.define_op, or pass "
-        "detach().numpy() where no gradient is wanted"
+        "detach().numpy() if no gradient is needed"
     )

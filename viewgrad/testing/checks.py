@@ -240,7 +240,7 @@ def _check_given_gradients(program: Program) -> None:
         _check_unshared([*given, *found], len(given))
         for tensor, weight in zip(given, weights, strict=True):
             if not np.array_equal(tensor._array, weight):
-                raise Mismatch(f"{what} has changed a gradient that it was given")
+                raise Mismatch(f"{what} modified an incoming gradient")
 
 
 def _check_unshared(tensors: Sequence[Tensor | None], number: int) -> None:

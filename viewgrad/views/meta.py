@@ -126,7 +126,7 @@ class DifferentiableViewMeta:
             raise ViewInPlaceError(
                 f"this view of shape {tensor.shape} was returned by a custom Function, and its base has been written "
                 "to since: its history is ambiguous, since the base's history does not include the Function's "
-                "backward; clone() what the Function returns"
+                "backward; clone() the result of the Function"
             )
         if self.creation is not CreationMeta.DEFAULT:  # where nothing is recorded: it never has its base's history
             return tensor._edge

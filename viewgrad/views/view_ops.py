@@ -110,7 +110,7 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     extent = self._array.shape[dim]
     start = int(start) + extent if start < 0 else int(start)
     if not 0 <= start <= start + length <= extent:
-        raise IndexError(f"narrow from {start} by {length} leaves dimension {dim} of length {extent}")
+        raise IndexError(f"narrow from {start} by {length} exceeds dimension {dim} of length {extent}")
     return index_view(self, _on(self, dim, slice(start, start + int(length))), SliceBackward)
 
 

@@ -42,10 +42,13 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
             recorded or (view.base._edge is not None and current_mode() & GRAD)
         ):
             is_result = view.creation is CreationMeta.IN_CUSTOM_FUNCTION
-            way_out = "clone() what the Function returns" if is_result else "take the view in grad mode, or write under"
+            way_out = (
+                "clone() the result of the Function" if is_result
+                else "take the view in grad mode, or write under no_grad"
+            )  # fmt: skip
             raise ViewInPlaceError(
-                f"this view was made {view.creation.value} and is written to in grad mode, but its base cannot learn "
-                f"of the write; {way_out}{'' if is_result else ' no_grad'}"
+                f"this view was made {view.creation.value} and is written to in grad mode, but the write cannot be "
+                f"added to its base's history; {way_out}"
             )
     storage = tensor._storage
     ended = storage is not None and storage.cuts is not None

@@ -47,8 +47,8 @@ class PackedTensor(SavedTensor):
             raise HookError(f"the unpack hook returned {type(tensor).__name__} instead of the saved Tensor")
         if tensor.shape != self.shape or tensor.dtype != self.dtype:
             raise HookError(
-                f"the unpack hook returned a tensor of shape {tensor.shape} and dtype {tensor.dtype}, but what was "
-                f"saved had shape {self.shape} and dtype {self.dtype}"
+                f"the unpack hook returned a tensor of shape {tensor.shape} and dtype {tensor.dtype}, but the "
+                f"saved tensor had shape {self.shape} and dtype {self.dtype}"
             )
         return tensor._array
 

@@ -62,7 +62,7 @@ def tangent_source(source: Source, tangents: Mapping[int, Input]) -> Source:
         raise Refused("it writes to an argument")
     leaves = leaves_of(source.result)
     if not all(isinstance(leaf, Var) and is_float(leaf.kind) for leaf in leaves):
-        raise Refused("its result holds other things than floats")
+        raise Refused("its result contains values other than floats")
     kinds: dict[str, Any] = dict(source.kinds)
     directions = {names[number]: each.name for number, each in tangents.items()}
     kinds.update({each.name: each.kind for each in tangents.values()})

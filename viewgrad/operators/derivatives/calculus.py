@@ -130,7 +130,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
     if len(spacings) != len(axes) or edge_order not in (1, 2):
         raise TypeError(
-            f"gradient over {len(axes)} dimensions with {len(varargs)} spacings and edge_order {edge_order}"
+            f"gradient over {len(axes)} dimensions takes 0, 1 or {len(axes)} spacings and edge_order 1 or 2, "
+            f"not {len(varargs)} spacings and edge_order {edge_order}"
         )
     order = memory_order(f._array)
     if axes and order != sorted(order):  # so that the result is laid out as NumPy's

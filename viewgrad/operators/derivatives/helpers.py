@@ -122,7 +122,7 @@ def kept_elements(array: Array, mask: Array) -> Array:
 
 @formula_function
 def of_positive(grad: Any, value: Any) -> Any:
-    """Return the gradient, but 0 where a value, which is not negative, is 0."""
+    """Return the gradient, but 0 where a nonnegative value is 0."""
     if type(grad) is np.ndarray:
         zero = ZEROS.get(grad.dtype)
         if zero is not None:  # an array; to convert a number takes NumPy longer than a few elements

@@ -50,7 +50,7 @@ def _doubles(*values: Any) -> Any:
 def gamma_integral(a: Any, x: Any, power: int, upper: bool) -> Any:
     """Return the regularised incomplete gamma function, with a power of the centred logarithm in the lower integral."""
     if power < 0 or (power and upper):
-        raise ValueError(f"power={power}: a power is not negative, and of the lower function")
+        raise ValueError(f"power={power}: a power must be nonnegative, and 0 for the upper function")
     if power == 0:
         return (special.gammaincc if upper else special.gammainc)(a, x)
     a, x = _doubles(a, x)
@@ -66,7 +66,7 @@ def gamma_integral(a: Any, x: Any, power: int, upper: bool) -> Any:
 def beta_integral(a: Any, b: Any, x: Any, power: int, other_power: int) -> Any:
     """Return the regularised incomplete beta function, with powers of both centred logarithms in the integral."""
     if power < 0 or other_power < 0:
-        raise ValueError(f"powers of logarithms are not negative: {power}, {other_power}")
+        raise ValueError(f"powers of logarithms must be nonnegative, not {power} and {other_power}")
     if power == other_power == 0:
         return special.betainc(a, b, x)
     a, b, x = _doubles(a, b, x)

@@ -150,7 +150,7 @@ def scatter_into_zeros_forward(self: Array, index: Any, shape: tuple[int, ...]) 
     # Of nothing NumPy takes also from places that are not there; up to 2.1 with a warning.
     with contextlib.suppress(IndexError), warnings.catch_warnings(action="ignore"):
         if out[index].shape != self.shape:
-            raise ValueError(f"values of shape {self.shape} for places of shape {out[index].shape}")
+            raise ValueError(f"values of shape {self.shape} cannot be written to elements of shape {out[index].shape}")
     return out
 
 

@@ -51,7 +51,7 @@ unary(
 
 def sinc_derivative_forward(a: Any, order: int) -> Any:
     if order < 0:
-        raise ValueError(f"order={order}: the order of a derivative is not negative")
+        raise ValueError(f"the order of a derivative must be nonnegative, not {order}")
     y = np.pi * a.astype(np.result_type(a.dtype, np.float64))
     near = np.abs(y) < order + 1
     small, large = np.where(near, y, 0), np.where(near, 1, y)

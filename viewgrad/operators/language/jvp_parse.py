@@ -219,7 +219,7 @@ class _ForwardReader(ast.NodeTransformer):
             outputs = ", ".join(self.signature.outputs)
             raise self._error(node, f"no output is called {name!r}; the outputs are {outputs}")
         if name in ("grad", "grads") or name.startswith("grad_"):
-            raise self._error(node, f"{name!r} is the incoming gradient, of which forward mode knows nothing")
+            raise self._error(node, f"{name!r} is the incoming gradient, which forward mode does not have")
         tensors = ", ".join(f"{argument.name}_p" for argument in self.signature.tensors)
         tangents = ", ".join(f"{argument}_t" for argument in self.differentiable)
         plain = ", ".join(argument.name for argument in self.signature.plain) or "none"

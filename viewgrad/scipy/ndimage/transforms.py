@@ -71,7 +71,7 @@ def geometric_transform(
 ) -> Any:  # fmt: skip
     """Apply a coordinate mapping to an image."""
     if not callable(mapping):
-        raise lost("scipy.ndimage.geometric_transform", "of tensors with a history it takes a function of Python")
+        raise lost("scipy.ndimage.geometric_transform", "for tensors with a history mapping must be a Python function")
     image = numbers(input)
     shape = image.shape if output_shape is None else tuple(int(n) for n in output_shape)
     found = [numbers(list(mapping(place, *extra_arguments, **(extra_keywords or {})))) for place in np.ndindex(shape)]

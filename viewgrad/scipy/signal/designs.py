@@ -122,7 +122,7 @@ def iirfilter(
         "bessel": (scipy.signal.besselap, ()),
     }  # fmt: skip
     if ftype not in prototypes:
-        raise lost("scipy.signal.iirfilter", "of tensors with a history its type is " + ", ".join(prototypes))
+        raise lost("scipy.signal.iirfilter", "for tensors with a history ftype must be one of " + ", ".join(prototypes))
     prototype, ripples = prototypes[ftype]
     zpk = prototype(N, *(float(plain_values(each)) for each in ripples))
     warped = frequencies if analog else 4.0 * np.tan(math.pi * frequencies / 2.0)

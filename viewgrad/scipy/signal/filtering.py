@@ -222,7 +222,7 @@ def decimate(x: Any, q: int, n: Any = None, ftype: Any = "iir", axis: int = -1, 
         else:
             y = MADE["upfirdn"](taps, x, 1, q)[..., : -(-x.shape[-1] // q)]
     else:
-        raise lost("scipy.signal.decimate", "of tensors with a history its filter is 'iir' or 'fir'")
+        raise lost("scipy.signal.decimate", "for tensors with a history ftype must be 'iir' or 'fir'")
     return np.moveaxis(y, -1, axis)
 
 

@@ -41,7 +41,7 @@ def freqz(b: Any, a: Any = 1, worN: Any = 512, whole: bool = False, plot: Any = 
     """Return the frequencies and the response of a digital filter to them."""
     b, a = np.atleast_1d(floating(b)), np.atleast_1d(floating(a))
     if b.ndim > 1 or a.ndim > 1 or plot is not None:
-        raise lost("scipy.signal.freqz", "of tensors with a history the coefficients have one dimension")
+        raise lost("scipy.signal.freqz", "for tensors with a history the coefficients must be one-dimensional")
     w = _frequencies(worN, whole, fs, include_nyquist)
     inverse = np.exp(-1j * w * (2 * math.pi / fs))
     return w, _at(b, inverse) / _at(a, inverse)

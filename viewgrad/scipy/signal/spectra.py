@@ -169,7 +169,7 @@ def spectrogram(
     if mode not in MODES:
         raise ValueError(f"unknown value for mode {mode}, must be one of {list(MODES)}")
     if axis not in (-1, np.ndim(plain_values(x)) - 1):
-        raise lost("scipy.signal.spectrogram", "of tensors with a history the samples lie along the last dimension")
+        raise lost("scipy.signal.spectrogram", "for tensors with a history axis must be the last dimension")
     x = floating(x)
     size = min(256 if nperseg is None else int(nperseg), x.shape[-1])
     size = size if isinstance(window, (str, tuple)) else len(window)
@@ -195,7 +195,7 @@ def stft(
 ) -> Any:  # fmt: skip
     """Return the frequencies, times and the short-time Fourier transform."""
     if axis not in (-1, np.ndim(plain_values(x)) - 1):
-        raise lost("scipy.signal.stft", "of tensors with a history the samples lie along the last dimension")
+        raise lost("scipy.signal.stft", "for tensors with a history axis must be the last dimension")
     x = floating(x)
     segments = Segments(x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling)
     x = _extended(x, segments.size // 2 if boundary is not None else 0, boundary)

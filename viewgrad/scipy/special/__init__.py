@@ -116,7 +116,7 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> An
 def polygamma(n: Any, x: Any) -> Any:
     """Return the `n`-th derivative of the digamma function."""
     if int(n) != n:
-        raise lost("scipy.special.polygamma", "of tensors with a history its order is a whole number")
+        raise lost("scipy.special.polygamma", "for tensors with a history the order must be an integer")
     return OPERATORS["polygamma"].function(int(n), numbers(x))
 
 

@@ -50,7 +50,7 @@ def _second(x: Any, y: Any, z: Any) -> Any:
 def _roots(*values: Any) -> list[Any]:
     found = [numbers(value) * 1.0 for value in values]
     if any(each.dtype.kind == "c" or np.any(plain_values(each) < 0) for each in found):
-        raise lost("Carlson's integral", "it has a derivative for real numbers that are not negative")
+        raise lost("Carlson's integral", "derivatives are supported only for nonnegative real numbers")
     return [np.sqrt(each) for each in found]
 
 

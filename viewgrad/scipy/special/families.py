@@ -21,7 +21,7 @@ made: Final = maker(scipy.special, MADE)
 def family(name: str, x: Any, *parameters: Any) -> Any:
     """Return a function of one variable with a history; of parameters that are arrays, each number by itself."""
     if carries_history(parameters):
-        raise lost(f"scipy.special.{name}", "no gradient flows to its orders and parameters; pass their detach()")
+        raise lost(f"scipy.special.{name}", "no gradient flows to its orders and parameters; pass detach() of them")
     x = numbers(x) * 1.0
     given = [np.asarray(plain_values(numbers(each))) for each in parameters]
     operator = OPERATORS["_special_family"].function
@@ -71,7 +71,7 @@ for _name, _count in {"airy": 4, "fresnel": 2, "sici": 2, "shichi": 2, "itj0y0":
 def airye(z: Any) -> Any:
     """Return Airy's functions and their derivatives, scaled by exponentials; of real numbers."""
     if numbers(z).dtype.kind == "c":
-        raise lost("scipy.special.airye", "of complex numbers it is not holomorphic; use airy")
+        raise lost("scipy.special.airye", "for complex numbers it is not holomorphic; use airy")
     return tuple(family("airye", z, which) for which in range(4))
 
 
@@ -90,7 +90,7 @@ for _name in ("hankel1", "hankel2", "hankel1e", "hankel2e"):
 def _scaled(name: str, plain: str) -> None:
     def scaled(v: Any, z: Any) -> Any:
         if numbers(z).dtype.kind == "c":
-            raise lost(f"scipy.special.{name}", f"of complex numbers it is not holomorphic; use {plain}")
+            raise lost(f"scipy.special.{name}", f"for complex numbers it is not holomorphic; use {plain}")
         return family(plain, z, v)
 
     _made(name, scaled)
@@ -146,7 +146,7 @@ def expn(n: Any, x: Any) -> Any:
     """Return the generalized exponential integral; gradients flow to `x`."""
     order = np.asarray(plain_values(numbers(n)))
     if order.ndim or order != np.floor(order):
-        raise lost("scipy.special.expn", "of tensors with a history its order is a whole number")
+        raise lost("scipy.special.expn", "for tensors with a history the order must be an integer")
     return family("expn", x, n) if order >= 1 else np.exp(-x) / x
 
 
@@ -252,7 +252,7 @@ def _spherical(name: str, plain: str, sign: float, regular: bool) -> None:
             return total
         order = int(orders)
         if order != orders:
-            raise lost(f"scipy.special.{name}", "of tensors with a history its order is a whole number")
+            raise lost(f"scipy.special.{name}", "for tensors with a history the order must be an integer")
         if not derivative:
             return alone(order, z)
         if order == 0:

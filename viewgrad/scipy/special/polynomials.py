@@ -68,7 +68,7 @@ def _at(name: str, n: Any, x: Any, parameters: list[Any]) -> Any:
         raise lost(f"scipy.special.eval_{name}", "no gradient flows to the degree; pass its detach()")
     degrees = np.asarray(plain_values(numbers(n)))
     if np.any(degrees != np.round(degrees)):
-        raise lost(f"scipy.special.eval_{name}", "degrees of tensors with a history are whole numbers")
+        raise lost(f"scipy.special.eval_{name}", "for tensors with a history the degrees must be integers")
     if not degrees.ndim:
         return polynomial(name, int(degrees), x, *parameters)
     total: Any = 0.0
@@ -125,7 +125,7 @@ def associated(degree: int, order: int, x: Any, root: Any) -> Any:
 
 def _one(name: str, value: Any) -> int:
     if carries_history(value) or np.ndim(plain_values(value)):
-        raise lost(f"scipy.special.{name}", "degrees and orders of tensors with a history are whole numbers")
+        raise lost(f"scipy.special.{name}", "for tensors with a history degrees and orders must be integers")
     return int(plain_values(value))
 
 
@@ -135,7 +135,7 @@ def lpmv(m: Any, v: Any, x: Any) -> Any:
     x = numbers(x) * 1.0
     degree = _one("lpmv", v)
     if degree != float(plain_values(v)) or degree < 0:
-        raise lost("scipy.special.lpmv", "degrees of tensors with a history are whole numbers")
+        raise lost("scipy.special.lpmv", "for tensors with a history the degrees must be integers")
     return associated(degree, _one("lpmv", m), x, np.sqrt(1.0 - x * x))
 
 

@@ -237,7 +237,7 @@ class Distribution(NamedDistribution):
         if not carries_history((args, kwargs)):
             return as_tensors(self.scipy.stats(*plain_values(args), moments=moments, **plain_values(kwargs)))
         if set(moments) - set("mv"):
-            raise lost(f"scipy.stats.{self.name}.stats", "of tensors with a history it gives mean and variance")
+            raise lost(f"scipy.stats.{self.name}.stats", "for tensors with a history moments must be m or v")
         found = tuple({"m": self.mean, "v": self.var}[each](*args, **kwargs) for each in moments)
         return found if len(found) > 1 else found[0]
 
@@ -274,7 +274,7 @@ class Distribution(NamedDistribution):
             return as_operand(np.asarray(self.scipy.rvs(*given, size=size, random_state=random_state, **named))[()])
         shapes, loc, scale = self._parameters(args, kwargs)
         if carries_history(shapes):
-            raise lost(f"scipy.stats.{self.name}.rvs", "no gradient flows to its parameters; pass their detach()")
+            raise lost(f"scipy.stats.{self.name}.rvs", "no gradient flows to its parameters; pass detach() of them")
         still = np.zeros(np.broadcast_shapes(np.shape(loc), np.shape(scale)))
         drawn = self.scipy.rvs(*plain_values(shapes), still, size=size, random_state=random_state)
         return loc + scale * as_tensors(np.asarray(drawn))

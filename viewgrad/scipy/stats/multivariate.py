@@ -140,7 +140,7 @@ class MultivariateT(NamedDistribution):
             return as_tensors(self.scipy.logpdf(x, loc, shape, df))
         df = float_copy(df)
         if df.ndim or not math.isfinite(plain_values(df).item()):
-            raise lost("scipy.stats.multivariate_t.logpdf", "of tensors with a history it takes one finite df")
+            raise lost("scipy.stats.multivariate_t.logpdf", "for tensors with a history df must be a finite number")
         away, scale = MultivariateNormal._parts(x, loc, shape)
         if (np.linalg.eigvalsh(plain_values(scale)) <= 0).any():
             raise np.linalg.LinAlgError("The input matrix must be symmetric positive definite.")

@@ -281,7 +281,7 @@ def tmax(a: Any, upperlimit: Any = None, inclusive: bool = True) -> Any:
 
 def _direction(samples: Any, high: Any, low: Any) -> tuple[Any, Any, float]:
     if np.ndim(high) or np.ndim(low):
-        raise lost("scipy.stats.circmean", "of tensors with a history its ends are numbers")
+        raise lost("scipy.stats.circmean", "for tensors with a history high and low must be numbers")
     period = high - low
     angles = (samples - low) * (2 * math.pi / period)
     return np.sin(angles).mean(-1), np.cos(angles).mean(-1), period

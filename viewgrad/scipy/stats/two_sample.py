@@ -164,7 +164,7 @@ def bartlett(samples: Any) -> Any:
 def levene(samples: Any, center: str = "median", proportiontocut: float = 0.05) -> Any:
     """Perform Levene's test of equal variances."""
     if center == "trimmed":
-        raise lost("scipy.stats.levene", "of tensors with a history its center is 'mean' or 'median'")
+        raise lost("scipy.stats.levene", "for tensors with a history center must be 'mean' or 'median'")
     middle = np.median if center == "median" else np.mean
     away = [np.abs(sample - middle(sample, -1, keepdims=True)) for sample in samples]
     counts, k = [sample.shape[-1] for sample in samples], len(samples)
@@ -283,7 +283,7 @@ def combine_pvalues(pvalues: Any, method: str = "fisher", weights: Any = None) -
         share = np.ones(n) if weights is None else floating(weights)
         found = (-special.ndtri(pvalues) * share).sum(-1) / np.sqrt((share * share).sum(-1))
         return _tested(found, special.ndtr(-found))
-    raise lost("scipy.stats.combine_pvalues", "of tensors with a history its method is fisher, pearson or stouffer")
+    raise lost("scipy.stats.combine_pvalues", "for tensors with a history method must be fisher, pearson or stouffer")
 
 
 # -- distances between distributions -----------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ class Tracer:
         if mode is not self._error_mode:
             self._check_error_mode(mode)
         if self.limit is not None and self.count > self.limit:
-            raise self._failed(f"the record has reached its limit of {self.limit} nodes at {self._here()}")
+            raise self._failed(f"the trace has reached its limit of {self.limit} nodes at {self._here()}")
         if location is None:
             location = self.locations.here()
         attributes = interned(self._attributes, attributes)
@@ -258,7 +258,7 @@ class Tracer:
         if found is None:
             raise self._failed(
                 f"of several tensors over one buffer at {self._here()}, it is ambiguous which one's history a saved "
-                "value of that buffer has; clone() what detach() gives"
+                "value of that buffer has; clone() the result of detach()"
             )
         if memory.kept is not None and isinstance(found, Ended):
             copy: Any = memory.reference()

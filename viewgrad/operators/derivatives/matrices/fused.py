@@ -26,7 +26,7 @@ def multiplied(signature: str, first: str, second: str, ndims: tuple[int, int], 
         product = np.matmul(x, y)
         total = beta * a + alpha * product
         if total.shape != product.shape:
-            raise ValueError(f"a value of shape {a.shape} beside a product of shape {product.shape}")
+            raise ValueError(f"a value of shape {a.shape} cannot be added to a product of shape {product.shape}")
         return total
 
     row(
@@ -80,7 +80,7 @@ def linear_forward(x: Any, weight: Any, bias: Any = None) -> Any:
     product = x @ weight.T
     total = product if bias is None else product + bias
     if total.shape != product.shape:
-        raise ValueError(f"a bias of shape {bias.shape} beside a product of shape {product.shape}")
+        raise ValueError(f"a bias of shape {bias.shape} cannot be added to a product of shape {product.shape}")
     return total
 
 

@@ -130,7 +130,7 @@ unary(
 
 def celu_forward(a: Any, alpha: float = 1.0) -> Any:
     if alpha == 0:
-        raise ValueError("celu divides by its alpha, which is not 0")
+        raise ValueError("celu requires a nonzero alpha")
     return np.where(a > 0, a, alpha * np.expm1(np.minimum(a, 0) / alpha))
 
 

@@ -37,7 +37,7 @@ def one_hot_forward(a: Any, num_classes: int = -1) -> Array:
         raise TypeError(f"one_hot takes integers, not {a.dtype}")
     n = (int(a.max()) + 1 if a.size else 0) if num_classes == -1 else num_classes
     if a.size and not 0 <= a.min() <= a.max() < n:
-        raise ValueError(f"one_hot with {n} classes of integers from {a.min()} to {a.max()}")
+        raise ValueError(f"one_hot with {n} classes needs integers from 0 to {n - 1}, not from {a.min()} to {a.max()}")
     return np.asarray(a[..., None] == np.arange(n)).astype(np.int64)
 
 

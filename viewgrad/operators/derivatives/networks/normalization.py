@@ -45,7 +45,7 @@ def layer_norm_forward(x: Any, normalized_shape: Any, weight: Any = None, bias: 
     axes = last_axes(normalized_shape, x.ndim)
     shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
     if x.shape[x.ndim - len(axes) :] != shape:
-        raise ValueError(f"layer_norm over {shape} of a tensor of shape {x.shape}, whose last dimensions differ")
+        raise ValueError(f"layer_norm over {shape} needs a tensor with these last dimensions, not of shape {x.shape}")
     result = _moments(x, axes, eps)[0]
     if weight is not None:
         result = result * weight

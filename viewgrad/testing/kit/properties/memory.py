@@ -137,7 +137,7 @@ def _undeclared(baseline: Baseline, title: str, recorded: bool) -> list[tuple[in
                 script.lines.append(f"assert not np.shares_memory(y{path}._array, x{k}._array)")
                 script.fail(
                     f"result {i} shares memory with {example.named(k)}, and is not known to be a view of it: a "
-                    "write to one changes the other unseen; return a view taken by the library, or a copy"
+                    "write to one changes the other unnoticed; return a view taken by the library, or a copy"
                 )
             if recorded:
                 views.append((i, k))
