@@ -110,7 +110,7 @@ NUMBERS = (np.ndarray, np.generic)
 
 
 # Reinterpreted bits have no derivative; NumPy's out= with other dimensions is not supported.
-ALLOWED = ("cannot be looked at as", "more dimensions than allowed", "but the result has shape ()")
+ALLOWED = ("cannot be viewed as", "more dimensions than allowed", "but the result has shape ()")
 
 
 class Wrong(AssertionError):

@@ -154,7 +154,7 @@ REJECTED = {
     "gradient in forward mode": (
         ("bad(self)", {"self": "grad"}, {"forward_derivative": "self_t * grad"}),
         "operator 'bad', forward-mode formula 'self_t * grad' for result, position 10: 'grad' is the incoming "
-        "gradient, of which forward mode knows nothing",
+        "gradient, which forward mode does not have",
     ),
     "unknown name in forward mode": (
         ("bad(self, *, n)", {"self": "grad"}, {"forward_derivative": "self_t * y"}),

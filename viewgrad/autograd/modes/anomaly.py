@@ -39,7 +39,7 @@ class detect_anomaly(ModeSwitch):
         ...     y = vg.square(x) * math.inf
         ...     y.sum().backward()
         Traceback (most recent call last):
-        viewgrad.errors.AnomalyError: SquareBackward made a gradient of its input 0 that is not a number at 1 of 2 ...
+        viewgrad.errors.AnomalyError: SquareBackward computed a gradient of its input 0 that is NaN at 1 of 2 ...
     """
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -110,10 +110,10 @@ def _check(node: Node, grads: list[Any], made: tuple[Any, ...], edges: tuple[Opt
         bad = _count_nan(g)
         if bad:
             given = any(_count_nan(other) for other in grads if other is not None)
-            was = " (it was given such a gradient already)" if given else ""
+            was = " (its incoming gradient was NaN already)" if given else ""
             raise AnomalyError(
-                f"{node.name()} made a gradient of its input {i} that is not a number at {bad} of {g.size} "
-                f"places{was}. {origin(node)}"
+                f"{node.name()} computed a gradient of its input {i} that is NaN at {bad} of {g.size} elements{was}. "
+                f"{origin(node)}"
             )
 
 
