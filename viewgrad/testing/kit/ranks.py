@@ -53,6 +53,9 @@ def is_meant_for_lengths(subject: OperatorUnderTest, example: Example, base: Exa
     mine, given = example.arrays[k], base.arrays[k]
     if mine.ndim != given.ndim or any(n not in (1, m) for n, m in zip(mine.shape, given.shape, strict=True)):
         return True
+    lost = {m for n, m in zip(mine.shape, given.shape, strict=True) if n != m}
+    if not any(lost & {*array.shape} for i, array in enumerate(example.arrays) if i != k):
+        return True  # it is shorter, and nothing repeats it
     arrays = list(example.arrays)
     arrays[k] = np.broadcast_to(mine, given.shape).copy()
     try:
