@@ -1466,3 +1466,45 @@ def make_softplus_of_sharpness():
 FIRST_WRITTEN["softplus_of_sharpness"] = Entry(
     "softplus_of_sharpness", make_softplus_of_sharpness, (V,), {"beta": 1.0}, means={}
 )
+
+
+@first(SQUARE * 0.2, np.array([0.5, -0.8, 1.1]))
+class FixedPoint(Function):
+    """By few iterations, and for matrices that do not contract, it is not where its gradient is."""
+
+    @staticmethod
+    def forward(ctx, a, b, n_steps=50):
+        m, v = a.detach().numpy(), b.detach().numpy()
+        y = np.zeros(len(v))
+        for _ in range(n_steps):
+            y = np.tanh(m @ y + v)
+        ctx.m, ctx.y = m.copy(), y
+        return vg.Tensor(y)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        d = 1 - ctx.y**2
+        w = np.linalg.solve(np.eye(len(d)) - (d[:, None] * ctx.m).T, grad.numpy()) * d
+        return vg.Tensor(np.outer(w, ctx.y)), vg.Tensor(w), None
+
+
+@first(np.array([0.7, 1.3, 2.1, 0.4]), np.array([0.5, 1.5, 0.8, 2.0]), means={"domain": (0.1, 10.0)})
+class CubicByNewton(Function):
+    @staticmethod
+    def forward(ctx, x, target, max_iter=60, tol=1e-12):
+        a, t = x.detach().numpy(), target.detach().numpy()
+        y = np.ones(np.broadcast_shapes(a.shape, t.shape))
+        for _ in range(max_iter):
+            step = (y**3 + y * a - t) / (3 * y**2 + a)
+            y = y - step
+            if np.all(np.abs(step) < tol):
+                break
+        ctx.slope, ctx.y = 3 * y**2 + a, y
+        return vg.Tensor(y)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        g = grad.numpy() / ctx.slope
+        return vg.Tensor(-g * ctx.y), vg.Tensor(g), None, None

@@ -59,6 +59,7 @@ class OperatorUnderTest:
         numbers: those in its own code.
         strings: the words in its own code.
         skips_nan: whether its own code looks for elements that are NaN.
+        limits: the options that say how near its results come to a limit.
         single: whether it computed in single precision at the call that the user gave.
         scale: the size of values and gradients of that call.
         written: the slots that it writes to; such an operator is called on clones.
@@ -85,6 +86,7 @@ class OperatorUnderTest:
     numbers: Sequence[float] = ()
     strings: Sequence[str] = ()
     skips_nan: bool = False
+    limits: tuple[str, ...] = ()
     single: bool = False
     scale: float = 1.0
     written: tuple[int, ...] = ()

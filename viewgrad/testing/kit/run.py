@@ -19,6 +19,7 @@ from .budget import PROFILES, Budget, profile, some
 from .contract import Contract, near_matches
 from .failure import Failure
 from .failure_report import definitions_of, fresh_source_of, tell, together
+from .limits import options_of_a_limit
 from .operator_under_test import OperatorUnderTest, Refused, TookTooLong, declared, patience, subject_of
 from .options import by_keyword, with_numbers_for_tensors, with_other_options, with_values_for_none
 from .properties.dtypes import beside_integers, full_precision, in_lower_precision
@@ -303,6 +304,7 @@ class Check:
         began = time.process_time()
         self._attempt(GRADIENTS, self.subject.values, self.base)
         call = time.process_time() - began
+        self.subject.limits = options_of_a_limit(self.subject, self.base)
         self.patience = PATIENCE + TIMES * call
         self.budget.at_least(call)
         variants = [baseline]

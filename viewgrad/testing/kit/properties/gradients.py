@@ -12,6 +12,7 @@ from ....errors import DetachedConversionWarning, DifferentiabilityError
 from ....tensor.tensor import Tensor
 from ..arguments import Example, outputs_of
 from ..failure import Failure
+from ..limits import refuse_if_coarse
 from ..operator_under_test import OperatorUnderTest, Recorded, Refused, quiet, real_parts, refusals
 from ..perturb import Moves
 from ..script import Script
@@ -147,6 +148,8 @@ def _is_excused(subject: OperatorUnderTest, example: Example, moves: Moves, wron
     if example.label and _is_nearly_right_far_away(example, wrong):
         subject.note(f"its gradient has few correct digits for {example.label}: {wrong.found!r}, not {wrong.low!r}")
         return True
+    if example.label and subject.limits:
+        refuse_if_coarse(subject, example, abs(found - wrong.low))
     if example.family == "options" or "=" in example.label or _made_negative(subject, example):
         if example.lenient and _says_that_it_loses_history(subject, example):
             raise Refused("it warns that the history of a tensor is lost in the array that it was given")

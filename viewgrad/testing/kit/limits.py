@@ -1,0 +1,112 @@
+"""Operators that approximate a limit, whose gradient is that of the limit: solvers, series, quadrature.
+
+Their options count iterations or nodes, or are tolerances. An option is taken for one of these by its name, and because
+the results of the user's call hardly change if it is refined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from .arguments import Example
+from .operator_under_test import OperatorUnderTest, Refused
+
+Array = np.ndarray[Any, Any]
+
+COUNTS: Final = re.compile(r"iter|step|sweep|term|node|point|round|^n$|^num|order|depth|degree")
+PATTERNS: Final = {int: COUNTS, float: re.compile(r"tol")}
+CONVERGED: Final = 1e-6  # change of results when an option is refined
+AMPLIFIED: Final = 1e3  # an error of a gradient by errors of results
+
+
+def options_of_a_limit(subject: OperatorUnderTest, base: Example) -> tuple[str, ...]:
+    """Return the names of the options of the user's call that say how near to a limit it comes."""
+    names = [
+        name
+        for name, value in subject.usual.items()
+        if name not in subject.contract.options
+        and (pattern := PATTERNS.get(type(value))) is not None
+        and pattern.search(name.lower())
+    ]
+    results = _values(subject, base) if names else None
+    if results is None:
+        return ()
+    return tuple(
+        name
+        for name in names
+        if all(
+            _distance(results, _values(subject, _with(subject, base, name, value))) <= CONVERGED
+            for value in _finer(subject.usual[name])
+        )
+    )
+
+
+def refuse_if_coarse(subject: OperatorUnderTest, example: Example, error: float) -> None:
+    """Refuse, with a notice, a derived call whose results are further from the limit than those of the user's call.
+
+    Arguments:
+        subject: the operator; its `limits` are the options of the limit.
+        example: the derived call.
+        error: the difference of a gradient from finite differences.
+
+    Raises:
+        Refused: if an option is coarser than in the user's call, or if refining it changes the results enough.
+    """
+    given = {**dict(zip(subject.parameters, example.args, strict=False)), **example.kwargs}
+    for name in subject.limits:
+        usual = subject.usual[name]
+        value = given.get(name, usual)
+        if type(value) is not type(usual):
+            continue
+        coarse = value < usual if type(usual) is int else value > usual
+        where = f"{name}={value!r}"
+        if not coarse:
+            here = _values(subject, example)
+            others = [_values(subject, _with(subject, example, name, finer)) for finer in _finer(value)]
+            coarse = error <= AMPLIFIED * max(_distance(here, other) for other in others)
+            where = example.label
+        if coarse:
+            what = f"it approximates a limit by {name}"
+            if not any(notice.startswith(what) for notice in subject.notices):
+                subject.note(
+                    f"{what}, and its gradient is that of the limit, which is far away for {where}; check with "
+                    f"options={{{name!r}: [...]}} or valid=... if that is meant otherwise"
+                )
+            raise Refused(f"it has not come near its limit for {where}")
+
+
+def _finer(value: Any) -> tuple[Any, ...]:
+    # Odd and even numbers, since iterations may go round in circles.
+    return (value + 1, 2 * value) if type(value) is int else (0.5 * value, 0.1 * value)
+
+
+def _with(subject: OperatorUnderTest, example: Example, name: str, value: Any) -> Example:
+    names = list(subject.parameters)
+    args, kwargs = list(example.args), dict(example.kwargs)
+    if name in names and names.index(name) < len(args):
+        args[names.index(name)] = value
+    else:
+        kwargs[name] = value
+    return attrs.evolve(example, args=tuple(args), kwargs=kwargs)
+
+
+def _values(subject: OperatorUnderTest, example: Example) -> Sequence[Array] | None:
+    try:
+        return subject.values(example)
+    except (Refused, RuntimeError):
+        return None
+
+
+def _distance(one: Sequence[Array] | None, other: Sequence[Array] | None) -> float:
+    """Return the largest difference of results relative to their size; infinity if they are not alike."""
+    if one is None or other is None or [mine.shape for mine in one] != [theirs.shape for theirs in other]:
+        return float("inf")
+    size = max([1.0, *(float(np.abs(mine).max(initial=0.0)) for mine in one)])
+    with np.errstate(all="ignore"):
+        away = [float(np.abs(mine - theirs).max(initial=0.0)) for mine, theirs in zip(one, other, strict=True)]
+    return max(away, default=0.0) / size
