@@ -11,36 +11,16 @@ from typing import Any
 
 import attrs
 
+from . import ir
 from .definitions import Definitions
 from .dependence import Affine, affine, combined, has_solution
-from .ir import (
-    Add,
-    Block,
-    Const,
-    For,
-    Get,
-    If,
-    Let,
-    Op,
-    Pop,
-    PullCall,
-    Set,
-    Slice,
-    Var,
-    While,
-    assigned,
-    blocks_of,
-    expressions_of,
-    nodes,
-    statements,
-)
 from .kinds import BOOL, FLOAT, Arr, Num
 
 
 def with_accumulators(
-    block: Block, kinds: dict[str, Any], roots: Mapping[str, str], fresh: Callable[[str], str],
+    block: ir.Block, kinds: dict[str, Any], roots: Mapping[str, str], fresh: Callable[[str], str],
     definitions: Definitions, add: str,
-) -> Block:
+) -> ir.Block:
     """Return a reverse program with sums in variables.
 
     Arguments:
@@ -65,28 +45,28 @@ class _Accumulators:
         self.definitions = definitions
         self.add = add
 
-    def block(self, block: Block, loops: tuple[Any, ...]) -> Block:
-        found: Block = []
+    def block(self, block: ir.Block, loops: tuple[Any, ...]) -> ir.Block:
+        found: ir.Block = []
         for stmt in block:
-            if isinstance(stmt, (For, While)):
+            if isinstance(stmt, (ir.For, ir.While)):
                 before, after = self.sums(stmt, loops)
                 new = attrs.evolve(stmt, body=self.block(stmt.body, (*loops, stmt)))
                 found += [*before, new, *after]
-            elif isinstance(stmt, If):
-                found.append(If(stmt.test, self.block(stmt.then, loops), self.block(stmt.other, loops), stmt.line))
+            elif isinstance(stmt, ir.If):
+                found.append(ir.If(stmt.test, self.block(stmt.then, loops), self.block(stmt.other, loops), stmt.line))
             else:
                 found.append(stmt)
         return found
 
-    def sums(self, loop: Any, loops: tuple[Any, ...]) -> tuple[Block, Block]:
+    def sums(self, loop: Any, loops: tuple[Any, ...]) -> tuple[ir.Block, ir.Block]:
         """Make a loop add to sums; return what starts them, and what adds them to their cells."""
-        inside = {name for stmt in statements([loop]) for name in assigned(stmt)}
+        inside = {name for stmt in ir.statements([loop]) for name in ir.assigned(stmt)}
         cells: dict[Any, list[Any]] = {}
-        for stmt in statements(loop.body):
-            if isinstance(stmt, Set) and stmt.op and self.is_fixed_cell(stmt, inside):
+        for stmt in ir.statements(loop.body):
+            if isinstance(stmt, ir.Set) and stmt.op and self.is_fixed_cell(stmt, inside):
                 cells.setdefault((stmt.base.name, stmt.index), []).append(stmt)
-        before: Block = []
-        after: Block = []
+        before: ir.Block = []
+        after: ir.Block = []
         for (name, index), sets in cells.items():
             if any(self.may_meet(name, index, access, loops, inside) for access in _accesses(loop.body, (*loops, loop))
                    if access.stmt not in sets):
@@ -94,22 +74,22 @@ class _Accumulators:
             total = self.fresh("total")
             base = sets[0].base
             self.kinds[total] = Num(base.kind.dtype)
-            variable = Var(total, self.kinds[total])
+            variable = ir.Var(total, self.kinds[total])
             _replace(loop.body, {id(stmt) for stmt in sets}, variable, self.add if base.kind.dtype == "d" else "add")
-            zero = Const(0.0, FLOAT)
-            before.append(Let(total, zero, loop.line))
-            added = Set(base, index, variable, "add", loop.line, safe=True)
-            after.append(If(Op("not_equal", (variable, zero), BOOL), [added], [], loop.line))
+            zero = ir.Const(0.0, FLOAT)
+            before.append(ir.Let(total, zero, loop.line))
+            added = ir.Set(base, index, variable, "add", loop.line, safe=True)
+            after.append(ir.If(ir.Op("not_equal", (variable, zero), BOOL), [added], [], loop.line))
         return before, after
 
-    def is_fixed_cell(self, stmt: Set, inside: set[str]) -> bool:
+    def is_fixed_cell(self, stmt: ir.Set, inside: set[str]) -> bool:
         """Return whether an addition has the same target in all iterations, an element of an array of adjoints."""
         if not stmt.base.name.endswith("_bar") or stmt.base.name in inside:
             return False
-        if any(isinstance(each, Slice) or not isinstance(getattr(each, "kind", None), Num) for each in stmt.index):
+        if any(isinstance(each, ir.Slice) or not isinstance(getattr(each, "kind", None), Num) for each in stmt.index):
             return False
-        return not any(isinstance(node, Get) or (isinstance(node, Var) and node.name in inside)
-                       for each in stmt.index for node in nodes(each))
+        return not any(isinstance(node, ir.Get) or (isinstance(node, ir.Var) and node.name in inside)
+                       for each in stmt.index for node in ir.nodes(each))
 
     def may_meet(
         self, name: str, index: tuple[Any, ...], access: _Access, loops: tuple[Any, ...], inside: set[str]
@@ -119,7 +99,7 @@ class _Accumulators:
             return False
         if access.name != name or access.index is None or len(access.index) != len(index):
             return True
-        counters = {loop.name for loop in access.loops if isinstance(loop, For)}
+        counters = {loop.name for loop in access.loops if isinstance(loop, ir.For)}
 
         def known(each: str) -> bool:
             return each in counters or each not in inside
@@ -127,14 +107,14 @@ class _Accumulators:
         meaning = self.definitions.meaning
         equalities: list[Affine] = []
         for one, other in zip(index, access.index):
-            if isinstance(other, Slice) or not isinstance(getattr(other, "kind", None), Num):
+            if isinstance(other, ir.Slice) or not isinstance(getattr(other, "kind", None), Num):
                 continue
             first, second = affine(one, known, meaning), affine(other, known, meaning)
             if first is not None and second is not None:
                 equalities.append(combined(first, second, -1))
         bounds: list[Affine] = []
         for loop in access.loops:
-            if isinstance(loop, For):
+            if isinstance(loop, ir.For):
                 low, high = affine(loop.low, known, meaning), affine(loop.high, known, meaning)
                 here: Affine = {loop.name: 1}
                 if low is not None:
@@ -157,37 +137,37 @@ class _Access:
     stmt: Any
 
 
-def _accesses(block: Block, loops: tuple[Any, ...]) -> Iterator[_Access]:
+def _accesses(block: ir.Block, loops: tuple[Any, ...]) -> Iterator[_Access]:
     """Yield the accesses to arrays in a block, each with the loops around it."""
     for stmt in block:
-        if isinstance(stmt, Set):
+        if isinstance(stmt, ir.Set):
             yield _Access(stmt.base.name, stmt.index, loops, stmt)
-        elif isinstance(stmt, (Pop, Add)) and isinstance(stmt.target, Get):
+        elif isinstance(stmt, (ir.Pop, ir.Add)) and isinstance(stmt.target, ir.Get):
             yield _Access(stmt.target.base.name, stmt.target.index, loops, stmt)
-        for expr in expressions_of(stmt):
+        for expr in ir.expressions_of(stmt):
             yield from _reads(expr, loops, stmt)
-        for inner in blocks_of(stmt):
-            yield from _accesses(inner, (*loops, stmt) if isinstance(stmt, (For, While)) else loops)
-        if isinstance(stmt, (Let, PullCall)):
-            for name in assigned(stmt):
+        for inner in ir.blocks_of(stmt):
+            yield from _accesses(inner, (*loops, stmt) if isinstance(stmt, (ir.For, ir.While)) else loops)
+        if isinstance(stmt, (ir.Let, ir.PullCall)):
+            for name in ir.assigned(stmt):
                 yield _Access(name, None, loops, stmt)
 
 
 def _reads(expr: Any, loops: tuple[Any, ...], stmt: Any) -> Iterator[_Access]:
-    for node in nodes(expr):
-        if isinstance(node, Get):
+    for node in ir.nodes(expr):
+        if isinstance(node, ir.Get):
             yield _Access(node.base.name, node.index, loops, stmt)
-    bases = {id(node.base) for node in nodes(expr) if hasattr(node, "base")}
-    for node in nodes(expr):
-        if isinstance(node, Var) and isinstance(node.kind, Arr) and id(node) not in bases:
+    bases = {id(node.base) for node in ir.nodes(expr) if hasattr(node, "base")}
+    for node in ir.nodes(expr):
+        if isinstance(node, ir.Var) and isinstance(node.kind, Arr) and id(node) not in bases:
             yield _Access(node.name, None, loops, stmt)
 
 
-def _replace(block: Block, chosen: set[int], total: Var, add: str) -> None:
+def _replace(block: ir.Block, chosen: set[int], total: ir.Var, add: str) -> None:
     """Make statements add to a sum in the place of a cell."""
     for number, stmt in enumerate(block):
         if id(stmt) in chosen:
-            value = Op("neg", (stmt.value,), stmt.value.kind) if stmt.op == "sub" else stmt.value
-            block[number] = Let(total.name, Op(add, (total, value), total.kind), stmt.line)
-        for inner in blocks_of(stmt):
+            value = ir.Op("neg", (stmt.value,), stmt.value.kind) if stmt.op == "sub" else stmt.value
+            block[number] = ir.Let(total.name, ir.Op(add, (total, value), total.kind), stmt.line)
+        for inner in ir.blocks_of(stmt):
             _replace(inner, chosen, total, add)

@@ -11,41 +11,13 @@ from typing import Any, Final
 
 import attrs
 
+from . import ir
 from .accumulators import with_accumulators
 from .activity import active_names
 from .adjoint_rules import Reverser
 from .aliases import base_of, roots_of
 from .definitions import Definitions
 from .dependence import Access, may_overwrite
-from .ir import (
-    Add,
-    Block,
-    Call,
-    Const,
-    Dim,
-    For,
-    Get,
-    If,
-    Let,
-    LetMany,
-    Op,
-    Pop,
-    PullCall,
-    Push,
-    SegmentedBack,
-    Set,
-    Var,
-    While,
-    assigned,
-    bar,
-    blocks_of,
-    children,
-    expressions_of,
-    mapped,
-    nodes,
-    place_kind,
-    statements,
-)
 from .kinds import BOOL, FLOAT, INT, Arr, Num, adjoint_kind
 from .liveness import reads_of
 from .snapshots import Changes, in_segments, reversed_segment
@@ -71,15 +43,15 @@ class Adjoint:
         notes: for each of these, its line and what is kept.
     """
 
-    forward: Block
-    backward: Block
+    forward: ir.Block
+    backward: ir.Block
     active: set[str]
     numbers: list[str]
     notes: list[tuple[int, str]]
 
 
 def adjoint(
-    block: Block, kinds: dict[str, Any], wanted: Collection[str], results: Collection[str],
+    block: ir.Block, kinds: dict[str, Any], wanted: Collection[str], results: Collection[str],
     fresh: Callable[[str], str], definitions: Definitions, wraps: bool = False,
     is_segmented: bool = False, add: str = "add",
 ) -> Adjoint:
@@ -100,7 +72,7 @@ def adjoint(
     active = active_names(block, roots, wanted, results)
     analysis = Analysis(block, kinds, roots, active, fresh, definitions, wraps, results)
     if is_segmented:
-        analysis.repeated = {id(stmt) for stmt in block if isinstance(stmt, (For, While))}
+        analysis.repeated = {id(stmt) for stmt in block if isinstance(stmt, (ir.For, ir.While))}
     analysis.run()
     if is_segmented:
         forward, backward = analysis.segmented()
@@ -109,9 +81,9 @@ def adjoint(
         if not wraps:
             backward = with_accumulators(backward, kinds, roots, fresh, definitions, add)
     local = {name for names in analysis.local.values() for name in names}
-    numbers = [bar(name) for name in sorted(active - local) if isinstance(kinds[name], Num)]
+    numbers = [ir.bar(name) for name in sorted(active - local) if isinstance(kinds[name], Num)]
     for name in active:
-        kinds[bar(name)] = adjoint_kind(kinds[name])
+        kinds[ir.bar(name)] = adjoint_kind(kinds[name])
     return Adjoint(forward, backward, active, numbers, analysis.notes)
 
 
@@ -124,7 +96,7 @@ class Analysis:
     """
 
     def __init__(
-        self, block: Block, kinds: dict[str, Any], roots: dict[str, str], active: set[str],
+        self, block: ir.Block, kinds: dict[str, Any], roots: dict[str, str], active: set[str],
         fresh: Callable[[str], str], definitions: Definitions, wraps: bool, results: Collection[str],
     ) -> None:
         self.block = block
@@ -137,8 +109,8 @@ class Analysis:
         self.meaning = definitions.meaning
         self.wraps = wraps
         self.reverser = Reverser(active, roots, fresh, kinds)
-        self.reverses: dict[int, Block] = {}
-        self.firsts: dict[int, Block] = {}  # what reads the values from after a statement
+        self.reverses: dict[int, ir.Block] = {}
+        self.firsts: dict[int, ir.Block] = {}  # what reads the values from after a statement
         self.positions: dict[int, int] = {}
         self.ends: dict[int, int] = {}  # of blocks
         self.loops: dict[int, tuple[Any, ...]] = {}
@@ -146,7 +118,7 @@ class Analysis:
         self.lets: dict[str, list[Any]] = {}
         self.reads: dict[str, list[Access]] = {}  # by root, what adjoints read of arrays
         self.pushes: set[int] = set()
-        self.recomputed: dict[int, list[Let]] = {}  # by block
+        self.recomputed: dict[int, list[ir.Let]] = {}  # by block
         self.skipped: set[int] = set()  # statements that are recomputed
         self.saved: dict[int, list[str]] = {}  # by block: what is kept at its end
         self.local: dict[int, list[str]] = {}  # by block: variables whose adjoints begin and end in it
@@ -165,11 +137,11 @@ class Analysis:
         self._locate(self.block, ())
         for name, stmts in self.lets.items():
             if len(stmts) == 1:
-                if isinstance(self.kinds.get(name), Arr) and isinstance(stmts[0], Let) \
+                if isinstance(self.kinds.get(name), Arr) and isinstance(stmts[0], ir.Let) \
                         and base_of(stmts[0].value) is None:
                     self.born[name] = self.loops[id(stmts[0])]
-        for stmt in statements(self.block):
-            if isinstance(stmt, (Let, LetMany, Set)):
+        for stmt in ir.statements(self.block):
+            if isinstance(stmt, (ir.Let, ir.LetMany, ir.Set)):
                 self.firsts[id(stmt)], self.reverses[id(stmt)] = self.reverser.reverse(stmt)
         self._choose_counters()
         self._choose_tests(self.block)
@@ -181,32 +153,32 @@ class Analysis:
         self.is_decided = True
         self._flow(self.block, set())
 
-    def _locate(self, block: Block, loops: tuple[Any, ...], tests: tuple[tuple[Any, bool], ...] = ()) -> None:
+    def _locate(self, block: ir.Block, loops: tuple[Any, ...], tests: tuple[tuple[Any, bool], ...] = ()) -> None:
         for stmt in block:
             self.conditions[id(stmt)] = tests
             self.positions[id(stmt)] = len(self.positions) + len(self.ends)
             self.loops[id(stmt)] = loops
-            if isinstance(stmt, (Let, LetMany)):
-                for name in (stmt.name,) if isinstance(stmt, Let) else stmt.names:
+            if isinstance(stmt, (ir.Let, ir.LetMany)):
+                for name in (stmt.name,) if isinstance(stmt, ir.Let) else stmt.names:
                     self.lets.setdefault(name, []).append(stmt)
-            if isinstance(stmt, For):
+            if isinstance(stmt, ir.For):
                 self.lets.setdefault(stmt.name, []).append(stmt)
                 self._locate(stmt.body, (*loops, stmt), tests)
-            elif isinstance(stmt, While):
+            elif isinstance(stmt, ir.While):
                 self._locate(stmt.body, (*loops, stmt), tests)
-            elif isinstance(stmt, If):
+            elif isinstance(stmt, ir.If):
                 self._locate(stmt.then, loops, (*tests, (stmt.test, True)))
                 self._locate(stmt.other, loops, (*tests, (stmt.test, False)))
         self.ends[id(block)] = len(self.positions) + len(self.ends)
 
     def _choose_counters(self) -> None:
         """Select the integers that the reverse counts back, because a constant is added to them."""
-        for stmt in statements(self.block):
-            if isinstance(stmt, Let) and stmt.value.kind == INT and self.kinds[stmt.name] == INT:
+        for stmt in ir.statements(self.block):
+            if isinstance(stmt, ir.Let) and stmt.value.kind == INT and self.kinds[stmt.name] == INT:
                 value = stmt.value
-                if isinstance(value, Op) and value.name in ("add", "sub") and len(value.args) == 2:
+                if isinstance(value, ir.Op) and value.name in ("add", "sub") and len(value.args) == 2:
                     left, right = value.args
-                    if isinstance(left, Var) and left.name == stmt.name and isinstance(right, Const):
+                    if isinstance(left, ir.Var) and left.name == stmt.name and isinstance(right, ir.Const):
                         self.counted[id(stmt)] = right.value if value.name == "add" else -right.value
 
     def _reads_of(self, exprs: Iterator[Any]) -> tuple[set[str], list[Any]]:
@@ -215,7 +187,7 @@ class Analysis:
         arrays: list[Any] = []
 
         def look(expr: Any) -> None:
-            if isinstance(expr, Get):
+            if isinstance(expr, ir.Get):
                 if not expr.base.name.endswith("_bar"):
                     arrays.append(expr)
                 for item in expr.index:
@@ -223,18 +195,18 @@ class Analysis:
                         if part is not None and hasattr(part, "kind"):
                             look(part)
                 return
-            if isinstance(expr, Dim):
+            if isinstance(expr, ir.Dim):
                 return
-            if isinstance(expr, Var):
+            if isinstance(expr, ir.Var):
                 if isinstance(expr.kind, Arr):
                     if not expr.name.endswith("_bar"):
                         arrays.append(expr)
                 else:
                     numbers.add(expr.name)
                 return
-            if isinstance(expr, Call) and expr.name in ("zeros_like", "ones_like", "empty_like"):
+            if isinstance(expr, ir.Call) and expr.name in ("zeros_like", "ones_like", "empty_like"):
                 return
-            for child in children(expr):
+            for child in ir.children(expr):
                 look(child)
 
         for expr in exprs:
@@ -243,35 +215,35 @@ class Analysis:
 
     def _uses(self, stmt: Any) -> tuple[set[str], list[Any]]:
         """Return the numbers, and the arrays or parts of them, that the reverse of a statement reads."""
-        found: Block = self.reverses.get(id(stmt), [])
+        found: ir.Block = self.reverses.get(id(stmt), [])
         exprs: list[Any] = []
-        for each in statements(found):
-            exprs += list(expressions_of(each))
-            if isinstance(each, Set):
-                exprs.append(Get(each.base, each.index, each.base.kind))
-        if isinstance(stmt, Set) and (not self.is_decided or id(stmt) in self.pushes):  # the place is found again
-            exprs.append(Get(Var("_bar", stmt.base.kind), stmt.index, stmt.base.kind))
+        for each in ir.statements(found):
+            exprs += list(ir.expressions_of(each))
+            if isinstance(each, ir.Set):
+                exprs.append(ir.Get(each.base, each.index, each.base.kind))
+        if isinstance(stmt, ir.Set) and (not self.is_decided or id(stmt) in self.pushes):  # the place is found again
+            exprs.append(ir.Get(ir.Var("_bar", stmt.base.kind), stmt.index, stmt.base.kind))
         numbers, arrays = self._reads_of(iter(exprs))
-        made = {name for each in (*statements(found), *self.firsts.get(id(stmt), ())) for name in assigned(each)}
+        made = {name for each in (*ir.statements(found), *self.firsts.get(id(stmt), ())) for name in ir.assigned(each)}
         numbers = {name for name in numbers if name not in made and not name.endswith("_bar")}
-        arrays = [each for each in arrays if (each.base.name if isinstance(each, Get) else each.name) not in made]
+        arrays = [each for each in arrays if (each.base.name if isinstance(each, ir.Get) else each.name) not in made]
         return numbers, arrays
 
     def _uses_after(self, stmt: Any) -> tuple[set[str], list[Any]]:
         """Return the values from after a statement that its reverse reads."""
-        return self._reads_of(expr for each in self.firsts.get(id(stmt), ()) for expr in expressions_of(each))
+        return self._reads_of(expr for each in self.firsts.get(id(stmt), ()) for expr in ir.expressions_of(each))
 
-    def _changes(self, block: Block, start: int = 0) -> tuple[set[str], list[Set]]:
+    def _changes(self, block: ir.Block, start: int = 0) -> tuple[set[str], list[ir.Set]]:
         """Return the numbers that statements bind, and the writes to arrays among them."""
         numbers: set[str] = set()
-        writes: list[Set] = []
-        for stmt in statements(block[start:]):
-            numbers.update(assigned(stmt))
-            if isinstance(stmt, Set):
+        writes: list[ir.Set] = []
+        for stmt in ir.statements(block[start:]):
+            numbers.update(ir.assigned(stmt))
+            if isinstance(stmt, ir.Set):
                 writes.append(stmt)
         return numbers, writes
 
-    def _is_stable(self, expr: Any, at: int, loops: tuple[Any, ...], changed: set[str], writes: list[Set]) -> bool:
+    def _is_stable(self, expr: Any, at: int, loops: tuple[Any, ...], changed: set[str], writes: list[ir.Set]) -> bool:
         """Return whether an expression has the same value after some statements of the same iteration.
 
         Arguments:
@@ -280,20 +252,20 @@ class Analysis:
             loops: the loops around it.
             changed, writes: what the statements change.
         """
-        if any(isinstance(each, Call) for each in nodes(expr)):
+        if any(isinstance(each, ir.Call) for each in ir.nodes(expr)):
             return False
         numbers, arrays = self._reads_of(iter([expr]))
         if numbers & changed:
             return False
-        for each in nodes(expr):
-            if isinstance(each, (Dim, Get)) and each.base.name in changed:
+        for each in ir.nodes(expr):
+            if isinstance(each, (ir.Dim, ir.Get)) and each.base.name in changed:
                 return False
         for each in arrays:
-            name = each.base.name if isinstance(each, Get) else each.name
+            name = each.base.name if isinstance(each, ir.Get) else each.name
             for write in writes:
                 if self._root(write.base.name) != self._root(name):
                     continue
-                if not isinstance(each, Get) or self.wraps or write.base.name != name or name not in self.fixed:
+                if not isinstance(each, ir.Get) or self.wraps or write.base.name != name or name not in self.fixed:
                     return False
                 read = Access(name, each.index, loops, at)
                 access = Access(name, write.index, self.loops[id(write)], self.positions[id(write)])
@@ -301,27 +273,27 @@ class Analysis:
                     return False
         return True
 
-    def _choose_tests(self, block: Block) -> None:
-        for stmt in statements(block):
-            if isinstance(stmt, If):
+    def _choose_tests(self, block: ir.Block) -> None:
+        for stmt in ir.statements(block):
+            if isinstance(stmt, ir.If):
                 changed, writes = self._changes([stmt])
                 if self._is_stable(stmt.test, self.positions[id(stmt)], self.loops[id(stmt)], changed, writes):
                     self.asked_again.add(id(stmt))
 
-    def _choose_recomputed(self, block: Block, is_loop: bool) -> None:
+    def _choose_recomputed(self, block: ir.Block, is_loop: bool) -> None:
         for stmt in block:
-            for inner in blocks_of(stmt):
+            for inner in ir.blocks_of(stmt):
                 self._choose_recomputed(inner, True)
         if not is_loop:
             return
-        chosen: list[Let] = []
-        inside = {id(each) for each in statements(block)}
+        chosen: list[ir.Let] = []
+        inside = {id(each) for each in ir.statements(block)}
         for number, stmt in enumerate(block):
-            if not isinstance(stmt, Let) or isinstance(stmt.value.kind, Arr) or len(self.lets[stmt.name]) != 1:
+            if not isinstance(stmt, ir.Let) or isinstance(stmt.value.kind, Arr) or len(self.lets[stmt.name]) != 1:
                 continue
             if not self.loops[id(stmt)] or id(stmt) in self.counted:
                 continue
-            size = [each for each in nodes(stmt.value) if isinstance(each, Op)]
+            size = [each for each in ir.nodes(stmt.value) if isinstance(each, ir.Op)]
             if len(size) > LONG or any(each.name not in CHEAP for each in size):
                 continue
             changed, writes = self._changes(block, number)
@@ -338,15 +310,15 @@ class Analysis:
     def _readers(self) -> dict[str, list[Any]]:
         """Return, for each number, the statements whose reverses read it."""
         found: dict[str, list[Any]] = {}
-        for stmt in statements(self.block):
+        for stmt in ir.statements(self.block):
             for name in self._read_by_reverse(stmt):
                 found.setdefault(name, []).append(stmt)
         return found
 
-    def _choose_saved(self, block: Block) -> None:
+    def _choose_saved(self, block: ir.Block) -> None:
         """Save values used in one iteration at its end, so that nothing is carried from one to another."""
         forward: dict[str, list[Any]] = {}
-        for stmt in statements(self.block):
+        for stmt in ir.statements(self.block):
             for name in set(reads_of(stmt)):
                 forward.setdefault(name, []).append(stmt)
         users = dict(self.readers)
@@ -356,16 +328,16 @@ class Analysis:
                     users[name] = [*users.get(name, ()), stmt]
         self._choose_local(block, forward, users)
 
-    def _choose_local(self, block: Block, forward: dict[str, list[Any]], users: dict[str, list[Any]]) -> None:
-        inside = {id(each) for each in statements(block)}
+    def _choose_local(self, block: ir.Block, forward: dict[str, list[Any]], users: dict[str, list[Any]]) -> None:
+        inside = {id(each) for each in ir.statements(block)}
 
         def within(stmts: list[Any], at: float) -> bool:
             return all(id(each) in inside and self.positions[id(each)] > at for each in stmts)
 
         for stmt in block:
-            for inner in blocks_of(stmt):
+            for inner in ir.blocks_of(stmt):
                 self._choose_local(inner, forward, users)
-            if not isinstance(stmt, Let) or isinstance(self.kinds[stmt.name], Arr) or not self.loops[id(stmt)]:
+            if not isinstance(stmt, ir.Let) or isinstance(self.kinds[stmt.name], Arr) or not self.loops[id(stmt)]:
                 continue
             name, at = stmt.name, self.positions[id(stmt)]
             if len(self.lets[name]) != 1 or id(stmt) in self.counted or name in self.results:
@@ -378,35 +350,36 @@ class Analysis:
                 self.local.setdefault(id(block), []).append(name)
                 self.reverses[id(stmt)] = [
                     each for each in self.reverses[id(stmt)]
-                    if not (isinstance(each, Let) and each.name == bar(name) and isinstance(each.value, Const))
+                    if not (isinstance(each, ir.Let) and each.name == ir.bar(name) and isinstance(each.value, ir.Const))
                 ]
 
     def _read_by_reverse(self, stmt: Any) -> set[str]:
         """Return the numbers that the reverse of a statement reads, tests and bounds included."""
-        if isinstance(stmt, If) and id(stmt) in self.asked_again:
+        if isinstance(stmt, ir.If) and id(stmt) in self.asked_again:
             return self._reads_of(iter([stmt.test]))[0]
-        if isinstance(stmt, For):
+        if isinstance(stmt, ir.For):
             return self._reads_of(iter([stmt.low, stmt.high]))[0]
         return self._uses(stmt)[0] | self._uses_after(stmt)[0]
 
-    def _collect_reads(self, block: Block) -> None:
+    def _collect_reads(self, block: ir.Block) -> None:
         for stmt in block:
             loops, at = self.loops[id(stmt)], self.positions[id(stmt)]
             arrays = self._uses(stmt)[1]
-            if isinstance(stmt, If) and id(stmt) in self.asked_again:
+            if isinstance(stmt, ir.If) and id(stmt) in self.asked_again:
                 self._note_reads(self._reads_of(iter([stmt.test]))[1], loops, max(
                     self.ends[id(stmt.then)], self.ends[id(stmt.other)]))
-            elif isinstance(stmt, For):
+            elif isinstance(stmt, ir.For):
                 arrays = self._reads_of(iter([stmt.low, stmt.high]))[1]
             tests = self.conditions[id(stmt)]
             self._note_reads(arrays, loops, at, tests)
             self._note_reads(self._uses_after(stmt)[1], loops, at + 0.5, tests)
             if id(stmt) in self.repeated:  # it reads what it has read again, after what comes behind it was undone
-                again = [expr for each in statements([stmt]) for expr in expressions_of(each)]
-                names = {node.name for expr in again for node in nodes(expr)
-                         if isinstance(node, Var) and isinstance(node.kind, Arr)}
-                self._note_reads([Var(name, self.kinds[name]) for name in sorted(names)], (), self.ends[id(stmt.body)])
-            for inner in blocks_of(stmt):
+                again = [expr for each in ir.statements([stmt]) for expr in ir.expressions_of(each)]
+                names = {node.name for expr in again for node in ir.nodes(expr)
+                         if isinstance(node, ir.Var) and isinstance(node.kind, Arr)}
+                variables = [ir.Var(name, self.kinds[name]) for name in sorted(names)]
+                self._note_reads(variables, (), self.ends[id(stmt.body)])
+            for inner in ir.blocks_of(stmt):
                 self._collect_reads(inner)
         for stmt in self.recomputed.get(id(block), ()):
             self._note_reads(self._reads_of(iter([stmt.value]))[1], self.loops[id(stmt)], self.ends[id(block)])
@@ -415,8 +388,8 @@ class Analysis:
         self, arrays: list[Any], loops: tuple[Any, ...], at: float, tests: tuple[tuple[Any, bool], ...] = ()
     ) -> None:
         for each in arrays:
-            name = each.base.name if isinstance(each, Get) else each.name
-            index = each.index if isinstance(each, Get) else None
+            name = each.base.name if isinstance(each, ir.Get) else each.name
+            index = each.index if isinstance(each, ir.Get) else None
             self.reads.setdefault(self._root(name), []).append(Access(name, index, loops, at, tests))
 
     def _root(self, name: str) -> str:
@@ -425,12 +398,12 @@ class Analysis:
     def _is_fixed(self, name: str) -> bool:
         return name in self.fixed
 
-    def _flow(self, block: Block, needed: set[str]) -> None:
+    def _flow(self, block: ir.Block, needed: set[str]) -> None:
         """Decide which overwritten numbers are kept; `needed` are those that an adjoint before reads."""
         for stmt in block:
-            if isinstance(stmt, (Let, LetMany)):
+            if isinstance(stmt, (ir.Let, ir.LetMany)):
                 uses = self._uses(stmt)[0]
-                names = assigned(stmt)
+                names = ir.assigned(stmt)
                 for name in names:
                     is_kept = id(stmt) not in self.skipped and id(stmt) not in self.counted
                     if is_kept and isinstance(self.kinds[name], Num) and name in needed | uses:
@@ -439,9 +412,9 @@ class Analysis:
                 if id(stmt) not in self.counted:
                     needed.difference_update(names)
                 needed |= self._uses_after(stmt)[0]
-            elif isinstance(stmt, Set):
+            elif isinstance(stmt, ir.Set):
                 needed |= self._uses(stmt)[0] | self._uses_after(stmt)[0]
-            elif isinstance(stmt, If):
+            elif isinstance(stmt, ir.If):
                 then, other = set(needed), set(needed)
                 self._flow(stmt.then, then)
                 self._flow(stmt.other, other)
@@ -449,8 +422,8 @@ class Analysis:
                 needed.update(then, other)
                 if id(stmt) in self.asked_again:
                     needed |= self._reads_of(iter([stmt.test]))[0]
-            elif isinstance(stmt, (For, While)):
-                if isinstance(stmt, For):
+            elif isinstance(stmt, (ir.For, ir.While)):
+                if isinstance(stmt, ir.For):
                     needed |= self._reads_of(iter([stmt.low, stmt.high]))[0]
                 while True:
                     inside = set(needed)
@@ -459,15 +432,15 @@ class Analysis:
                         break
                     needed |= inside
                 if id(stmt) in self.repeated:
-                    again = (expr for each in statements([stmt]) for expr in expressions_of(each))
+                    again = (expr for each in ir.statements([stmt]) for expr in ir.expressions_of(each))
                     needed |= self._reads_of(again)[0]
         for stmt in self.recomputed.get(id(block), ()):
             needed |= self._reads_of(iter([stmt.value]))[0]
 
     def _decide_sets(self) -> None:
         """Decide which overwritten parts of arrays are kept."""
-        for stmt in statements(self.block):
-            if not isinstance(stmt, Set):
+        for stmt in ir.statements(self.block):
+            if not isinstance(stmt, ir.Set):
                 continue
             name = stmt.base.name
             write = Access(name, stmt.index, self.loops[id(stmt)], self.positions[id(stmt)], self.conditions[id(stmt)])
@@ -488,116 +461,116 @@ class Analysis:
 
     # -- the program forwards ------------------------------------------------------------------------------------------
 
-    def forward(self, block: Block) -> Block:
+    def forward(self, block: ir.Block) -> ir.Block:
         """Return the program with its pushes to the tape."""
-        found: Block = []
+        found: ir.Block = []
         for stmt in block:
             line = stmt.line
-            if isinstance(stmt, (Let, LetMany)):
+            if isinstance(stmt, (ir.Let, ir.LetMany)):
                 if id(stmt) in self.pushes:
-                    for name in assigned(stmt):
-                        found.append(Push(Var(name, self.kinds[name]), line))
+                    for name in ir.assigned(stmt):
+                        found.append(ir.Push(ir.Var(name, self.kinds[name]), line))
                         self.notes.append((line, name))
                 for name in self._rebound(stmt):
-                    found += [Push(Var(name, self.kinds[name]), line)]
+                    found += [ir.Push(ir.Var(name, self.kinds[name]), line)]
                     if name in self.active:
-                        found.append(Push(Var(bar(name), self.kinds[name]), line))
+                        found.append(ir.Push(ir.Var(ir.bar(name), self.kinds[name]), line))
                 found.append(stmt)
                 found += self._shadows(stmt)
-            elif isinstance(stmt, Set):
+            elif isinstance(stmt, ir.Set):
                 if id(stmt) in self.pushes:
-                    place = Get(stmt.base, stmt.index, place_kind(stmt.base, stmt.index), stmt.safe)
-                    found.append(Push(Call("copy", (place,), (), place.kind) if place.kind.ndim and place.is_view
+                    place = ir.Get(stmt.base, stmt.index, ir.place_kind(stmt.base, stmt.index), stmt.safe)
+                    found.append(ir.Push(ir.Call("copy", (place,), (), place.kind) if place.kind.ndim and place.is_view
                                       else place, line))
                     self.notes.append((line, f"{stmt.base.name}[...]"))
                 found.append(stmt)
-            elif isinstance(stmt, For):
+            elif isinstance(stmt, ir.For):
                 last = self._last(stmt)
                 found.append(attrs.evolve(stmt, body=self.forward(stmt.body), last=last))
                 if last is not None and self.loops[id(stmt)]:
-                    found.append(Push(Var(last, INT), line))
-            elif isinstance(stmt, While):
+                    found.append(ir.Push(ir.Var(last, INT), line))
+            elif isinstance(stmt, ir.While):
                 count = self._last(stmt)
                 found.append(attrs.evolve(stmt, body=self.forward(stmt.body), count=count))
                 if count is not None and self.loops[id(stmt)]:
-                    found.append(Push(Var(count, INT), line))
-            elif isinstance(stmt, If):
+                    found.append(ir.Push(ir.Var(count, INT), line))
+            elif isinstance(stmt, ir.If):
                 then, other = self.forward(stmt.then), self.forward(stmt.other)
                 if id(stmt) not in self.asked_again and self._is_reversed(stmt):
-                    then = [*then, Push(Const(1, INT), line)]
-                    other = [*other, Push(Const(0, INT), line)]
+                    then = [*then, ir.Push(ir.Const(1, INT), line)]
+                    other = [*other, ir.Push(ir.Const(0, INT), line)]
                 found.append(attrs.evolve(stmt, then=then, other=other))
             else:
                 found.append(stmt)
-        return found + [Push(Var(name, self.kinds[name]), 0) for name in self.saved.get(id(block), ())]
+        return found + [ir.Push(ir.Var(name, self.kinds[name]), 0) for name in self.saved.get(id(block), ())]
 
     def _last(self, loop: Any) -> str | None:
         """Return the variable that says how far a loop came; None for one that always runs to its end."""
-        if isinstance(loop, For) and loop.stop is None:
+        if isinstance(loop, ir.For) and loop.stop is None:
             return None
         if id(loop) not in self.lasts:
-            name = self.fresh(f"{loop.name}_last" if isinstance(loop, For) else "count")
+            name = self.fresh(f"{loop.name}_last" if isinstance(loop, ir.For) else "count")
             self.kinds[name] = INT
             self.lasts[id(loop)] = name
         return self.lasts[id(loop)]
 
     def _rebound(self, stmt: Any) -> list[str]:
         """Return the arrays whose variables a statement binds to others, and that must be found again."""
-        if not self.loops[id(stmt)] and all(len(self.lets[name]) == 1 for name in assigned(stmt)):
+        if not self.loops[id(stmt)] and all(len(self.lets[name]) == 1 for name in ir.assigned(stmt)):
             return []
-        return [name for name in assigned(stmt) if isinstance(self.kinds[name], Arr)]
+        return [name for name in ir.assigned(stmt) if isinstance(self.kinds[name], Arr)]
 
-    def _shadows(self, stmt: Any) -> Block:
+    def _shadows(self, stmt: Any) -> ir.Block:
         """Return the adjoints of the arrays that a statement makes: as arrays of zeros, or as the same views."""
-        found: Block = []
-        for name in assigned(stmt):
+        found: ir.Block = []
+        for name in ir.assigned(stmt):
             kind = self.kinds[name]
             if name not in self.active or not isinstance(kind, Arr):
                 continue
-            value = stmt.value if isinstance(stmt, Let) else None
+            value = stmt.value if isinstance(stmt, ir.Let) else None
             base = base_of(value)
             if base is None:
-                shadow: Any = Call("zeros_like", (Var(name, kind),), (("dtype", adjoint_kind(kind).dtype),), kind)
-            elif isinstance(value, Var):
-                shadow = Var(bar(value.name), kind)
-            elif isinstance(value, Get):
-                shadow = attrs.evolve(value, base=Var(bar(base.name), base.kind), safe=True)
+                shadow: Any = ir.Call("zeros_like", (ir.Var(name, kind),), (("dtype", adjoint_kind(kind).dtype),), kind)
+            elif isinstance(value, ir.Var):
+                shadow = ir.Var(ir.bar(value.name), kind)
+            elif isinstance(value, ir.Get):
+                shadow = attrs.evolve(value, base=ir.Var(ir.bar(base.name), base.kind), safe=True)
             else:
-                assert isinstance(value, Call)
-                shadow = attrs.evolve(value, args=(Var(bar(base.name), base.kind), *value.args[1:]))
-            found.append(Let(bar(name), shadow, stmt.line))
+                assert isinstance(value, ir.Call)
+                shadow = attrs.evolve(value, args=(ir.Var(ir.bar(base.name), base.kind), *value.args[1:]))
+            found.append(ir.Let(ir.bar(name), shadow, stmt.line))
         return found
 
-    def segmented(self) -> tuple[Block, Block]:
+    def segmented(self) -> tuple[ir.Block, ir.Block]:
         """Return the program and its reverse, with the outermost loops in segments."""
-        forward: Block = []
-        backward: list[Block] = []
+        forward: ir.Block = []
+        backward: list[ir.Block] = []
         bound: set[str] = set()
         for stmt in self.block:
             ahead, back = self.forward([stmt]), self.backward([stmt])
-            if id(stmt) in self.repeated and any(isinstance(each, Push) for each in statements(ahead)):
+            if id(stmt) in self.repeated and any(isinstance(each, ir.Push) for each in ir.statements(ahead)):
                 known = {name for name in self.kinds if name in bound or name not in self.lets}
                 changes = Changes(stmt, ahead, self.kinds, self.roots, self.active, known.__contains__,
                                   self._is_kept_as_it_is)
                 loop = in_segments(stmt, ahead, self._plain([stmt]), self._last(stmt), changes.state(), self.fresh,
                                    self.kinds)
-                ahead, back = [loop], [SegmentedBack(loop, reversed_segment(loop, back), stmt.line)]
+                ahead, back = [loop], [ir.SegmentedBack(loop, reversed_segment(loop, back), stmt.line)]
             forward += ahead
             backward.append(back)
-            bound.update(name for each in statements([stmt]) for name in assigned(each))
+            bound.update(name for each in ir.statements([stmt]) for name in ir.assigned(each))
         return forward, [stmt for block in reversed(backward) for stmt in block]
 
-    def _plain(self, block: Block) -> Block:
+    def _plain(self, block: ir.Block) -> ir.Block:
         """Return statements without pushes, but with the adjoints of the arrays that they make."""
-        found: Block = []
+        found: ir.Block = []
         for stmt in block:
-            if isinstance(stmt, (For, While)):
+            if isinstance(stmt, (ir.For, ir.While)):
                 found.append(attrs.evolve(stmt, body=self._plain(stmt.body)))
-            elif isinstance(stmt, If):
-                found.append(If(stmt.test, self._plain(stmt.then), self._plain(stmt.other), stmt.line))
+            elif isinstance(stmt, ir.If):
+                found.append(ir.If(stmt.test, self._plain(stmt.then), self._plain(stmt.other), stmt.line))
             else:
                 found.append(stmt)
-                if isinstance(stmt, (Let, LetMany)):
+                if isinstance(stmt, (ir.Let, ir.LetMany)):
                     found += self._shadows(stmt)
         return found
 
@@ -606,14 +579,14 @@ class Analysis:
         if name not in self.fixed or any(other != name and root == self._root(name)
                                          for other, root in self.roots.items()):
             return False
-        writes = [stmt for stmt in statements([loop]) if isinstance(stmt, Set) and stmt.base.name == name]
+        writes = [stmt for stmt in ir.statements([loop]) if isinstance(stmt, ir.Set) and stmt.base.name == name]
         if any(id(stmt) in self.pushes or stmt.op for stmt in writes):
             return False
-        for stmt in statements([loop]):
-            for each in self._reads_of(expressions_of(stmt))[1]:
-                if (each.base.name if isinstance(each, Get) else each.name) != name:
+        for stmt in ir.statements([loop]):
+            for each in self._reads_of(ir.expressions_of(stmt))[1]:
+                if (each.base.name if isinstance(each, ir.Get) else each.name) != name:
                     continue
-                read = Access(name, each.index if isinstance(each, Get) else None, self.loops[id(stmt)],
+                read = Access(name, each.index if isinstance(each, ir.Get) else None, self.loops[id(stmt)],
                               self.positions[id(stmt)])
                 for write in writes:
                     access = Access(name, write.index, self.loops[id(write)], self.positions[id(write)])
@@ -625,129 +598,131 @@ class Analysis:
 
     def _is_reversed(self, stmt: Any) -> bool:
         """Return whether a statement has anything to undo or to differentiate."""
-        if isinstance(stmt, (Let, LetMany)):
+        if isinstance(stmt, (ir.Let, ir.LetMany)):
             return bool(self.reverses.get(id(stmt)) or id(stmt) in self.pushes or self._rebound(stmt)
                         or id(stmt) in self.counted)
-        if isinstance(stmt, Set):
+        if isinstance(stmt, ir.Set):
             return bool(self.reverses.get(id(stmt)) or id(stmt) in self.pushes)
-        if isinstance(stmt, (If, For, While)):
-            inside = blocks_of(stmt)
+        if isinstance(stmt, (ir.If, ir.For, ir.While)):
+            inside = ir.blocks_of(stmt)
             return any(id(inner) in self.saved or any(map(self._is_reversed, inner)) for inner in inside) or (
-                isinstance(stmt, (For, While)) and self._last(stmt) is not None and bool(self.loops[id(stmt)])
+                isinstance(stmt, (ir.For, ir.While)) and self._last(stmt) is not None and bool(self.loops[id(stmt)])
             )
         return False
 
-    def backward(self, block: Block) -> Block:
+    def backward(self, block: ir.Block) -> ir.Block:
         """Return the program that runs backwards."""
-        found: Block = [Pop(Var(name, self.kinds[name]), 0) for name in reversed(self.saved.get(id(block), ()))]
-        found += [Let(stmt.name, stmt.value, stmt.line) for stmt in self.recomputed.get(id(block), ())]
-        found += [Let(bar(name), Const(0.0, FLOAT), 0) for name in self.local.get(id(block), ())]
+        saved = reversed(self.saved.get(id(block), ()))
+        found: ir.Block = [ir.Pop(ir.Var(name, self.kinds[name]), 0) for name in saved]
+        found += [ir.Let(stmt.name, stmt.value, stmt.line) for stmt in self.recomputed.get(id(block), ())]
+        found += [ir.Let(ir.bar(name), ir.Const(0.0, FLOAT), 0) for name in self.local.get(id(block), ())]
         for stmt in reversed(block):
             found += self.firsts.get(id(stmt), ())
-            if isinstance(stmt, (Let, LetMany)):
+            if isinstance(stmt, (ir.Let, ir.LetMany)):
                 found += self._undone(stmt)
-            elif isinstance(stmt, Set):
+            elif isinstance(stmt, ir.Set):
                 if id(stmt) in self.pushes:
-                    place = Get(stmt.base, stmt.index, place_kind(stmt.base, stmt.index), safe=True)
-                    found.append(Pop(place, stmt.line))
+                    place = ir.Get(stmt.base, stmt.index, ir.place_kind(stmt.base, stmt.index), safe=True)
+                    found.append(ir.Pop(place, stmt.line))
                 found += self.reverses[id(stmt)]
-            elif isinstance(stmt, (For, While)):
+            elif isinstance(stmt, (ir.For, ir.While)):
                 found += self._loop_backwards(stmt)
-            elif isinstance(stmt, If) and self._is_reversed(stmt):
+            elif isinstance(stmt, ir.If) and self._is_reversed(stmt):
                 found += self._branch_backwards(stmt)
         return found
 
-    def _undone(self, stmt: Any) -> Block:
+    def _undone(self, stmt: Any) -> ir.Block:
         """Return the reverse of a binding."""
         line = stmt.line
         if id(stmt) in self.counted:
-            value = Op("sub", (Var(stmt.name, INT), Const(self.counted[id(stmt)], INT)), INT)
-            return [Let(stmt.name, value, line)]
-        pops: Block = []
+            value = ir.Op("sub", (ir.Var(stmt.name, INT), ir.Const(self.counted[id(stmt)], INT)), INT)
+            return [ir.Let(stmt.name, value, line)]
+        pops: ir.Block = []
         if id(stmt) in self.pushes:
-            pops += [Pop(Var(name, self.kinds[name]), line) for name in reversed(assigned(stmt))]
-        back: Block = []
+            pops += [ir.Pop(ir.Var(name, self.kinds[name]), line) for name in reversed(ir.assigned(stmt))]
+        back: ir.Block = []
         for name in reversed(self._rebound(stmt)):
             if name in self.active:
-                back.append(Pop(Var(bar(name), self.kinds[name]), line))
-            back.append(Pop(Var(name, self.kinds[name]), line))
+                back.append(ir.Pop(ir.Var(ir.bar(name), self.kinds[name]), line))
+            back.append(ir.Pop(ir.Var(name, self.kinds[name]), line))
         return self._in_order(stmt, pops, back)
 
-    def _loop_backwards(self, stmt: Any) -> Block:
+    def _loop_backwards(self, stmt: Any) -> ir.Block:
         """Return the reverse of a loop: as many iterations as were run, the last one first."""
-        found: Block = []
+        found: ir.Block = []
         last = self._last(stmt)
         if last is not None and self.loops[id(stmt)]:
-            found.append(Pop(Var(last, INT), stmt.line))
+            found.append(ir.Pop(ir.Var(last, INT), stmt.line))
         if self._is_reversed(stmt):
             body = self.backward(stmt.body)
-            if isinstance(stmt, For):
-                found.append(For(stmt.name, stmt.low, stmt.high, stmt.step, body, last, None, True, stmt.line))
+            if isinstance(stmt, ir.For):
+                found.append(ir.For(stmt.name, stmt.low, stmt.high, stmt.step, body, last, None, True, stmt.line))
             else:
-                found.append(While(stmt.test, body, last, None, True, stmt.line))
+                found.append(ir.While(stmt.test, body, last, None, True, stmt.line))
         return found
 
-    def _branch_backwards(self, stmt: If) -> Block:
+    def _branch_backwards(self, stmt: ir.If) -> ir.Block:
         """Return the reverse of a branch: of the side that was taken."""
-        found: Block = []
+        found: ir.Block = []
         test = stmt.test
         if id(stmt) not in self.asked_again:
             name = self.fresh("way")
             self.kinds[name] = INT
-            found.append(Pop(Var(name, INT), stmt.line))
-            test = Op("equal", (Var(name, INT), Const(1, INT)), BOOL)
-        found.append(If(test, self.backward(stmt.then), self.backward(stmt.other), stmt.line))
+            found.append(ir.Pop(ir.Var(name, INT), stmt.line))
+            test = ir.Op("equal", (ir.Var(name, INT), ir.Const(1, INT)), BOOL)
+        found.append(ir.If(test, self.backward(stmt.then), self.backward(stmt.other), stmt.line))
         return found
 
-    def _in_order(self, stmt: Any, pops: Block, back: Block) -> Block:
+    def _in_order(self, stmt: Any, pops: ir.Block, back: ir.Block) -> ir.Block:
         """Return the reverse of a binding; an array's adjoint is read before its variable is rebound."""
         reverse = self.reverses.get(id(stmt), [])
         if not back:
             return [*pops, *reverse]
         # Operands are read as they were: an array that is rebound from itself must be found again first.
-        names = set(assigned(stmt))
-        reads = {each.name for inner in statements(reverse) for expr in expressions_of(inner) for each in nodes(expr)
-                 if isinstance(each, Var)}
-        if not names & reads and not {bar(name) for name in names if self._adds_to(reverse, name)}:
+        names = set(ir.assigned(stmt))
+        reads = {each.name for inner in ir.statements(reverse) for expr in ir.expressions_of(inner)
+                 for each in ir.nodes(expr) if isinstance(each, ir.Var)}
+        if not names & reads and not {ir.bar(name) for name in names if self._adds_to(reverse, name)}:
             return [*pops, *reverse, *back]
-        saved: Block = []
+        saved: ir.Block = []
         renamed: dict[str, str] = {}
         for name in names:
             if name in self.active:
                 new = self.fresh("b")
                 self.kinds[new] = self.kinds[name]
-                renamed[bar(name)] = new
-                saved.append(Let(new, Var(bar(name), self.kinds[name]), stmt.line))
+                renamed[ir.bar(name)] = new
+                saved.append(ir.Let(new, ir.Var(ir.bar(name), self.kinds[name]), stmt.line))
         return [*saved, *pops, *back, *_with_first_grads(reverse, renamed)]
 
-    def _adds_to(self, reverse: Block, name: str) -> bool:
+    def _adds_to(self, reverse: ir.Block, name: str) -> bool:
+        bar = ir.bar(name)
         return any(
-            (isinstance(each, Add) and (each.target.base.name if isinstance(each.target, Get) else each.target.name)
-             == bar(name)) or (isinstance(each, Set) and each.base.name == bar(name))
-            for each in statements(reverse)
+            (isinstance(each, ir.Set) and each.base.name == bar) or (isinstance(each, ir.Add) and bar == (
+                each.target.base.name if isinstance(each.target, ir.Get) else each.target.name))
+            for each in ir.statements(reverse)
         )
 
 
-def _with_first_grads(reverse: Block, renamed: dict[str, str]) -> Block:
+def _with_first_grads(reverse: ir.Block, renamed: dict[str, str]) -> ir.Block:
     """Return the reverse of a binding whose adjoint has another name where it is read, not where it is added to."""
     def change(expr: Any) -> Any:
-        if isinstance(expr, Var) and expr.name in renamed:
-            return Var(renamed[expr.name], expr.kind)
+        if isinstance(expr, ir.Var) and expr.name in renamed:
+            return ir.Var(renamed[expr.name], expr.kind)
         return expr
 
-    found: Block = []
+    found: ir.Block = []
     for stmt in reverse:
-        if isinstance(stmt, Let):
-            found.append(Let(stmt.name, mapped(stmt.value, change), stmt.line))
-        elif isinstance(stmt, Add):
-            found.append(Add(stmt.target, mapped(stmt.value, change), stmt.line))
-        elif isinstance(stmt, Set):
-            found.append(attrs.evolve(stmt, value=mapped(stmt.value, change)))
-        elif isinstance(stmt, PullCall):
-            grads = tuple([None if each is None else mapped(each, change) for each in stmt.grads])
+        if isinstance(stmt, ir.Let):
+            found.append(ir.Let(stmt.name, ir.mapped(stmt.value, change), stmt.line))
+        elif isinstance(stmt, ir.Add):
+            found.append(ir.Add(stmt.target, ir.mapped(stmt.value, change), stmt.line))
+        elif isinstance(stmt, ir.Set):
+            found.append(attrs.evolve(stmt, value=ir.mapped(stmt.value, change)))
+        elif isinstance(stmt, ir.PullCall):
+            grads = tuple([None if each is None else ir.mapped(each, change) for each in stmt.grads])
             found.append(attrs.evolve(stmt, grads=grads))
-        elif isinstance(stmt, If):
-            found.append(If(mapped(stmt.test, change), _with_first_grads(stmt.then, renamed),
+        elif isinstance(stmt, ir.If):
+            found.append(ir.If(ir.mapped(stmt.test, change), _with_first_grads(stmt.then, renamed),
                             _with_first_grads(stmt.other, renamed), stmt.line))
         else:
             found.append(stmt)

@@ -7,30 +7,9 @@ from typing import Any, Final
 
 import attrs
 
+from . import ir
 from .activity import call_has_gradient, flows, has_complex, is_float, read_by
 from .formulas import scalar_gradient
-from .ir import (
-    NEW,
-    Add,
-    Block,
-    Call,
-    Const,
-    Get,
-    If,
-    Lazy,
-    Let,
-    LetMany,
-    Op,
-    Pull,
-    PullCall,
-    Set,
-    Slice,
-    Var,
-    bar,
-    is_number,
-    nodes,
-    place_kind,
-)
 from .kinds import FLOAT, Arr, Num, adjoint_kind, is_complex
 
 
@@ -39,14 +18,14 @@ def _reads_twice(name: str, number: int, is_complex: bool) -> bool:
     text = scalar_gradient(name, number, is_complex)
     return text is None or text.count("{grad}") > 1
 
-ZERO = Const(0.0, FLOAT)
+ZERO = ir.Const(0.0, FLOAT)
 # Operators that pass the gradient to their first operand unchanged.
 PASSING: Final = frozenset({"add", "positive", "finite", "nonzero", "flowing", "as_single"})
 
 
 def _same_as(expr: Any) -> Any:
     """Return the expression without operators that return their operand."""
-    while isinstance(expr, Op) and expr.name in ("finite", "nonzero", "positive"):
+    while isinstance(expr, ir.Op) and expr.name in ("finite", "nonzero", "positive"):
         expr = expr.args[0]
     return expr
 
@@ -54,9 +33,9 @@ def _same_as(expr: Any) -> Any:
 def _without_term(expr: Any, name: str) -> Any:
     """Return the other terms of a sum with a variable; None if it is no sum, or they contain the variable."""
     def found(node: Any) -> Any:
-        if isinstance(node, Var) and node.name == name:
-            return Const(0.0, node.kind)
-        if isinstance(node, Op) and node.name in ("add", "sub") and node.kind.dtype == expr.kind.dtype:
+        if isinstance(node, ir.Var) and node.name == name:
+            return ir.Const(0.0, node.kind)
+        if isinstance(node, ir.Op) and node.name in ("add", "sub") and node.kind.dtype == expr.kind.dtype:
             for number, arg in enumerate(node.args if node.name == "add" else node.args[:1]):
                 rest = found(arg)
                 if rest is not None:
@@ -64,14 +43,14 @@ def _without_term(expr: Any, name: str) -> Any:
         return None
 
     rest = found(expr)
-    if rest is None or isinstance(rest, Const) or any(isinstance(node, Var) and node.name == name
-                                                      for node in nodes(rest)):
+    if rest is None or isinstance(rest, ir.Const) or any(isinstance(node, ir.Var) and node.name == name
+                                                      for node in ir.nodes(rest)):
         return None
     return rest
 
 
-def _sum_of(value: Any) -> Call:
-    return Call("sum_all", (value,), (), Num(value.kind.dtype))
+def _sum_of(value: Any) -> ir.Call:
+    return ir.Call("sum_all", (value,), (), Num(value.kind.dtype))
 
 
 class Reverser:
@@ -91,11 +70,11 @@ class Reverser:
         self.roots = roots
         self.fresh = fresh
         self.kinds = kinds
-        self.out: Block = []
-        self.first: Block = []
+        self.out: ir.Block = []
+        self.first: ir.Block = []
         self.line = 0
 
-    def reverse(self, stmt: Any) -> tuple[Block, Block]:
+    def reverse(self, stmt: Any) -> tuple[ir.Block, ir.Block]:
         """Return the statements that propagate the adjoint of a statement's result to the values it reads.
 
         Returns:
@@ -104,111 +83,111 @@ class Reverser:
         """
         self.out, self.first = [], []
         self.line = stmt.line
-        if isinstance(stmt, Let):
+        if isinstance(stmt, ir.Let):
             if stmt.name in self.active:
                 self._let(stmt)
-        elif isinstance(stmt, LetMany):
+        elif isinstance(stmt, ir.LetMany):
             if any(name in self.active for name in stmt.names):
                 self._call(stmt.value, tuple([
-                    Var(bar(name), adjoint_kind(kind)) if name in self.active else None
+                    ir.Var(ir.bar(name), adjoint_kind(kind)) if name in self.active else None
                     for name, kind in zip(stmt.names, stmt.value.kind)
                 ]))
-        elif isinstance(stmt, Set) and stmt.base.name in self.active:
+        elif isinstance(stmt, ir.Set) and stmt.base.name in self.active:
             self._set(stmt)
         return self.first, self.out
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
-    def _let(self, stmt: Let) -> None:
+    def _let(self, stmt: ir.Let) -> None:
         value = stmt.value
         if isinstance(value.kind, Arr):
-            if isinstance(value, Var) or (isinstance(value, (Get, Call)) and getattr(value, "is_view", False)):
+            if isinstance(value, ir.Var) or (isinstance(value, (ir.Get, ir.Call)) and getattr(value, "is_view", False)):
                 return  # its adjoint is the same view
-            self.spread(value, Var(bar(stmt.name), adjoint_kind(value.kind)))
+            self.spread(value, ir.Var(ir.bar(stmt.name), adjoint_kind(value.kind)))
             return
         if not any(True for _ in self._leaves(value)):
-            self.bind(bar(stmt.name), ZERO)
+            self.bind(ir.bar(stmt.name), ZERO)
             return
-        adjoint = Var(bar(stmt.name), adjoint_kind(self.kinds[stmt.name]))
+        adjoint = ir.Var(ir.bar(stmt.name), adjoint_kind(self.kinds[stmt.name]))
         rest = _without_term(value, stmt.name)
         if rest is not None:  # its adjoint goes on to the variable as it was before
             self.spread(rest, adjoint)
             return
         grad = self.temporary(adjoint, "b")
-        self.bind(bar(stmt.name), ZERO)
+        self.bind(ir.bar(stmt.name), ZERO)
         result = None
         if self._reads_result(value) and _same_as(value).name not in ("div", "sqrt", "reciprocal"):
-            result = self._after(Var(stmt.name, value.kind))
+            result = self._after(ir.Var(stmt.name, value.kind))
         self.spread(value, grad, result)
 
     def _reads_result(self, value: Any) -> bool:
         """Return whether the gradient of an expression reads its value."""
         node = _same_as(value)
-        return isinstance(node, Op) and any(
+        return isinstance(node, ir.Op) and any(
             is_float(arg.kind) and self._leaves(arg) and read_by(node, number).result
             for number, arg in enumerate(node.args)
         )
 
-    def _after(self, value: Any) -> Var:
+    def _after(self, value: Any) -> ir.Var:
         """Bind a value to a new variable ahead of the statements, and return it."""
         name = self.fresh("r")
         self.kinds[name] = value.kind
-        self.first.append(Let(name, value, self.line))
-        return Var(name, value.kind)
+        self.first.append(ir.Let(name, value, self.line))
+        return ir.Var(name, value.kind)
 
-    def _set(self, stmt: Set) -> None:
-        base = Var(bar(stmt.base.name), adjoint_kind(stmt.base.kind))
-        place = Get(base, stmt.index, place_kind(base, stmt.index), safe=True)
+    def _set(self, stmt: ir.Set) -> None:
+        base = ir.Var(ir.bar(stmt.base.name), adjoint_kind(stmt.base.kind))
+        place = ir.Get(base, stmt.index, ir.place_kind(base, stmt.index), safe=True)
         value = stmt.value
         feeds = any(True for _ in self._leaves(value))
         is_fancy = any(isinstance(getattr(each, "kind", None), Arr) for each in stmt.index)
         if not feeds:
             if not stmt.op:
-                self.out.append(Set(place.base, stmt.index, ZERO, "", stmt.line, safe=True))
+                self.out.append(ir.Set(place.base, stmt.index, ZERO, "", stmt.line, safe=True))
             return
         if isinstance(place.kind, Num):
             grad: Any = self.temporary(place, "b")
         elif is_fancy:
-            parts = tuple([each for each in stmt.index if not isinstance(each, Slice) and each is not NEW])
-            last = Call("last_written", (place.base, *parts), (("index", stmt.index),), place.kind)
+            parts = tuple([each for each in stmt.index if not isinstance(each, ir.Slice) and each is not ir.NEW])
+            last = ir.Call("last_written", (place.base, *parts), (("index", stmt.index),), place.kind)
             grad = self.temporary(last, "b")
         elif self._is_local(value, stmt.base.name) and stmt.op:
             grad = place
         else:
-            grad = self.temporary(Call("copy", (place,), (), place.kind), "b")
+            grad = self.temporary(ir.Call("copy", (place,), (), place.kind), "b")
         if not stmt.op:
-            self.out.append(Set(place.base, stmt.index, ZERO, "", stmt.line, safe=True))
+            self.out.append(ir.Set(place.base, stmt.index, ZERO, "", stmt.line, safe=True))
         if stmt.op == "sub":
-            grad = Op("neg", (grad,), grad.kind)
+            grad = ir.Op("neg", (grad,), grad.kind)
         result = None
         if not stmt.op and isinstance(place.kind, Num) and stmt.base.kind.dtype == value.kind.dtype \
                 and self._reads_result(value):
-            result = self._after(Get(stmt.base, stmt.index, place_kind(stmt.base, stmt.index), safe=True))
+            result = self._after(ir.Get(stmt.base, stmt.index, ir.place_kind(stmt.base, stmt.index), safe=True))
         self.spread(value, grad, result)
 
     def _is_local(self, value: Any, name: str) -> bool:
         """Return whether an expression reads no memory of an array."""
         root = self.roots.get(name, name)
         return all(
-            self.roots.get(each.name, each.name) != root for each in nodes(value)
-            if isinstance(each, Var) and isinstance(each.kind, Arr)
+            self.roots.get(each.name, each.name) != root for each in ir.nodes(value)
+            if isinstance(each, ir.Var) and isinstance(each.kind, Arr)
         )
 
-    def _call(self, call: Call, grads: tuple[Any, ...]) -> None:
+    def _call(self, call: ir.Call, grads: tuple[Any, ...]) -> None:
         names: list[str | None] = []
         targets: list[tuple[Any, str]] = []
         for arg in call.args:
             for each in arg if isinstance(arg, tuple) else (arg,):
                 name = None
-                if isinstance(each, (Var, Get)) and is_float(each.kind) and self._is_active(each):
+                if isinstance(each, (ir.Var, ir.Get)) and is_float(each.kind) and self._is_active(each):
                     name = self.fresh("g")
                     self.kinds[name] = adjoint_kind(each.kind)
                     targets.append((each, name))
                 names.append(name)
         if targets:
-            self.out.append(PullCall(tuple(names), call, grads, self.line))
+            self.out.append(ir.PullCall(tuple(names), call, grads, self.line))
             for leaf, name in targets:
-                self.add(leaf, Var(name, adjoint_kind(leaf.kind)))
+                self.add(leaf, ir.Var(name, adjoint_kind(leaf.kind)))
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 
@@ -220,12 +199,12 @@ class Reverser:
             grad: its gradient.
             result: its value, if available.
         """
-        if isinstance(expr, Call):
+        if isinstance(expr, ir.Call):
             if expr.name == "copy":
                 self.spread(expr.args[0], grad)
             elif expr.name in ("full", "full_like"):
                 self.add(expr.args[-1], grad)
-            elif expr.name == "sum" and not expr.options and isinstance(expr.args[0], (Var, Get)):
+            elif expr.name == "sum" and not expr.options and isinstance(expr.args[0], (ir.Var, ir.Get)):
                 self.add(expr.args[0], grad)
             elif call_has_gradient(expr):
                 self._call(expr, (grad,))
@@ -235,7 +214,7 @@ class Reverser:
         self._down(expr, grad, values)
 
     def _is_active(self, leaf: Any) -> bool:
-        return (leaf.base.name if isinstance(leaf, Get) else leaf.name) in self.active
+        return (leaf.base.name if isinstance(leaf, ir.Get) else leaf.name) in self.active
 
     def _leaves(self, expr: Any) -> list[Any]:
         return [leaf for leaf in flows(expr) if self._is_active(leaf)]
@@ -245,7 +224,7 @@ class Reverser:
         needed: set[int] = set()
 
         def look(node: Any) -> None:
-            if isinstance(node, Op):
+            if isinstance(node, ir.Op):
                 for number, arg in enumerate(node.args):
                     if not is_float(arg.kind) or not self._leaves(arg):
                         continue
@@ -256,13 +235,13 @@ class Reverser:
                     if found.result:
                         needed.add(id(node))
                     look(arg)
-            elif isinstance(node, Lazy) and node.name == "if":
+            elif isinstance(node, ir.Lazy) and node.name == "if":
                 look(node.args[1])
                 look(node.args[2])
 
         def made(node: Any, lazily: bool = False) -> Any:
-            if isinstance(node, (Op, Lazy)):
-                inside = lazily or isinstance(node, Lazy)
+            if isinstance(node, (ir.Op, ir.Lazy)):
+                inside = lazily or isinstance(node, ir.Lazy)
                 args = tuple([made(arg, inside) for arg in node.args])
                 if any(a is not b for a, b in zip(args, node.args)):
                     new: Any = attrs.evolve(node, args=args)
@@ -287,87 +266,87 @@ class Reverser:
         if not self._leaves(expr):
             return
         grad = self._real(grad, expr)
-        if isinstance(expr, (Var, Get)):
+        if isinstance(expr, (ir.Var, ir.Get)):
             self.add(expr, grad)
-        elif isinstance(expr, Lazy):
+        elif isinstance(expr, ir.Lazy):
             before, self.out = self.out, []
             self._down(expr.args[1], grad, values)
             then, self.out = self.out, []
             self._down(expr.args[2], grad, values)
             other, self.out = self.out, before
-            self.out.append(If(values[id(expr.args[0])], then, other, self.line))
-        elif isinstance(expr, Op):
+            self.out.append(ir.If(values[id(expr.args[0])], then, other, self.line))
+        elif isinstance(expr, ir.Op):
             chosen = [
                 number for number, arg in enumerate(expr.args)
                 if is_float(arg.kind) and self._leaves(arg) and not read_by(expr, number).is_zero
             ]
-            if len(chosen) > 1 and not isinstance(grad, (Var, Const)):
+            if len(chosen) > 1 and not isinstance(grad, (ir.Var, ir.Const)):
                 grad = self.temporary(grad, "b")
             twice = any(_reads_twice(expr.name, number, has_complex(expr)) for number in chosen)
-            if twice and not isinstance(grad, (Var, Const)):
+            if twice and not isinstance(grad, (ir.Var, ir.Const)):
                 grad = self.temporary(grad, "b")
             for number in chosen:
                 arg = expr.args[number]
                 pulled = self._pulled(expr, number, grad, values)
-                if is_number(arg) and isinstance(pulled.kind, Arr):
+                if ir.is_number(arg) and isinstance(pulled.kind, Arr):
                     pulled = self.temporary(_sum_of(pulled), "b")
                 self._down(arg, pulled, values)
 
-    def _pulled(self, expr: Op, number: int, grad: Any, values: dict[int, Any]) -> Any:
+    def _pulled(self, expr: ir.Op, number: int, grad: Any, values: dict[int, Any]) -> Any:
         """Return the gradient of an operand."""
         if expr.name in PASSING or (expr.name == "sub" and number == 0):
             return grad
         if expr.name in ("sub", "neg"):
-            return Op("neg", (grad,), grad.kind)
+            return ir.Op("neg", (grad,), grad.kind)
         read = read_by(expr, number)
         args = tuple([values[id(arg)] if n in read.operands else None for n, arg in enumerate(expr.args)])
         ndim = max(expr.kind.ndim, grad.kind.ndim)
         dtype = "D" if has_complex(expr) or is_complex(grad.kind) else "d"
         kind = Arr(dtype, ndim) if ndim else Num(dtype)
         result = values[id(expr)] if read.result else None
-        return self._real(Pull(expr.name, number, args, result, grad, kind), expr.args[number])
+        return self._real(ir.Pull(expr.name, number, args, result, grad, kind), expr.args[number])
 
     def _real(self, grad: Any, expr: Any) -> Any:
         """Return a gradient, without its imaginary part for a real value."""
         if not is_complex(grad.kind) or is_complex(expr.kind):
             return grad
         kind = adjoint_kind(grad.kind)
-        return Op("real", (grad,), Num("d") if isinstance(kind, Num) else Arr("d", kind.ndim))
+        return ir.Op("real", (grad,), Num("d") if isinstance(kind, Num) else Arr("d", kind.ndim))
 
     # -- adjoints ------------------------------------------------------------------------------------------------------
 
     def add(self, leaf: Any, value: Any) -> None:
         """Add to the adjoint of a variable, or of a part of an array."""
-        if isinstance(leaf, Const) or not self._is_active(leaf):
+        if isinstance(leaf, ir.Const) or not self._is_active(leaf):
             return
         value = self._real(value, leaf)
-        if isinstance(leaf, Var):
-            adjoint = Var(bar(leaf.name), adjoint_kind(leaf.kind))
-            if is_number(leaf):
+        if isinstance(leaf, ir.Var):
+            adjoint = ir.Var(ir.bar(leaf.name), adjoint_kind(leaf.kind))
+            if ir.is_number(leaf):
                 if isinstance(value.kind, Arr):
                     value = self.temporary(_sum_of(value), "b")
-                self.bind(adjoint.name, Op("add", (adjoint, value), adjoint.kind))
+                self.bind(adjoint.name, ir.Op("add", (adjoint, value), adjoint.kind))
             else:
-                self.out.append(Add(adjoint, value, self.line))
+                self.out.append(ir.Add(adjoint, value, self.line))
             return
-        base = Var(bar(leaf.base.name), adjoint_kind(leaf.base.kind))
+        base = ir.Var(ir.bar(leaf.base.name), adjoint_kind(leaf.base.kind))
         if isinstance(leaf.kind, Num):
             if isinstance(value.kind, Arr):
                 value = self.temporary(_sum_of(value), "b")
-            if isinstance(value, Op) and value.name == "neg":
-                self.out.append(Set(base, leaf.index, value.args[0], "sub", self.line, safe=True))
+            if isinstance(value, ir.Op) and value.name == "neg":
+                self.out.append(ir.Set(base, leaf.index, value.args[0], "sub", self.line, safe=True))
             else:
-                self.out.append(Set(base, leaf.index, value, "add", self.line, safe=True))
+                self.out.append(ir.Set(base, leaf.index, value, "add", self.line, safe=True))
         else:
-            self.out.append(Add(Get(base, leaf.index, adjoint_kind(leaf.kind), safe=True), value, self.line))
+            self.out.append(ir.Add(ir.Get(base, leaf.index, adjoint_kind(leaf.kind), safe=True), value, self.line))
 
     def bind(self, name: str, value: Any) -> None:
         """Bind a variable."""
-        self.out.append(Let(name, value, self.line))
+        self.out.append(ir.Let(name, value, self.line))
 
-    def temporary(self, value: Any, hint: str) -> Var:
+    def temporary(self, value: Any, hint: str) -> ir.Var:
         """Return a variable with the value of an expression."""
         name = self.fresh(hint)
         self.kinds[name] = value.kind
-        self.out.append(Let(name, value, self.line))
-        return Var(name, value.kind)
+        self.out.append(ir.Let(name, value, self.line))
+        return ir.Var(name, value.kind)

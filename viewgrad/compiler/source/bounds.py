@@ -10,33 +10,13 @@ from typing import Any
 
 import attrs
 
+from . import ir
 from .definitions import Definitions
 from .dependence import Affine, affine, combined, has_solution
-from .ir import (
-    NEW,
-    Block,
-    Check,
-    Const,
-    Dim,
-    For,
-    Get,
-    If,
-    Lazy,
-    Let,
-    Op,
-    Set,
-    Slice,
-    Var,
-    While,
-    assigned,
-    mapped,
-    nodes,
-    statements,
-)
 from .kinds import BOOL, INT, Num
 
 
-def with_bounds(block: Block, definitions: Definitions) -> Block:
+def with_bounds(block: ir.Block, definitions: Definitions) -> ir.Block:
     """Return the program with indices marked that are in range, and with checks at the entry of loops.
 
     Arguments:
@@ -52,7 +32,7 @@ class _Bounds:
         self.checks: list[dict[Any, Any]] = []  # of each loop around: what is to be checked at its entry
         self.changed: list[set[str]] = []  # of each loop around: what it binds
 
-    def block(self, stmts: Block, loops: tuple[Any, ...], always: bool) -> Block:
+    def block(self, stmts: ir.Block, loops: tuple[Any, ...], always: bool) -> ir.Block:
         """Return a block.
 
         Arguments:
@@ -60,12 +40,12 @@ class _Bounds:
             loops: the loops around it.
             always: whether each iteration of the innermost loop runs it.
         """
-        found: Block = []
+        found: ir.Block = []
         for stmt in stmts:
-            if isinstance(stmt, For):
+            if isinstance(stmt, ir.For):
                 low, high = self.expr(stmt.low, loops, always), self.expr(stmt.high, loops, always)
                 self.checks.append({})
-                self.changed.append({name for each in statements(stmt.body) for name in assigned(each)})
+                self.changed.append({name for each in ir.statements(stmt.body) for name in ir.assigned(each)})
                 body = self.block(stmt.body, (*loops, stmt), stmt.stop is None and abs(stmt.step) == 1)
                 checks = self.checks.pop()
                 self.changed.pop()
@@ -73,29 +53,29 @@ class _Bounds:
                 here: Any = None
                 for key, test in checks.items():
                     if not (always and self.lift(key, test, loops)):
-                        here = test if here is None else Lazy("and", (here, test), BOOL)
+                        here = test if here is None else ir.Lazy("and", (here, test), BOOL)
                 if here is not None:
-                    found.append(Check(here, stmt.line, of_index=True))
+                    found.append(ir.Check(here, stmt.line, of_index=True))
                 found.append(new)
-            elif isinstance(stmt, While):
+            elif isinstance(stmt, ir.While):
                 self.checks.append({})
-                self.changed.append({name for each in statements(stmt.body) for name in assigned(each)})
+                self.changed.append({name for each in ir.statements(stmt.body) for name in ir.assigned(each)})
                 test = self.expr(stmt.test, (*loops, stmt), False)
                 body = self.block(stmt.body, (*loops, stmt), False)
                 self.checks.pop()
                 self.changed.pop()
                 found.append(attrs.evolve(stmt, test=test, body=body))
-            elif isinstance(stmt, If):
-                found.append(If(self.expr(stmt.test, loops, always), self.block(stmt.then, loops, False),
+            elif isinstance(stmt, ir.If):
+                found.append(ir.If(self.expr(stmt.test, loops, always), self.block(stmt.then, loops, False),
                                 self.block(stmt.other, loops, False), stmt.line))
-            elif isinstance(stmt, Let):
-                found.append(Let(stmt.name, self.expr(stmt.value, loops, always), stmt.line))
-            elif isinstance(stmt, Set):
+            elif isinstance(stmt, ir.Let):
+                found.append(ir.Let(stmt.name, self.expr(stmt.value, loops, always), stmt.line))
+            elif isinstance(stmt, ir.Set):
                 value = self.expr(stmt.value, loops, always)
                 index = tuple([self.item(each, loops, always) for each in stmt.index])
                 safe = stmt.safe or self.is_safe(stmt.base, stmt.index, loops, always)
                 found.append(attrs.evolve(stmt, index=index, value=value, safe=safe))
-            elif isinstance(stmt, Check):
+            elif isinstance(stmt, ir.Check):
                 found.append(attrs.evolve(stmt, test=self.expr(stmt.test, loops, always)))
             else:
                 found.append(stmt)
@@ -103,45 +83,46 @@ class _Bounds:
 
     def lift(self, key: Any, test: Any, loops: tuple[Any, ...]) -> bool:
         """Check an index at the entry of the enclosing loop if the loop does not change it; return whether it did."""
-        if not loops or not isinstance(loops[-1], For):
+        if not loops or not isinstance(loops[-1], ir.For):
             return False
         outer = loops[-1]
-        names = {node.base.name if isinstance(node, Dim) else node.name for node in nodes(test)
-                 if isinstance(node, (Dim, Var))}
+        names = {node.base.name if isinstance(node, ir.Dim) else node.name for node in ir.nodes(test)
+                 if isinstance(node, (ir.Dim, ir.Var))}
         if names & self.changed[-1] or outer.name in names:
             return False
-        self.checks[-1]["lifted", key] = Lazy("or", (_is_empty(outer), test), BOOL)
+        self.checks[-1]["lifted", key] = ir.Lazy("or", (_is_empty(outer), test), BOOL)
         return True
 
     def item(self, each: Any, loops: tuple[Any, ...], always: bool) -> Any:
-        if each is NEW or isinstance(each, Slice):
+        if each is ir.NEW or isinstance(each, ir.Slice):
             return each
         return self.expr(each, loops, always)
 
     def expr(self, expr: Any, loops: tuple[Any, ...], always: bool) -> Any:
         """Return an expression with its indices marked."""
-        conditional = {id(inner) for each in nodes(expr) if isinstance(each, Lazy) for arg in each.args[1:]
-                       for inner in nodes(arg)}
+        conditional = {id(inner) for each in ir.nodes(expr) if isinstance(each, ir.Lazy) for arg in each.args[1:]
+                       for inner in ir.nodes(arg)}
 
         def change(node: Any) -> Any:
-            if isinstance(node, Get) and isinstance(node.kind, Num) and not node.safe:
+            if isinstance(node, ir.Get) and isinstance(node.kind, Num) and not node.safe:
                 return attrs.evolve(node, safe=self.is_safe(node.base, node.index, loops, always and not conditional))
             return node
 
-        return mapped(expr, change)
+        return ir.mapped(expr, change)
 
-    def is_safe(self, base: Var, index: tuple[Any, ...], loops: tuple[Any, ...], always: bool) -> bool:
+    def is_safe(self, base: ir.Var, index: tuple[Any, ...], loops: tuple[Any, ...], always: bool) -> bool:
         """Return whether the integers in an index are in range, maybe by checks at the entry of the innermost loop."""
         tests: list[tuple[Any, Any]] = []
         for axis, each in enumerate(index):
-            if each is NEW:
+            if each is ir.NEW:
                 return False
-            if isinstance(each, Slice):
+            if isinstance(each, ir.Slice):
                 continue
             if not isinstance(each.kind, Num):
                 return False
             if not self.in_range(base, axis, each, loops):
-                test = self.check(base, axis, each, loops) if always and loops and isinstance(loops[-1], For) else None
+                may_check = always and loops and isinstance(loops[-1], ir.For)
+                test = self.check(base, axis, each, loops) if may_check else None
                 if test is None:
                     return False
                 tests.append(test)
@@ -150,9 +131,9 @@ class _Bounds:
                 self.checks[-1][key] = test
         return True
 
-    def in_range(self, base: Var, axis: int, each: Any, loops: tuple[Any, ...]) -> bool:
+    def in_range(self, base: ir.Var, axis: int, each: Any, loops: tuple[Any, ...]) -> bool:
         """Return whether an index is in range whatever the inputs are."""
-        names = {loop.name for loop in loops if isinstance(loop, For)}
+        names = {loop.name for loop in loops if isinstance(loop, ir.For)}
 
         def known(name: str) -> bool:
             return name in names or self.definitions.is_fixed(name)
@@ -161,13 +142,13 @@ class _Bounds:
         form = affine(each, known, meaning)
         if form is None or not known(base.name):
             return False
-        length = affine(Dim(base, axis), known, meaning)
+        length = affine(ir.Dim(base, axis), known, meaning)
         if length is None:
             return False
         bounds: list[Affine] = []
         lengths: set[str] = set()
         for loop in loops:
-            if isinstance(loop, For):
+            if isinstance(loop, ir.For):
                 here: Affine = {loop.name: 1}
                 low, high = affine(loop.low, known, meaning), affine(loop.high, known, meaning)
                 one: Affine = {"": 1}
@@ -184,7 +165,7 @@ class _Bounds:
         above = combined(form, length, -1)  # or at least the length
         return not has_solution([], [*bounds, below]) and not has_solution([], [*bounds, above])
 
-    def check(self, base: Var, axis: int, each: Any, loops: tuple[Any, ...]) -> tuple[Any, Any] | None:
+    def check(self, base: ir.Var, axis: int, each: Any, loops: tuple[Any, ...]) -> tuple[Any, Any] | None:
         """Return the condition to check at the entry of the innermost loop."""
         loop = loops[-1]
         changed = self.changed[-1]
@@ -193,28 +174,28 @@ class _Bounds:
         def known(name: str) -> bool:
             return name in names or name not in changed
 
-        if base.name in changed or any(isinstance(node, Get) for node in nodes(each)):
+        if base.name in changed or any(isinstance(node, ir.Get) for node in ir.nodes(each)):
             return None
         form = affine(each, known)
         if form is None or any(name.partition(".")[0] in changed for name in form if name and name != loop.name):
             return None
-        first, last = loop.low, Op("sub" if loop.step > 0 else "add", (loop.high, Const(1, INT)), INT)
+        first, last = loop.low, ir.Op("sub" if loop.step > 0 else "add", (loop.high, ir.Const(1, INT)), INT)
         empty = _is_empty(loop)
-        length = Dim(base, axis)
-        zero = Const(0, INT)
+        length = ir.Dim(base, axis)
+        zero = ir.Const(0, INT)
 
         def at(value: Any) -> Any:
-            return mapped(each, lambda node: value if isinstance(node, Var) and node.name == loop.name else node)
+            return ir.mapped(each, lambda node: value if isinstance(node, ir.Var) and node.name == loop.name else node)
 
         ends = (first, last) if form.get(loop.name, 0) else (first,)
         test: Any = empty
         fits: Any = None
         for end in ends:
             place = at(end)
-            for one in (Op("less_equal", (zero, place), BOOL), Op("less", (place, length), BOOL)):
-                fits = one if fits is None else Lazy("and", (fits, one), BOOL)
-        return (base.name, axis, tuple(sorted(form.items()))), Lazy("or", (test, fits), BOOL)
+            for one in (ir.Op("less_equal", (zero, place), BOOL), ir.Op("less", (place, length), BOOL)):
+                fits = one if fits is None else ir.Lazy("and", (fits, one), BOOL)
+        return (base.name, axis, tuple(sorted(form.items()))), ir.Lazy("or", (test, fits), BOOL)
 
 
-def _is_empty(loop: For) -> Any:
-    return Op("less_equal" if loop.step > 0 else "greater_equal", (loop.high, loop.low), BOOL)
+def _is_empty(loop: ir.For) -> Any:
+    return ir.Op("less_equal" if loop.step > 0 else "greater_equal", (loop.high, loop.low), BOOL)

@@ -7,31 +7,9 @@ from typing import Any
 
 import attrs
 
+from . import ir
 from .expression_text import is_element, reads_complex
 from .formulas import scalar_forward, scalar_gradient
-from .ir import (
-    Add,
-    Block,
-    Call,
-    For,
-    Get,
-    Let,
-    LetMany,
-    Op,
-    Pop,
-    Pull,
-    PullCall,
-    Push,
-    Segmented,
-    SegmentedBack,
-    Set,
-    Var,
-    While,
-    assigned,
-    expressions_of,
-    nodes,
-    statements,
-)
 from .kinds import DTYPES, Arr, Num
 
 
@@ -39,10 +17,10 @@ from .kinds import DTYPES, Arr, Num
 class Region:
     """Statements that a kernel runs."""
 
-    stmts: Block
+    stmts: ir.Block
 
 
-def with_regions(block: Block, kinds: Mapping[str, Any], cells: Collection[str]) -> list[Any]:
+def with_regions(block: ir.Block, kinds: Mapping[str, Any], cells: Collection[str]) -> list[Any]:
     """Return the statements of a block, with a region in place of those that a kernel can run.
 
     Arguments:
@@ -51,12 +29,12 @@ def with_regions(block: Block, kinds: Mapping[str, Any], cells: Collection[str])
         cells: the variables that hold elements in loops.
     """
     found: list[Any] = []
-    waiting: Block = []
+    waiting: ir.Block = []
 
     def close() -> None:
         nonlocal waiting
-        last = max((n for n, stmt in enumerate(waiting) if isinstance(stmt, (For, While))), default=-1)
-        first = next((n for n, stmt in enumerate(waiting) if isinstance(stmt, (For, While))), None)
+        last = max((n for n, stmt in enumerate(waiting) if isinstance(stmt, (ir.For, ir.While))), default=-1)
+        first = next((n for n, stmt in enumerate(waiting) if isinstance(stmt, (ir.For, ir.While))), None)
         if first is None:
             found.extend(waiting)
         else:
@@ -79,48 +57,48 @@ def with_regions(block: Block, kinds: Mapping[str, Any], cells: Collection[str])
 
 def _is_load(stmt: Any, cells: Collection[str]) -> bool:
     """Return whether a statement loads variables that hold elements in the loop after it."""
-    names = [name for each in statements([stmt]) for name in assigned(each)]
+    names = [name for each in ir.statements([stmt]) for name in ir.assigned(each)]
     return bool(names) and all(name in cells for name in names)
 
 
 def _is_scalar(stmt: Any, kinds: Mapping[str, Any]) -> bool:
     """Return whether a statement computes with numbers and elements of arrays only."""
-    for each in statements([stmt]):
-        if isinstance(each, Let):
+    for each in ir.statements([stmt]):
+        if isinstance(each, ir.Let):
             if not isinstance(each.value.kind, Num) or each.value.kind.dtype not in DTYPES:
                 return False
             if isinstance(kinds.get(each.name), Arr) or kinds[each.name].dtype not in DTYPES:
                 return False
-        elif isinstance(each, (LetMany, Add, PullCall, Segmented, SegmentedBack)):
+        elif isinstance(each, (ir.LetMany, ir.Add, ir.PullCall, ir.Segmented, ir.SegmentedBack)):
             return False
-        elif isinstance(each, Set):
+        elif isinstance(each, ir.Set):
             if not is_element(each.index) or isinstance(each.value.kind, Arr):
                 return False
-        elif isinstance(each, Pop):
+        elif isinstance(each, ir.Pop):
             if isinstance(each.target.kind, Arr) or each.target.kind.dtype not in DTYPES:
                 return False
-            if isinstance(each.target, Get) and not is_element(each.target.index):
+            if isinstance(each.target, ir.Get) and not is_element(each.target.index):
                 return False
-        elif isinstance(each, Push) and (isinstance(each.value.kind, Arr) or each.value.kind.dtype not in DTYPES):
+        elif isinstance(each, ir.Push) and (isinstance(each.value.kind, Arr) or each.value.kind.dtype not in DTYPES):
             return False
-        for expr in expressions_of(each):
-            if not all(_is_scalar_node(node) for node in nodes(expr)):
+        for expr in ir.expressions_of(each):
+            if not all(_is_scalar_node(node) for node in ir.nodes(expr)):
                 return False
     return True
 
 
 def _is_scalar_node(node: Any) -> bool:
-    if isinstance(node, Call):
+    if isinstance(node, ir.Call):
         return False
-    if isinstance(node, Get):
+    if isinstance(node, ir.Get):
         return isinstance(node.kind, Num) and node.is_basic and is_element(node.index)
-    if isinstance(node, Var):
+    if isinstance(node, ir.Var):
         return isinstance(node.kind, Arr) or node.kind.dtype in DTYPES
-    if isinstance(node, Op):
+    if isinstance(node, ir.Op):
         if isinstance(node.kind, Arr):
             return False
         return scalar_forward(node.name, "".join(arg.kind.dtype for arg in node.args)) is not None
-    if isinstance(node, Pull):
+    if isinstance(node, ir.Pull):
         form = scalar_gradient(node.name, node.number, reads_complex(node))
         return isinstance(node.kind, Num) and form is not None
     return True

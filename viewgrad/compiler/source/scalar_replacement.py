@@ -13,42 +13,20 @@ from typing import Any
 
 import attrs
 
+from . import ir
 from .dependence import Affine, affine, combined, has_solution
-from .ir import (
-    Block,
-    Check,
-    Const,
-    For,
-    Get,
-    If,
-    Lazy,
-    Let,
-    Op,
-    Pop,
-    Push,
-    Set,
-    Var,
-    While,
-    assigned,
-    blocks_of,
-    children,
-    expressions_of,
-    mapped,
-    nodes,
-    statements,
-)
 from .kinds import BOOL, FLOAT, INT, Arr, Num
 from .parallel_loops import is_parallel, root_of
 
-SCALAR: tuple[type, ...] = (Let, Set, Check, For, While, If, Push, Pop)
+SCALAR: tuple[type, ...] = (ir.Let, ir.Set, ir.Check, ir.For, ir.While, ir.If, ir.Push, ir.Pop)
 Shape = tuple[tuple[int, tuple[tuple[str, int], ...]], ...]  # per axis: the counter's coefficient, and other terms
 Offset = tuple[int, ...]  # per axis: the constant
 
 
 def with_scalars(
-    block: Block, kinds: dict[str, Any], roots: Mapping[str, str], fresh: Callable[[str], str], names: set[str],
+    block: ir.Block, kinds: dict[str, Any], roots: Mapping[str, str], fresh: Callable[[str], str], names: set[str],
     is_checked: bool,
-) -> Block:
+) -> ir.Block:
     """Return a program in which loops keep elements in variables.
 
     Arguments:
@@ -72,7 +50,7 @@ class _Access:
         always: whether each iteration does it.
     """
 
-    expr: Get
+    expr: ir.Get
     reads: bool
     writes: bool
     always: bool
@@ -82,10 +60,10 @@ class _Access:
 class _Cell:
     """An element kept in a variable: the same relative to the counter in all iterations."""
 
-    expr: Get
+    expr: ir.Get
     offset: Offset
     accesses: list[_Access]
-    variable: Var | None = None
+    variable: ir.Var | None = None
 
     @property
     def is_written(self) -> bool:
@@ -113,23 +91,23 @@ class _Replacement:
         self.names = names
         self.is_checked = is_checked
 
-    def block(self, block: Block, loops: tuple[Any, ...]) -> Block:
-        found: Block = []
+    def block(self, block: ir.Block, loops: tuple[Any, ...]) -> ir.Block:
+        found: ir.Block = []
         for stmt in block:
-            if isinstance(stmt, (For, While)):
+            if isinstance(stmt, (ir.For, ir.While)):
                 inner = attrs.evolve(stmt, body=self.block(stmt.body, (*loops, stmt)))
-                found += self.loop(inner, loops) if isinstance(inner, For) else [inner]
-            elif isinstance(stmt, If):
-                found.append(If(stmt.test, self.block(stmt.then, loops), self.block(stmt.other, loops), stmt.line))
+                found += self.loop(inner, loops) if isinstance(inner, ir.For) else [inner]
+            elif isinstance(stmt, ir.If):
+                found.append(ir.If(stmt.test, self.block(stmt.then, loops), self.block(stmt.other, loops), stmt.line))
             else:
                 found.append(stmt)
         return found
 
     # -- one loop ------------------------------------------------------------------------------------------------------
 
-    def loop(self, loop: For, loops: tuple[Any, ...]) -> Block:
+    def loop(self, loop: ir.For, loops: tuple[Any, ...]) -> ir.Block:
         """Return the loop with elements in variables, after what loads the first of them."""
-        if abs(loop.step) != 1 or not all(map(self.is_scalar, statements(loop.body))):
+        if abs(loop.step) != 1 or not all(map(self.is_scalar, ir.statements(loop.body))):
             return [loop]
         if loop.down and is_parallel(loop, self.roots):  # which runs as vector operations
             return [loop]
@@ -155,21 +133,21 @@ class _Replacement:
             name = self.fresh(f"{cell.expr.base.name}_cell")
             self.kinds[name] = FLOAT
             self.names.add(name)
-            cell.variable = Var(name, FLOAT)
+            cell.variable = ir.Var(name, FLOAT)
         return self.rewritten(loop, chosen, carried)
 
     def is_scalar(self, stmt: Any) -> bool:
         """Return whether a statement computes with numbers and elements only."""
-        if not isinstance(stmt, SCALAR) or (isinstance(stmt, Let) and isinstance(self.kinds.get(stmt.name), Arr)):
+        if not isinstance(stmt, SCALAR) or (isinstance(stmt, ir.Let) and isinstance(self.kinds.get(stmt.name), Arr)):
             return False
         value = getattr(stmt, "value", None)
         return value is None or isinstance(value.kind, Num)
 
-    def groups(self, loop: For, loops: tuple[Any, ...]) -> Iterator[tuple[list[_Cell], Offset]]:
+    def groups(self, loop: ir.For, loops: tuple[Any, ...]) -> Iterator[tuple[list[_Cell], Offset]]:
         """Yield groups of elements that no other access in the loop overlaps, and how far they move per iteration."""
-        changed = {name for stmt in statements(loop.body) for name in assigned(stmt)} | {loop.name}
-        inner = {id(stmt) for each in statements(loop.body) if isinstance(each, (For, While))
-                 for stmt in statements([each])}
+        changed = {name for stmt in ir.statements(loop.body) for name in ir.assigned(stmt)} | {loop.name}
+        inner = {id(stmt) for each in ir.statements(loop.body) if isinstance(each, (ir.For, ir.While))
+                 for stmt in ir.statements([each])}
 
         def is_fixed(name: str) -> bool:
             return name == loop.name or name not in changed
@@ -206,7 +184,7 @@ class _Replacement:
                     yield known, tuple([stride for stride, _ in shape])
 
     def are_apart(
-        self, loop: For, loops: tuple[Any, ...], shapes: Sequence[Shape], is_fixed: Callable[[str], bool],
+        self, loop: ir.For, loops: tuple[Any, ...], shapes: Sequence[Shape], is_fixed: Callable[[str], bool],
         members: Mapping[Shape, list[tuple[Offset, _Access]]],
     ) -> bool:
         """Return whether a written element is never one that an index of another form accesses."""
@@ -222,7 +200,7 @@ class _Replacement:
         return True
 
     def may_meet(
-        self, loop: For, loops: tuple[Any, ...], one: tuple[Shape, Offset], other: tuple[Shape, Offset],
+        self, loop: ir.For, loops: tuple[Any, ...], one: tuple[Shape, Offset], other: tuple[Shape, Offset],
         is_fixed: Callable[[str], bool],
     ) -> bool:
         """Return whether two elements may be the same, in any two iterations."""
@@ -234,7 +212,7 @@ class _Replacement:
         equalities = [combined(form(*one, axis, "'"), form(*other, axis, '"'), -1) for axis in range(len(one[0]))]
         bounds: list[Affine] = []
         for each in (*loops, loop):
-            if not isinstance(each, For):
+            if not isinstance(each, ir.For):
                 continue
             low, high = affine(each.low, is_fixed), affine(each.high, is_fixed)
             for tag in ("'", '"') if each is loop else ("",):
@@ -251,84 +229,84 @@ class _Replacement:
 
     # -- rewriting -----------------------------------------------------------------------------------------------------
 
-    def rewritten(self, loop: For, chosen: list[_Cell], carried: list[tuple[_Cell, _Cell]]) -> Block:
+    def rewritten(self, loop: ir.For, chosen: list[_Cell], carried: list[tuple[_Cell, _Cell]]) -> ir.Block:
         """Return the loop with variables in the place of elements."""
         variables = {id(access.expr): cell.variable for cell in chosen for access in cell.accesses}
         by_place = {(cell.expr.base.name, access.expr.index): cell.variable
                     for cell in chosen for access in cell.accesses}
         assert all(variables.values())
         arrives = {id(cell) for cell, _ in carried}
-        loads = [Let(cell.variable.name, cell.expr) for cell in chosen  # type: ignore[union-attr]
+        loads = [ir.Let(cell.variable.name, cell.expr) for cell in chosen  # type: ignore[union-attr]
                  if cell.is_read_first and id(cell) not in arrives]
-        stores = [Set(cell.expr.base, cell.expr.index, cell.variable, "", 0, cell.expr.safe)
+        stores = [ir.Set(cell.expr.base, cell.expr.index, cell.variable, "", 0, cell.expr.safe)
                   for cell in chosen if cell.is_written]
         body = [*loads, *_replaced(loop.body, by_place), *stores, *_moves(carried)]
-        before: Block = []
+        before: ir.Block = []
         if carried:
             first, is_run = _entry(loop)
-            enter = [Let(cell.variable.name, _at(cell.expr, loop.name, first))  # type: ignore[union-attr]
+            enter = [ir.Let(cell.variable.name, _at(cell.expr, loop.name, first))  # type: ignore[union-attr]
                      for cell, _ in carried]
-            before = [Let(cell.variable.name, Const(0.0, FLOAT)) for cell, _ in carried]  # type: ignore[union-attr]
-            before.append(If(is_run, enter, []))
+            before = [ir.Let(cell.variable.name, ir.Const(0.0, FLOAT)) for cell, _ in carried]  # type: ignore[union-attr]
+            before.append(ir.If(is_run, enter, []))
         return [*before, attrs.evolve(loop, body=body)]
 
 
-def _moves(carried: list[tuple[_Cell, _Cell]]) -> Block:
+def _moves(carried: list[tuple[_Cell, _Cell]]) -> ir.Block:
     """Rotate the variables at the end of an iteration: each is read before it is bound."""
     waiting = [(cell, before) for cell, before in carried if cell is not before]
-    found: Block = []
+    found: ir.Block = []
     while waiting:
         ready = next(pair for pair in waiting if all(before is not pair[0] for _, before in waiting))
         waiting.remove(ready)
-        found.append(Let(ready[0].variable.name, ready[1].variable))  # type: ignore[union-attr]
+        found.append(ir.Let(ready[0].variable.name, ready[1].variable))  # type: ignore[union-attr]
     return found
 
 
-def _entry(loop: For) -> tuple[Any, Any]:
+def _entry(loop: ir.For) -> tuple[Any, Any]:
     """Return the first value of a loop's counter, and whether there is an iteration."""
     up = loop.step > 0
     if not loop.down:
-        return loop.low, Op("less" if up else "greater", (loop.low, loop.high), BOOL)
+        return loop.low, ir.Op("less" if up else "greater", (loop.low, loop.high), BOOL)
     if loop.last is not None:
-        last = Var(loop.last, INT)
-        return last, Op("greater_equal" if up else "less_equal", (last, loop.low), BOOL)
-    first = Op("sub" if up else "add", (loop.high, Const(1, INT)), INT)
-    return first, Op("less" if up else "greater", (loop.low, loop.high), BOOL)
+        last = ir.Var(loop.last, INT)
+        return last, ir.Op("greater_equal" if up else "less_equal", (last, loop.low), BOOL)
+    first = ir.Op("sub" if up else "add", (loop.high, ir.Const(1, INT)), INT)
+    return first, ir.Op("less" if up else "greater", (loop.low, loop.high), BOOL)
 
 
-def _at(expr: Get, counter: str, value: Any) -> Any:
+def _at(expr: ir.Get, counter: str, value: Any) -> Any:
     """Return an element with a value in place of a counter."""
-    return mapped(expr, lambda node: value if isinstance(node, Var) and node.name == counter else node)
+    return ir.mapped(expr, lambda node: value if isinstance(node, ir.Var) and node.name == counter else node)
 
 
-def _replaced(block: Block, variables: Mapping[Any, Any]) -> Block:
+def _replaced(block: ir.Block, variables: Mapping[Any, Any]) -> ir.Block:
     """Return the statements with variables in place of elements."""
     def change(expr: Any) -> Any:
-        return variables.get((expr.base.name, expr.index), expr) if isinstance(expr, Get) else expr
+        return variables.get((expr.base.name, expr.index), expr) if isinstance(expr, ir.Get) else expr
 
     # Indices hold no elements that are replaced, so that equal places stay equal.
-    found: Block = []
+    found: ir.Block = []
     for stmt in block:
-        if isinstance(stmt, Let):
-            found.append(Let(stmt.name, mapped(stmt.value, change), stmt.line))
-        elif isinstance(stmt, Set):
-            value = mapped(stmt.value, change)
+        if isinstance(stmt, ir.Let):
+            found.append(ir.Let(stmt.name, ir.mapped(stmt.value, change), stmt.line))
+        elif isinstance(stmt, ir.Set):
+            value = ir.mapped(stmt.value, change)
             variable = variables.get((stmt.base.name, stmt.index))
             if variable is None:
                 found.append(attrs.evolve(stmt, value=value))
             else:
-                value = Op(stmt.op, (variable, value), FLOAT) if stmt.op else value
-                found.append(Let(variable.name, value, stmt.line))
-        elif isinstance(stmt, Pop):
+                value = ir.Op(stmt.op, (variable, value), FLOAT) if stmt.op else value
+                found.append(ir.Let(variable.name, value, stmt.line))
+        elif isinstance(stmt, ir.Pop):
             place = stmt.target
-            found.append(Pop(change(place), stmt.line))
-        elif isinstance(stmt, Push):
-            found.append(Push(mapped(stmt.value, change), stmt.line))
-        elif isinstance(stmt, If):
-            found.append(If(mapped(stmt.test, change), _replaced(stmt.then, variables),
+            found.append(ir.Pop(change(place), stmt.line))
+        elif isinstance(stmt, ir.Push):
+            found.append(ir.Push(ir.mapped(stmt.value, change), stmt.line))
+        elif isinstance(stmt, ir.If):
+            found.append(ir.If(ir.mapped(stmt.test, change), _replaced(stmt.then, variables),
                             _replaced(stmt.other, variables), stmt.line))
-        elif isinstance(stmt, Check):
-            found.append(attrs.evolve(stmt, test=mapped(stmt.test, change)))
+        elif isinstance(stmt, ir.Check):
+            found.append(attrs.evolve(stmt, test=ir.mapped(stmt.test, change)))
         else:  # a loop, which does not access them
             found.append(stmt)
     return found
@@ -346,36 +324,36 @@ def _constants(forms: Sequence[Affine | None]) -> Offset:
     return tuple([form.get("", 0) for form in forms if form is not None])
 
 
-def _accesses(block: Block, always: bool) -> Iterator[tuple[_Access, Any]]:
+def _accesses(block: ir.Block, always: bool) -> Iterator[tuple[_Access, Any]]:
     """Yield the accesses to arrays in a block, in order, with their statements."""
     for stmt in block:
-        for expr in expressions_of(stmt):
-            for get, is_run in _elements(expr, always and not isinstance(stmt, While)):
+        for expr in ir.expressions_of(stmt):
+            for get, is_run in _elements(expr, always and not isinstance(stmt, ir.While)):
                 yield _Access(get, True, False, is_run), stmt
-            bases = {id(node.base) for node in nodes(expr) if hasattr(node, "base")}
-            for node in nodes(expr):
-                if isinstance(node, Var) and isinstance(node.kind, Arr) and id(node) not in bases:
-                    yield _Access(Get(node, (), node.kind), True, False, False), stmt
-        if isinstance(stmt, Set):
+            bases = {id(node.base) for node in ir.nodes(expr) if hasattr(node, "base")}
+            for node in ir.nodes(expr):
+                if isinstance(node, ir.Var) and isinstance(node.kind, Arr) and id(node) not in bases:
+                    yield _Access(ir.Get(node, (), node.kind), True, False, False), stmt
+        if isinstance(stmt, ir.Set):
             kind = FLOAT if stmt.base.kind.dtype == "d" else stmt.base.kind
-            yield _Access(Get(stmt.base, stmt.index, kind, stmt.safe), bool(stmt.op), True, always), stmt
-        elif isinstance(stmt, Pop) and isinstance(stmt.target, Get):
+            yield _Access(ir.Get(stmt.base, stmt.index, kind, stmt.safe), bool(stmt.op), True, always), stmt
+        elif isinstance(stmt, ir.Pop) and isinstance(stmt.target, ir.Get):
             target = stmt.target
             kind = FLOAT if target.base.kind.dtype == "d" else target.base.kind
-            yield _Access(Get(target.base, target.index, kind, target.safe), False, True, always), stmt
-        for inner in blocks_of(stmt):
+            yield _Access(ir.Get(target.base, target.index, kind, target.safe), False, True, always), stmt
+        for inner in ir.blocks_of(stmt):
             yield from _accesses(inner, False)
 
 
-def _elements(expr: Any, always: bool) -> Iterator[tuple[Get, bool]]:
+def _elements(expr: Any, always: bool) -> Iterator[tuple[ir.Get, bool]]:
     """Yield the elements that an expression reads, and whether it always does."""
-    if isinstance(expr, Get):
-        for item in children(expr):
+    if isinstance(expr, ir.Get):
+        for item in ir.children(expr):
             yield from _elements(item, always)
         yield expr, always
-    elif isinstance(expr, Lazy):
+    elif isinstance(expr, ir.Lazy):
         for number, arg in enumerate(expr.args):
             yield from _elements(arg, always and number == 0)
     else:
-        for child in children(expr):
+        for child in ir.children(expr):
             yield from _elements(child, always)

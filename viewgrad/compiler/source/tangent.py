@@ -10,33 +10,16 @@ from typing import Any, Final
 
 import attrs
 
+from . import ir
 from .activity import active_names, call_has_gradient, is_float
 from .aliases import base_of, roots_of, written_inputs
-from .ir import (
-    FULL,
-    Block,
-    Call,
-    Check,
-    Const,
-    For,
-    Get,
-    If,
-    Lazy,
-    Let,
-    LetMany,
-    Op,
-    Set,
-    Var,
-    While,
-    nodes,
-)
 from .kinds import FLOAT, Arr, Num
 from .objects import Input
 from .partial_derivatives import joint_kind, slope
 from .read import Source
 from .values import Rec, Refused, Tup, leaves_of
 
-ZERO: Final = Const(0.0, FLOAT)
+ZERO: Final = ir.Const(0.0, FLOAT)
 # Calls whose tangent is the same call of the tangent of their only array.
 LINEAR: Final = frozenset("""
     sum mean cumsum copy flatten astype transpose swapaxes moveaxis squeeze expand_dims reshape ravel diagonal trace
@@ -61,7 +44,7 @@ def tangent_source(source: Source, tangents: Mapping[int, Input]) -> Source:
     if written_inputs(source.body, names):
         raise Refused("it writes to an argument")
     leaves = leaves_of(source.result)
-    if not all(isinstance(leaf, Var) and is_float(leaf.kind) for leaf in leaves):
+    if not all(isinstance(leaf, ir.Var) and is_float(leaf.kind) for leaf in leaves):
         raise Refused("its result contains values other than floats")
     kinds: dict[str, Any] = dict(source.kinds)
     directions = {names[number]: each.name for number, each in tangents.items()}
@@ -72,7 +55,7 @@ def tangent_source(source: Source, tangents: Mapping[int, Input]) -> Source:
         raise Refused("tangents of other dtypes than float64")
     writer = _Tangent(kinds, active, directions)
     body = writer.whole(source.body, [name for name in names if name in active], results)
-    dots = {name: Var(writer.dot(name), kinds[name]) for name in results}
+    dots = {name: ir.Var(writer.dot(name), kinds[name]) for name in results}
     result = Tup((source.result, _with_leaves(source.result, dots)))
     return attrs.evolve(source, inputs=[*source.inputs, *tangents.values()], body=body, result=result, kinds=kinds)
 
@@ -99,7 +82,7 @@ class _Tangent:
         self.kinds = kinds
         self.active = active
         self.dots: dict[str, str] = dict(directions)
-        self.out: Block = []
+        self.out: ir.Block = []
         self.line = 0
 
     def dot(self, name: str) -> str:
@@ -116,22 +99,22 @@ class _Tangent:
         self.kinds[found] = Num(kind.dtype) if isinstance(kind, Num) else kind
         return found
 
-    def whole(self, block: Block, inputs: Sequence[str], results: Sequence[str]) -> Block:
+    def whole(self, block: ir.Block, inputs: Sequence[str], results: Sequence[str]) -> ir.Block:
         """Return the tangent of a program."""
         start = [self.zeros(name, 0) for name in inputs if name not in self.dots]
         found = self.block(block)
         return [*start, *found, *[self.zeros(name, 0) for name in results if name not in self.active]]
 
-    def zeros(self, name: str, line: int) -> Let:
+    def zeros(self, name: str, line: int) -> ir.Let:
         """Return a tangent of zeros."""
-        return Let(self.dot(name), self.zero_like(Var(name, self.kinds[name])), line)
+        return ir.Let(self.dot(name), self.zero_like(ir.Var(name, self.kinds[name])), line)
 
     def zero_like(self, expr: Any) -> Any:
-        return ZERO if isinstance(expr.kind, Num) else Call("zeros_like", (expr,), (("dtype", "d"),), expr.kind)
+        return ZERO if isinstance(expr.kind, Num) else ir.Call("zeros_like", (expr,), (("dtype", "d"),), expr.kind)
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
-    def block(self, stmts: Block) -> Block:
+    def block(self, stmts: ir.Block) -> ir.Block:
         """Return the tangent of a block."""
         before, self.out = self.out, []
         for stmt in stmts:
@@ -142,39 +125,39 @@ class _Tangent:
 
     def statement(self, stmt: Any) -> None:
         """Write the tangent of a statement, and the statement."""
-        if isinstance(stmt, (For, While)):
+        if isinstance(stmt, (ir.For, ir.While)):
             self.out.append(attrs.evolve(stmt, body=self.block(stmt.body)))
-        elif isinstance(stmt, If):
+        elif isinstance(stmt, ir.If):
             then, other = self.block(stmt.then), self.block(stmt.other)
-            self.out.append(If(stmt.test, then, other, stmt.line))
-        elif isinstance(stmt, Let) and stmt.name in self.active:
+            self.out.append(ir.If(stmt.test, then, other, stmt.line))
+        elif isinstance(stmt, ir.Let) and stmt.name in self.active:
             self.on_let(stmt)
-        elif isinstance(stmt, LetMany) and any(name in self.active for name in stmt.names):
+        elif isinstance(stmt, ir.LetMany) and any(name in self.active for name in stmt.names):
             self.on_many(stmt)
-        elif isinstance(stmt, Set) and stmt.base.name in self.active:
+        elif isinstance(stmt, ir.Set) and stmt.base.name in self.active:
             value, tangent = self.diff(stmt.value)
             if tangent is not None or not stmt.op:
-                base = Var(self.dot(stmt.base.name), stmt.base.kind)
+                base = ir.Var(self.dot(stmt.base.name), stmt.base.kind)
                 self.out.append(attrs.evolve(stmt, base=base, value=ZERO if tangent is None else tangent))
             self.out.append(attrs.evolve(stmt, value=value))
         else:
-            assert isinstance(stmt, (Let, LetMany, Set, Check))
+            assert isinstance(stmt, (ir.Let, ir.LetMany, ir.Set, ir.Check))
             self.out.append(stmt)
 
-    def on_let(self, stmt: Let) -> None:
+    def on_let(self, stmt: ir.Let) -> None:
         """Write a binding."""
         value, name = stmt.value, self.dot(stmt.name)
-        if isinstance(value, Call) and not value.is_view:
+        if isinstance(value, ir.Call) and not value.is_view:
             self.bind(stmt.name, value, self.of_call(value))
             return
         base = base_of(value)
         if base is not None:  # the same view of the tangent
-            view: Any = Var(self.dot(base.name), base.kind)
-            if isinstance(value, Get):
+            view: Any = ir.Var(self.dot(base.name), base.kind)
+            if isinstance(value, ir.Get):
                 view = attrs.evolve(value, base=view)
-            elif isinstance(value, Call):
+            elif isinstance(value, ir.Call):
                 view = attrs.evolve(value, args=(view, *value.args[1:]))
-            self.out += [Let(name, view, stmt.line), stmt]
+            self.out += [ir.Let(name, view, stmt.line), stmt]
             return
         found, tangent = self.diff(value)
         self.bind(stmt.name, found, tangent)
@@ -183,24 +166,24 @@ class _Tangent:
         """Bind a variable, and its tangent to an array of its own, or a number."""
         dot = self.dot(name)
         if isinstance(value.kind, Num):
-            self.out += [Let(dot, ZERO if tangent is None else tangent, self.line), Let(name, value, self.line)]
+            self.out += [ir.Let(dot, ZERO if tangent is None else tangent, self.line), ir.Let(name, value, self.line)]
             return
-        if isinstance(tangent, Call) or (tangent is not None and isinstance(value, Call)):
-            self.out += [Let(dot, tangent, self.line), Let(name, value, self.line)]
+        if isinstance(tangent, ir.Call) or (tangent is not None and isinstance(value, ir.Call)):
+            self.out += [ir.Let(dot, tangent, self.line), ir.Let(name, value, self.line)]
             return
         if tangent is not None and _has_shape_of(tangent, value):
-            if isinstance(tangent, (Var, Get)) and base_of(tangent) is not None:
-                tangent = Call("copy", (tangent,), (), tangent.kind)
-            self.out += [Let(dot, tangent, self.line), Let(name, value, self.line)]
+            if isinstance(tangent, (ir.Var, ir.Get)) and base_of(tangent) is not None:
+                tangent = ir.Call("copy", (tangent,), (), tangent.kind)
+            self.out += [ir.Let(dot, tangent, self.line), ir.Let(name, value, self.line)]
             return
-        if tangent is not None and not isinstance(tangent, Const):
+        if tangent is not None and not isinstance(tangent, ir.Const):
             tangent = self.temporary(tangent, f"{name}_dot")
-        self.out += [Let(name, value, self.line), self.zeros(name, self.line)]
+        self.out += [ir.Let(name, value, self.line), self.zeros(name, self.line)]
         if tangent is not None:
-            index = (FULL,) * value.kind.ndim
-            self.out.append(Set(Var(dot, self.kinds[name]), index, tangent, "", self.line))
+            index = (ir.FULL,) * value.kind.ndim
+            self.out.append(ir.Set(ir.Var(dot, self.kinds[name]), index, tangent, "", self.line))
 
-    def on_many(self, stmt: LetMany) -> None:
+    def on_many(self, stmt: ir.LetMany) -> None:
         """Write a call that gives several results."""
         call = stmt.value
         if not call_has_gradient(call):
@@ -211,25 +194,25 @@ class _Tangent:
         if tangent is None:
             self.out += [stmt, *[self.zeros(name, stmt.line) for name in stmt.names]]
         else:
-            self.out += [LetMany(names, tangent, stmt.line), stmt]
+            self.out += [ir.LetMany(names, tangent, stmt.line), stmt]
 
-    def temporary(self, value: Any, hint: str) -> Var:
+    def temporary(self, value: Any, hint: str) -> ir.Var:
         """Return a variable with the value of an expression."""
         name = self.fresh(hint, value.kind)
-        self.out.append(Let(name, value, self.line))
-        return Var(name, self.kinds[name])
+        self.out.append(ir.Let(name, value, self.line))
+        return ir.Var(name, self.kinds[name])
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     def leaf(self, expr: Any) -> Any:
         """Return the tangent of a variable or a part of an array; None for 0."""
-        if isinstance(expr, Var) and expr.name in self.active and is_float(expr.kind):
-            return Var(self.dot(expr.name), self.kinds[expr.name] if isinstance(expr.kind, Arr) else Num("d"))
-        if isinstance(expr, Get) and expr.base.name in self.active and is_float(expr.kind):
-            return attrs.evolve(expr, base=Var(self.dot(expr.base.name), expr.base.kind), safe=False)
+        if isinstance(expr, ir.Var) and expr.name in self.active and is_float(expr.kind):
+            return ir.Var(self.dot(expr.name), self.kinds[expr.name] if isinstance(expr.kind, Arr) else Num("d"))
+        if isinstance(expr, ir.Get) and expr.base.name in self.active and is_float(expr.kind):
+            return attrs.evolve(expr, base=ir.Var(self.dot(expr.base.name), expr.base.kind), safe=False)
         return None
 
-    def of_call(self, call: Call) -> Any:
+    def of_call(self, call: ir.Call) -> Any:
         """Return the tangent of a call: a call, or a sum of calls; None for 0."""
         name, args = call.name, call.args
         if not call_has_gradient(call) or isinstance(call.kind, tuple):
@@ -237,7 +220,7 @@ class _Tangent:
         if name in ("full", "full_like"):
             tangent = self.leaf(args[-1])
             return None if tangent is None else attrs.evolve(call, args=(*args[:-1], tangent))
-        if any(isinstance(arg, (Op, Lazy)) and is_float(arg.kind) for arg in args):
+        if any(isinstance(arg, (ir.Op, ir.Lazy)) and is_float(arg.kind) for arg in args):
             raise Refused(f"an expression as an argument of {name}")
         tangents = [tuple([self.leaf(a) for a in arg]) if isinstance(arg, tuple) else self.leaf(arg) for arg in args]
         if name in LINEAR:
@@ -257,10 +240,10 @@ class _Tangent:
             if len(terms) < 2:
                 return terms[0] if terms else None
             one, other = [self.temporary(each, "t") for each in terms]
-            return Op("add", (one, other), call.kind)
+            return ir.Op("add", (one, other), call.kind)
         return self.generic(call)
 
-    def generic(self, call: Call) -> Any:
+    def generic(self, call: ir.Call) -> Any:
         """Return the tangent of a call, computed by the library; None for 0."""
         flat = [each for arg in call.args for each in (arg if isinstance(arg, tuple) else (arg,))]
         tangents = [self.leaf(each) for each in flat]
@@ -271,7 +254,7 @@ class _Tangent:
             ("groups", tuple([len(arg) if isinstance(arg, tuple) else -1 for arg in call.args])),
         )
         given = (*flat, *[each for each in tangents if each is not None])
-        return Call("tangent", given, options, call.kind)
+        return ir.Call("tangent", given, options, call.kind)
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 
@@ -282,15 +265,15 @@ class _Tangent:
             expr: the expression.
             lazily: whether it may not be evaluated, so that no part can be in a variable.
         """
-        if isinstance(expr, (Var, Get)):
+        if isinstance(expr, (ir.Var, ir.Get)):
             return expr, self.leaf(expr)
-        if isinstance(expr, Lazy) and expr.name == "if" and is_float(expr.kind):
+        if isinstance(expr, ir.Lazy) and expr.name == "if" and is_float(expr.kind):
             one, two = [self.diff(arg, True)[1] for arg in expr.args[1:]]
             if one is None and two is None:
                 return expr, None
             parts = [ZERO if each is None else each for each in (one, two)]
-            return expr, Lazy("if", (expr.args[0], *parts), joint_kind(parts))
-        if not isinstance(expr, Op) or not is_float(expr.kind):
+            return expr, ir.Lazy("if", (expr.args[0], *parts), joint_kind(parts))
+        if not isinstance(expr, ir.Op) or not is_float(expr.kind):
             return expr, None
         pairs = [self.diff(arg, lazily) for arg in expr.args]
         chosen = {n: slope(expr.name, n) for n, (_, tangent) in enumerate(pairs) if tangent is not None}
@@ -309,7 +292,7 @@ class _Tangent:
 
     def held(self, value: Any, lazily: bool) -> Any:
         """Bind a value that is read several times to a variable."""
-        if lazily or not isinstance(value, (Op, Lazy)):
+        if lazily or not isinstance(value, (ir.Op, ir.Lazy)):
             return value
         return self.temporary(value, "v")
 
@@ -317,14 +300,14 @@ class _Tangent:
 def _sum(terms: Sequence[Any]) -> Any:
     found = None
     for term in terms:
-        if isinstance(term, Const) and term.value == 0.0:
+        if isinstance(term, ir.Const) and term.value == 0.0:
             continue
         if found is None:
             found = term
-        elif isinstance(term, Op) and term.name == "neg":
-            found = Op("sub", (found, term.args[0]), joint_kind((found, term)))
+        elif isinstance(term, ir.Op) and term.name == "neg":
+            found = ir.Op("sub", (found, term.args[0]), joint_kind((found, term)))
         else:
-            found = Op("add", (found, term), joint_kind((found, term)))
+            found = ir.Op("add", (found, term), joint_kind((found, term)))
     return found
 
 
@@ -334,12 +317,13 @@ def _has_shape_of(tangent: Any, value: Any) -> bool:
         return False
 
     def arrays(expr: Any) -> set[Any]:
-        return {_key(node) for node in nodes(expr) if isinstance(node, (Var, Get)) and isinstance(node.kind, Arr)}
+        places = [node for node in ir.nodes(expr) if isinstance(node, (ir.Var, ir.Get))]
+        return {_key(node) for node in places if isinstance(node.kind, Arr)}
 
-    if isinstance(value, Get) and isinstance(tangent, Get):
+    if isinstance(value, ir.Get) and isinstance(tangent, ir.Get):
         return True
     return arrays(value) <= arrays(tangent)
 
 
 def _key(node: Any) -> Any:
-    return node.name if isinstance(node, Var) else (node.base.name, repr(node.index))
+    return node.name if isinstance(node, ir.Var) else (node.base.name, repr(node.index))

@@ -13,33 +13,8 @@ from typing import Any, Final
 
 import attrs
 
+from . import ir
 from .expression_text import ExpressionWriter, is_element
-from .ir import (
-    Add,
-    Block,
-    Check,
-    Const,
-    Dim,
-    For,
-    Get,
-    If,
-    Let,
-    LetMany,
-    Op,
-    Pop,
-    PullCall,
-    Push,
-    Segmented,
-    SegmentedBack,
-    Set,
-    Var,
-    While,
-    assigned,
-    blocks_of,
-    expressions_of,
-    nodes,
-    statements,
-)
 from .kinds import Arr, Num, is_complex
 from .liveness import is_read_first, read_before_bound, reads_of
 from .parallel_loops import is_parallel, root_of
@@ -120,14 +95,14 @@ class Writer(ExpressionWriter):
         self.lines: list[str] = []
         self.noted = 0
         self.outside: set[str] = set()  # variables that are read when the program has run
-        self.everything: list[Block] = []
-        self.current: Block = []
+        self.everything: list[ir.Block] = []
+        self.current: ir.Block = []
         self.read_later: set[str] = set()  # variables that later blocks read before they bind them
 
     # -- the program ---------------------------------------------------------------------------------------------------
 
     def program(
-        self, inputs: Sequence[str], forward: Block, results: Sequence[Any], backward: Block | None = None,
+        self, inputs: Sequence[str], forward: ir.Block, results: Sequence[Any], backward: ir.Block | None = None,
         active: Collection[str] = (), numbers: Sequence[str] = (), wanted: Sequence[str] = (),
         written: Sequence[str] = (),
     ) -> Written:
@@ -147,22 +122,22 @@ class Writer(ExpressionWriter):
         self.everything = [forward] if backward is None else [forward, backward]
         self.adjoints = set(numbers)
         self.has_stacks = self.native and any(
-            isinstance(stmt, Push) and isinstance(stmt.value.kind, Num) for stmt in statements(forward)
+            isinstance(stmt, ir.Push) and isinstance(stmt.value.kind, Num) for stmt in ir.statements(forward)
         )
         for stmt in forward:
-            if isinstance(stmt, Segmented):
+            if isinstance(stmt, ir.Segmented):
                 self.outside |= {*stmt.state.numbers, *[name for name in (stmt.ran, stmt.stop) if name is not None]}
         forward_lines = self.top(forward)
         self.ran_before = not self.wraps
         backward_lines = [] if backward is None else self.top(backward)
         tape = self.has_stacks
-        bound = {name for block in self.everything for stmt in statements(block) for name in assigned(stmt)}
+        bound = {name for block in self.everything for stmt in ir.statements(block) for name in ir.assigned(stmt)}
         head = [f"def program({', '.join([*inputs, *(['floats', 'integers'] if tape else [])])}):"]
         if tape:
             head.append("    nf = ni = 0")
         counts = self.is_limited and any(
-            isinstance(stmt, Push) and (not self.native or isinstance(stmt.value.kind, Arr))
-            for stmt in statements(forward))
+            isinstance(stmt, ir.Push) and (not self.native or isinstance(stmt.value.kind, Arr))
+            for stmt in ir.statements(forward))
         head.append(f"    tape = {'Tape(tape_limit)' if counts else '[]'}")
         arrays = sorted(name for name in bound if isinstance(self.kinds.get(name), Arr) and not _is_first(name, forward)
                         and name in _bound_in(forward))
@@ -180,7 +155,7 @@ class Writer(ExpressionWriter):
         inner = [f"    def pullback({', '.join(seeds)}):"]
         outer = sorted((bound & _bound_in(backward) & (_bound_in(forward) | set(arrays))) | (
             {"nf", "ni"} if tape else set()))
-        counters = {stmt.name for block in self.everything for stmt in statements(block) if isinstance(stmt, For)}
+        counters = {stmt.name for block in self.everything for stmt in ir.statements(block) if isinstance(stmt, ir.For)}
         outer = [name for name in outer if name not in inputs and name not in counters]
         known = {*scalars, *arrays, "nf", "ni"}
         head += [f"    {name} = {DUMMIES.get(self.kinds[name].dtype, '0.0')}" for name in outer if name not in known
@@ -207,7 +182,7 @@ class Writer(ExpressionWriter):
             return f"{name}_bar"
         return f"np.float32({name}_bar)" if isinstance(kind, Num) else f"{name}_bar.astype('float32')"
 
-    def top(self, block: Block) -> list[str]:
+    def top(self, block: ir.Block) -> list[str]:
         """Return the lines of a block outside of kernels."""
         self.lines = []
         self.noted = 0
@@ -223,12 +198,12 @@ class Writer(ExpressionWriter):
     def region(self, region: Region) -> list[str]:
         """Write a kernel, and return the lines that call it."""
         stmts = region.stmts
-        inside = {id(stmt) for stmt in statements(stmts)}
+        inside = {id(stmt) for stmt in ir.statements(stmts)}
         elsewhere = self.outside | self.read_later | {
-            name for stmt in statements(self.current) if id(stmt) not in inside for name in reads_of(stmt)
+            name for stmt in ir.statements(self.current) if id(stmt) not in inside for name in reads_of(stmt)
         }
-        counters = {stmt.name for stmt in statements(stmts) if isinstance(stmt, For)}
-        line = next((stmt.line for stmt in stmts if isinstance(stmt, (For, While))), 0)
+        counters = {stmt.name for stmt in ir.statements(stmts) if isinstance(stmt, ir.For)}
+        line = next((stmt.line for stmt in stmts if isinstance(stmt, (ir.For, ir.While))), 0)
         name = f"loop_{line}"
         taken = {kernel.name for kernel in self.kernels}
         number = 2
@@ -237,12 +212,12 @@ class Writer(ExpressionWriter):
             number += 1
         bound: dict[str, None] = {}
         arrays: set[str] = set()
-        for stmt in statements(stmts):
-            for each in assigned(stmt):
+        for stmt in ir.statements(stmts):
+            for each in ir.assigned(stmt):
                 bound[each] = None
-            if isinstance(stmt, Set):
+            if isinstance(stmt, ir.Set):
                 arrays.add(stmt.base.name)
-            if isinstance(stmt, Pop) and isinstance(stmt.target, Get):
+            if isinstance(stmt, ir.Pop) and isinstance(stmt.target, ir.Get):
                 arrays.add(stmt.target.base.name)
         read = _read_by(stmts)
         free = sorted(name for name in read | arrays)
@@ -250,10 +225,10 @@ class Writer(ExpressionWriter):
         results = [each for each in bound if each not in counters and (each in elsewhere or each in first)]
         first |= {each for each in results if not _is_bound_at_top(stmts, each)}
         parameters = sorted({each for each in free if each in self.kinds and each not in bound} | first)
-        pushes = any(isinstance(stmt, Push) for stmt in statements(stmts))
-        pops = any(isinstance(stmt, Pop) for stmt in statements(stmts))
-        dims = sorted({(node.base.name, node.axis) for stmt in statements(stmts) for expr in expressions_of(stmt)
-                       for node in nodes(expr) if isinstance(node, Dim)})
+        pushes = any(isinstance(stmt, ir.Push) for stmt in ir.statements(stmts))
+        pops = any(isinstance(stmt, ir.Pop) for stmt in ir.statements(stmts))
+        dims = sorted({(node.base.name, node.axis) for stmt in ir.statements(stmts) for expr in ir.expressions_of(stmt)
+                       for node in ir.nodes(expr) if isinstance(node, ir.Dim)})
         before = self.lines, self.in_kernel, self.noted
         self.lines, self.in_kernel, self.noted = [], True, 0
         tape_names = ["floats", "integers", "nf", "ni"] if self.native else ["tape"]
@@ -299,7 +274,7 @@ class Writer(ExpressionWriter):
         shared = {own[name] for name in names if name in written and counts[own[name]] > 1}
         return [name for name in names if own[name] not in shared]
 
-    def grow(self, stmts: Block, indent: str, count: str) -> None:
+    def grow(self, stmts: ir.Block, indent: str, count: str) -> None:
         """Make room on the tape for what some statements push themselves, `count` times."""
         floats, integers = _pushes(stmts)
         for name, used, number in (("floats", "nf", floats), ("integers", "ni", integers)):
@@ -317,7 +292,7 @@ class Writer(ExpressionWriter):
             if text:
                 self.lines.append(f"{indent}# {line}: {text}")
 
-    def block(self, stmts: Block, indent: str) -> None:
+    def block(self, stmts: ir.Block, indent: str) -> None:
         """Write a block."""
         before = len(self.lines)
         for stmt in stmts:
@@ -333,13 +308,13 @@ class Writer(ExpressionWriter):
         self.note(getattr(stmt, "line", 0), indent)
         getattr(self, f"on_{type(stmt).__name__}")(stmt, indent)
 
-    def on_Let(self, stmt: Let, indent: str) -> None:
+    def on_Let(self, stmt: ir.Let, indent: str) -> None:
         value = stmt.value
-        if isinstance(value, Op) and value.name in ("add", "sub") and isinstance(value.args[0], Var) \
+        if isinstance(value, ir.Op) and value.name in ("add", "sub") and isinstance(value.args[0], ir.Var) \
                 and value.args[0].name == stmt.name and isinstance(value.kind, Num):
             other = value.args[1]
             sign = "+" if value.name == "add" else "-"
-            if sign == "+" and isinstance(other, Op) and other.name == "neg":
+            if sign == "+" and isinstance(other, ir.Op) and other.name == "neg":
                 other, sign = other.args[0], "-"
             if self.kinds[stmt.name].dtype == value.kind.dtype != "f":
                 self.lines.append(f"{indent}{stmt.name} {sign}= {self.text(other)}")
@@ -347,13 +322,13 @@ class Writer(ExpressionWriter):
         text = self.text(value)
         kind = self.kinds.get(stmt.name)
         if isinstance(kind, Num) and kind.dtype in "df" and value.kind.dtype in "?l":
-            text = f"{float(value.value)!r}" if isinstance(value, Const) else f"float({text})"
+            text = f"{float(value.value)!r}" if isinstance(value, ir.Const) else f"float({text})"
         self.lines.append(f"{indent}{stmt.name} = {text}")
 
-    def on_LetMany(self, stmt: LetMany, indent: str) -> None:
+    def on_LetMany(self, stmt: ir.LetMany, indent: str) -> None:
         self.lines.append(f"{indent}{', '.join(stmt.names)} = {self.text(stmt.value)}")
 
-    def on_Set(self, stmt: Set, indent: str) -> None:
+    def on_Set(self, stmt: ir.Set, indent: str) -> None:
         sign = {"": "=", "add": "+=", "sub": "-="}[stmt.op]
         place = self.place(stmt.base, stmt.index, stmt.safe)
         if stmt.base.kind.dtype == "f" and is_element(stmt.index) and isinstance(stmt.value.kind, Num):
@@ -362,16 +337,16 @@ class Writer(ExpressionWriter):
             return
         self.lines.append(f"{indent}{place} {sign} {self.text(stmt.value)}")
 
-    def on_Check(self, stmt: Check, indent: str) -> None:
+    def on_Check(self, stmt: ir.Check, indent: str) -> None:
         error = "raise RuntimeError" if self.in_kernel else "raise GiveUp"
         if stmt.of_index or stmt.of_room:
             error = "raise IndexError" if stmt.of_index else "raise NoRoom"
-        if stmt.test == Const(False, stmt.test.kind):
+        if stmt.test == ir.Const(False, stmt.test.kind):
             self.lines.append(f"{indent}{error}")
             return
         self.lines += [f"{indent}if not ({self.text(stmt.test)}):", f"{indent}    {error}"]
 
-    def on_For(self, stmt: For, indent: str) -> None:
+    def on_For(self, stmt: ir.For, indent: str) -> None:
         low, high, step = self.text(stmt.low), self.text(stmt.high), stmt.step
         inner = indent + "    "
         if not stmt.down:
@@ -381,11 +356,11 @@ class Writer(ExpressionWriter):
             if self.in_kernel and self.native and any(_pushes(stmt.body)):
                 size = abs(step)
                 span = f"{high} - ({low})" if step > 0 else f"{low} - ({high})"
-                if stmt.low == Const(0, stmt.low.kind) and step > 0:
+                if stmt.low == ir.Const(0, stmt.low.kind) and step > 0:
                     span = high
                 count = f"max(0, {span})" if size == 1 else f"max(0, ({span}) // {size} + 1)"
                 self.grow(stmt.body, indent, count)
-            bounds = high if stmt.low == Const(0, stmt.low.kind) and step == 1 else f"{low}, {high}"
+            bounds = high if stmt.low == ir.Const(0, stmt.low.kind) and step == 1 else f"{low}, {high}"
             self.lines.append(f"{indent}for {stmt.name} in range({bounds}{'' if step == 1 else f', {step}'}):")
             if stmt.last is not None:
                 self.lines.append(f"{inner}{stmt.last} = {stmt.name}")
@@ -394,7 +369,7 @@ class Writer(ExpressionWriter):
                 self.lines += [f"{inner}if {stmt.stop}:", f"{inner}    break"]
             return
         if self.in_kernel and self.native and is_parallel(stmt, self.roots):
-            span = high if stmt.low == Const(0, stmt.low.kind) and step == 1 else f"{low}, {high}"
+            span = high if stmt.low == ir.Const(0, stmt.low.kind) and step == 1 else f"{low}, {high}"
             self.lines.append(f"{indent}for {stmt.name} in range({span}{'' if step == 1 else f', {step}'}):")
             self.block(self.inner(stmt.body), inner)
             return
@@ -407,12 +382,12 @@ class Writer(ExpressionWriter):
         else:
             first = f"{low} - ({low} - ({high}) - 1) // {-step} * {-step}"
         end = f"{low} - 1" if step > 0 else f"{low} + 1"
-        if stmt.low == Const(0, stmt.low.kind) and step > 0:
+        if stmt.low == ir.Const(0, stmt.low.kind) and step > 0:
             end = "-1"
         self.lines.append(f"{indent}for {stmt.name} in range({first}, {end}, {-step}):")
         self.block(self.inner(stmt.body), inner)
 
-    def on_While(self, stmt: While, indent: str) -> None:
+    def on_While(self, stmt: ir.While, indent: str) -> None:
         inner = indent + "    "
         if stmt.down:
             self.lines.append(f"{indent}for _ in range({stmt.count}):")
@@ -429,21 +404,21 @@ class Writer(ExpressionWriter):
         if stmt.stop is not None:
             self.lines += [f"{inner}if {stmt.stop}:", f"{inner}    break"]
 
-    def on_Segmented(self, stmt: Segmented, indent: str) -> None:
+    def on_Segmented(self, stmt: ir.Segmented, indent: str) -> None:
         low, high = [None if each is None else self.text(each) for each in (stmt.low, stmt.high)]
         plain, taped = self.nested(stmt.plain, indent), self.nested(stmt.taped, indent)
         self.lines += segments_text(
             stmt, indent, low, high, plain, taped, self.bound_in(stmt.plain), self.bound_in(stmt.taped), self.has_stacks
         )
 
-    def on_SegmentedBack(self, stmt: SegmentedBack, indent: str) -> None:
+    def on_SegmentedBack(self, stmt: ir.SegmentedBack, indent: str) -> None:
         low = None if stmt.loop.low is None else self.text(stmt.loop.low)
         body = self.nested(stmt.body, indent)
         known = self.adjoints | _bound_in(self.everything[0])
         names = [name for name in self.bound_in(stmt.body) if name in known]
         self.lines += backwards_text(stmt.loop, indent, low, body, names, self.has_stacks)
 
-    def nested(self, block: Block, indent: str) -> list[str]:
+    def nested(self, block: ir.Block, indent: str) -> list[str]:
         """Return the lines of a block in a function inside the program."""
         before = self.lines, self.noted
         self.lines, self.noted = [], 0
@@ -452,12 +427,12 @@ class Writer(ExpressionWriter):
         found, (self.lines, self.noted) = self.lines, before
         return found
 
-    def bound_in(self, block: Block) -> list[str]:
+    def bound_in(self, block: ir.Block) -> list[str]:
         """Return the variables that a block binds, those of loops aside."""
-        counters = {stmt.name for stmt in statements(block) if isinstance(stmt, For)}
+        counters = {stmt.name for stmt in ir.statements(block) if isinstance(stmt, ir.For)}
         return sorted(_bound_in(block) - counters)
 
-    def on_If(self, stmt: If, indent: str) -> None:
+    def on_If(self, stmt: ir.If, indent: str) -> None:
         inner = indent + "    "
         if not stmt.then and stmt.other:
             self.lines.append(f"{indent}if not ({self.text(stmt.test)}):")
@@ -469,11 +444,11 @@ class Writer(ExpressionWriter):
             self.lines.append(f"{indent}else:")
             self.block(self.inner(stmt.other), inner)
 
-    def inner(self, stmts: Block) -> list[Any]:
+    def inner(self, stmts: ir.Block) -> list[Any]:
         """Return the statements of a block inside, with regions in it for kernels that cost little to call."""
         return with_regions(stmts, self.kinds, self.cells) if self.native and not self.in_kernel else stmts
 
-    def on_Push(self, stmt: Push, indent: str) -> None:
+    def on_Push(self, stmt: ir.Push, indent: str) -> None:
         text = self.text(stmt.value)
         if not self.native or isinstance(stmt.value.kind, Arr):
             self.lines.append(f"{indent}tape.append({text})")
@@ -491,9 +466,9 @@ class Writer(ExpressionWriter):
             self.lines += [f"{indent}if {used} == {stack}.size:", f"{indent}    raise BufferError"]
         self.lines += [f"{indent}{stack}[{used}] = {text}", f"{indent}{used} += 1"]
 
-    def on_Pop(self, stmt: Pop, indent: str) -> None:
+    def on_Pop(self, stmt: ir.Pop, indent: str) -> None:
         target = stmt.target
-        place = self.place(target.base, target.index, True) if isinstance(target, Get) else target.name
+        place = self.place(target.base, target.index, True) if isinstance(target, ir.Get) else target.name
         if not self.native or isinstance(target.kind, Arr):
             self.lines.append(f"{indent}{place} = tape.pop()")
         elif is_complex(target.kind):
@@ -505,14 +480,14 @@ class Writer(ExpressionWriter):
         else:
             self.lines += [f"{indent}ni -= 1", f"{indent}{place} = integers[ni]"]
 
-    def on_Add(self, stmt: Add, indent: str) -> None:
+    def on_Add(self, stmt: ir.Add, indent: str) -> None:
         target, value = stmt.target, self.text(stmt.value)
-        if isinstance(target, Get) and not target.is_basic:
+        if isinstance(target, ir.Get) and not target.is_basic:
             self.lines.append(f"{indent}add_at_index({target.base.name}, ({self.slices(target.index)},), {value})")
         else:
             self.lines.append(f"{indent}add_to({self.text(target)}, {value})")
 
-    def on_PullCall(self, stmt: PullCall, indent: str) -> None:
+    def on_PullCall(self, stmt: ir.PullCall, indent: str) -> None:
         call = stmt.call
         names = [name or "_" for name in stmt.names]
         wanted = ", ".join("True" if name else "False" for name in stmt.names)
@@ -528,49 +503,49 @@ class Writer(ExpressionWriter):
 def _read_by(items: Sequence[Any]) -> set[str]:
     found: set[str] = set()
     for item in items:
-        for stmt in statements(item.stmts if isinstance(item, Region) else [item]):
+        for stmt in ir.statements(item.stmts if isinstance(item, Region) else [item]):
             found.update(reads_of(stmt))
     return found
 
 
-def _is_bound_at_top(stmts: Block, name: str) -> bool:
+def _is_bound_at_top(stmts: ir.Block, name: str) -> bool:
     """Return whether some statements bind a variable whatever happens."""
-    return any(isinstance(stmt, (Let, Pop)) and name in assigned(stmt) for stmt in stmts) or any(
-        (isinstance(stmt, For) and stmt.last == name) or (isinstance(stmt, While) and stmt.count == name)
+    return any(isinstance(stmt, (ir.Let, ir.Pop)) and name in ir.assigned(stmt) for stmt in stmts) or any(
+        (isinstance(stmt, ir.For) and stmt.last == name) or (isinstance(stmt, ir.While) and stmt.count == name)
         for stmt in stmts)
 
 
-def _pushes(stmts: Block) -> tuple[int, int]:
+def _pushes(stmts: ir.Block) -> tuple[int, int]:
     """Bound the numbers of floats and integers that some statements push, excluding inner loops."""
     floats = integers = 0
     for stmt in stmts:
-        if isinstance(stmt, Push):
+        if isinstance(stmt, ir.Push):
             if stmt.value.kind.dtype in "dfD":
                 floats += 2 if is_complex(stmt.value.kind) else 1
             else:
                 integers += 1
-        elif isinstance(stmt, If):
-            counts = [_pushes(inner) for inner in blocks_of(stmt)]
+        elif isinstance(stmt, ir.If):
+            counts = [_pushes(inner) for inner in ir.blocks_of(stmt)]
             floats += max(count[0] for count in counts)
             integers += max(count[1] for count in counts)
     return floats, integers
 
 
-def _bound_in(block: Block) -> set[str]:
-    return {name for stmt in statements(block) for name in assigned(stmt)}
+def _bound_in(block: ir.Block) -> set[str]:
+    return {name for stmt in ir.statements(block) for name in ir.assigned(stmt)}
 
 
-def _is_first(name: str, block: Block) -> bool:
+def _is_first(name: str, block: ir.Block) -> bool:
     """Return whether a variable is bound once, outside of all loops and branches."""
-    return any(isinstance(stmt, (Let, LetMany)) and name in assigned(stmt) for stmt in block) and sum(
-        1 for stmt in statements(block) if isinstance(stmt, (Let, LetMany)) and name in assigned(stmt)) == 1
+    return any(isinstance(stmt, (ir.Let, ir.LetMany)) and name in ir.assigned(stmt) for stmt in block) and sum(
+        1 for stmt in ir.statements(block) if isinstance(stmt, (ir.Let, ir.LetMany)) and name in ir.assigned(stmt)) == 1
 
 
-def _first_in_loops(block: Block, kinds: dict[str, Any]) -> set[str]:
+def _first_in_loops(block: ir.Block, kinds: dict[str, Any]) -> set[str]:
     """Return the numbers first bound in a loop or branch, or pushed on the tape before they are bound."""
-    top = {name for stmt in block if isinstance(stmt, (Let, LetMany)) for name in assigned(stmt)}
+    top = {name for stmt in block if isinstance(stmt, (ir.Let, ir.LetMany)) for name in ir.assigned(stmt)}
     top = {name for name in top if not is_read_first(block, name)}
     return {
-        name for stmt in statements(block) for name in assigned(stmt)
-        if name not in top and isinstance(kinds.get(name), Num) and not (isinstance(stmt, For) and stmt.name == name)
+        name for stmt in ir.statements(block) for name in ir.assigned(stmt)
+        if name not in top and isinstance(kinds.get(name), Num) and not (isinstance(stmt, ir.For) and stmt.name == name)
     }
