@@ -202,6 +202,28 @@ class MaskedTensor:
         """Return the same elements without dimensions of length 1."""
         return MaskedTensor(self.data.squeeze(axis), self.mask.squeeze(axis), self.fill_value)
 
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """Return the sum of the values on a diagonal that are not masked."""
+        data, mask = (np.diagonal(part, offset, axis1, axis2) for part in (self.data, self.mask))
+        return MaskedTensor(data, mask, self.fill_value).sum(axis=-1)
+
+    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+        """Return the elements at indices, along a dimension or of all; masked indices give masked elements."""
+        places, hidden = _places_and_mask(indices)
+        data, mask = (np.take(part, places, axis=axis, mode=mode) for part in (self.data, self.mask))
+        if np.any(hidden):
+            where = 0 if axis is None else axis % self.ndim
+            mask = mask | hidden.reshape(hidden.shape + (1,) * (np.ndim(mask) - where - hidden.ndim))
+        if np.ndim(mask):
+            return MaskedTensor(data, mask, self.fill_value)
+        return np.ma.masked if mask else data
+
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> MaskedTensor:
+        """Return the elements at which a condition is true; its mask does not matter, as in NumPy."""
+        chosen = np.asarray(plain_values(_parts(condition)[0].detach()), bool)
+        data, mask = (np.compress(chosen, part, axis=axis) for part in (self.data, self.mask))
+        return MaskedTensor(data, mask, self.fill_value)
+
     def flatten(self) -> MaskedTensor:
         """Return a copy of the elements in one dimension."""
         return self.copy().ravel()
@@ -269,6 +291,14 @@ def _parts(value: Any) -> tuple[Any, Any]:
     return data, np.zeros(data.shape, bool)
 
 
+def _places_and_mask(value: Any) -> tuple[Any, Any]:
+    """Return indices, 0 for masked ones, and their mask."""
+    if isinstance(value, np.ma.MaskedArray):
+        return value.filled(0), np.ma.getmaskarray(value)
+    places = np.asarray(plain_values(value))
+    return places, np.zeros(places.shape, bool)
+
+
 # -- the functions of numpy.ma -----------------------------------------------------------------------------------------
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
@@ -314,7 +344,7 @@ def _method(name: str) -> None:
 
 for _name in (
     "sum", "prod", "mean", "var", "std", "min", "max", "ptp", "count", "filled", "compressed", "ravel", "reshape",
-    "cumsum", "cumprod", "anom", "clip", "dot", "transpose", "squeeze",
+    "cumsum", "cumprod", "anom", "clip", "dot", "transpose", "squeeze", "trace", "take",
 ):  # fmt: skip
     _method(_name)
 for _name in (
@@ -347,7 +377,9 @@ def _rearranging(name: str, takes_list: bool) -> None:
 
 for _name in ("column_stack", "dstack", "hstack", "stack", "vstack"):
     _rearranging(_name, True)
-for _name in ("atleast_1d", "atleast_2d", "atleast_3d", "diagonal", "expand_dims", "repeat", "swapaxes"):
+for _name in (
+    "atleast_1d", "atleast_2d", "atleast_3d", "diag", "diagflat", "diagonal", "expand_dims", "repeat", "swapaxes",
+):  # fmt: skip
     _rearranging(_name, False)
 
 
@@ -371,7 +403,8 @@ def _piecewise_constant(name: str) -> None:
 for _name in (
     "all", "allclose", "allequal", "any", "argmax", "argmin", "argsort", "clump_masked", "clump_unmasked", "empty_like",
     "flatnotmasked_contiguous", "flatnotmasked_edges", "isin", "logical_and", "logical_not", "logical_or", "mask_or",
-    "ndim", "nonzero", "notmasked_contiguous", "notmasked_edges", "ones_like", "shape", "size", "zeros_like",
+    "alltrue", "logical_xor", "ndenumerate", "ndim", "nonzero", "sometrue",
+    "notmasked_contiguous", "notmasked_edges", "ones_like", "shape", "size", "zeros_like",
 ):  # fmt: skip
     _piecewise_constant(_name)
 
@@ -408,6 +441,128 @@ def _outer(a: Any, b: Any) -> MaskedTensor:
     (x, hidden), (y, covered) = _parts(a), _parts(b)
     data = np.outer(np.where(hidden, 0, x), np.where(covered, 0, y))
     return MaskedTensor(data, np.logical_or.outer(hidden.reshape(-1), covered.reshape(-1)))
+
+
+def _inner(a: Any, b: Any) -> Any:
+    """As NumPy has it: masked values count as 0, and the result has no mask."""
+    return np.inner(_of(a).filled(0), _of(b).filled(0))
+
+
+def _convolved(name: str, usual: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+
+    def convolved(a: Any, v: Any, mode: str = usual, propagate_mask: bool = True) -> MaskedTensor:
+        (x, hidden), (y, covered) = _parts(a), _parts(v)
+        if propagate_mask:  # what a masked value takes part in
+            mask = function(hidden, np.ones(covered.shape, bool), mode)
+            mask = mask | function(np.ones(hidden.shape, bool), covered, mode)
+        else:  # what no pair of values takes part in
+            mask = ~function(~hidden, ~covered, mode)
+        return MaskedTensor(function(np.where(hidden, 0, x), np.where(covered, 0, y), mode), mask)
+
+    return convolved
+
+
+def _differences(arr: Any, to_end: Any = None, to_begin: Any = None) -> MaskedTensor:
+    between = _diff(_of(arr).ravel())
+    ends = [None if each is None else _of(each).ravel() for each in (to_begin, to_end)]
+    return _concatenate([each for each in (ends[0], between, ends[1]) if each is not None])
+
+
+def _vander(x: Any, n: Any = None) -> Any:
+    """As NumPy has it: the rows of masked values are 0."""
+    a = _of(x)
+    rows = np.vander(np.where(a.mask, 0.0, a.data), n)
+    return np.where(a.mask[:, None], 0.0, rows) if a.mask.any() else rows
+
+
+def _polyfit(
+    x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
+) -> Any:
+    """As NumPy has it: points at which any value is masked are left out."""
+    x, y, w = _of(x), _of(y), None if w is None else _of(w)
+    if y.ndim > 1 and y.mask.any():
+        hidden = x.mask | y.mask.any(axis=1)
+    else:
+        hidden = x.mask | (y.mask if y.ndim == 1 else False)
+    seen = ~(hidden if w is None else hidden | w.mask)
+    fit: Any = np.polyfit
+    return fit(x.data[seen], y.data[seen], deg, rcond, full, None if w is None else w.data[seen], cov)
+
+
+def _choose(indices: Any, choices: Any, out: Any = None, mode: Any = "raise") -> MaskedTensor:
+    places, hidden = _places_and_mask(_without_history(indices))
+    parts = [_parts(each) for each in choices]
+    data = np.choose(places, [data for data, _ in parts], mode=mode)
+    return MaskedTensor(data, np.choose(places, [mask for _, mask in parts], mode=mode) | hidden)
+
+
+def _resize(x: Any, new_shape: Any) -> MaskedTensor:
+    data, mask = _parts(x)
+    return MaskedTensor(np.resize(data, new_shape), np.resize(mask, new_shape))
+
+
+def _put(a: MaskedTensor, indices: Any, values: Any, mode: Any = "raise") -> None:
+    data, hidden = _parts(values)
+    own: Any = a.data
+    np.put(own, indices, data, mode)
+    np.put(a.mask, indices, hidden, mode)
+
+
+def _putmask(a: MaskedTensor, mask: Any, values: Any) -> None:
+    (data, hidden), chosen = _parts(values), np.asarray(plain_values(mask), bool)
+    own: Any = a.data
+    np.copyto(own, data, where=chosen)
+    np.copyto(a.mask, hidden, where=chosen)
+
+
+def _split(ary: Any, indices_or_sections: Any) -> list[MaskedTensor]:
+    parts = zip(*(np.hsplit(part, indices_or_sections) for part in _parts(ary)), strict=True)
+    return [MaskedTensor(data, mask) for data, mask in parts]
+
+
+def _along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    data, mask = (np.moveaxis(part, axis, -1) for part in _parts(arr))
+    shape = mask.shape[:-1]
+    lanes = [
+        func1d(MaskedTensor(lane, hidden), *args, **kwargs)
+        for lane, hidden in zip(data.reshape(-1, data.shape[-1]), mask.reshape(-1, mask.shape[-1]), strict=True)
+    ]
+    parts = [(as_operand(0.0), np.array(True)) if each is np.ma.masked else _parts(each) for each in lanes]
+    found, hidden = np.stack([part for part, _ in parts]), np.stack([part for _, part in parts])
+    found, hidden = (part.reshape(shape + part.shape[1:]) for part in (found, hidden))
+    if found.ndim > len(shape):
+        found, hidden = np.moveaxis(found, -1, axis), np.moveaxis(hidden, -1, axis)
+    return MaskedTensor(found, hidden)
+
+
+def _over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
+    found = _of(a)
+    for axis in np.atleast_1d(axes):
+        axis = int(axis) % found.ndim
+        result = _of(func(found, axis))
+        found = result if result.ndim == found.ndim else MaskedTensor(
+            np.expand_dims(result.data, axis), np.expand_dims(result.mask, axis)
+        )  # fmt: skip
+    return found
+
+
+def _without_masked(x: Any, axis: Any = None) -> Any:
+    """Return the values without the rows and columns that have a masked one."""
+    a = _of(x)
+    data: Any = a.data
+    for each in range(a.ndim) if axis is None else np.atleast_1d(axis) % a.ndim:
+        others = tuple(dimension for dimension in range(a.ndim) if dimension != each)
+        data = np.compress(~a.mask.any(axis=others), data, axis=int(each))
+    return data
+
+
+def _hiding_lines(a: Any, axis: Any = None) -> MaskedTensor:
+    """Mask the rows and columns that have a masked value."""
+    a = _of(a)
+    rows, columns = a.mask.any(axis=1, keepdims=True), a.mask.any(axis=0, keepdims=True)
+    lines = rows | columns if axis is None else columns if axis else rows
+    return MaskedTensor(a.data, a.mask | lines, a.fill_value)
 
 
 def _average(a: Any, axis: Any = None, weights: Any = None) -> Any:
@@ -504,9 +659,21 @@ def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
 
 
 FUNCTIONS.update({
-    "masked_values": _masked_values, "diff": _diff, "sort": _sort, "append": _append, "outer": _outer,
+    "compress": lambda condition, a, axis=None, out=None: _of(a).compress(condition, axis),
+    "compress_nd": _without_masked, "compress_rowcols": _without_masked,
+    "compress_rows": lambda a: _without_masked(a, 0), "compress_cols": lambda a: _without_masked(a, 1),
+    "mask_rowcols": _hiding_lines, "mask_rows": lambda a, axis=None: _hiding_lines(a, 0),
+    "mask_cols": lambda a, axis=None: _hiding_lines(a, 1),
+    "inner": _inner, "innerproduct": _inner, "convolve": _convolved("convolve", "full"),
+    "correlate": _convolved("correlate", "valid"),
+    "ediff1d": _differences, "vander": _vander, "polyfit": _polyfit, "choose": _choose, "resize": _resize,
+    "put": _put, "putmask": _putmask, "hsplit": _split, "apply_along_axis": _along_axis, "apply_over_axes": _over_axes,
+    "product": FUNCTIONS["prod"], "masked_values": _masked_values, "diff": _diff,
+    "sort": _sort, "append": _append, "outer": _outer,
     "outerproduct": _outer, "row_stack": FUNCTIONS["vstack"], "amax": FUNCTIONS["max"], "amin": FUNCTIONS["min"],
     "copy": lambda a, *args, **kwargs: _of(a).copy(),
+    "around": lambda a, decimals=0: MaskedTensor(np.round(_of(a).data, decimals), _of(a).mask),
+    "round_": lambda a, decimals=0: MaskedTensor(np.round(_of(a).data, decimals), _of(a).mask),
     "round": lambda a, decimals=0: MaskedTensor(np.round(_of(a).data, decimals), _of(a).mask),
     "asarray": _masked_array, "asanyarray": _masked_array, "broadcast_arrays": _broadcast_arrays,
     "array": _masked_array, "masked_array": _masked_array, "MaskedArray": _masked_array, "masked_where": _masked_where,
