@@ -80,7 +80,6 @@ READING: Final = (
     "genfromtxt",
     "hamming",
     "hanning",
-    "kaiser",
     "loadtxt",
     "tri",
 )

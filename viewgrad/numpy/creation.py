@@ -30,6 +30,17 @@ def _shape(shape: Any) -> Any:
     return as_argument(shape) if isinstance(shape, NESTED) else shape.tolist() if isinstance(shape, Tensor) else shape
 
 
+@creator
+def kaiser(M: Any, beta: Any) -> Any:
+    """Return a Kaiser window of `M` values; gradients flow to its shape `beta`."""
+    if not holds_tensor(beta):
+        return as_tensors(np.kaiser(_shape(M), beta))
+    count, beta = int(_shape(M)), as_operand(beta)
+    middle = (count - 1) / 2.0 or 1.0
+    place = (np.arange(count) - (count - 1) / 2.0) / middle
+    return np.i0(beta * np.sqrt(1.0 - place**2)) / np.i0(beta)
+
+
 # -- from values -------------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.tensor import Tensor
-from .convert import as_tensors
+from .convert import as_tensors, carries_history, plain_values
 from .creation import arange, array, linspace
 
 
@@ -22,11 +22,26 @@ class Grid:
 
     def __getitem__(self, key: Any) -> Any:
         items = key if isinstance(key, tuple) else (key,)
+        if any(carries_history((item.start, item.stop, item.step)) for item in items):
+            axes = [_coordinates(item) for item in items]
+            if not isinstance(key, tuple):
+                return axes[0]
+            found = np.meshgrid(*axes, indexing="ij", sparse=self._grid.sparse)
+            return tuple(found) if self._grid.sparse else np.stack(np.broadcast_arrays(*found))
         plain = tuple(slice(*map(_number, (item.start, item.stop, item.step))) for item in items)
         return as_tensors(self._grid[plain if isinstance(key, tuple) else plain[0]])
 
     def __len__(self) -> int:
         return 0
+
+
+def _coordinates(item: slice) -> Any:
+    """Return the coordinates of a slice: with an imaginary step, as many as it says, the stop included."""
+    start, step = (default if each is None else each for default, each in ((0, item.start), (1, item.step)))
+    if isinstance(step, complex):
+        return np.linspace(start, item.stop, int(abs(step)))
+    count = int(np.ceil((_number(plain_values(item.stop)) - plain_values(start)) / plain_values(step)))
+    return start + step * np.arange(count)
 
 
 def _number(value: Any) -> Any:

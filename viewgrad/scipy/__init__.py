@@ -14,6 +14,7 @@ import warnings
 from scipy import LowLevelCallable, __version__, show_config  # type: ignore[import-untyped]
 
 from . import (
+    constants,
     elementwise,
     fft,
     fftpack,
@@ -30,7 +31,7 @@ from . import (
 )
 
 # Modules that stay SciPy's: numbers, files, and what takes plain arrays alone and refuses tensors with a history.
-PLAIN = ("cluster", "constants", "differentiate", "io", "odr", "version")
+PLAIN = ("cluster", "differentiate", "io", "odr", "version")
 INNER = ("cluster.hierarchy", "cluster.vq", "linalg.blas", "linalg.interpolative", "linalg.lapack", "sparse.csgraph")
 STATISTICS = ("contingency", "mstats", "qmc", "sampling")
 for _name in (*PLAIN, *INNER, *[f"stats.{_part}" for _part in STATISTICS]):
@@ -53,6 +54,7 @@ for _name, _value in {
 __all__ = [
     "LowLevelCallable",
     "__version__",
+    "constants",
     "fft",
     "fftpack",
     "integrate",

@@ -175,8 +175,36 @@ class InterpolatedUnivariateSpline(UnivariateSpline):
         super().__init__(x, y, w, bbox, k, 0, ext, check_finite)
 
 
+class LSQUnivariateSpline(UnivariateSpline):
+    """A spline with given inner knots, closest to values in the sense of least squares; gradients flow to the values.
+
+    Arguments:
+        x, y, t, w, bbox, k, ext, check_finite: as for `scipy.interpolate.LSQUnivariateSpline`.
+    """
+
+    def __init__(
+        self, x: Any, y: Any, t: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, ext: Any = 0,
+        check_finite: bool = False,
+    ) -> None:  # fmt: skip
+        if carries_history((x, t, w)):
+            raise lost("scipy.interpolate.LSQUnivariateSpline", "gradients flow to the values")
+        self.ext = EXTENSIONS.get(ext, ext)
+        places, weights = as_array(x), None if w is None else as_array(w)
+
+        def fitted(values: Any) -> Any:
+            return theirs.LSQUnivariateSpline(places, values, as_array(t), weights, list(bbox), k, ext, check_finite)
+
+        self._plain = fitted(as_array(y))
+        knots, c, degree = self._plain._eval_args
+        if carries_history(y):
+            columns = [fitted(unit)._eval_args[1] for unit in np.eye(len(places))]
+            c = as_tensors(np.stack(columns, -1)) @ float_copy(y)
+        self._eval_args = (knots, c, degree)
+
+
 FITPACK: Final[dict[str, Any]] = {
     "InterpolatedUnivariateSpline": InterpolatedUnivariateSpline,
+    "LSQUnivariateSpline": LSQUnivariateSpline,
     "UnivariateSpline": UnivariateSpline,
     "bisplev": bisplev,
     "insert": _linear_in_coefficients("insert"),

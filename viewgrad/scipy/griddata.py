@@ -15,7 +15,8 @@ import scipy.spatial  # type: ignore[import-untyped]
 
 from ..numpy.convert import carries_history, plain_values
 from ..numpy.functions import lost
-from .wrap import floating, numbers
+from . import special
+from .wrap import float_copy, floating, numbers
 
 
 def plain_places(points: Any, name: str) -> Any:
@@ -116,6 +117,56 @@ KERNELS: Final[dict[str, tuple[Callable[[Any], Any], int]]] = {
 }
 
 
+# SciPy's older radial functions, of distances and the scale.
+RADIAL: Final[dict[str, Any]] = {
+    "multiquadric": lambda r, scale: np.sqrt((r / scale) ** 2 + 1),
+    "inverse": lambda r, scale: 1.0 / np.sqrt((r / scale) ** 2 + 1),
+    "gaussian": lambda r, scale: np.exp(-((r / scale) ** 2)),
+    "linear": lambda r, scale: r,
+    "cubic": lambda r, scale: r**3,
+    "quintic": lambda r, scale: r**5,
+    "thin_plate": lambda r, scale: special.xlogy(r**2, r),
+}
+
+
+class Rbf:
+    """Interpolation by radial functions, in SciPy's older form; gradients flow to values and all places.
+
+    Arguments:
+        args: the coordinates of the places, an array for each, and the values there.
+        function: the name of the radial function.
+        epsilon: the scale of distances.
+        smooth: how far the result may be from the values.
+        options: norm and mode, which are SciPy's defaults for tensors with a history.
+    """
+
+    def __init__(self, *args: Any, function: str = "multiquadric", epsilon: Any = None, smooth: Any = 0.0,
+                 **options: Any) -> None:  # fmt: skip
+        if options.get("norm", "euclidean") != "euclidean" or options.get("mode", "1-D") != "1-D":
+            raise lost("scipy.interpolate.Rbf", "leave norm and mode out, or use RBFInterpolator")
+        function = function.lower().replace(" ", "_").replace("-", "_").replace("_multiquadric", "")
+        if function not in RADIAL:
+            raise ValueError(f"function must be one of {', '.join(RADIAL)}, not {function!r}")
+        self.xi = np.stack([float_copy(each).reshape(-1) for each in args[:-1]])
+        self.di = float_copy(args[-1]).reshape(-1)
+        self.N = int(self.di.shape[0])
+        if epsilon is None:
+            edges = self.xi.max(1) - self.xi.min(1)
+            edges = edges[plain_values(edges.detach()) != 0]
+            epsilon = (np.prod(edges) / self.N) ** (1.0 / len(edges))
+        self.epsilon, self.smooth, self._function = epsilon, smooth, RADIAL[function]
+        self.A = self._function(self._distances(self.xi), epsilon) - np.eye(self.N) * numbers(smooth)
+        self.nodes = np.linalg.solve(self.A, self.di)
+
+    def _distances(self, x: Any) -> Any:
+        return (x.T[:, None] - self.xi.T[None]).vector_norm(2, -1)
+
+    def __call__(self, *args: Any) -> Any:
+        places = np.broadcast_arrays(*map(float_copy, args))
+        x = np.stack([each.reshape(-1) for each in places])
+        return (self._function(self._distances(x), self.epsilon) @ self.nodes).reshape(places[0].shape)
+
+
 class RBFInterpolator:
     """Interpolation, or smoothing, by radial functions; gradients flow to values, to their places, and to others.
 
@@ -189,5 +240,6 @@ def _values(value: Any) -> Any:
 SCATTERED: Final[dict[str, Any]] = {
     "LinearNDInterpolator": LinearNDInterpolator,
     "NearestNDInterpolator": NearestNDInterpolator,
+    "Rbf": Rbf,
     "RBFInterpolator": RBFInterpolator,
 }

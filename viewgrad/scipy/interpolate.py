@@ -110,6 +110,31 @@ def _through_points(x: Any, y: Any, k: int, t: Any, axis: int) -> BSpline:
     return BSpline(t, np.moveaxis(c, 0, axis), k, True, axis)
 
 
+def splprep(
+    x: Any, w: Any = None, u: Any = None, ub: Any = None, ue: Any = None, k: int = 3, task: int = 0, s: Any = None,
+    t: Any = None, full_output: int = 0, nest: Any = None, per: int = 0, quiet: int = 1,
+) -> Any:  # fmt: skip
+    """Return the knots, coefficients and degree of a curve through points, and the parameters of these.
+
+    Without smoothing, gradients flow to the points and the parameters.
+    """
+    if not carries_history((x, w, u)):
+        given = [None if each is None else plain_values(as_argument(each)) for each in (w, u)]
+        plain = [plain_values(as_argument(each)) for each in x]
+        found = scipy.interpolate.splprep(plain, *given, ub, ue, k, task, s, t, full_output, nest, per, quiet)
+        return as_tensors(found)
+    if s != 0 or w is not None or per or full_output or task or ub is not None or ue is not None:
+        raise lost("scipy.interpolate.splprep", "gradients flow only without smoothing (s=0), and to open curves")
+    points = np.stack([float_copy(each) for each in x])
+    if u is None:
+        lengths = np.cumsum(np.sqrt((np.diff(points, axis=1) ** 2).sum(0)))
+        places = np.concatenate([np.zeros(1), lengths / lengths[-1]])
+    else:
+        places = float_copy(u)
+    curve = _through_points(places, points, k, None, 1)
+    return [curve.t, list(curve.c), k], places
+
+
 def make_lsq_spline(x: Any, y: Any, t: Any, k: int = 3, w: Any = None, axis: int = 0, **options: Any) -> BSpline:
     """Return the least-squares spline with the given knots."""
     knots, own = _knots(x, "make_lsq_spline"), _knots(t, "make_lsq_spline")
@@ -232,6 +257,7 @@ MADE: dict[str, Any] = {
     "make_interp_spline": make_interp_spline,
     "make_lsq_spline": make_lsq_spline,
     "make_smoothing_spline": make_smoothing_spline,
+    "splprep": splprep,
 }
 globals().update(filled(scipy.interpolate, MADE, frozenset(), {}))
 __all__ = public_names(scipy.interpolate)

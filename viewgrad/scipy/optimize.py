@@ -233,6 +233,38 @@ def fsolve(
 
 
 @registered
+def isotonic_regression(y: Any, *, weights: Any = None, increasing: bool = True) -> Any:
+    """Return the monotonic values closest to given ones; gradients flow to the values and weights of each block."""
+    values, shares = (None if each is None else _value(each) for each in (y, weights))
+    found = scipy.optimize.isotonic_regression(values, weights=shares, increasing=increasing)
+    if carries_history((y, weights)):
+        start, sizes = found.blocks[:-1], np.diff(found.blocks)
+        y = numbers(y) * 1.0
+        totals = np.ones(len(y)) if weights is None else numbers(weights) * 1.0
+        found.weights = np.add.reduceat(totals, start)
+        found.x = np.repeat(np.add.reduceat(totals * y, start) / found.weights, sizes)
+    return _without_history(found)
+
+
+def _by_steps(name: str) -> Callable[..., Any]:
+    """Return the counterpart of a solver that asks for no Jacobian."""
+
+    def solve(F: Callable[..., Any], xin: Any, *others: Any, **options: Any) -> Any:
+        """Return a root of a function of a tensor, differentiable."""
+        place = getattr(scipy.optimize, name)(_plain(F, ()), _place(xin), *others, **options)
+        return root_place(F, place) if captures_history(F, place, ()) else as_tensors(place)
+
+    solve.__name__ = solve.__qualname__ = name
+    return registered(in_own_context(solve))
+
+
+for _name in (
+    "anderson", "broyden1", "broyden2", "diagbroyden", "excitingmixing", "linearmixing", "newton_krylov"
+):  # fmt: skip
+    _by_steps(_name)
+
+
+@registered
 @in_own_context
 def fixed_point(func: Callable[..., Any], x0: Any, args: Any = (), *others: Any, **options: Any) -> Any:
     """Return a fixed point of a function of a tensor, differentiable."""

@@ -114,6 +114,34 @@ class Pieces:
         return getattr(theirs.PPoly(as_array(self.c), as_array(self.x)), name)
 
 
+class BPoly(Pieces):
+    """A piecewise polynomial in Bernstein's basis; gradients flow as for `PPoly`.
+
+    Arguments:
+        c: the coefficients, with dimensions for basis polynomials, pieces, and further ones.
+        x: the breakpoints.
+        extrapolate, axis: as for `PPoly`.
+    """
+
+    def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
+        weights, breaks = float_copy(c), float_copy(x)
+        degree = weights.shape[0] - 1
+        widths = np.diff(breaks).reshape((-1,) + (1,) * (weights.ndim - 2))
+        powers, differences = [], weights
+        for power in range(degree + 1):
+            powers.append(math.comb(degree, power) * differences[0] / widths**power)
+            differences = np.diff(differences, axis=0)
+        super().__init__(np.stack(powers[::-1]), breaks, extrapolate, axis)
+
+    @classmethod
+    def from_derivatives(cls, xi: Any, yi: Any, orders: Any = None, extrapolate: Any = None) -> BPoly:
+        """Return the polynomial with given values and derivatives at points, which have no history."""
+        if carries_history((xi, yi)):
+            raise lost("scipy.interpolate.BPoly.from_derivatives", "use CubicHermiteSpline")
+        found = theirs.BPoly.from_derivatives(plain_values(xi), plain_values(yi), orders, extrapolate)
+        return cls(found.c, found.x, found.extrapolate, found.axis)
+
+
 def _leading(y: Any, axis: int) -> tuple[Any, int]:
     """Return values with the dimension of the places first, and which dimension that was."""
     y = float_copy(y)
@@ -381,6 +409,7 @@ def pchip_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> 
 
 PIECES: Final[dict[str, Any]] = {
     "Akima1DInterpolator": Akima1DInterpolator,
+    "BPoly": BPoly,
     "BSpline": BSpline,
     "CubicHermiteSpline": CubicHermiteSpline,
     "PPoly": Pieces,

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.ndimage  # type: ignore[import-untyped]
 
 from ...numpy.convert import as_argument, carries_history, plain_values
+from ...numpy.functions import lost
 from ...tensor.creation import as_operand
 from ...tensor.tensor import Tensor
 from ..wrap import maker, numbers
@@ -358,3 +359,31 @@ def zoom(
         np.zeros(image.shape), factors, order=order, mode=mode, cval=cval, grid_mode=grid_mode
     )
     return _linear(zoomed, image) + constant
+
+
+# -- filters of Fourier transforms -------------------------------------------------------------------------------------
+
+
+def _fourier(name: str) -> None:
+    """Define a filter that multiplies a Fourier transform by that of its kernel: SciPy's result for ones."""
+    function, option = getattr(scipy.ndimage, name), "shift" if name.endswith("shift") else "size"
+    option = "sigma" if name.endswith("gaussian") else option
+
+    def filtered(input: Any, size: Any, n: int = -1, axis: int = -1) -> Any:
+        """Multiply a Fourier transform by that of a kernel; gradients flow to the transform."""
+        if carries_history(size):
+            raise lost(f"scipy.ndimage.{name}", f"no gradient flows to {option}; pass its detach()")
+        given = numbers(input)
+        factors = function(np.ones(given.shape, complex), plain_values(as_argument(size)), n, axis)
+        return given * (factors if given.dtype.kind == "c" or option == "shift" else factors.real)
+
+    def transform(input: Any, *args: Any, **options: Any) -> Any:
+        size, *rest = (options.pop(option), *args) if option in options else args
+        return filtered(input, size, *rest, **options)
+
+    transform.__name__, transform.__doc__ = name, filtered.__doc__
+    made(transform)
+
+
+for _name in ("fourier_ellipsoid", "fourier_gaussian", "fourier_shift", "fourier_uniform"):
+    _fourier(_name)

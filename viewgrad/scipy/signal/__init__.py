@@ -1,4 +1,4 @@
-"""`scipy.signal` for tensors: convolutions, filters, spectra and systems. Window functions are SciPy's own."""
+"""`scipy.signal` for tensors: convolutions, filters, spectra, systems and windows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import scipy.signal  # type: ignore[import-untyped]
 
 from ...numpy.namespace import filled, public_names
-from . import convolutions, designs, filtering, responses, spectra, systems
+from . import convolutions, designs, filtering, responses, spectra, systems, windows
 
 if TYPE_CHECKING:
     from ..typed.signal import *  # noqa: F403
@@ -20,5 +20,6 @@ MADE: dict[str, Any] = {
     for module in (convolutions, designs, filtering, responses, spectra, systems)
     for name, function in module.MADE.items()
 }
+MADE |= {"windows": windows, "get_window": windows.get_window}
 globals().update(filled(scipy.signal, MADE, frozenset(), {}))
 __all__ = public_names(scipy.signal)

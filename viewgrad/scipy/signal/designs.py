@@ -8,11 +8,12 @@ from typing import Any, Final
 import numpy as np
 import scipy.signal  # type: ignore[import-untyped]
 
-from ...numpy.convert import plain_values
+from ...numpy.convert import carries_history, plain_values
 from ...numpy.functions import lost
 from ..wrap import floating, maker, numbers
 from .systems import MADE as SYSTEMS
 from .systems import normalized
+from .windows import get_window
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.signal, MADE)
@@ -174,3 +175,43 @@ def _resonator(name: str, notch: bool) -> None:
 
 _resonator("iirnotch", True)
 _resonator("iirpeak", False)
+
+
+# -- filters of finite response ----------------------------------------------------------------------------------------
+
+
+@made
+def firwin(
+    numtaps: int, cutoff: Any, *, width: Any = None, window: Any = "hamming", pass_zero: Any = True, scale: bool = True,
+    fs: Any = None,
+) -> Any:  # fmt: skip
+    """Return the coefficients of a filter by the window method.
+
+    Source: A. V. Oppenheim, R. W. Schafer, "Discrete-Time Signal Processing", chapter 7.
+    """
+    if carries_history((width, fs)):
+        raise lost("scipy.signal.firwin", "gradients flow to cutoff and window")
+    edges: Any = np.atleast_1d(floating(cutoff)) / (0.5 * (2.0 if fs is None else float(fs)))
+    inner = plain_values(edges.detach())
+    if np.any(inner <= 0) or np.any(inner >= 1) or np.any(np.diff(inner) <= 0):
+        raise ValueError("cutoff frequencies must increase, between 0 and fs/2")
+    if isinstance(pass_zero, str):
+        pass_zero = pass_zero in ("lowpass", "bandstop")
+    passes_end = bool(len(inner) % 2) != bool(pass_zero)
+    if passes_end and numtaps % 2 == 0:
+        raise ValueError("a filter with an even number of coefficients has no response at the Nyquist frequency")
+    if width is not None:
+        shape = scipy.signal.kaiser_beta(scipy.signal.kaiser_atten(numtaps, float(width) / (0.5 * (fs or 2.0))))
+        window = ("kaiser", shape)
+    ends = [np.zeros(1)] * bool(pass_zero) + [edges] + [np.ones(1)] * passes_end
+    bands = np.concatenate(ends).reshape(-1, 2)
+    place = np.arange(numtaps) - 0.5 * (numtaps - 1)
+    taps: Any = 0.0
+    for left, right in zip(bands[:, 0], bands[:, 1], strict=True):
+        taps = taps + right * np.sinc(right * place) - left * np.sinc(left * place)
+    taps = taps * get_window(window, numtaps, fftbins=False)
+    if not scale:
+        return taps
+    left, right = bands[0]
+    middle = 0.0 if pass_zero else 1.0 if passes_end and len(bands) == 1 else 0.5 * (left + right)
+    return taps / (taps * np.cos(math.pi * place * middle)).sum()

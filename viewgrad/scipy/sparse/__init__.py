@@ -11,7 +11,7 @@ import scipy.sparse  # type: ignore[import-untyped]
 from scipy.sparse import csgraph
 
 from ...numpy.namespace import public_names
-from . import linalg
+from . import assignable, linalg
 from .arrays import ARRAYS, SparseArray
 from .construct import MADE
 from .namespace import namespace

@@ -321,6 +321,14 @@ class SparseArray:
         """Return the same array, stored with the row and column of each value."""
         return self._kind("coo")._of(self.pattern, self.data)
 
+    def tolil(self, copy: bool = False) -> Any:
+        """Return the same array in a form to which elements are written."""
+        return ARRAYS[f"lil_{'matrix' if self.is_matrix else 'array'}"](self)
+
+    def todok(self, copy: bool = False) -> Any:
+        """Return the same array in a form to which elements are written."""
+        return ARRAYS[f"dok_{'matrix' if self.is_matrix else 'array'}"](self)
+
     def asformat(self, format: str | None, copy: bool = False) -> Any:
         """Return the same array in one of the formats `"csr"`, `"csc"` and `"coo"`."""
         if format is None or format == self.format:

@@ -1,13 +1,15 @@
-"""`scipy.spatial` for tensors: distances. Trees, hulls and triangulations are SciPy's own."""
+"""`scipy.spatial` for tensors: distances, trees, hulls and triangulations, whose structure is SciPy's."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import scipy.spatial  # type: ignore[import-untyped]
 
-from ...numpy.convert import as_argument, as_tensors, plain_values
+from ...numpy.convert import as_argument, as_tensors, carries_history, plain_values
+from ...numpy.functions import lost
 from ...numpy.namespace import filled, public_names
 from ...tensor.creation import as_operand
 from ..linalg import orthogonal_procrustes
@@ -58,7 +60,67 @@ class KDTree:
         return call
 
 
-MADE: dict[str, Any] = {"distance": distance, "transform": transform, "KDTree": KDTree, "cKDTree": KDTree}
+class _OfPoints:
+    """What SciPy finds of points: its indices and neighbors, with the points themselves as a tensor.
+
+    Arguments:
+        points: the points, one in each row.
+        options: as for SciPy's class.
+    """
+
+    def __init__(self, points: Any, *args: Any, **options: Any) -> None:
+        self.points = floating(points)
+        self._plain = getattr(scipy.spatial, type(self).__name__)(np.array(_values(self.points)), *args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # what copies and pickles ask for, before there is anything inside
+            raise AttributeError(name)
+        value = getattr(self._plain, name)
+        if callable(value):
+            return lambda *args, **options: as_tensors(
+                value(*map(_values, args), **{name: _values(each) for name, each in options.items()})
+            )
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and carries_history(self.points):
+            raise lost(f"scipy.spatial.{type(self).__name__}.{name}", "compute it from the points and the indices")
+        return as_tensors(value)
+
+
+def _values(value: Any) -> Any:
+    return plain_values(detached(value))
+
+
+class ConvexHull(_OfPoints):
+    """The convex hull of points; gradients flow to them from the points, the volume and the area."""
+
+    def _sizes(self) -> tuple[Any, Any]:
+        """Return the volumes of the simplices below the facets, seen from the middle, and the areas of these."""
+        corners = self.points[self._plain.simplices]
+        middle = self.points[self._plain.vertices].mean(0)
+        sides = corners[:, 1:] - corners[:, :1]
+        edges = corners - middle
+        grams = np.linalg.det(sides @ sides.mT)
+        count = self.points.shape[1]
+        return np.abs(np.linalg.det(edges)) / math.factorial(count), np.sqrt(grams) / math.factorial(count - 1)
+
+    @property
+    def volume(self) -> Any:
+        """The volume; of points in a plane, the area."""
+        return self._sizes()[0].sum()
+
+    @property
+    def area(self) -> Any:
+        """The area of the surface; of points in a plane, the perimeter."""
+        return self._sizes()[1].sum()
+
+
+class Delaunay(_OfPoints):
+    """The Delaunay triangulation of points; gradients flow to the points."""
+
+
+MADE: dict[str, Any] = {
+    "ConvexHull": ConvexHull, "Delaunay": Delaunay, "distance": distance, "transform": transform,
+    "KDTree": KDTree, "cKDTree": KDTree,
+}  # fmt: skip
 made: Final = maker(scipy.spatial, MADE)
 
 

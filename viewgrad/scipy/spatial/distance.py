@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import scipy.spatial.distance  # type: ignore[import-untyped]
 
-from ...numpy.convert import as_tensors
+from ...numpy.convert import as_tensors, plain_values
 from ...numpy.functions import lost
 from ...numpy.namespace import filled, public_names
 from ...tensor.creation import as_operand, holds_tensor
@@ -116,6 +116,14 @@ MADE: dict[str, Any] = {
     **{name: _of_two(name) for name in METRICS},
 }
 made: Final = maker(scipy.spatial.distance, MADE)
+
+
+@made
+def directed_hausdorff(u: Any, v: Any, rng: Any = 0, **options: Any) -> Any:
+    """Return the largest distance of a point to the nearest of others, and the rows of both points."""
+    u, v = float_copy(u), float_copy(v)
+    _, i, j = scipy.spatial.distance.directed_hausdorff(plain_values(u.detach()), plain_values(v.detach()))
+    return (u[i] - v[j]).vector_norm(2), i, j
 
 
 @made

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any, Final
@@ -166,3 +168,27 @@ def sph_harm(m: Any, n: Any, theta: Any, phi: Any) -> Any:
 
 if hasattr(scipy.special, "sph_harm"):
     MADE["sph_harm"] = sph_harm
+
+
+# -- polynomials as objects --------------------------------------------------------------------------------------------
+
+
+def _as_object(name: str) -> None:
+    """Define the counterpart of a function that returns a polynomial of a family as an object."""
+    scipys, evaluate = getattr(scipy.special, name), MADE[f"eval_{name}"]
+
+    @functools.wraps(scipys, updated=())
+    def of_degree(n: Any, *parameters: Any, **options: Any) -> Any:
+        if carries_history((n, parameters)):
+            raise lost(f"scipy.special.{name}", f"call viewgrad.scipy.special.eval_{name}")
+        n, *parameters = plain_values((n, *parameters))
+        found, count = scipys(n, *parameters, **options), len(inspect.signature(scipys).parameters) - 2
+        leading = scipys(n, *parameters[:count]).coeffs[0]
+        found.__dict__["_eval_func"] = lambda x: evaluate(n, *parameters[:count], x) * (found.coeffs[0] / leading)
+        return found
+
+    MADE[name] = of_degree
+
+
+for _name in (*FAMILIES, *MOVED):
+    _as_object(_name)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import scipy.stats  # type: ignore[import-untyped]
 
 from ...numpy.namespace import filled, public_names
-from . import fitting, samples, two_sample
+from . import fitting, ordered, samples, two_sample
 from .axis_policy import MADE as STATISTICS
 from .continuous import CONTINUOUS
 from .discrete import DISCRETE
 from .intervals import INTERVALS
-from .lifetimes import EXTREMES, LIFETIMES, SYMMETRIC
+from .lifetimes import BIRTHS, EXTREMES, LIFETIMES, SYMMETRIC
 from .multivariate import Dirichlet, Multinomial, MultivariateNormal, MultivariateT, Wishart
 from .noncentral import NONCENTRAL
 from .stable import STABLE
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 
-DISTRIBUTIONS = (*CONTINUOUS, *LIFETIMES, *EXTREMES, *SYMMETRIC, *INTERVALS, *NONCENTRAL, *STABLE, *DISCRETE)
+DISTRIBUTIONS = (*CONTINUOUS, *LIFETIMES, *BIRTHS, *EXTREMES, *SYMMETRIC, *INTERVALS, *NONCENTRAL, *STABLE, *DISCRETE)
 MADE: dict[str, Any] = {
     **{distribution.name: distribution for distribution in DISTRIBUTIONS},
     **STATISTICS,

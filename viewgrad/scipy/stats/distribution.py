@@ -19,6 +19,10 @@ from ..wrap import float_copy, numbers
 
 HALF_LOG_TWO_PI: Final = 0.5 * math.log(2 * math.pi)
 Formula = Callable[..., Any]
+# Methods of SciPy's distributions in the standard form, which programs call for their speed.
+STANDARD: Final = frozenset(
+    {"_pdf", "_logpdf", "_pmf", "_logpmf", "_cdf", "_logcdf", "_sf", "_logsf", "_ppf", "_isf", "_entropy"}
+)
 
 
 class NamedDistribution:
@@ -28,6 +32,8 @@ class NamedDistribution:
     scipy: Any
 
     def __getattr__(self, name: str) -> Any:
+        if name in STANDARD:
+            return getattr(self, name[1:])
         if name.startswith("_"):  # copies and pickles ask for such names before there is anything inside
             raise AttributeError(name)
         return _without_history(getattr(self.scipy, name), f"scipy.stats.{self.name}.{name}")

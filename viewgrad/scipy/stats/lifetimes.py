@@ -231,6 +231,36 @@ EXTREMES: Final = (
                  ppf=lambda q: special.ndtri(q / 2) ** -2.0),
 )  # fmt: skip
 
+BIRTHS: Final = (
+    Distribution(
+        "fatiguelife", ("c",),
+        lambda z, c: (
+            np.log1p(z) - np.log(2 * c) - HALF_LOG_TWO_PI - 1.5 * np.log(z) - (z - 1) ** 2 / (2 * z * c * c)
+        ),
+        positive,
+        cdf=lambda z, c: special.ndtr((np.sqrt(z) - 1 / np.sqrt(z)) / c),
+        sf=lambda z, c: special.ndtr((1 / np.sqrt(z) - np.sqrt(z)) / c),
+        ppf=lambda q, c: (c * special.ndtri(q) + np.sqrt((c * special.ndtri(q)) ** 2 + 4)) ** 2 / 4,
+        moments=(lambda c: 1 + c * c / 2, lambda c: c * c * (1 + 1.25 * c * c)),
+    ),
+    Distribution(
+        "recipinvgauss", ("mu",),
+        lambda z, mu: -HALF_LOG_TWO_PI - 0.5 * np.log(z) - (1 - mu * z) ** 2 / (2 * z * mu * mu), positive,
+        cdf=lambda z, mu: (
+            special.ndtr(-(1 / mu - z) / np.sqrt(z)) - np.exp(2 / mu + special.log_ndtr(-(1 / mu + z) / np.sqrt(z)))
+        ),
+        moments=(lambda mu: 1 + 1 / mu, lambda mu: 1 / mu + 2),
+    ),
+    Distribution(
+        "rdist", ("c",),
+        lambda z, c: special.xlog1py(c / 2 - 1, -z * z) - special.betaln(0.5, c / 2), lambda c: (-1.0, 1.0),
+        cdf=lambda z, c: special.betainc(c / 2, c / 2, (z + 1) / 2),
+        sf=lambda z, c: special.betainc(c / 2, c / 2, (1 - z) / 2),
+        ppf=lambda q, c: 2 * special.betaincinv(c / 2, c / 2, q) - 1,
+        moments=(lambda c: c * 0.0, lambda c: 1 / (c + 1)),
+    ),
+)  # fmt: skip
+
 SYMMETRIC: Final = (
     Distribution(
         "gennorm", ("beta",), lambda z, b: np.log(b / 2) - special.gammaln(1 / b) - np.abs(z) ** b, everywhere,

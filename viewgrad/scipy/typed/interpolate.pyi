@@ -5,25 +5,25 @@ from typing import Any
 from viewgrad.scipy.barycentric import BarycentricInterpolator as BarycentricInterpolator
 from viewgrad.scipy.barycentric import KroghInterpolator as KroghInterpolator
 from viewgrad.scipy.fitpack import InterpolatedUnivariateSpline as InterpolatedUnivariateSpline
+from viewgrad.scipy.fitpack import LSQUnivariateSpline as LSQUnivariateSpline
 from viewgrad.scipy.fitpack import UnivariateSpline as UnivariateSpline
 from viewgrad.scipy.grid_interpolation import RectBivariateSpline as RectBivariateSpline
 from viewgrad.scipy.grid_interpolation import RegularGridInterpolator as RegularGridInterpolator
 from viewgrad.scipy.griddata import RBFInterpolator as RBFInterpolator
+from viewgrad.scipy.griddata import Rbf as Rbf
 from viewgrad.scipy.piecewise import Akima1DInterpolator as Akima1DInterpolator
+from viewgrad.scipy.piecewise import BPoly as BPoly
 from viewgrad.scipy.piecewise import PchipInterpolator as PchipInterpolator
 from viewgrad.scipy.piecewise import Pieces as PPoly
 
 AAA: Any
-BPoly: Any
 BivariateSpline: Any
 CloughTocher2DInterpolator: Any
 FloaterHormannInterpolator: Any
 LSQBivariateSpline: Any
 LSQSphereBivariateSpline: Any
-LSQUnivariateSpline: Any
 NdBSpline: Any
 NdPPoly: Any
-Rbf: Any
 RectSphereBivariateSpline: Any
 SmoothBivariateSpline: Any
 SmoothSphereBivariateSpline: Any
@@ -46,6 +46,5 @@ def splantider(tck: Any, n: Any = ...) -> Any: ...
 def splder(tck: Any, n: Any = ...) -> Any: ...
 def splev(x: Any, tck: Any, der: Any = ..., ext: Any = ...) -> Any: ...
 def splint(a: Any, b: Any, tck: Any, full_output: Any = ...) -> Any: ...
-def splprep(x: Any, w: Any = ..., u: Any = ..., ub: Any = ..., ue: Any = ..., k: Any = ..., task: Any = ..., s: Any = ..., t: Any = ..., full_output: Any = ..., nest: Any = ..., per: Any = ..., quiet: Any = ...) -> Any: ...
 def splrep(x: Any, y: Any, w: Any = ..., xb: Any = ..., xe: Any = ..., k: Any = ..., task: Any = ..., s: Any = ..., t: Any = ..., full_output: Any = ..., per: Any = ..., quiet: Any = ...) -> Any: ...
 def sproot(tck: Any, mest: Any = ...) -> Any: ...

@@ -3,8 +3,6 @@
 from typing import Any
 
 
-ConvexHull: Any
-Delaunay: Any
 HalfspaceIntersection: Any
 QhullError: Any
 Rectangle: Any

@@ -1,0 +1,118 @@
+"""Statistics of sorted samples: trimmed values, percentiles, medians of slopes, and statistics of bins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import scipy.stats  # type: ignore[import-untyped]
+
+from ...numpy.convert import as_tensors, carries_history, plain_values
+from ...numpy.functions import lost
+from ..wrap import floating
+from .axis_policy import Outcome, made
+
+
+def _between(a: Any, low: int, high: int, axis: Any) -> Any:
+    """Return the elements whose ranks along an axis lie between two numbers, in the order that SciPy leaves them in."""
+    places = np.argpartition(plain_values(a.detach()), (low, high - 1), axis)
+    chosen = np.take(places, np.arange(low, high), axis)
+    return np.take_along_axis(a, chosen, axis)
+
+
+@made
+def trimboth(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
+    """Return a sample without a proportion of its smallest values, and of its greatest."""
+    a, axis = (floating(a).reshape(-1), 0) if axis is None else (floating(a), axis)
+    count = a.shape[axis]
+    cut = int(proportiontocut * count)
+    if 2 * cut >= count:
+        raise ValueError("Proportion too big.")
+    return _between(a, cut, count - cut, axis)
+
+
+@made
+def trim1(a: Any, proportiontocut: float, tail: str = "right", axis: Any = 0) -> Any:
+    """Return a sample without a proportion of its greatest values, or of its smallest."""
+    a, axis = (floating(a).reshape(-1), 0) if axis is None else (floating(a), axis)
+    count = a.shape[axis]
+    cut = int(proportiontocut * count)
+    if tail.lower() == "right":
+        return _between(a, 0, count - cut, axis)
+    return _between(a, cut, count, axis)
+
+
+@made
+def scoreatpercentile(
+    a: Any, per: Any, limit: Any = (), interpolation_method: str = "fraction", axis: Any = None
+) -> Any:
+    """Return percentiles of a sample."""
+    a = floating(a)
+    if limit:
+        plain = plain_values(a.detach())
+        a, axis = a[(limit[0] <= plain) & (plain <= limit[1])], None
+    method: Any = {"fraction": "linear"}.get(interpolation_method, interpolation_method)
+    return np.percentile(a, per, axis, method=method)
+
+
+@made
+def theilslopes(y: Any, x: Any = None, alpha: Any = 0.95, method: str = "separate") -> Any:
+    """Return the median of the slopes between pairs of points, the intercept, and bounds of the slope."""
+    y = floating(y).reshape(-1)
+    x = np.arange(len(y)) * 1.0 if x is None else floating(x).reshape(-1)
+    plain = scipy.stats.theilslopes(plain_values(y.detach()), plain_values(x), alpha, method)
+    later, earlier = np.nonzero(plain_values(x)[:, None] > plain_values(x))
+    slopes: Any = np.sort((y[later] - y[earlier]) / (x[later] - x[earlier]))
+    slope = np.median(slopes)
+    intercept = np.median(y - slope * x) if method == "joint" else np.median(y) - slope * np.median(x)
+    values = plain_values(slopes.detach())
+    bounds = [slopes[int(np.argmin(np.abs(values - bound)))] for bound in (plain.low_slope, plain.high_slope)]
+    return Outcome({"slope": slope, "intercept": intercept, "low_slope": bounds[0], "high_slope": bounds[1]})
+
+
+# By name: the statistic of the values in a bin, and that of a bin without values.
+OF_BINS: Final[dict[str, tuple[Callable[[Any], Any], float]]] = {
+    "mean": (lambda values: values.mean(), np.nan),
+    "sum": (lambda values: values.sum(), 0.0),
+    "std": (lambda values: values.std(), np.nan),
+    "median": (np.median, np.nan),
+    "min": (lambda values: values.min(), np.nan),
+    "max": (lambda values: values.max(), np.nan),
+}
+
+
+def _of_nothing(statistic: Callable[[Any], Any]) -> Any:
+    """Return a statistic of no values; NaN if it has none."""
+    try:
+        return statistic([])
+    except Exception:
+        return np.nan
+
+
+@made
+def binned_statistic(x: Any, values: Any, statistic: Any = "mean", bins: Any = 10, range: Any = None) -> Any:
+    """Return a statistic of the values in each bin, the edges, and the number of each value's bin.
+
+    Gradients flow to the values, since the bins of a point do not change if it moves a little.
+    """
+    if carries_history((bins, range)) or (carries_history(x) and range is None and np.ndim(plain_values(bins)) == 0):
+        raise lost("scipy.stats.binned_statistic", "the edges of the bins have no derivative; give range= or the edges")
+    plain = scipy.stats.binned_statistic(plain_values(floating(x).detach()), None, "count", bins, range)
+    count = len(plain.bin_edges) - 1
+    rows = np.atleast_2d(floating(values))
+    function, empty = (statistic, _of_nothing(statistic)) if callable(statistic) else OF_BINS.get(statistic, (len, 0.0))
+    if not callable(statistic) and statistic != "count" and statistic not in OF_BINS:
+        raise ValueError(f"invalid statistic {statistic!r}")
+    found = []
+    for row in rows:
+        for number in np.arange(1, count + 1):
+            inside = np.flatnonzero(plain.binnumber == number)
+            found.append(function(row[inside]) if len(inside) else empty)
+    results = floating(found).reshape((len(rows), count))
+    single = np.ndim(plain_values(floating(values).detach())) == 1
+    return Outcome({
+        "statistic": results[0] if single else results,
+        "bin_edges": as_tensors(plain.bin_edges),
+        "binnumber": as_tensors(plain.binnumber),
+    })  # fmt: skip
