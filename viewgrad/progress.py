@@ -10,7 +10,7 @@ __all__ = ["ProgressBar"]
 
 
 class ProgressBar:
-    """A line that is written over as the work goes on; nothing where the output is no terminal.
+    """A progress line that is overwritten as the work proceeds; nothing if the output is not a terminal.
 
     Arguments:
         stream: where to write.

@@ -352,7 +352,7 @@ class Run:
             raise UnusedInputError(f"{what} does not depend on input {min(missing)} (strict=True)")
 
     def require_dependent(self, derivatives: Sequence[Tensor]) -> None:
-        """Refuse derivatives that are constant, and so cannot be differentiated in turn."""
+        """Refuse constant derivatives, which cannot be differentiated again."""
         for i, derivative in enumerate(derivatives):
             if not self.transform.reached([derivative]):
                 raise UnusedInputError(

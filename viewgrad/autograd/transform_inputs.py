@@ -39,7 +39,7 @@ from .shared_inputs import Inputs
 
 Array = np.ndarray[Any, Any]
 FEWEST_ROWS: Final = 4  # of a Jacobian, that are computed at once
-ROWS_AT_ONCE: Final = 32  # gradients along the way take so many times their memory
+ROWS_AT_ONCE: Final = 32  # the factor by which intermediate gradients need more memory
 ROUNDING: Final = 0.5  # the power of the machine's precision below which a part is taken for zero
 
 

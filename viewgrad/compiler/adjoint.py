@@ -343,7 +343,7 @@ class _Differentiation:
         return step.base.kind != "register" and self.analysis.is_kept(step)
 
     def _is_cheap(self, step: Step) -> bool:
-        """Return whether a value can be computed again from what needs no tape."""
+        """Return whether a value can be recomputed without the tape."""
         if step in self.restored or step in self.homes:
             return True
         if type(step) is Read:

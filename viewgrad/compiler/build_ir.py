@@ -40,7 +40,7 @@ from .reroll import Instruction, Loop
 from .trace_stream import Stream
 
 MOST_SPILLED: Final = 40
-UNROLLED: Final = 200  # terms; so many may stay without a loop
+UNROLLED: Final = 200  # terms that may remain without a loop
 
 
 class SpillError(NotCompiledError):

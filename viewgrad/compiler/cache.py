@@ -123,7 +123,7 @@ class NearSingular:
 
 @attrs.frozen(eq=False)
 class Failed:
-    """A guard failed, and the policy has decided how to go on."""
+    """A guard failed, and the policy has decided how to continue."""
 
     reason: str
     usage: Usage

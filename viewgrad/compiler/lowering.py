@@ -41,7 +41,7 @@ def lowered(
             the last time.
 
     Raises:
-        NotCompiledError: for what cannot be compiled, with the file and line.
+        NotCompiledError: if something cannot be compiled, with the file and line.
     """
     known = {} if reserves is None else reserves
     first = _lowered(graph, limit, spilled, native, near_singular, dict(known))

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ..trace.graph import Graph, Node, Value
 from ..trace.types import Window
 
-PERIODS: Final = 6  # so many windows of one base are distinguished on one line
+PERIODS: Final = 6  # windows of one base that are distinguished on one line
 KINDS: Final = frozenset({"read", "write", "overwrite"})
 
 

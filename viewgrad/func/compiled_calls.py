@@ -1,4 +1,4 @@
-"""Which calls of compiled functions ran a program, so that a second run of what calls them does the same.
+"""A record of which calls of compiled functions ran a program, so that a rerun of their caller does the same.
 
 A compiled function runs itself until a program is built. A checkpointed function that calls it would otherwise compute
 in the backward pass by a program what the function itself had computed before, with another graph and other rounding.

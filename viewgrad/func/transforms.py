@@ -452,7 +452,7 @@ def _has_history(arg: Any) -> bool:
 
 
 def _gradient_and_value(f: Function, count: int, has_aux: bool) -> Function:
-    """Return the function that computes the gradient with respect to all of so many arguments; the value is its aux."""
+    """Return the function that computes the gradient with respect to all arguments; the value is its aux."""
     both = value_and_grad(f, tuple(range(count)), has_aux)
 
     @in_own_context

@@ -62,7 +62,7 @@ class Branch(Structure):
     Arguments:
         kind: its type.
         template: the container that was taken apart, where more of it is kept than its children.
-        keys: by what its children are reached: positions, keys of a dict, or names of fields.
+        keys: the keys of its children: positions, keys of a dict, or names of fields.
         children: how each of these is put together.
         count: how many leaves there are.
     """

@@ -26,7 +26,7 @@ def iterable(y: Any) -> bool:
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """Return the lengths of the dimensions of a tensor, or of what nested lists are joined to."""
+    """Return the shape of a tensor, or of nested lists."""
     return a.shape if isinstance(a, Tensor) else np.shape(plain_values(a))
 
 

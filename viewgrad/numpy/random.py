@@ -263,7 +263,7 @@ RandomState: Any = type(
 
 
 def default_rng(seed: Any = None) -> Any:
-    """Return a generator of random tensors, from a seed or from what `numpy.random.default_rng` takes."""
+    """Return a generator of random tensors; the argument is that of `numpy.random.default_rng`."""
     if isinstance(seed, Generator):
         return seed
     if isinstance(seed, Tensor):

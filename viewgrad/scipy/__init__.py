@@ -41,7 +41,7 @@ for _name in (*PLAIN, *INNER, *[f"stats.{_part}" for _part in STATISTICS]):
         _module = sys.modules[f"{__name__}.{_name}"] = importlib.import_module(f"scipy.{_name}")
     if _name in PLAIN:
         globals()[_name] = _module
-# Old names of modules, which programs go on using, and windows, which are constants.
+# Deprecated names of modules, which programs still use, and windows, which are constants.
 for _name, _value in {
     "ndimage.filters": ndimage,
     "ndimage.interpolation": ndimage,

@@ -39,9 +39,9 @@ def _settled(moves: list[Any], place: Any) -> None:
     least = LOOSE * (1.0 + float(np.max(np.abs(plain_values(place)), initial=0.0)))
     if not max(sizes[1:]) <= max(0.5 * sizes[0], least):
         raise DifferentiabilityError(
-            "what was found has no derivative with respect to what the function refers to: it has a kink there, as a "
-            "norm has where it is 0, or the search has ended too early; let a smooth function be least (the square of "
-            "the norm), search on with a smaller tolerance, or pass detach() of what the function refers to"
+            "the solution has no derivative with respect to the tensors that the function captures: the function has a "
+            "kink there, such as a norm at 0, or the search stopped too early; minimize a smooth function (the square "
+            "of the norm), use a smaller tolerance, or pass detach() of the captured tensors"
         )
 
 
@@ -64,9 +64,9 @@ def root_place(function: Function, place: Any) -> Any:
             moves.append(np.linalg.solve(slopes, residual(x)).reshape(x.shape))
         except np.linalg.LinAlgError as error:
             raise DifferentiabilityError(
-                "what was found has no derivative with respect to what the function refers to: others beside it do as "
-                "well, since the matrix of second derivatives (of a root: of first ones) is singular there; add a term "
-                "that makes it unique, or pass detach() of what the function refers to"
+                "the solution has no derivative with respect to the tensors that the function captures: it is not "
+                "isolated, since the Jacobian (for a minimum, the Hessian) is singular there; add a term that makes it "
+                "unique, or pass detach() of the captured tensors"
             ) from error
         return moves[-1]
 

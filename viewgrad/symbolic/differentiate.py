@@ -288,7 +288,7 @@ def lift_lambda(f: Graph, reverse: Reverse, captures: Sequence[Value]) -> Gradie
         if value not in forced and (grad := reverse.grads.get(value)) is not None
     ]
     for (number, grad), given in zip(known, block.add_inputs([grad.type for _, grad in known]), strict=True):
-        # The gradient of a temporary: what arrives from outside is added to what came about inside.
+        # The gradient of a temporary: that from outside is added to the one accumulated inside.
         total = Node("AutogradAdd", (given, given), None, (grad.type,), grad.node.location)
         total.insert_after(grad.node) if grad.node.kind != "param" else total.insert_before(block.first)
         grad.replace_all_uses_with(total.output)

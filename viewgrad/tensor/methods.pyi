@@ -619,7 +619,7 @@ class OperatorMethods:
         """Write one value to every element."""
 
     def fill_diagonal(self, val: Any, wrap: bool = False) -> None:
-        """Fill the main diagonal with a value, or with several in turn, in place."""
+        """Fill the main diagonal in place with a value, or with several that are repeated."""
 
     def flatnonzero(self) -> Tensor:
         """Return the indices of the nonzero elements in the flattened tensor."""

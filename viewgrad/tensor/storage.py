@@ -102,7 +102,7 @@ class Storage(VersionCounter):
     """A buffer, and what all tensors over it share: the version counter and the saved windows.
 
     Attributes:
-        root: the array that was the whole of the buffer, or of what we know of it, when the storage was made.
+        root: the array of the whole buffer, or of its known part, when the storage was made.
         whole: what was saved of the whole of `root`, if anything.
         windows: what was saved of parts of it, if anything.
         foreign: whether other code may write to the memory unnoticed, so that saved values must be copied.

@@ -82,7 +82,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     __slots__ = ("__weakref__", "_array", "_edge", "_grad", "_saved", "_storage", "_tangent", "_view")
 
     _array: Array  # a number of NumPy's own, np.float64 for instance, where the tensor is a scalar
-    _edge: OptionalEdge  # to what made this value; an AccumulateGrad for a leaf that requires grad
+    _edge: OptionalEdge  # to the node that made this value; an AccumulateGrad for a leaf that requires grad
     _grad: Tensor | None
     _saved: SavedTensor | None  # what was saved of this value, while nothing else can see the memory
     _storage: Storage | None

@@ -228,7 +228,7 @@ class ReferenceMachine(ABC, Generic[H]):
         for cells, part in zip(places, parts(np.asarray(source.value), target.dtype, places[0].shape), strict=True):
             memory[cells[chosen]] = part[chosen]
         history = target.history
-        for old, new in self.ended:  # the base goes on with another one
+        for old, new in self.ended:  # the base continues with another one
             history = new if old is history else history
         histories = [history] if self.recording and target.dtype.kind in "fc" else []
         for old, new in reversed(self.ended):  # earlier views include later writes

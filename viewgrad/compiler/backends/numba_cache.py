@@ -49,7 +49,7 @@ def native_function(kernel: Kernel) -> Callable[..., int]:
     lines = kernel.source.count("\n")
     if lines > LINES:
         raise KernelError(f"its source has {lines} lines; at most {LINES} are compiled by Numba")
-    if kernel.functions:  # their addresses are parts of what is compiled
+    if kernel.functions:  # their addresses are part of the compiled code
         return _compiled(kernel.source, dtypes, kernel.functions)
     return _shared(kernel.source, dtypes)
 

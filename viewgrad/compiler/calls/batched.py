@@ -82,7 +82,7 @@ class ExampleFunction(Protocol):
         """Return what runs a program from source for examples like some arguments; None if calls do not run one."""
 
     def explain(self) -> str:
-        """Return a description of what was compiled."""
+        """Return a description of the compiled program."""
 
     def source(self) -> str:
         """Return the source of the programs."""

@@ -183,7 +183,7 @@ def traced_run(
     Arguments:
         f: the function.
         arguments: the caller's `(args, keywords)`.
-        structure, leaves: the structure and the leaves of what the function is given.
+        structure, leaves: the structure and the leaves of the arguments.
         limit: the largest number of operations in a trace.
     """
     tracer = QuietTracer("guard", limit=limit)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-PARTS: Final = 16  # into so many parts a batch is split, at most
+PARTS: Final = 16  # the most parts into which a batch is split
 
 
 def by_parts(work: Callable[[int, int, int], None], count: int, is_parallel: bool) -> None:

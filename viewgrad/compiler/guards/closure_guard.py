@@ -35,7 +35,7 @@ class ClosureGuard:
         function: the function.
         arguments: its arguments that are neither tensors nor arrays nor numbers: functions, objects.
         inputs: the places of arrays and floats that are not compared, since they are looked up at each call: the
-            address of what holds one, and the key, the attribute or None (of a cell).
+            address of the holder of one, and the key, the attribute or None (of a cell).
     """
 
     def __init__(

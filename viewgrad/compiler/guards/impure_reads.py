@@ -64,7 +64,7 @@ def _is_of_program(frame: FrameType | None) -> bool:
     return True
 
 
-# Functions: the module of each, and a description of what it reads.
+# Functions: the module of each, and a description of the state that it reads.
 NAMED: Final = [
     *[(time, name, "reading a clock") for name in CLOCKS.split()],
     *[(os, name, "asking the system for files and folders") for name in FILES.split()],

@@ -18,7 +18,7 @@ from .context import LoweringContext, labels_of
 from .reductions import options_of
 
 MOST: Final = 1_000_000  # elements; tables of the places of more take too much memory
-WINDOWS_FROM: Final = 500  # elements; of so many parts are copied rather than elements gathered
+WINDOWS_FROM: Final = 500  # elements from which parts are copied instead of gathering elements
 
 
 def _joined(of: LoweringContext, node: Node) -> bool:

@@ -17,8 +17,8 @@ from ..trace_stream import TracedValue
 from .context import LoweringContext, Shape, broadcast_labels, labels_of
 
 FLOATS: Final = frozenset({FLOAT})
-LONGEST: Final = 5000  # a running sum or product of so many is written as a loop
-FEW: Final = 4096  # for so many elements it is kept which of them are an extremum
+LONGEST: Final = 5000  # elements from which a running sum or product becomes a loop
+FEW: Final = 4096  # elements up to which the positions of an extremum are kept
 
 
 def _sum(of: LoweringContext, node: Node) -> bool:

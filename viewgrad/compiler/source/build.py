@@ -49,7 +49,7 @@ class Program:
 
     Attributes:
         source: what was read.
-        written: the source of what runs.
+        written: the generated source.
         run: the function `program`.
         careful: the same, in which numbers are NumPy's.
         inputs: its inputs.
@@ -108,7 +108,7 @@ def build(
     source: Source, wanted: Sequence[int], executor: str, wraps: bool, lowers: bool = True, limit: float = math.inf,
     is_segmented: bool = False,
 ) -> Program:
-    """Return the program of what was read.
+    """Return the executable program of a source.
 
     Arguments:
         source: what was read.

@@ -373,7 +373,7 @@ class Segmented:
     """A loop that is run in segments, so that its tape stays within a limit.
 
     Attributes:
-        name: of what runs it.
+        name: of the object that runs it.
         low, high: the bounds of a `For`; None for a `While`.
         step: of a `For`.
         plain: some iterations without the tape.

@@ -275,7 +275,7 @@ class Writer(ExpressionWriter):
         return [name for name in names if own[name] not in shared]
 
     def grow(self, stmts: ir.Block, indent: str, count: str) -> None:
-        """Make room on the tape for what some statements push themselves, `count` times."""
+        """Check that the tape has room for the pushes of some statements, `count` times."""
         floats, integers = _pushes(stmts)
         for name, used, number in (("floats", "nf", floats), ("integers", "ni", integers)):
             if number:

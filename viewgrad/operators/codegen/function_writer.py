@@ -305,7 +305,7 @@ class FunctionWriter:
         return f"save({name}) if {self._array_name(name)}.ndim else save_scalar({name})"
 
     def _metadata(self, name: str, attribute: str) -> str:
-        """Return the expression for what can be known of a tensor without keeping it."""
+        """Return the expression for the metadata of a tensor that need not be saved."""
         if name not in self.number:
             return f"{'a0' if self.inplace_result else f'r{self.signature.outputs.index(name)}'}.{attribute}"
         if self.listed is not None:

@@ -138,7 +138,7 @@ def environment_of(operator: Operator) -> dict[str, Any]:
     name = operator.name
     label = name
     if operator.user_defined and f"<viewgrad generated: {name}>" in linecache.cache:
-        label = f"{name}, definition {next(_generation)}"  # tracebacks into the earlier one go on showing its source
+        label = f"{name}, definition {next(_generation)}"  # tracebacks into the earlier one still show its source
     module = ModuleType(f"viewgrad.operators.generated.{label}", f"Generated from the row of {name}.")
     module.__file__ = f"<viewgrad generated: {label}>"
     environment = vars(module)

@@ -408,5 +408,5 @@ def backward_name(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward"
 
 
-MANY_ELEMENTS: Final = 4096  # from so many on, counting which are 0 costs more than a check of the product
+MANY_ELEMENTS: Final = 4096  # from which counting zeros costs more than a check of the product
 LARGE: Final = 1000  # elements; below, looking whether a gradient can be written over costs more than it saves

@@ -39,7 +39,7 @@ def resized(a: Any, axis: int, length: int) -> Any:
 
 
 def in_dtype(a: Any, dtype: Any) -> Any:
-    """Return the real part of what belongs to a real value, in its precision."""
+    """Return the real part of the gradient of a real value, in its precision."""
     if a.dtype.kind == "c" != np.dtype(dtype).kind:
         a = a.real
     return a if real_dtype(a.dtype) == real_dtype(dtype) else a.astype(dtype)
@@ -47,19 +47,19 @@ def in_dtype(a: Any, dtype: Any) -> Any:
 
 @formula_function
 def fft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm: Any) -> Any:
-    """Return the gradient of what `fft` transformed."""
+    """Return the gradient of `fft` with respect to its input."""
     return in_dtype(resized(np.fft.ifft(grad, axis=axis, norm=TURNED[norm]), axis, shape[axis]), dtype)
 
 
 @formula_function
 def ifft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm: Any) -> Any:
-    """Return the gradient of what `ifft` transformed."""
+    """Return the gradient of `ifft` with respect to its input."""
     return in_dtype(resized(np.fft.fft(grad, axis=axis, norm=TURNED[norm]), axis, shape[axis]), dtype)
 
 
 @formula_function
 def rfft_gradient(grad: Any, shape: Sequence[int], dtype: Any, n: int | None, axis: int, norm: Any) -> Any:
-    """Return the gradient of what `rfft` transformed: the other half of the spectrum has none."""
+    """Return the gradient of `rfft` with respect to its input; the omitted half of the spectrum contributes nothing."""
     length = shape[axis] if n is None else n
     return in_dtype(resized(np.fft.ifft(grad, length, axis, TURNED[norm]).real, axis, shape[axis]), dtype)
 
@@ -93,7 +93,7 @@ def _require_distinct(ndim: int, s: Any, axes: Any) -> None:
 
 @formula_function
 def fftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> Any:
-    """Return the gradient of what `fftn`, or the inverse of it, transformed."""
+    """Return the gradient of `fftn`, or of its inverse, with respect to the input."""
     over = transformed_axes(len(shape), s, axes)
     if over:
         grad = (np.fft.fftn if inverse else np.fft.ifftn)(grad, axes=over, norm=TURNED[norm])
@@ -104,7 +104,7 @@ def fftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: Any
 
 @formula_function
 def rfftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: Any, norm: Any) -> Any:
-    """Return the gradient of what `rfftn` transformed."""
+    """Return the gradient of `rfftn` with respect to its input."""
     *first, last = transformed_axes(len(shape), s, axes)
     if first:
         grad = np.fft.ifftn(grad, axes=first, norm=TURNED[norm])
@@ -115,7 +115,7 @@ def rfftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: An
 
 @formula_function
 def irfftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: Any, norm: Any) -> Any:
-    """Return the gradient of what `irfftn` transformed."""
+    """Return the gradient of `irfftn` with respect to its input."""
     *first, last = transformed_axes(len(shape), s, axes)
     grad = irfft_gradient(grad, shape, np.result_type(dtype, np.complex64), last, norm)
     if first:

@@ -19,8 +19,8 @@ Array = np.ndarray[Any, Any]
 minimum_reduce: Final[Any] = np.minimum.reduce
 ZEROS: Final = {np.dtype(dtype): np.zeros((), dtype) for dtype in (np.float16, np.float32, np.float64)}
 INTEGERS: Final = {2: np.int16, 4: np.int32, 8: np.int64}
-MANY: Final = 3000  # from so many elements on, fewer calls of NumPy are not what counts
-SMALL: Final = 4096  # up to so many elements np.broadcast_to, at 1.8 us, costs more than a copy
+MANY: Final = 3000  # elements from which the number of NumPy calls no longer dominates
+SMALL: Final = 4096  # elements up to which np.broadcast_to, at 1.8 us, costs more than a copy
 
 
 def of_its_own(result: Any, a: Any) -> Any:

@@ -16,7 +16,7 @@ def formula_text(tree: ast.expr, recorded: bool, local: set[str], own: str = "")
         tree: the formula.
         recorded: whether it is for tensors; for arrays otherwise.
         local: the names that are the formula's own, or arguments.
-        own: the operator that it belongs to, which goes on calling itself when another takes its name.
+        own: the operator that it belongs to, which keeps calling itself if another one takes its name.
     """
     return ast.unparse((_ForTensors if recorded else _ForArrays)(local, own).visit(copied(tree)))
 

@@ -68,7 +68,7 @@ def _clip(a: Any, *bounds: Any, where: Any = True, out: Any = None, **options: A
 
 
 def _fill_diagonal(a: Tensor, val: Any, wrap: bool = False) -> None:
-    """Fill the main diagonal with a value, or with several in turn, in place."""
+    """Fill the main diagonal in place with a value, or with several that are repeated."""
     places = np.arange(a.size).reshape(a.shape)
     marked = np.zeros(a.shape, bool)
     np.fill_diagonal(marked, True, wrap)

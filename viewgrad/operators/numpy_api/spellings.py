@@ -16,7 +16,7 @@ from ..derivatives.helpers import pattern_of, plain
 
 
 def _extended(numpy: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of `numpy.emath`, which goes on to complex numbers where its values are."""
+    """Return a function of `numpy.emath`, which returns complex numbers outside of the real domain."""
 
     def extended(*args: Any) -> Any:
         tensors = [as_operand(arg) for arg in args]

@@ -26,7 +26,7 @@ def gradients(program: Program) -> tuple[dict[str, Array], dict[str, Array | Non
     """Return the values of all tensors, and the gradients of the loss with respect to the leaves.
 
     Raises:
-        Unsupported: for what JAX has no name for.
+        Unsupported: for functions that JAX does not have.
     """
     if any(leaf.single for leaf in program.leaves):
         raise Unsupported("other rounding")

@@ -22,7 +22,7 @@ def gradients(program: Program) -> tuple[dict[str, Array], dict[str, Array | Non
     """Return the values of all tensors, and the gradients of the loss with respect to the leaves.
 
     Raises:
-        Unsupported: for what MyGrad has no name for: complex numbers among others.
+        Unsupported: for features that MyGrad does not have, such as complex numbers.
     """
     if any(leaf.single or leaf.kind == "c" for leaf in program.leaves):
         raise Unsupported("complex numbers, or other rounding")

@@ -32,8 +32,8 @@ def gradients(program: Program) -> tuple[dict[str, np.ndarray[Any, Any]], dict[s
     """Return the values of all tensors, and the gradients of the loss with respect to the leaves.
 
     Raises:
-        Unsupported: for what PyTorch has no name for.
-        RuntimeError, TypeError, ValueError: for what PyTorch refuses.
+        Unsupported: for functions that PyTorch does not have.
+        RuntimeError, TypeError, ValueError: for operations that PyTorch refuses.
     """
     machine = Torch()
     program.run(machine)

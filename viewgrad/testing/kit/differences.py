@@ -147,7 +147,7 @@ def _extrapolated(slopes: Array, roundoff: Array, order: int) -> tuple[Array, Ar
             better_here = np.isfinite(off[k]) & (off[k] < least)
             best = np.where(better_here, column[k], best)
             least = np.where(better_here, off[k], least)
-    # Slopes that go on growing as the step shrinks have no limit, be it by the same amount each time, as a logarithm.
+    # Slopes that keep growing as the step shrinks have no limit, even if they grow only like a logarithm.
     with np.errstate(all="ignore"):
         growth = np.diff(np.log(np.abs(slopes[-8:]) + 1e-300), axis=0)
         endless = (growth > 0.2).all(axis=0) & (np.abs(slopes[-1]) > 10)

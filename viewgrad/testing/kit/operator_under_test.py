@@ -387,7 +387,7 @@ def declared(given: Any) -> Operator | None:
 
 
 def subject_of(given: Any, contract: Contract, example: Example) -> OperatorUnderTest:
-    """Return the operator under test for what the user passed."""
+    """Return the operator under test for the object that the user passed."""
     operator, whole = declared(given), given
     custom = None
     owner = getattr(given, "__self__", None)

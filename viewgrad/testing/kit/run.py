@@ -50,7 +50,7 @@ FORMS: Final[dict[str, Callable[[Baseline], int]]] = {
 SECOND: Final = "second derivatives"
 MIXED: Final = ("the gradient of the tangent", "the tangent of the gradient")
 SMALL: Final = 40  # numbers to differentiate with respect to
-MOST_REFUSED: Final = 3  # calls in turn, after which an operator's code does not run with many digits
+MOST_REFUSED: Final = 3  # refused calls after which an operator's code is not run with many digits
 MOST_ALIASED: Final = 16  # calls with other options
 HUGE: Final = 100.0  # arguments whose exponentials' squares overflow soon
 MOST_TRIED: Final = 60  # calls that are remembered
@@ -86,7 +86,7 @@ class Check:
         progress: called with each property.
         report: the report to be returned.
         budget: the time for it.
-        keep_going: whether to go on after a failure, and report all.
+        keep_going: whether to continue after a failure, and report all.
         collected: each failure, with a function that repeats its check for another call.
         again: repeats the current check for another call.
         short: whether it is one of many calls.

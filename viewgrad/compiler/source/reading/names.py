@@ -211,7 +211,7 @@ class NameReader(ObjectReader):
             raise self.out.refused(f"attributes of a {owner.cls.__name__} are not plain")
         if not owner.prefix:
             if owner.site is None:
-                raise self.out.refused("an item or attribute of what the function was given is assigned")
+                raise self.out.refused("an item or attribute of an argument or of a captured object is assigned")
             raise Reread(owner.site, {})
         name = f"{owner.prefix}_{identifier(str(key))}"
         if key not in owner.fields:

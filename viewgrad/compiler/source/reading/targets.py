@@ -58,7 +58,7 @@ class TargetReader(ExpressionReader):
         elif isinstance(target, ast.Attribute):
             owner = self.value(scope, target.value)
             if not isinstance(owner, Rec) or owner.cls is dict:
-                raise self.out.refused("an attribute of what the function was given is assigned", target)
+                raise self.out.refused("an attribute of an argument or of a captured object is assigned", target)
             self.set_field(owner, target.attr, value)
         else:
             raise self.out.refused("this assignment target is not supported", target)

@@ -118,7 +118,7 @@ def tensordot_right(grad: Any, other: Any, ndim: int, axes: Any) -> Any:
 
 
 def contracted_axes(axes: Any, first: int, second: int) -> tuple[list[int], list[int]]:
-    """Return the `axes` of `tensordot` as two lists, for factors of so many dimensions."""
+    """Return the `axes` of `tensordot` as two lists, for factors of given numbers of dimensions."""
     if isinstance(axes, (int, np.integer)):
         return list(range(first - int(axes), first)), list(range(int(axes)))
     left, right = ([dims] if isinstance(dims, (int, np.integer)) else list(dims) for dims in axes)

@@ -113,7 +113,7 @@ def cofactor_change_of_change(a: Any, x: Any, y: Any) -> Any:
     """Return the second derivative of the cofactors at `a` in two directions, by sums and products of matrices alone.
 
     The recursion `m = a @ m + c * 1`, `c = -trace(a @ m) / k` of Faddeev and LeVerrier ends with the adjugate matrix,
-    up to sign. Here it is run with what each of its values changes by in one direction, in the other, and in both.
+    up to sign. Here it carries the first and second directional derivatives of each value.
     """
     n = a.shape[-1]
     one = eye_like(a)

@@ -23,7 +23,7 @@ from .contractions import parsed_subscripts
 
 Array = np.ndarray[Any, Any]
 
-LARGE: Final = 10_000  # with so many terms, looking for a product of matrices pays
+LARGE: Final = 10_000  # terms from which searching for a product of matrices pays
 
 row(
     "matmul(self, other)", np.matmul,

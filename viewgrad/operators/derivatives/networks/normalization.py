@@ -54,7 +54,7 @@ def layer_norm_forward(x: Any, normalized_shape: Any, weight: Any = None, bias: 
 
 @formula_function
 def layer_norm_gradient(grad: Any, x: Any, normalized_shape: Any, weight: Any, eps: float) -> Any:
-    """Return the gradient of what was normalized."""
+    """Return the gradient with respect to the normalized values' input."""
     change = grad if weight is None else grad * weight
     return _projected(change, x, last_axes(normalized_shape, x.ndim), eps)
 
@@ -122,7 +122,7 @@ def batch_norm_training_forward(x: Any, weight: Any = None, bias: Any = None, ep
 
 @formula_function
 def batch_norm_gradient(grad: Any, grad_mean: Any, grad_var: Any, x: Any, weight: Any, eps: float) -> Any:
-    """Return the gradient of what was normalized."""
+    """Return the gradient with respect to the normalized values' input."""
     axes = batch_axes(x.ndim)
     change = grad if weight is None else grad * per_channel(weight, x.ndim)
     result = _projected(change, x, axes, eps)

@@ -156,7 +156,7 @@ def avg_pool(n: int) -> Any:
 def avg_pool_gradient(
     grad: Any, shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, count_include_pad: bool, n: int
 ) -> Any:
-    """Return the gradient of what means were taken of."""
+    """Return the gradient of average pooling with respect to its input."""
     kernel, window = pooling_window(kernel_size, stride, padding, 1, n)
     extents = shape[len(shape) - n :]
     shares = pooling_shares(extents, kernel, window, count_include_pad, grad.dtype)
