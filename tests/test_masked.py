@@ -91,6 +91,12 @@ def test_writes():
 def test_unsupported_functions_of_masked_tensors_are_refused():
     with pytest.raises(UnsupportedFunctionError, match="masked"):
         vnp.ma.unique(vg.Tensor([1.0, 2.0], requires_grad=True))
+    masked = vnp.ma.array(vg.Tensor([1.0, 2.0], requires_grad=True), mask=[0, 1])
+    for function in (vnp.concatenate, vnp.asarray, vnp.copy):
+        with pytest.raises(UnsupportedFunctionError, match="ignores masks"):
+            function([masked] if function is vnp.concatenate else masked)
+    with pytest.raises(TypeError, match="median"):
+        vnp.median(masked)
     assert isinstance(vnp.ma.masked_invalid([1.0, np.nan]), np.ma.MaskedArray)
 
 
@@ -216,7 +222,32 @@ MORE = {
     "apply_over_axes": lambda np, m: np.ma.apply_over_axes(np.ma.sum, m, [0, 1]),
     "around": lambda np, m: np.ma.around(m, 1) + m,
     "put": lambda np, m: _put(np, m.copy()),
+    "assigned masks": lambda np, m: _with_mask(np, m.copy()),
+    "conditions": lambda np, m: m[m > 0.6] * 2.0,
+    "elements": lambda np, m: np.ma.array([each for each in m.flat if each is not np.ma.masked]) * m.tolist()[0][0],
+    "greatest": lambda np, m: m * m[0][m[0].argmax()] + (m.any() and not m.all()),
+    "nonzero": lambda np, m: m[m.nonzero()],
+    "rounded": lambda np, m: m.round(1) + (m + 0.05) // 2.0 + m % 2.0 + 3.1 % m,
+    "exchanged": lambda np, m: m.swapaxes(0, 1) * 2.0,
+    "joined in a list": lambda np, m: np.ma.array([m, m * m]).mean(axis=1),
+    # NumPy's own functions, those that ignore masks of arrays without masked elements
+    "numpy.asarray": lambda np, m: np.asarray(m[:, :1]) * 2.0 + np.asanyarray(m),
+    "numpy.concatenate": lambda np, m: np.concatenate([m[:, :1], m[:, :1] * 2.0]),
+    "numpy.stack": lambda np, m: np.stack([m[:, 0], m[:, 0]]),
+    "numpy.dot": lambda np, m: np.dot(m[:, :1], m[:, :1].T),
+    "numpy.outer": lambda np, m: np.outer(m[:, 0], m[1, :2]),
+    "numpy.where": lambda np, m: np.where(m[:, :1] > -5.0, m[:, :1], 1.0),
+    "numpy.interp": lambda np, m: np.interp([0.5, 0.7], [0.0, 1.0], m[:, 0]),
+    "numpy.average": lambda np, m: np.average(m, weights=np.arange(6.0).reshape(2, 3)) * m,
+    "numpy.cumsum": lambda np, m: np.cumsum(m, axis=1) + np.clip(m, 0.0, 2.0) + np.mean(m) + np.max(m) + np.var(m),
+    "numpy.diff": lambda np, m: np.diff(m, axis=1),
 }
+
+
+def _with_mask(np, m):
+    m.mask = [[1, 0, 0], [0, 0, 0]]
+    m[1, 2] = np.ma.masked
+    return m
 
 
 def _put(np, m):

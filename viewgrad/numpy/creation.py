@@ -16,6 +16,7 @@ from ..operators.numpy_api import spaced
 from ..tensor.creation import as_its_array, as_operand, holds_tensor, joined
 from ..tensor.tensor import Tensor, is_scalar
 from .convert import NESTED, as_argument, as_tensors
+from .masked import MaskedTensor, unmasked
 
 CREATORS: dict[str, Callable[..., Any]] = {}
 
@@ -73,6 +74,10 @@ def array(
         Tensor([3., 3.])
     """
     if not isinstance(object, (Tensor, np.ndarray, list, tuple)):
+        if isinstance(object, MaskedTensor):
+            if subok:
+                return object
+            object = unmasked(object, "numpy.asarray")
         object = as_its_array(object)
     if not holds_tensor(object) or np.dtype(dtype if dtype is not None else float).kind not in "biufc":
         given = _elements(object) if holds_tensor(object) else object

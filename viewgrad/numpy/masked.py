@@ -13,6 +13,7 @@ import numpy as np
 from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor
 from .convert import as_argument, plain_values
+from .functions import lost
 
 # Where a function is not defined, its result is masked.
 DOMAINS: Final[dict[Any, Callable[..., Any]]] = {
@@ -44,8 +45,22 @@ class MaskedTensor:
 
     def __init__(self, data: Any, mask: Any = False, fill_value: Any = None) -> None:
         self.data = as_operand(as_argument(data))
-        self.mask = np.array(np.broadcast_to(np.asarray(plain_values(mask), bool), self.data.shape))
+        self.mask = mask
         self.fill_value = 1e20 if fill_value is None else fill_value
+
+    @property
+    def mask(self) -> Any:
+        """True where the values are masked; a part of it, or all, can be assigned to."""
+        return self._mask
+
+    @mask.setter
+    def mask(self, mask: Any) -> None:
+        self._mask = np.array(np.broadcast_to(np.asarray(plain_values(mask), bool), self.data.shape))
+
+    @property
+    def flat(self) -> Any:
+        """The elements one by one, `numpy.ma.masked` for masked ones."""
+        return iter(self.ravel())
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -93,15 +108,21 @@ class MaskedTensor:
         """Return the number of values that are not masked."""
         return (~self.mask).sum(axis=axis, keepdims=keepdims)
 
+    def tolist(self) -> Any:
+        """Return the values in nested lists, with None for masked ones."""
+        if self.ndim == 1:
+            return [None if each is np.ma.masked else each for each in self]
+        return [row.tolist() for row in self]
+
     def __getitem__(self, index: Any) -> Any:
-        index = plain_values(index)
+        index = _index(index)
         data, mask = self.data[index], self.mask[index]
         if np.ndim(mask) or not mask:
             return MaskedTensor(data, mask, self.fill_value) if np.ndim(mask) else data
         return np.ma.masked
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        index = plain_values(index)
+        index = _index(index)
         if value is np.ma.masked:
             self.mask[index] = True
             return
@@ -224,6 +245,15 @@ class MaskedTensor:
         data, mask = (np.compress(chosen, part, axis=axis) for part in (self.data, self.mask))
         return MaskedTensor(data, mask, self.fill_value)
 
+    def swapaxes(self, axis1: int, axis2: int) -> MaskedTensor:
+        """Return the elements with two dimensions exchanged."""
+        data, mask = (np.swapaxes(part, axis1, axis2) for part in (self.data, self.mask))
+        return MaskedTensor(data, mask, self.fill_value)
+
+    def round(self, decimals: int = 0) -> MaskedTensor:
+        """Return the elements rounded to a number of decimals."""
+        return MaskedTensor(np.round(self.data, decimals), self.mask, self.fill_value)
+
     def flatten(self) -> MaskedTensor:
         """Return a copy of the elements in one dimension."""
         return self.copy().ravel()
@@ -253,15 +283,25 @@ class MaskedTensor:
         if domain is not None:
             mask = mask | domain(*(plain_values(data.detach()) for data, _ in parts))
         # Masked elements are replaced by a value at which every function is smooth.
+        if ufunc in COMPARED:  # as NumPy has it, also of what is masked
+            return MaskedTensor(ufunc(*(plain_values(data.detach()) for data, _ in parts)), mask, self.fill_value)
         safe = [np.where(mask, 0.5, np.broadcast_to(data, mask.shape)) if mask.any() else data for data, _ in parts]
         found = ufunc(*safe)
         return MaskedTensor(found, mask, self.fill_value)
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
-        found = FUNCTIONS.get(function.__name__)
-        if found is None or getattr(np, function.__name__, None) is not function:
+        name = function.__name__
+        if getattr(np, name, None) is not function:
             return NotImplemented
-        return found(*args, **kwargs)
+        if name == "average":
+            return _plain_average(*args, **kwargs)
+        if name in KEEPING:
+            return FUNCTIONS[name](*args, **kwargs)
+        if name in JOINING or name in OF_DATA:
+            given = [unmasked(each, f"numpy.{name}") for each in args]
+            found = function(*given, **{key: unmasked(value, f"numpy.{name}") for key, value in kwargs.items()})
+            return MaskedTensor(found) if name in JOINING else found
+        return NotImplemented
 
 
 def _operator(name: str, ufunc: Any, reflected: bool) -> None:
@@ -274,6 +314,7 @@ def _operator(name: str, ufunc: Any, reflected: bool) -> None:
 
 for _name, _ufunc in {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "pow": np.power,
+    "floordiv": np.floor_divide, "mod": np.remainder,
 }.items():  # fmt: skip
     _operator(_name, _ufunc, False)
     _operator(_name, _ufunc, True)
@@ -281,8 +322,52 @@ for _name, _ufunc in {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge"
     _operator(_name, _ufunc, False)
 
 
+# NumPy's own functions that heed masks, and those that ignore them: of these, some give masked arrays.
+KEEPING: Final = frozenset(
+    """
+    all allclose amax amin any argmax argmin argsort around atleast_1d atleast_2d atleast_3d clip compress
+    cumprod cumsum diagonal diff empty_like expand_dims isin max mean min ndim nonzero ones_like prod ptp put ravel
+    repeat reshape round shape size sort squeeze std sum swapaxes take trace transpose var zeros_like broadcast_arrays
+    """.split()
+)
+JOINING: Final = frozenset(
+    {"append", "column_stack", "concat", "concatenate", "dstack", "hstack", "stack", "vstack", "row_stack"}
+)
+OF_DATA: Final = frozenset(
+    """
+    convolve copy corrcoef correlate cov dot inner interp outer polyfit tensordot vander vdot where
+    """.split()
+)
+COMPARED: Final = frozenset({np.less, np.less_equal, np.greater, np.greater_equal})
+
+
+def unmasked(value: Any, name: str) -> Any:
+    """Return an argument with the values of masked tensors, also in lists, for a function that ignores masks.
+
+    Raises:
+        UnsupportedFunctionError: where any value is masked: what NumPy has there depends on what was computed.
+    """
+    if isinstance(value, list | tuple):
+        return type(value)([unmasked(each, name) for each in value])
+    if not isinstance(value, MaskedTensor):
+        return value
+    if value.mask.any():
+        raise lost(name, "it ignores masks, below which a masked tensor keeps no values; use filled() or numpy.ma's")
+    return value.data
+
+
+def _index(index: Any) -> Any:
+    """Return an index as NumPy's; conditions on masked tensors are taken as their values."""
+    if isinstance(index, tuple):
+        return tuple(map(_index, index))
+    return plain_values(index.data if isinstance(index, MaskedTensor) else index)
+
+
 def _parts(value: Any) -> tuple[Any, Any]:
     """Return the values and the mask of an operand."""
+    if isinstance(value, list | tuple) and any(isinstance(each, MaskedTensor) for each in value):
+        parts = [_parts(each) for each in value]
+        return np.stack([data for data, _ in parts]), np.stack([mask for _, mask in parts])
     if isinstance(value, MaskedTensor):
         return value.data, value.mask
     if isinstance(value, np.ma.MaskedArray):
@@ -407,6 +492,10 @@ for _name in (
     "notmasked_contiguous", "notmasked_edges", "ones_like", "shape", "size", "zeros_like",
 ):  # fmt: skip
     _piecewise_constant(_name)
+
+
+for _name in ("all", "any", "argmax", "argmin", "argsort", "nonzero"):
+    setattr(MaskedTensor, _name, FUNCTIONS[_name])
 
 
 def _masked_values(
@@ -572,6 +661,16 @@ def _average(a: Any, axis: Any = None, weights: Any = None) -> Any:
     shares = _of(np.broadcast_to(as_operand(as_argument(weights)), a.shape))
     shares = MaskedTensor(shares.data, shares.mask | a.mask)
     return (a * shares).sum(axis) / shares.sum(axis)
+
+
+def _plain_average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False) -> Any:
+    """As `numpy.average` has it: the weights of masked values count too."""
+    if weights is None and not returned:
+        return _of(a).mean(axis)
+    if returned or np.ndim(plain_values(weights)) != _of(a).ndim:
+        return NotImplemented
+    shares = as_operand(as_argument(weights))
+    return (_of(a) * shares).sum(axis) / shares.sum(axis)
 
 
 def _where(condition: Any, x: Any, y: Any) -> MaskedTensor:
