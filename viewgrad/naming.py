@@ -27,7 +27,7 @@ def name_functions(module: str, names: Mapping[str, Any], inside: str = "") -> N
 
 
 def document(operators: Mapping[str, Any], functions: Mapping[str, Any]) -> None:
-    """Give operators the docstrings and annotations that `python tools/stubs.py` has written.
+    """Set the docstrings and annotations of operators from the file that `python tools/stubs.py` writes.
 
     Arguments:
         operators: the table of operators.

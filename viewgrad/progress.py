@@ -32,7 +32,7 @@ class ProgressBar:
         self._stream.flush()
 
     def finish(self) -> None:
-        """Leave the line empty."""
+        """Clear the line."""
         if self._shown:
             columns = max(shutil.get_terminal_size().columns, 40)
             self._stream.write(f"\r{'':<{columns - 1}}\r")

@@ -246,7 +246,7 @@ def _fetch(view: Any, name: str) -> bool:
 
 
 def _fetch_hidden(view: Any) -> None:
-    """Take over the attributes that hide one of the class, which would be found in their place."""
+    """Fetch the attributes that hide one of the class, which would otherwise be found instead."""
     kind, bound = type(view), _state(view).bound
     for name in _real_dict(_state(view).original):
         if name not in bound and hasattr(kind, name):

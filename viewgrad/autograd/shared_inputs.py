@@ -32,7 +32,7 @@ class Inputs:
         self._pairs: list[tuple[Any, Any]] = []
 
     def clear(self) -> None:
-        """Begin with the inputs of another run."""
+        """Reset for the inputs of another run."""
         self._pairs = []
 
     def add(self, source: Any, copy: Any) -> None:

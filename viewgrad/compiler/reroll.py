@@ -70,7 +70,7 @@ class Loop:
         self.ints: Ints = tuple(flat)
 
     def look_ahead(self) -> None:
-        """Say what would follow, so that it can grow."""
+        """Predict the instructions that would extend the loop."""
         self.following = [
             tuple([n + self.count * step for n, step in zip(term.ints, moves)])
             for term, moves in zip(self.body, self.steps)
@@ -139,7 +139,7 @@ class LoopReroller:
         self._failed: dict[int, tuple[int, Ints]] = {}  # for a length: where the steps were last found to differ
 
     def take(self, structure: int, ints: Ints, constants: tuple[float, ...] = ()) -> None:
-        """Take one more instruction.
+        """Add an instruction.
 
         Raises:
             TraceTooLongError: if too many terms are left.

@@ -186,7 +186,7 @@ class _Run:
 
     @classmethod
     def of(cls, result: Any, transform: Transform) -> _Run:
-        """Take a result apart."""
+        """Flatten a result."""
         leaves, structure = flatten(result)
         outputs = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor) and current_edge(leaf) is not None}
         nodes, captured = transform.graph(map(current_edge, outputs.values()))
@@ -324,7 +324,7 @@ def _has_hooks(edge: Node | Edge) -> bool:
 
 
 def _are_entangled(edges: Sequence[Node | Edge]) -> bool:
-    """Tell if one of the histories leads to another: its gradient would be counted twice."""
+    """Return whether one of the histories leads to another, whose gradient would be counted twice."""
     ends = {node_of(edge) for edge in edges}
     if len(ends) < 2:
         return False

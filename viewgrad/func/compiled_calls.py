@@ -27,7 +27,7 @@ class CompiledCalls:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Note the calls of the first run."""
+        """Record the calls of the first run."""
         self._outer = outer = COMPILED_CALLS.get()
         self._first = 0 if outer is None else len(outer.ran_program)
         token = COMPILED_CALLS.set(self)

@@ -136,7 +136,7 @@ class _Batch:
 
     @classmethod
     def of(cls, axes: Sequence[Axes], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Batch:
-        """Take the arguments of a call apart, and move mapped axes to the front."""
+        """Flatten the arguments of a call, and move mapped axes to the front."""
         leaves, structure = flatten((args, kwargs))
         numbers: list[int | None] = []
         for position, (axis, arg) in enumerate(zip(axes, args)):

@@ -149,7 +149,7 @@ class broadcast:
         return tuple(iter(each.reshape(-1)) for each in self._operands)
 
     def reset(self) -> None:
-        """Go back to the first elements."""
+        """Reset the iterator to the first elements."""
         self.index = 0
 
     def __iter__(self) -> Iterator[Any]:
@@ -195,7 +195,7 @@ class nditer:
         self.reset()
 
     def reset(self) -> None:
-        """Go back to the first element."""
+        """Reset the iterator to the first element."""
         self.iterindex = 0
         self.finished = not self.itersize
         self._started = False
@@ -217,7 +217,7 @@ class nditer:
         return windows[0] if self._alone else windows
 
     def iternext(self) -> bool:
-        """Go to the next element; False after the last."""
+        """Advance to the next element; return False after the last."""
         if self.iterindex + 1 >= self.itersize:
             self.finished = True
             return False

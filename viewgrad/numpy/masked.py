@@ -533,7 +533,7 @@ def _outer(a: Any, b: Any) -> MaskedTensor:
 
 
 def _inner(a: Any, b: Any) -> Any:
-    """As NumPy has it: masked values count as 0, and the result has no mask."""
+    """Implement `numpy.ma.inner`: masked values count as 0, and the result has no mask."""
     return np.inner(_of(a).filled(0), _of(b).filled(0))
 
 
@@ -559,7 +559,7 @@ def _differences(arr: Any, to_end: Any = None, to_begin: Any = None) -> MaskedTe
 
 
 def _vander(x: Any, n: Any = None) -> Any:
-    """As NumPy has it: the rows of masked values are 0."""
+    """Implement `numpy.ma.vander`: the rows of masked values are 0."""
     a = _of(x)
     rows = np.vander(np.where(a.mask, 0.0, a.data), n)
     return np.where(a.mask[:, None], 0.0, rows) if a.mask.any() else rows
@@ -568,7 +568,7 @@ def _vander(x: Any, n: Any = None) -> Any:
 def _polyfit(
     x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:
-    """As NumPy has it: points at which any value is masked are left out."""
+    """Implement `numpy.ma.polyfit`: points with a masked value are left out."""
     x, y, w = _of(x), _of(y), None if w is None else _of(w)
     if y.ndim > 1 and y.mask.any():
         hidden = x.mask | y.mask.any(axis=1)

@@ -1,7 +1,7 @@
 """`scipy.interpolate`'s polynomials through points, for tensors: `BarycentricInterpolator`, `KroghInterpolator`, ...
 
-They are differentiable in the points, in the values there, and in where they are evaluated, also at the points. The
-form is Newton's, with the points in an order that keeps it from cancelling.
+They are differentiable with respect to the points, the values there, and the points of evaluation. The form is
+Newton's, with the points in an order that avoids cancellation.
 
 Source: A. Bjorck, V. Pereyra, "Solution of Vandermonde Systems of Equations" (1970); L. Reichel, "Newton Interpolation
 at Leja Points" (1990), for the order.
@@ -106,7 +106,7 @@ class BarycentricInterpolator(ThroughPoints):
             self.set_yi(yi, axis)
 
     def set_yi(self, yi: Any, axis: Any = None) -> None:
-        """Give other values."""
+        """Set the values."""
         self.yi = floating(yi)
         super().__init__(self.xi, self.yi, self.given if axis is None else axis)
 

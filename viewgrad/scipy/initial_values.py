@@ -307,11 +307,11 @@ class ode:
         return self
 
     def set_solout(self, solout: Callable[..., Any]) -> None:
-        """Have a function called at every step, with plain values."""
+        """Set a function that is called at every step, with plain values."""
         self._plain.set_solout(solout)
 
     def integrate(self, t: Any, step: bool = False, relax: bool = False) -> Any:
-        """Go on to a time, and give the values there, with their history."""
+        """Integrate up to a time, and return the values there, with their history."""
         before = self._plain.t
         found = np.array(self._plain.integrate(plain_number(t), step, relax))
         start, after = self._y, self._plain.t

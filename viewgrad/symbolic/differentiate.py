@@ -229,7 +229,7 @@ def lift_constants(reverse: Block) -> None:
 
 
 def lift_reads(reverse: Block) -> None:
-    """Take windows again in the reverse, instead of capturing them, where their base can be captured at no cost."""
+    """Take windows again in the reverse graph, instead of capturing them, if their base can be captured at no cost."""
     for value, node, number in taken_from_outside(reverse, reverse):
         source = value.node
         if source.kind == "read" and is_kept(source.inputs[0], reverse):
@@ -309,7 +309,7 @@ def lift_lambda(f: Graph, reverse: Reverse, captures: Sequence[Value]) -> Gradie
 
 
 def name_inputs(f: Graph, df: Graph, vjps: list[int], from_inputs: list[int], from_outputs: list[int]) -> None:
-    """Give the captured inputs their names in the reverse graph too."""
+    """Copy the names of captured inputs to the reverse graph."""
     inputs = iter(df.inputs)
     for number in vjps[:NAMED]:
         df.names[next(inputs)] = f"grad{number}"

@@ -33,14 +33,14 @@ class MaskedRuns:
         self.classes: list[type] = []
 
     def prepare(self, kind: type) -> None:
-        """Give a class of nodes the methods that check, now or at the first such pass."""
+        """Install the checking methods in a class of nodes, now or at the first such pass."""
         if self.any:
             _ask(kind)
         else:
             self.classes.append(kind)
 
     def begin(self) -> None:
-        """Note the first such pass."""
+        """Handle the first such pass."""
         self.any = True
         while self.classes:
             _ask(self.classes.pop())

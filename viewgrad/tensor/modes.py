@@ -191,7 +191,7 @@ def without(stack: Stack | None, owner: object) -> tuple[Stack | None, Stack | N
 
 
 def inherited(stack: Any, left: Stack, bits: int) -> tuple[Stack | None, int]:
-    """Let switches that were entered after the one that is left restore its bits, if they are in force for them.
+    """Make switches that were entered after the one being left restore its bits, if they override them.
 
     A generator may enter a switch inside a block of its caller, and leave it after that block.
 

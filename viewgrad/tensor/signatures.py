@@ -27,7 +27,7 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def copy_annotations(function: Any, copy: Any) -> None:
-    """Give a copy of a function its annotations, evaluated or not."""
+    """Copy the annotations of a function, evaluated or not, to a copy of it."""
     annotate = getattr(function, "__annotate__", None)
     if annotate is None:
         if copy.__annotations__ is not function.__annotations__:

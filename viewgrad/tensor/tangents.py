@@ -107,7 +107,7 @@ def tangent_of(tensor: Tensor, level: DualLevel | None = None) -> Tensor | None:
 
 
 def take_tangents(tensor: Tensor, source: Tensor) -> None:
-    """Give a tensor, which is not a view and has none, the tangents of one whose memory it has taken over."""
+    """Move the tangents of a tensor to one that has taken over its memory, is not a view and has none."""
     tangents = getattr(source, "_tangent", None)
     if tangents is not None:
         tensor._tangent = tangents
@@ -172,7 +172,7 @@ def set_tangent(tensor: Tensor, tangent: Tensor | None, level: DualLevel | None 
 
 
 def make_dual_root(dual: Tensor, source: Tensor, tangent: Tensor | None, level: DualLevel) -> None:
-    """Give `dual`, which has a root of its own, `tangent` at `level` and the tangents of `source` at other levels.
+    """Set the tangents of `dual`, which has its own root: `tangent` at `level`, and those of `source` at other levels.
 
     `tangent` is kept where it can be, but never written to.
     """
@@ -192,7 +192,7 @@ def make_dual_root(dual: Tensor, source: Tensor, tangent: Tensor | None, level: 
 
 
 def new_tangent(tensor: Tensor, tangent: Tensor, level: DualLevel) -> None:
-    """Give a tensor that an operator has just made its tangent, which nothing else holds.
+    """Set the tangent, to which nothing else refers, of a tensor that an operator has just made.
 
     To be called at the level around `level`.
     """

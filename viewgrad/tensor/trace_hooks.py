@@ -133,14 +133,14 @@ def array_of_index(tensor: Tensor) -> Array:
 
 
 def copied_index(index: Array, array: Array) -> None:
-    """Tell the observer that an array of an index was copied."""
+    """Notify the observer that an array of an index was copied."""
     observer = observed()
     if observer is not None:
         observer.copied(index, array)
 
 
 def index_raised(items: tuple[Any, ...], error: Exception) -> None:
-    """Tell the observer that a read or write by arrays raises an exception."""
+    """Notify the observer that advanced indexing raises an exception."""
     observer = observed()
     if observer is not None:
         observer.index_raised(items, error)

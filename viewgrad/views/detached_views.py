@@ -246,7 +246,7 @@ def has_ended(tensor: Tensor) -> bool:
 
 
 def begin_constant(tensor: Tensor, window: Array | None) -> bool:
-    """Note that something constant is about to be written to a tensor whose history, or whose base's, has ended.
+    """Record a coming write of a constant to a tensor whose history, or that of its base, has ended.
 
     Arguments:
         tensor: the tensor that is written to.
@@ -266,7 +266,7 @@ def begin_constant(tensor: Tensor, window: Array | None) -> bool:
 
 
 def constant_written(tensor: Tensor, window: Array | None = None, index: Any = ...) -> None:
-    """Note that it was written, to the places `index` of that part."""
+    """Record that the constant was written, to the positions `index` of that part."""
     base = root_of(tensor)
     cut = cut_of(base)
     if cut is not None:
@@ -284,7 +284,7 @@ def catch_up(tensor: Tensor) -> None:
 
 
 def step_written(tensor: Tensor, index: Any = ...) -> None:
-    """Note that the last step of the history of a tensor, or its base, has written to these places of it."""
+    """Record that the last node of the history of a tensor, or its base, has written to these positions of it."""
     base = root_of(tensor)
     cut, last = cut_of(base), node_of(base._edge)
     if cut is not None and last is not None:

@@ -304,7 +304,7 @@ class GeneralViewMeta(DifferentiableViewMeta):
         return node_of_view(AS_STRIDED[1], base_edge, self.base, None, self.placed, self.overlaps_itself)
 
     def take_over(self, view: ViewMeta) -> None:
-        """Take on the state of `view`."""
+        """Copy the state of `view`."""
         self.base = view.base
         self.index = view.index
         self.source_edge = view.source_edge

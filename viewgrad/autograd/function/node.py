@@ -84,7 +84,7 @@ class FunctionCtx:
         return tuple([self._unpacked(kept) for kept in self._kept])
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Say that forward writes to these inputs in place; each must be returned as an output.
+        """Mark inputs that forward modifies in place; each must be returned as an output.
 
         Raises:
             FunctionError: outside forward and setup_context.
@@ -99,7 +99,7 @@ class FunctionCtx:
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Say that no gradient flows through these outputs; integer and bool outputs need not be named.
+        """Mark outputs through which no gradient flows; integer and bool outputs need not be marked.
 
         Raises:
             FunctionError: outside forward and setup_context.
@@ -109,7 +109,7 @@ class FunctionCtx:
         self._non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Say whether undefined gradients (and tangents) reach backward (and jvp) as zeros, the default, or as None.
+        """Set whether undefined gradients (and tangents) reach backward (and jvp) as zeros, the default, or as None.
 
         Raises:
             FunctionError: outside forward and setup_context.

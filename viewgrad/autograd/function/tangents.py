@@ -28,7 +28,7 @@ def tangents_of(args: tuple[Any, ...]) -> list[tuple[DualLevel, list[Tensor | No
 def push_forward(
     ctx: FunctionCtx, level: DualLevel, tangents: list[Tensor | None], args: tuple[Any, ...], outputs: list[Any]
 ) -> None:
-    """Give the outputs the tangents that `jvp` computes, at one level."""
+    """Set the tangents of the outputs to those that `jvp` computes, at one level."""
     name = ctx._function.__name__
     if ctx._materialize:
         tangents = [
@@ -63,7 +63,7 @@ def push_forward(
 
 
 def _stand_apart(output: Tensor) -> None:
-    """Give a view a separate tangent."""
+    """Set a separate tangent for a view."""
     plain = output._view
     assert plain is not None
     if type(plain) is not DualViewMeta or not plain.is_root:

@@ -25,7 +25,7 @@ class MultiGradHook(RunHook):
         self.mode = mode
 
     def receive(self, run: HookedRun, number: int, grad: Tensor) -> None:
-        """Take the gradient of tensor `number`."""
+        """Receive the gradient of tensor `number`."""
         grads = run.watched.setdefault(self, [None] * self.count)
         if grads is None:
             return
@@ -64,7 +64,7 @@ class SeveralHandles:
         self._handles = handles
 
     def remove(self) -> None:
-        """Take the hook away; doing so twice is harmless."""
+        """Remove the hook; removing it twice has no effect."""
         for handle in self._handles:
             handle.remove()
 

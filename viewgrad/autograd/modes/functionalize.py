@@ -175,7 +175,7 @@ def accumulate_instead(called: Accumulate, run: Callable[[], Any]) -> Tensor:
 def overwrite(
     target: Tensor, values: Tensor, items: tuple[Any, ...] | None = None, last: Array | None = None
 ) -> Tensor:
-    """Give `target` the value after a write of `values` to it, or to `target[items]`; return `target`.
+    """Set `target` to its value after a write of `values` to it, or to `target[items]`; return `target`.
 
     Arguments:
         target, values: tensors; the values are broadcast and cast, as NumPy does in an assignment.
@@ -195,13 +195,13 @@ def overwrite(
 
 
 def accumulate(target: Tensor, items: Any, values: Tensor) -> Tensor:
-    """Give `target` the value that adding `values` to `target[items]` would give it; return `target`."""
+    """Set `target` to its value after adding `values` to `target[items]`; return `target`."""
     renew(target, call_either("_accumulated", target, values, items), items)
     return target
 
 
 def renew(target: Tensor, value: Tensor, places: Any = ...) -> None:
-    """Give `target` a value of its shape that has just been computed and differs at these places only."""
+    """Set `target` to a newly computed value of its shape, which differs only at these positions."""
     if value.dtype != target.dtype:
         value = value.astype(target.dtype)
     value = as_buffered(value)  # the target is an array, but a 0-d result is a scalar
@@ -267,7 +267,7 @@ def _written_silently(target: Tensor, index: Any) -> None:
 
 
 def _adopt(base: Tensor, new: Tensor, target: Tensor, write: Callable[[Array], None], recorded: bool) -> None:
-    """Give `base` the value, and if recorded the history, of `new`, in every tensor over its memory.
+    """Replace the value, and if recorded the history, of `base` by that of `new`, in every tensor over its memory.
 
     Arguments:
         base: the base of `target`, or that itself.

@@ -395,7 +395,7 @@ class CodeWriter(abc.ABC):
         return self._element(step, [at[label] for label in range(len(step.sizes))])
 
     def _use_tape(self, step: Push | Pop) -> None:
-        """Take the tape of a step for a parameter."""
+        """Make the tape of a step a parameter."""
         self.tapes[step.tape] = step.dtype
 
     def _tape(self, tape: str, block: Block, step: Push | Pop, at: dict[int, str]) -> str:

@@ -371,7 +371,7 @@ def _translated(expression: str, transformer: ast.NodeTransformer) -> str:
 
 
 class _Dividing(ast.NodeTransformer):
-    """Puts a function in place of divisions."""
+    """Replaces divisions by calls of a function."""
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         """Return an operation on two numbers."""
@@ -382,7 +382,7 @@ class _Dividing(ast.NodeTransformer):
 
 
 class _Vectorised(ast.NodeTransformer):
-    """Puts NumPy's functions in place of Python's choices and of functions of numbers."""
+    """Replaces Python's conditional expressions and functions of numbers by NumPy's functions."""
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         """Return a choice between values."""

@@ -42,7 +42,7 @@ class Tape(list[Any]):
         super().append(value)
 
     def pop(self) -> Any:  # type: ignore[override]
-        """Take the value that was kept last."""
+        """Pop the last saved value."""
         value = super().pop()
         self.used -= value.nbytes if isinstance(value, np.ndarray) else BOXED
         return value
@@ -277,7 +277,7 @@ def copied(array: Any) -> Any:
 
 
 def put_back(arrays: Any) -> None:
-    """Give arrays the elements that they had when they were copied."""
+    """Restore the elements that arrays had when they were copied."""
     for array, _, copy in arrays:
         if copy is not None:
             array[...] = copy

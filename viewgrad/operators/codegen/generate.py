@@ -181,7 +181,7 @@ def _first_call(operator: Operator, name: str, which: str) -> str:
 
 
 def write(operator: Operator, which: str, function: FunctionType) -> FunctionType:
-    """Have the functions of an operator written, if they are not yet, and let `function` be one of them.
+    """Generate the functions of an operator on first use, and make `function` one of them.
 
     Arguments:
         operator: the operator.

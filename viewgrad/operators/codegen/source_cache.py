@@ -22,6 +22,6 @@ def list_source(filename: str, source: str, code: CodeType) -> None:
 
 
 def _drop(filename: str, entry: Any) -> None:
-    """Take an entry out, where no other has come in its place."""
+    """Remove an entry, unless it has been replaced."""
     if linecache.cache.get(filename) is entry:
         linecache.cache.pop(filename, None)

@@ -306,7 +306,7 @@ def _note_gradients(
     nondifferentiable: Sequence[str],
     first: dict[str, tuple[Use, Place]],
 ) -> None:
-    """Note where each way to name an incoming gradient is used first; and check that one is, and can be."""
+    """Record where each name of an incoming gradient is first used, and check that one is used and valid."""
     place = Place(signature.name, formula.text, formula.inputs)
     uses = [use for use in formula.uses if use.kind in ("grad", "grads", "grads[i]", "grad_NAME")]
     if not uses:

@@ -161,7 +161,7 @@ def _fill(self: Tensor, value: Any) -> None:
 
 
 def _become(self: Tensor, make: Callable[[Any], Any], what: str, way_out: str) -> None:
-    """Give a tensor another shape in place, where nothing else sees its memory: no view, no other name for it."""
+    """Change the shape of a tensor in place, if no view or other reference uses its memory."""
     alone = self._storage is None or (getrefcount(self._storage) == ALONE_IN_SLOT and not self._storage.shared)
     mode = current_mode()
     is_leaf = type(self._edge) is AccumulateGrad

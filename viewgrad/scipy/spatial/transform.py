@@ -181,11 +181,11 @@ class Rotation:
         return (matrix @ vectors[..., None])[..., 0]
 
     def inv(self) -> Rotation:
-        """Return the rotation back."""
+        """Return the inverse rotation."""
         return Rotation(self._matrix.mT)
 
     def magnitude(self) -> Any:
-        """Return the angle by which it turns."""
+        """Return the angles of the rotations."""
         return self.as_rotvec().vector_norm(2, -1)
 
     def __mul__(self, other: Rotation) -> Rotation:

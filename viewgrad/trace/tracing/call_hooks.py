@@ -255,7 +255,7 @@ def attribute_of(option: Any) -> Any:
 
 
 def _tell_kept(option: Any) -> None:
-    """Tell the tracer, if there is one, that something that may hold arrays is an option."""
+    """Notify the tracer, if there is one, of an option that may hold arrays."""
     observer = OBSERVER.get(None)
     if observer is not None:
         observer.kept(option)
