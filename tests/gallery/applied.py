@@ -22,10 +22,15 @@ def call(*args, means=None, **kwargs):
     """Register the call that an operator was written for."""
 
     def put(thing):
-        CALLS[thing.__name__ if hasattr(thing, "__name__") else thing.name] = (args, kwargs, means or {})
+        CALLS[name_of(thing)] = (args, kwargs, means or {})
         return thing
 
     return put
+
+
+def name_of(operator):
+    """Return the name of a function, a class, or an operator that `define_op` has made."""
+    return operator.__name__ if hasattr(operator, "__name__") else operator.name
 
 
 def raw(tensor):
