@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from scipy import linalg as theirs
@@ -94,6 +96,51 @@ def test_bands():
     values, vectors = ours.eigh_tridiagonal(vg.Tensor([1.0, 2.0, 4.0], requires_grad=True), np.array([0.3, 0.2]))
     np.testing.assert_allclose(values.detach().numpy(), theirs.eigh_tridiagonal([1.0, 2.0, 4.0], [0.3, 0.2])[0])
     assert vectors.requires_grad
+
+
+SOLVE = sys.modules["viewgrad.scipy.linalg.solve"]
+
+
+@pytest.mark.parametrize("large", [64, 4])
+@pytest.mark.parametrize("below, above", [(1, 1), (2, 1), (0, 2), (1, 0)])
+def test_banded_systems(monkeypatch, large, below, above):
+    monkeypatch.setattr(SOLVE, "LARGE", large)
+    rng, size = np.random.default_rng(3), 6
+    bands, b = rng.normal(size=(below + above + 1, size)), rng.normal(size=(size, 2))
+    bands[above] += 6.0
+    leaves = [vg.Tensor(bands, requires_grad=True), vg.Tensor(b, requires_grad=True)]
+    found = ours.solve_banded((below, above), *leaves)
+    np.testing.assert_allclose(found.detach().numpy(), theirs.solve_banded((below, above), bands, b), atol=1e-13)
+    assert gradcheck(lambda x, y: (ours.solve_banded((below, above), x, y) ** 2).sum(0), leaves)
+
+
+@pytest.mark.parametrize("large", [64, 4])
+@pytest.mark.parametrize("lower", [False, True])
+def test_banded_hermitian_systems(monkeypatch, large, lower):
+    monkeypatch.setattr(SOLVE, "LARGE", large)
+    rng, size = np.random.default_rng(4), 6
+    bands = rng.normal(size=(3, size)) + 1j * rng.normal(size=(3, size))
+    main = 0 if lower else 2
+    bands[main] = bands[main].real + 9.0
+    b = rng.normal(size=size) + 1j
+    leaves = [vg.Tensor(each, requires_grad=True) for each in (bands, b)]
+    found = ours.solveh_banded(*leaves, lower=lower)
+    np.testing.assert_allclose(found.detach().numpy(), theirs.solveh_banded(bands, b, lower=lower), atol=1e-13)
+    free = np.ones(bands.shape)
+    free[main] = 0.0  # the diagonal is real
+    assert gradcheck(lambda x, y: ours.solveh_banded(x * free + bands * (1 - free), y, lower=lower), leaves)
+
+
+def test_banded_systems_take_no_dense_matrix():
+    size = 40_000  # whose matrix would have 13 GB
+
+    def f(s):
+        bands = np.ones((3, size)) * s
+        bands[1] = 4.0
+        return theirs.solve_banded((1, 1), bands, np.ones(size)).sum()
+
+    expected = (f(0.9 + 1e-6) - f(0.9 - 1e-6)) / 2e-6
+    assert vg.grad(f)(0.9) == pytest.approx(expected, rel=1e-6)
 
 
 def test_vectors_have_the_signs_of_scipys():

@@ -5,7 +5,7 @@ Masked values take no part in any computation, so that infinities and NaN there 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -107,6 +107,9 @@ class MaskedTensor:
     def count(self, axis: Any = None, keepdims: bool = False) -> Any:
         """Return the number of values that are not masked."""
         return (~self.mask).sum(axis=axis, keepdims=keepdims)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[place] for place in np.arange(len(self)))
 
     def tolist(self) -> Any:
         """Return the values in nested lists, with None for masked ones."""
@@ -289,8 +292,8 @@ class MaskedTensor:
         found = ufunc(*safe)
         return MaskedTensor(found, mask, self.fill_value)
 
-    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
-        name = function.__name__
+    def __array_function__(self, function: Callable[..., Any], kinds: Any, args: Any, kwargs: Any) -> Any:
+        name: str = function.__name__
         if getattr(np, name, None) is not function:
             return NotImplemented
         if name == "average":
@@ -670,7 +673,7 @@ def _plain_average(a: Any, axis: Any = None, weights: Any = None, returned: bool
     if returned or np.ndim(plain_values(weights)) != _of(a).ndim:
         return NotImplemented
     shares = as_operand(as_argument(weights))
-    return (_of(a) * shares).sum(axis) / shares.sum(axis)
+    return _of(a).__array_ufunc__(np.multiply, "__call__", a, shares).sum(axis) / shares.sum(axis)
 
 
 def _where(condition: Any, x: Any, y: Any) -> MaskedTensor:

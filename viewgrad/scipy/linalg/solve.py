@@ -16,6 +16,8 @@ from ...operators.define import OPERATORS
 from ...tensor.creation import as_operand
 from ...tensor.tensor import from_array
 from ..implicit_diff import STEPS
+from ..sparse.arrays import ARRAYS
+from ..sparse.linalg import spsolve
 from ..wrap import maker, numbers, vector
 from .eigenvector_signs import in_order_of_scipy, signs_between
 
@@ -161,20 +163,21 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Any:
     return np.take(found, np.argsort(order), 0)
 
 
+# From this size on, a banded system is solved as a sparse one, in time proportional to its size.
+LARGE: Final = 64
+
+
 @made
 def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
     """Return the solution of a system with a banded matrix, whose diagonals are the rows of `ab`."""
     below, above = (int(count) for count in l_and_u)
     ab = numbers(ab)
-    size = ab.shape[1]
-    matrix = from_array(np.zeros((size, size), ab.dtype))
+    diagonals = []
     for row in range(below + above + 1):
         offset = above - row
-        if abs(offset) >= size:
-            continue
-        diagonal = ab[row, offset:] if offset >= 0 else ab[row, : size + offset]
-        matrix = matrix + np.diag(diagonal, offset)
-    return np.linalg.solve(matrix, numbers(b))
+        if abs(offset) < ab.shape[1]:
+            diagonals.append((ab[row, offset:] if offset >= 0 else ab[row, : ab.shape[1] + offset], offset))
+    return _solved(diagonals, ab, b)
 
 
 @made
@@ -182,14 +185,29 @@ def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
     """Return the solution of a system with a symmetric positive definite banded matrix."""
     ab = numbers(ab)
     count, size = ab.shape
-    matrix = from_array(np.zeros((size, size), ab.dtype))
+    diagonals = []
     for row in range(count):
         offset = row if lower else count - 1 - row
         diagonal = ab[row, : size - offset] if lower else ab[row, offset:]
-        matrix = matrix + np.diag(diagonal, -offset)
+        place = -offset if lower else offset
+        diagonals.append((diagonal, place))
         if offset:
-            matrix = matrix + np.diag(diagonal.conj(), offset)
-    return np.linalg.solve(matrix, numbers(b))
+            diagonals.append((diagonal.conj(), -place))
+    return _solved(diagonals, ab, b)
+
+
+def _solved(diagonals: list[tuple[Any, int]], ab: Any, b: Any) -> Any:
+    """Return the solution of a system whose matrix is given by its diagonals and their offsets."""
+    size = ab.shape[1]
+    if size < LARGE:
+        matrix = from_array(np.zeros((size, size), ab.dtype))
+        for diagonal, offset in diagonals:
+            matrix = matrix + np.diag(diagonal, offset)
+        return np.linalg.solve(matrix, numbers(b))
+    rows = np.concatenate([np.arange(len(each)) + max(-offset, 0) for each, offset in diagonals])
+    cols = np.concatenate([np.arange(len(each)) + max(offset, 0) for each, offset in diagonals])
+    data = np.concatenate([each for each, _ in diagonals])
+    return spsolve(ARRAYS["csc_array"]((data, (rows, cols)), shape=(size, size)), numbers(b), "NATURAL")
 
 
 @made
