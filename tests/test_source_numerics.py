@@ -357,3 +357,49 @@ def test_a_thousand_lengths_by_one_program():
     assert not compiled.specializations
     (entry,) = [entry for entries in compiled.tier.entries.values() for entry in entries]
     assert entry.runs == 999 and not entry.failures
+
+
+def broadcast_number(x, y):
+    b = x.copy()
+    b[::-1] = 0.5 * y[0] * np.cos(y[1])
+    return (b * x).sum()
+
+
+def complex_target(x, y):
+    z = np.zeros(len(x), dtype=complex)
+    for k in range(len(x)):
+        z[k] = x[k] * y[0] * np.exp(y[1])
+        z[k] = z[k] * (1.0 + 2.0j)
+    return z.imag.sum() + (z.real * x).sum()
+
+
+def shared_operands(x, y):
+    total, u = 0.0, y[0]
+    for k in range(len(x)):
+        u = u - (u * u * u + x[k] * u - 2.0) / (3.0 * u * u + x[k] * x[k] + 1.0)
+        total = total + np.exp(-u * u) * np.sqrt(x[k] * x[k] + u * u) / (1.0 + u * y[1])
+    return total
+
+
+def zero_times_infinity(x, y):
+    total = 0.0
+    for k in range(len(x)):
+        w = x[k] * np.log(y[0] - y[0]) / (y[1] - y[1])  # not used where the factor is 0
+        total = total + (0.0 if k % 2 else 1.0) * x[k] * x[k] + (w if x[k] > 1e9 else y[0] * x[k])
+    return total
+
+
+@pytest.mark.parametrize("executor", ["python", "numba"])
+@pytest.mark.parametrize("program", [broadcast_number, complex_target, shared_operands, zero_times_infinity])
+def test_partial_derivatives_of_expressions(program, executor):
+    if executor == "numba":
+        pytest.importorskip("numba")
+    compiled = vg.compile(program, executor=executor, specialize=False, check=False)
+    for n in (4, 7):
+        rng = np.random.default_rng(n)
+        x, y = rng.normal(size=n), rng.random(2) + 0.5
+        with np.errstate(all="ignore"):
+            found, expected = [vg.func.grad(f, (0, 1))(x, y) for f in (compiled, program)]
+        for one, other in zip(found, expected):
+            np.testing.assert_allclose(one, other, 1e-9)
+    assert "not compiled" not in compiled.explain()

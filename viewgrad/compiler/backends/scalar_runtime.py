@@ -165,7 +165,7 @@ def nonzero_or_one(a: float) -> float:
 
 
 def flowing(product: float, grad: float) -> float:
-    return 0.0 if product != product and grad == 0.0 else product
+    return product if grad != 0.0 else 0.0  # the test does not wait for the product
 
 
 def finite_or_zero(a: float) -> float:

@@ -53,7 +53,7 @@ class Adjoint:
 def adjoint(
     block: ir.Block, kinds: dict[str, Any], wanted: Collection[str], results: Collection[str],
     fresh: Callable[[str], str], definitions: Definitions, wraps: bool = False,
-    is_segmented: bool = False, add: str = "add",
+    is_segmented: bool = False, add: str = "add", preaccumulates: bool = False,
 ) -> Adjoint:
     """Return the reverse of a program.
 
@@ -67,10 +67,11 @@ def adjoint(
         wraps: whether indices may be negative, so that equal cells may have different indices.
         is_segmented: whether the outermost loops are run in segments, so that their tapes are bounded.
         add: the operator that adds to a sum of adjoints.
+        preaccumulates: whether partial derivatives of expressions are computed before they meet adjoints.
     """
     roots = roots_of(block)
     active = active_names(block, roots, wanted, results)
-    analysis = Analysis(block, kinds, roots, active, fresh, definitions, wraps, results)
+    analysis = Analysis(block, kinds, roots, active, fresh, definitions, wraps, results, preaccumulates)
     if is_segmented:
         analysis.repeated = {id(stmt) for stmt in block if isinstance(stmt, (ir.For, ir.While))}
     analysis.run()
@@ -98,6 +99,7 @@ class Analysis:
     def __init__(
         self, block: ir.Block, kinds: dict[str, Any], roots: dict[str, str], active: set[str],
         fresh: Callable[[str], str], definitions: Definitions, wraps: bool, results: Collection[str],
+        preaccumulates: bool = False,
     ) -> None:
         self.block = block
         self.results = set(results)
@@ -108,7 +110,7 @@ class Analysis:
         self.fixed = set(definitions.fixed)
         self.meaning = definitions.meaning
         self.wraps = wraps
-        self.reverser = Reverser(active, roots, fresh, kinds)
+        self.reverser = Reverser(active, roots, fresh, kinds, preaccumulates)
         self.reverses: dict[int, ir.Block] = {}
         self.firsts: dict[int, ir.Block] = {}  # what reads the values from after a statement
         self.positions: dict[int, int] = {}

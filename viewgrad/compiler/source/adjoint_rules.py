@@ -19,6 +19,7 @@ def _reads_twice(name: str, number: int, is_complex: bool) -> bool:
     return text is None or text.count("{grad}") > 1
 
 ZERO = ir.Const(0.0, FLOAT)
+ONE = ir.Const(1.0, FLOAT)
 # Operators that pass the gradient to their first operand unchanged.
 PASSING: Final = frozenset({"add", "positive", "finite", "nonzero", "flowing", "as_single"})
 
@@ -49,6 +50,35 @@ def _without_term(expr: Any, name: str) -> Any:
     return rest
 
 
+def _negated(value: Any) -> Any:
+    return ir.Const(-value.value, value.kind) if isinstance(value, ir.Const) else ir.Op("neg", (value,), value.kind)
+
+
+def _without_first_sum(block: ir.Block, name: str) -> ir.Block:
+    """Return statements that bind a variable to 0, and add to it later, with the first term in the place of 0."""
+    zero = next((stmt for stmt in block if isinstance(stmt, ir.Let) and stmt.name == name and stmt.value is ZERO), None)
+    later = block[block.index(zero) + 1 :] if zero is not None else []
+    for number, stmt in enumerate(later):
+        if not any(name == node.name for each in ir.statements([stmt]) for expr in ir.expressions_of(each)
+                   for node in ir.nodes(expr) if isinstance(node, ir.Var)) and name not in ir.assigned(stmt):
+            continue
+        value = stmt.value if isinstance(stmt, ir.Let) and stmt.name == name else None
+        if isinstance(value, ir.Op) and value.name == "add" and value.args[0] == ir.Var(name, value.kind) and not any(
+            isinstance(node, ir.Var) and node.name == name for node in ir.nodes(value.args[1])
+        ):
+            later[number] = ir.Let(name, value.args[1], stmt.line)
+            return [*[each for each in block[: len(block) - len(later)] if each is not zero], *later]
+        break
+    return block
+
+
+def _scaled(value: Any, factor: ir.Const) -> Any:
+    """Return a value times a constant."""
+    if abs(factor.value) == 1.0:
+        return value if factor.value == 1.0 else _negated(value)
+    return ir.Op("mul", (value, factor), FLOAT)
+
+
 def _sum_of(value: Any) -> ir.Call:
     return ir.Call("sum_all", (value,), (), Num(value.kind.dtype))
 
@@ -61,10 +91,13 @@ class Reverser:
         roots: of variables that share memory.
         fresh: gives a name that is not used yet.
         kinds: of each variable, to which those that are made are added.
+        preaccumulates: whether the partial derivatives of an expression are computed before they are multiplied by
+            its adjoint. They do not depend on it, so that loop-carried adjoints wait for one product and one sum.
     """
 
     def __init__(
-        self, active: Collection[str], roots: dict[str, str], fresh: Callable[[str], str], kinds: dict[str, Any]
+        self, active: Collection[str], roots: dict[str, str], fresh: Callable[[str], str], kinds: dict[str, Any],
+        preaccumulates: bool = False,
     ) -> None:
         self.active = active
         self.roots = roots
@@ -73,6 +106,9 @@ class Reverser:
         self.out: ir.Block = []
         self.first: ir.Block = []
         self.line = 0
+        self.preaccumulates = preaccumulates
+        self.partials: dict[Any, list[Any]] | None = None  # of the operands of an expression, while they are collected
+        self.unbounded: set[str] = set()  # the variables that hold partial derivatives which may be infinite
 
     def reverse(self, stmt: Any) -> tuple[ir.Block, ir.Block]:
         """Return the statements that propagate the adjoint of a statement's result to the values it reads.
@@ -119,6 +155,7 @@ class Reverser:
         if self._reads_result(value) and _same_as(value).name not in ("div", "sqrt", "reciprocal"):
             result = self._after(ir.Var(stmt.name, value.kind))
         self.spread(value, grad, result)
+        self.out = _without_first_sum(self.out, ir.bar(stmt.name))
 
     def _reads_result(self, value: Any) -> bool:
         """Return whether the gradient of an expression reads its value."""
@@ -211,7 +248,49 @@ class Reverser:
             return
         values: dict[int, Any] = {}
         self._prepare(expr, values, result)
-        self._down(expr, grad, values)
+        if self.preaccumulates and ir.is_number(grad) and self._is_real_expression(expr):
+            self._spread_partials(expr, self._real(grad, expr), values)
+        else:
+            self._down(expr, grad, values)
+
+    def _is_real_expression(self, expr: Any) -> bool:
+        """Return whether an expression is an operator of operators of real numbers, without branches."""
+        if not isinstance(expr, ir.Op) or not ir.is_number(expr):
+            return False
+        if any(not isinstance(leaf, (ir.Var, ir.Get)) or not ir.is_number(leaf) or is_complex(leaf.kind)
+               for leaf in self._leaves(expr)):
+            return False
+        inside = [node for node in ir.nodes(expr) if isinstance(node, (ir.Op, ir.Lazy)) and self._leaves(node)]
+        is_plain = all(isinstance(node, ir.Op) and ir.is_number(node) and not is_complex(node.kind) for node in inside)
+        return is_plain and len(inside) > 1
+
+    def _spread_partials(self, expr: Any, grad: Any, values: dict[int, Any]) -> None:
+        """Add the products of a gradient and the partial derivatives of an expression."""
+        self.partials = {}
+        self._down(expr, ONE, values)
+        partials, self.partials = self.partials, None
+        if not isinstance(grad, (ir.Var, ir.Const)):
+            grad = self.temporary(grad, "b")
+        for leaf, terms in partials.items():
+            while len(terms) > 1:
+                terms = [ir.Op("add", tuple(terms[at : at + 2]), FLOAT) if at + 1 < len(terms) else terms[at]
+                         for at in range(0, len(terms), 2)]
+            self.add(leaf, self._product(grad, terms[0]))
+
+    def _product(self, grad: Any, partial: Any) -> Any:
+        """Return the product of a gradient and a partial derivative, which is 0 if the gradient is."""
+        if isinstance(partial, ir.Const):
+            return _scaled(grad, partial)
+        product = ir.Op("mul", (grad, partial), FLOAT)
+        return ir.Op("flowing", (product, grad), FLOAT) if self._is_unbounded(partial) else product
+
+    def _is_unbounded(self, partial: Any) -> bool:
+        """Return whether 0 times a partial derivative is 0 by the formula of its operator, even if it is infinite."""
+        return any(
+            node.name in self.unbounded if isinstance(node, ir.Var) else node.name == "div" if isinstance(node, ir.Op)
+            else isinstance(node, ir.Pull) and "flowing" in (scalar_gradient(node.name, node.number) or "")
+            for node in ir.nodes(partial)
+        )
 
     def _is_active(self, leaf: Any) -> bool:
         return (leaf.base.name if isinstance(leaf, ir.Get) else leaf.name) in self.active
@@ -297,7 +376,15 @@ class Reverser:
         if expr.name in PASSING or (expr.name == "sub" and number == 0):
             return grad
         if expr.name in ("sub", "neg"):
-            return ir.Op("neg", (grad,), grad.kind)
+            return _negated(grad)
+        if self.partials is not None and expr.name == "mul":
+            other = values[id(expr.args[1 - number])]
+            return _scaled(other, grad) if isinstance(grad, ir.Const) else ir.Op("mul", (grad, other), FLOAT)
+        if isinstance(grad, ir.Const) and expr.name == "div":
+            divisor = values[id(expr.args[1])]
+            if number == 0:
+                return ir.Op("div", (grad, divisor), FLOAT)
+            return _scaled(ir.Op("div", (values[id(expr)], divisor), FLOAT), _negated(grad))
         read = read_by(expr, number)
         args = tuple([values[id(arg)] if n in read.operands else None for n, arg in enumerate(expr.args)])
         ndim = max(expr.kind.ndim, grad.kind.ndim)
@@ -320,6 +407,9 @@ class Reverser:
         if isinstance(leaf, ir.Const) or not self._is_active(leaf):
             return
         value = self._real(value, leaf)
+        if self.partials is not None:
+            self.partials.setdefault(leaf, []).append(value)
+            return
         if isinstance(leaf, ir.Var):
             adjoint = ir.Var(ir.bar(leaf.name), adjoint_kind(leaf.kind))
             if ir.is_number(leaf):
@@ -349,4 +439,6 @@ class Reverser:
         name = self.fresh(hint)
         self.kinds[name] = value.kind
         self.out.append(ir.Let(name, value, self.line))
+        if self.partials is not None and self._is_unbounded(value):
+            self.unbounded.add(name)
         return ir.Var(name, value.kind)

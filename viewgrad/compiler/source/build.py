@@ -158,7 +158,7 @@ def build(
     ends = [names[number] for number in mutated]
     if wanted:
         made = adjoint(body, kinds, [names[n] for n in wanted], [*results, *ends], fresh, definitions, wraps,
-                       is_segmented, "plus" if executor == "numba" else "add")
+                       is_segmented, "plus" if executor == "numba" else "add", preaccumulates=executor == "numba")
         asked = [names[n] for n in wanted if names[n] in made.active]
         forward, backward = optimized(made.forward, False), optimized(made.backward, True)
         written = writer.program(names, forward, results, backward, made.active, made.numbers, asked, ends)
@@ -258,7 +258,7 @@ def loaded(
     if executor == "numba":
         space = _host_space() | given
         for kernel in written.kernels:
-            space[kernel.name] = compiled_kernel(kernel)
+            space[kernel.name] = compiled_kernel(kernel, space)
         return _executed(written.host, space, "program"), None
     whole = written.source()
     quick = _host_space() | _python_space() | given | {
@@ -308,34 +308,23 @@ def _compiled(source: str, name: str) -> Any:
     return numba.njit(nogil=True, error_model="numpy", fastmath=False, cache=path is not None)(space[name])
 
 
-def compiled_kernel(kernel: Kernel) -> Any:
-    """Return a kernel as a function that Numba compiles when it is first called."""
+def compiled_kernel(kernel: Kernel, space: dict[str, Any]) -> Any:
+    """Return a kernel as a function that Numba compiles when it is first called.
+
+    Arguments:
+        kernel: the kernel.
+        space: the names of the program that calls it; the compiled function itself replaces the first one there.
+    """
     compiled = _compiled(kernel.source, kernel.name)
 
     def run(*args: Any) -> Any:
         with native._lock, native._deep(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return compiled(*args)
-
-    return _Quick(compiled, run)
-
-
-class _Quick:
-    """A kernel: compiled at its first call, called directly from then on."""
-
-    __slots__ = ("compiled", "first", "is_ready")
-
-    def __init__(self, compiled: Any, first: Callable[..., Any]) -> None:
-        self.compiled = compiled
-        self.first = first
-        self.is_ready = False
-
-    def __call__(self, *args: Any) -> Any:
-        if self.is_ready:
-            return self.compiled(*args)
-        found = self.first(*args)
-        self.is_ready = True
+            found = compiled(*args)
+        space[kernel.name] = compiled
         return found
+
+    return run
 
 
 def _names_in(code: types.CodeType) -> set[str]:

@@ -180,7 +180,9 @@ class ExpressionWriter:
             given = [self.text(arg) for arg in expr.args] + [f"{key}={value!r}" for key, value in expr.options]
             return f"tangent_of({', '.join(given)})"
         if name == "sum_all":
-            return f"np.sum({self.text(expr.args[0])})"
+            return f"np.add.reduce({self.text(expr.args[0])}, None)"
+        if name == "sum" and not options and len(expr.args) == 1 and not isinstance(expr.args[0], tuple):
+            return f"np.add.reduce({self.text(expr.args[0])}, None)"  # np.sum takes twice as long for small arrays
         args = [self.argument(arg, name) for arg in expr.args]
         if name in ("copy", "flatten"):
             return f"{args[0]}.{name}()"

@@ -484,6 +484,8 @@ class Writer(ExpressionWriter):
         target, value = stmt.target, self.text(stmt.value)
         if isinstance(target, ir.Get) and not target.is_basic:
             self.lines.append(f"{indent}add_at_index({target.base.name}, ({self.slices(target.index)},), {value})")
+        elif isinstance(stmt.value.kind, Num) and isinstance(target, ir.Var):
+            self.lines.append(f"{indent}np.add({target.name}, {value}, {target.name})")
         else:
             self.lines.append(f"{indent}add_to({self.text(target)}, {value})")
 
