@@ -26,13 +26,11 @@ __all__ = ["operators_as_before"]
 CALLS = gallery.applied.CALLS
 # Right at the call given, wrong at others that they accept: scalars beside masks, batches.
 REALLY_WRONG_ELSEWHERE = {
-    "CosineSimilarity": "shapes",
     "DiceLoss": "shapes",
     "FocalLoss": "shapes",
     "MatrixExponential": "shapes",
     "OnePole": "shapes",
     "PowerSpectrum": "shapes",
-    "SmoothedCrossEntropy": "shapes",
 }
 NUMBERS = itertools.count()
 
