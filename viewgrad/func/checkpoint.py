@@ -19,6 +19,8 @@ from ..autograd.graph.describe import saved_entries
 from ..autograd.modes.saved_hooks import packed
 from ..autograd.transform_inputs import Transform
 from ..errors import CheckpointError
+from ..operators.define import OPERATORS
+from ..operators.language.spec import Operator
 from ..tensor.async_safety import in_own_context
 from ..tensor.escapes import transform_kind
 from ..tensor.modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, PACK, TRACE, ModeSwitch, current_mode
@@ -27,7 +29,7 @@ from ..tensor.saved import freed_error
 from ..tensor.storage import save
 from ..tensor.tensor import Tensor, as_scalar, current_edge, edge_to, from_array, is_scalar, tensor_like
 from ..views.copy_slices import CopySlices
-from ..views.scalar_nodes import ScalarOfOne
+from ..views.scalar_nodes import ScalarOfOne, ScalarOfTwo
 from ..views.view_nodes import ElementBackward
 from .captured_state import RandomState, reachable
 from .compiled_calls import CompiledCalls
@@ -346,8 +348,28 @@ def _saved_in(node: Node) -> Iterator[Any]:
     if isinstance(node, CopySlices) and isinstance(getattr(node, "fn", None), Node):
         yield node.fn.name()
         yield from _saved_in(node.fn)
-    for _, saved in saved_entries(node):
-        yield getattr(saved, "array", saved)
+    needed = _needed_of_scalars(node) if isinstance(node, ScalarOfTwo) else None
+    for name, saved in saved_entries(node):
+        if needed is None or name in needed:
+            yield getattr(saved, "array", saved)
+
+
+@functools.cache
+def _operator_of(node_class: type[Node]) -> Operator | None:
+    """Return the operator whose backward steps are of this class."""
+    return next((operator for operator in OPERATORS.values() if operator.node_class is node_class), None)
+
+
+def _needed_of_scalars(node: ScalarOfTwo) -> set[str] | None:
+    """Return the saved values that gradients are computed from; None if unknown.
+
+    The quick path of scalars saves both operands; a run that is traced saves what is needed.
+    """
+    operator = _operator_of(node.rule.node_class)
+    if operator is None:
+        return None
+    pairs = zip(operator.differentiable, node.edges)
+    return {saved for name, edge in pairs if edge is not None for saved in operator.saved(name)}
 
 
 def _checksum(value: Any, digest: int) -> int:
