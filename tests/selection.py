@@ -68,7 +68,7 @@ BUDGETS = {
     "test_compiler_integers.py": 5.0,
     "test_escapes.py": 5.0,
     "test_operator_contracts.py": 9.0,
-    "test_operator_applications.py": 7.0,
+    "test_operator_applications.py": 10.0,
     "test_refcounts.py": 5.0,
     "test_soak.py": 5.0,
     "test_source_textbook.py": 5.0,
