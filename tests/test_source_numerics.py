@@ -389,7 +389,7 @@ def zero_times_infinity(x, y):
     return total
 
 
-@pytest.mark.parametrize("executor", ["python", "numba"])
+@pytest.mark.parametrize("executor", ["python", pytest.param("numba", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("program", [broadcast_number, complex_target, shared_operands, zero_times_infinity])
 def test_partial_derivatives_of_expressions(program, executor):
     if executor == "numba":

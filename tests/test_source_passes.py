@@ -12,7 +12,7 @@ from viewgrad.compiler.source.bounds import with_bounds
 from viewgrad.compiler.source.build import build
 from viewgrad.compiler.source.definitions import Definitions
 from viewgrad.compiler.source.dependence import Access, has_solution, may_overwrite
-from viewgrad.compiler.source.ir import Call, Check, Const, For, Get, Let, Op, Push, Var, program_text, statements
+from viewgrad.compiler.source.ir import Call, Check, Const, For, Get, Let, Op, Push, Set, Var, program_text, statements
 from viewgrad.compiler.source.jumps import without_jumps
 from viewgrad.compiler.source.kinds import FLOAT, INT, Arr, Num, joined, kind_of_operator
 from viewgrad.compiler.source.read import Reader
@@ -505,3 +505,33 @@ def test_loops_that_only_add_run_forwards():
     assert "for i in range(x.shape[0] - 1, -1, -1)" in back.source
     (_, back) = build(read(running, np.ones(3)), [0], "numba", wraps=False).written.kernels
     assert "for i in range(x.shape[0] - 1, -1, -1)" in back.source
+
+
+def test_adjoints_in_loops_wait_for_one_product():
+    def newton(a, start):
+        x = start[0]
+        while abs(x * x - a[0]) > 1e-10:
+            x = x - (x * x - a[0]) / (2.0 * x)
+        return x
+
+    source = read(newton, np.ones(1), np.ones(1))
+    binding = []
+    for executor in ("python", "numba"):
+        back = build(source, [0, 1], executor, wraps=False).text.partition("-- backwards")[2]
+        binding.append(sum(line.startswith("    x_bar = ") for line in back.splitlines()))  # in the loop
+    assert binding[1] == 1 < binding[0]
+
+
+def test_lists_in_lists_are_numbers_of_lists_on_a_heap():
+    def table(x):
+        rows = [[0.0] * len(x) for _ in range(3)]
+        other = rows[0]
+        rows[0], rows[1] = rows[1], rows[0]
+        other[0] = x[0]
+        return rows[1][0] * x[1]
+
+    source = read(table, np.ones(2))
+    made = {name for name, kind in source.kinds.items() if name.startswith("heap") and isinstance(kind, Arr)}
+    assert made == {"heap"}  # of floats; the numbers of lists are in the list itself
+    writes = [stmt.value for stmt in statements(source.body) if isinstance(stmt, Set) and stmt.base.name == "items"]
+    assert len(writes) == 3 and all(value.kind == INT for value in writes)  # a row is appended, two are swapped
