@@ -20,7 +20,7 @@ KEYWORDS = {
     "asarray": "dtype device copy",
     "empty": "shape dtype device",
     "empty_like": "dtype device",
-    "eye": "n_rows n_cols k dtype device",
+    "eye": "N M k dtype device",
     "from_dlpack": "device copy",
     "full": "shape fill_value dtype device",
     "full_like": "fill_value dtype device",

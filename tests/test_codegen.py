@@ -196,8 +196,8 @@ def test_code_is_generated_at_the_first_call():
         "before = inspect.signature(vg.softmax)\n"
         "x = vg.Tensor([1.0], requires_grad=True)\n"
         "y = sin(x)\n"
-        "assert vg.sin is sin is OPERATORS['sin'].function and 'sin' in written()\n"
-        "assert '_write' not in sin.__code__.co_names\n"
+        "assert vg.sin is sin and 'sin' in written()\n"
+        "assert not any('_write' in name for name in sin.__code__.co_names)\n"
         "vg.softmax(x, dim=0)\n"
         "assert inspect.signature(vg.softmax) == before\n"
         "y.backward()\n"
@@ -216,7 +216,7 @@ def test_a_first_call_with_wrong_arguments_raises():
         "        print(error)\n"
     )
     first, second = out.splitlines()
-    assert first == second == "cosh() takes 1 positional argument but 3 were given"
+    assert first == second == "cosh() takes from 1 to 2 positional arguments but 3 were given"
 
 
 def test_threads_may_make_the_first_call_at_once():
@@ -239,7 +239,7 @@ def test_threads_may_make_the_first_call_at_once():
 def test_sources_stay_when_linecache_is_checked():
     vg.sin(1.0)
     linecache.checkcache()
-    assert "def sin(self):" in "".join(linecache.getlines(vg.sin.__code__.co_filename))
+    assert "def sin(" in "".join(linecache.getlines(vg.sin.__code__.co_filename))
 
 
 squared_length = vg.autograd.define_op(

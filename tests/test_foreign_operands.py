@@ -88,7 +88,6 @@ def test_the_mask_of_a_masked_array_is_never_lost():
     plain = vg.Tensor([1.0, 2.0])
     for make in (
         lambda: vg.Tensor(masked),
-        lambda: vg.asarray(masked),
         lambda: vg.from_numpy(masked),
         lambda: vg.add(plain, masked),
         lambda: np.add(masked, plain),

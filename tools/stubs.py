@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from docstrings import DOCSTRINGS_FILE, docstrings_file
 from namespace_stubs import namespace_stubs
 
@@ -21,6 +22,7 @@ from viewgrad.operators.composites import COMPOSITES
 from viewgrad.operators.language.spec import Argument, Operator
 from viewgrad.operators.numpy_api.reductions import REDUCTIONS
 from viewgrad.standard.functions import ALIASES
+from viewgrad.standard.public import common_function
 from viewgrad.tensor.tensor import Tensor
 
 __all__ = ["functions_stub", "methods_stub", "written_stubs"]
@@ -71,9 +73,11 @@ def functions_stub() -> str:
         if name[0] == "_":
             continue
         if not operator.user_defined and name not in COMPOSITES and name not in REDUCTIONS:
-            parts.append(_definition(name, _arguments(operator), _result(operator), operator.doc))
+            arguments = _public(name) or _arguments(operator)
+            parts.append(_definition(name, arguments, _result(operator), operator.doc))
     for name, function in sorted((COMPOSITES | REDUCTIONS).items()):
-        parts.append(_definition(name, _parameters(function), _returned(function), inspect.getdoc(function) or ""))
+        arguments = _public(name) or _parameters(function)
+        parts.append(_definition(name, arguments, _returned(function), inspect.getdoc(function) or ""))
     parts += [f"{alias} = {name}" for alias, name in ALIASES.items()]
     return "\n".join(parts) + "\n"
 
@@ -107,6 +111,12 @@ def written_stubs() -> Mapping[Path, str]:
         DOCSTRINGS_FILE: docstrings_file(types),
         **namespace_stubs(),
     }
+
+
+def _public(name: str) -> str:
+    """The parameters of a function of NumPy's name; empty if `viewgrad` has none of that name."""
+    function = common_function(getattr(np, name, None))
+    return "" if function is None else _parameters(function)
 
 
 def _methods() -> Iterator[tuple[str, Callable[..., Any]]]:

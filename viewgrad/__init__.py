@@ -27,6 +27,7 @@ from .operators.numpy_api.reductions import REDUCTIONS
 from .saving import load, save
 from .standard.functions import FUNCTIONS
 from .standard.inspection import install
+from .standard.public import common_function, declare_common
 from .tensor.creation import (
     arange,
     array,
@@ -85,11 +86,15 @@ __version__ = "0.1.0"
 _operators = {name: operator.function for name, operator in OPERATORS.items() if name != "fft"}
 globals().update(_operators | COMPOSITES | FUNCTIONS)
 install(sys.modules[__name__])
+document(OPERATORS, REDUCTIONS)
+# The functions of NumPy's names, which `viewgrad.numpy` has, too; each is made when it is first used.
+_common: Final = declare_common(globals())
+for _name in _common:
+    del globals()[_name]
 name_functions(__name__, globals())
 name_functions(linalg.__name__, vars(linalg))
 name_functions(fft.__name__, vars(fft))
 name_functions(__name__, vars(Tensor), "Tensor.")
-document(OPERATORS, REDUCTIONS)
 add_hints(Tensor)
 
 
@@ -108,6 +113,9 @@ if not TYPE_CHECKING:  # a checker takes every name for one of a module that has
     def __getattr__(name: str) -> Any:
         if name in _LAZY_MODULES:
             return importlib.import_module(f"{__name__}.{name}")
+        if name in _common:
+            found = globals()[name] = common_function(getattr(_numpy, name))
+            return found
         if name in _LAZY:
             module, attribute = _LAZY[name]
             found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)

@@ -577,7 +577,7 @@ class UnsupportedTypeError(AutogradError, TypeError):
     Example:
         >>> import numpy as np
         >>> import viewgrad as vg
-        >>> vg.sin(np.ma.array([1.0], mask=[True]))
+        >>> vg.Tensor(np.ma.array([1.0], mask=[True]))
         Traceback (most recent call last):
             ...
         viewgrad.errors.UnsupportedTypeError: a tensor of a numpy.ma.MaskedArray would lose its mask; pass ...

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from .numpy.convert import carries_history
-from .numpy.functions import lost
 from .numpy.namespace import added_names, unbound
 from .operators.define import OPERATORS
+from .operators.numpy_api.adapted import lost
+from .operators.numpy_api.conversion import carries_history
 from .tensor.creation import as_operand, holds_tensor
 from .tensor.tensor import Tensor
 from .tensor.trace_hooks import observed

@@ -16,8 +16,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from .operators import OPERATORS
 from .operators.composites import COMPOSITES
+from .standard.public import common_function
 from .tensor.tensor import Tensor
 from .views.view_ops import (
     as_strided,
@@ -55,7 +58,10 @@ _NAMES: Final = (
 
 def _functions() -> dict[str, Any]:
     public = {name: operator.function for name, operator in OPERATORS.items()} | COMPOSITES
-    renamed = {theirs: public.get(ours) or getattr(Tensor, ours) for theirs, ours in NUMPY_NAMES.items()}
+    renamed = {
+        theirs: common_function(getattr(np, ours, None)) or public.get(ours) or getattr(Tensor, ours)
+        for theirs, ours in NUMPY_NAMES.items()
+    }
     return {name: public[name] for name in _NAMES} | renamed
 
 

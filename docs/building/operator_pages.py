@@ -15,6 +15,7 @@ from viewgrad.operators import listing
 from viewgrad.operators.define import OPERATORS
 from viewgrad.operators.language.namespace import TENSOR_FUNCTIONS
 from viewgrad.operators.language.spec import Operator
+from viewgrad.operators.numpy_api.public import meant_by
 
 __all__ = ["address_of", "families", "formula_functions", "page"]
 
@@ -82,7 +83,8 @@ def _cell(text: str) -> str:
 
 def _section(operator: Operator) -> str:
     name = operator.name
-    public = "viewgrad" if getattr(viewgrad, name, None) is operator.function else "viewgrad.operators.OPERATORS"
+    is_listed = meant_by(getattr(viewgrad, name, None)) is operator.function
+    public = "viewgrad" if is_listed else "viewgrad.operators.OPERATORS"
     calls = [f"{name}({operator.signature.parameters()})"]
     if hasattr(viewgrad.Tensor, name):
         calls.append(f"x.{name}(...)")
@@ -165,7 +167,7 @@ def _dtypes(operator: Operator) -> str:
 
 def _example(operator: Operator) -> Iterable[str]:
     """Return a call with small arguments and its result, computed now."""
-    listed = getattr(viewgrad, operator.name, None) is operator.function
+    listed = meant_by(getattr(viewgrad, operator.name, None)) is operator.function
     where = f"vg.{operator.name}" if listed else f"vg.operators.OPERATORS[{operator.name!r}]"
     text = example_of(operator, where, viewgrad).replace("<BLANKLINE>", "")
     return ["", f"```pycon\n{text}\n```"] if text else []

@@ -564,7 +564,7 @@ def original_of(value: Any) -> Any:
         return module if module is not None and vars(module) is value._state.original else value
     elif kind in (AdoptedList, AdoptedDict):
         return value.original
-    elif kind is types.MethodType:
+    elif kind is types.MethodType and original_of_counterpart(value) is MISSING:
         function, instance = original_of(value.__func__), original_of(value.__self__)
         same = function is value.__func__ and instance is value.__self__
         return value if same else types.MethodType(function, instance)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from ..operators.numpy_api.adapted import adapted
+from ..operators.numpy_api.creators import CREATORS
 from . import ctypeslib, emath, fft, lib, linalg, ma, polynomial, random, testing
 from ._io import IO_FUNCTIONS
 from ._poly import poly1d as poly1d
@@ -21,8 +23,6 @@ from ._vectorize import frompyfunc as frompyfunc
 from ._vectorize import vectorize as vectorize
 from .array_types import SCALAR_TYPES
 from .array_types import ndarray as ndarray  # `x as x` tells a type checker that x is public
-from .creation import CREATORS
-from .functions import adapted
 from .grids import broadcast as broadcast
 from .grids import c_ as c_
 from .grids import mgrid as mgrid

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..operators.numpy_api.adapted import lost
+from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.tensor import Tensor
 from .array_types import is_scalar
-from .convert import as_argument, as_tensors, carries_history, plain_values
-from .functions import lost
 from .testing import on_values
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .convert import as_argument, as_tensors, plain_values
-from .creation import array
+from ..operators.numpy_api.conversion import as_argument, as_tensors, plain_values
+from ..operators.numpy_api.creators import array
 
 
 class poly1d:

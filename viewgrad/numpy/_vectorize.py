@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..adoption import adopted_arguments
+from ..operators.numpy_api.conversion import as_tensors
+from ..operators.numpy_api.creators import array
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.tensor import Tensor
-from .convert import as_tensors
-from .creation import array
 
 
 class vectorize:

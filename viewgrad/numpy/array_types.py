@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..operators.numpy_api.adapted import lost
+from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ..tensor.creation import empty, from_numpy, holds_tensor, joined
 from ..tensor.tensor import Tensor
 from ..tensor.tensor import is_scalar as holds_scalar
-from .convert import as_tensors, carries_history, plain_values
-from .functions import lost
 
 
 def is_scalar(value: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .functions import adapted
+from ..operators.numpy_api.adapted import adapted
 from .namespace import public_names
 
 __all__ = public_names(np.emath)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..operators.numpy_api.conversion import as_tensors
 from ..tensor.tensor import Tensor
-from .convert import as_tensors
 from .namespace import filled, public_names
 
 if TYPE_CHECKING:

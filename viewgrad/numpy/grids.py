@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
+from ..operators.numpy_api.creators import arange, array, linspace
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.tensor import Tensor
-from .convert import as_tensors, carries_history, plain_values
-from .creation import arange, array, linspace
 
 
 class Grid:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.ma
 
+from ..operators.numpy_api.conversion import carries_history, plain_values
 from ..tensor.tensor import Tensor
-from .convert import carries_history, plain_values
 from .masked import FUNCTIONS, MaskedTensor
 from .namespace import public_names
 from .unsupported import refusing

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..operators.numpy_api.adapted import lost
+from ..operators.numpy_api.conversion import as_argument, plain_values
 from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor
-from .convert import as_argument, plain_values
-from .functions import lost
 
 # Where a function is not defined, its result is masked.
 DOMAINS: Final[dict[Any, Callable[..., Any]]] = {
@@ -47,6 +47,10 @@ class MaskedTensor:
         self.data = as_operand(as_argument(data))
         self.mask = mask
         self.fill_value = 1e20 if fill_value is None else fill_value
+
+    def _created(self, subok: bool) -> Any:
+        """Return what `numpy.array` makes of it: itself with `subok`."""
+        return self if subok else unmasked(self, "numpy.asarray")
 
     @property
     def mask(self) -> Any:

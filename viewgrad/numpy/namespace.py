@@ -10,8 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from ..adoption import adopted_arguments
-from .functions import adapted
-from .ufuncs import ufunc
+from ..operators.numpy_api.public import public
+from ..operators.numpy_api.universal import ufunc
+from ..standard.public import common_function
 
 LIBRARIES: Final = ("None", "math", "numpy", "scipy")  # whose own functions are named by the namespaces
 NUMBERS: Final = (bool, int, float, complex, str, np.ndarray)
@@ -84,11 +85,14 @@ def added_names(module: types.ModuleType) -> Callable[[str], Any]:
 def _counterpart(
     module: types.ModuleType, name: str, made: Mapping[str, Any], own: frozenset[str], ways_out: Mapping[str, str]
 ) -> Any:
+    value = getattr(module, name)
+    common = common_function(value)
+    if common is not None:
+        return common
     if name in made:
         return made[name]
-    value = getattr(module, name)
     if name in own or isinstance(value, (type, types.ModuleType)) or not callable(value):
         return value
     if isinstance(value, np.ufunc):
         return ufunc(value, name, ways_out.get(name, ""))
-    return adapted(value, f"{module.__name__}.{name}", ways_out.get(name, ""))
+    return public(name, value, way_out=ways_out.get(name, ""), module=f"viewgrad.{module.__name__}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from .convert import carries_history
+from ..operators.numpy_api.conversion import carries_history
 from .namespace import public_names
 from .rebound_modules import borrowed_modules
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ..operators.numpy_api.adapted import lost
+from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.tensor import Tensor
 from ..tensor.trace_hooks import observed
-from .convert import as_argument, as_tensors, carries_history, plain_values
-from .functions import lost
 
 if TYPE_CHECKING:
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.testing
 
-from .convert import plain_values
+from ..operators.numpy_api.conversion import plain_values
 from .namespace import public_names
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import functools
 import types
 from typing import Any
 
-from .convert import carries_history, plain_values
-from .functions import lost
+from ..operators.numpy_api.adapted import lost
+from ..operators.numpy_api.conversion import carries_history, plain_values
 
 
 def refusing(function: Any, name: str, way_out: str) -> Any:

@@ -13,10 +13,10 @@ _Number: TypeAlias = bool | int | float | complex | np.generic
 _TensorLike: TypeAlias = Tensor | np.ndarray[Any, Any] | _Number | Sequence[Any]
 _Axis: TypeAlias = int | tuple[int, ...] | None
 
-def abs(self: _TensorLike) -> Tensor:
+def abs(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The absolute value; gradient 0 at 0."""
 
-def add(self: _TensorLike, other: _TensorLike) -> Tensor:
+def add(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The sum."""
 
 def addcdiv(self: _TensorLike, tensor1: _TensorLike, tensor2: _TensorLike, *, value: Any = 1) -> Tensor:
@@ -31,34 +31,34 @@ def addmm(self: _TensorLike, mat1: _TensorLike, mat2: _TensorLike, *, beta: Any 
 def addmv(self: _TensorLike, mat: _TensorLike, vec: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """A vector times `beta`, plus a matrix-vector product times `alpha`."""
 
-def angle(self: _TensorLike) -> Tensor:
+def angle(z: _TensorLike, deg: bool = False) -> Tensor:
     """The arguments of complex numbers; 0 or pi for real ones. Gradient 0 at 0."""
 
-def arccos(self: _TensorLike) -> Tensor:
+def arccos(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The inverse of the cosine."""
 
-def arccosh(self: _TensorLike) -> Tensor:
+def arccosh(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The inverse of cosh."""
 
-def arcsin(self: _TensorLike) -> Tensor:
+def arcsin(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The inverse of the sine."""
 
-def arcsinh(self: _TensorLike) -> Tensor:
+def arcsinh(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The inverse of sinh."""
 
-def arctan(self: _TensorLike) -> Tensor:
+def arctan(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The inverse of the tangent."""
 
-def arctan2(self: _TensorLike, other: _TensorLike) -> Tensor:
+def arctan2(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The angle of the point (other, self); gradient 0 at the origin."""
 
-def arctanh(self: _TensorLike) -> Tensor:
+def arctanh(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The inverse of tanh."""
 
-def argpartition(self: _TensorLike, kth: Any, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
+def argpartition(a: _TensorLike, kth: Any, axis: _Axis = -1, kind: str = 'introselect', order: Any = None, *, dim: _Axis = None) -> Tensor:
     """The indices that partition the elements around the `kth` smallest."""
 
-def argsort(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
+def argsort(a: _TensorLike, axis: _Axis = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False, dim: _Axis = None) -> Tensor:
     """The indices that sort the elements along `axis`; the sort is stable."""
 
 def avg_pool1d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True) -> Tensor:
@@ -85,25 +85,25 @@ def binary_cross_entropy(self: _TensorLike, target: _TensorLike, reduction: Lite
 def binary_cross_entropy_with_logits(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
     """The cross-entropy of sigmoid(prediction) and a target between 0 and 1."""
 
-def bincount(self: _TensorLike, weights: _TensorLike | None = None, minlength: int = 0) -> Tensor:
+def bincount(x: _TensorLike, /, weights: Any = None, minlength: int = 0) -> Tensor:
     """The number of occurrences of each integer, or the sum of its weights."""
 
-def bitwise_and(self: _TensorLike, other: _TensorLike) -> Tensor:
+def bitwise_and(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Bitwise AND of integers or bools."""
 
-def bitwise_count(self: _TensorLike) -> Tensor:
+def bitwise_count(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The number of 1 bits of an integer."""
 
-def bitwise_or(self: _TensorLike, other: _TensorLike) -> Tensor:
+def bitwise_or(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Bitwise OR of integers or bools."""
 
-def bitwise_xor(self: _TensorLike, other: _TensorLike) -> Tensor:
+def bitwise_xor(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Bitwise XOR of integers or bools."""
 
-def cbrt(self: _TensorLike) -> Tensor:
+def cbrt(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The cube root; infinite gradient at 0."""
 
-def ceil(self: _TensorLike) -> Tensor:
+def ceil(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The ceiling: the smallest integer not less than the value; gradient 0."""
 
 def celu(self: _TensorLike, alpha: float = 1.0) -> Tensor:
@@ -112,16 +112,16 @@ def celu(self: _TensorLike, alpha: float = 1.0) -> Tensor:
 def cholesky(self: _TensorLike, *, upper: bool = False) -> Tensor:
     """The triangular factors L, with L times its adjoint equal to the matrix (or, `upper`, U with its adjoint times U). Only the lower (upper) triangle is read, and has a gradient."""
 
-def clip(self: _TensorLike, min: _TensorLike | None = None, max: _TensorLike | None = None) -> Tensor:
+def clip(a: _TensorLike, a_min: Any = ..., a_max: Any = ..., out: Any = None, *, min: Any = ..., max: Any = ..., where: Any = True, **kwargs: Any) -> Tensor:
     """The values limited to the interval from `min` to `max`; at a bound the gradient is that of the value."""
 
 def clone(self: _TensorLike) -> Tensor:
     """A copy with the same history."""
 
-def concatenate(tensors: Sequence[_TensorLike], axis: _Axis = 0, *, dim: _Axis | None = None) -> Tensor:
+def concatenate(arrays: _TensorLike, /, axis: _Axis = 0, out: Any = None, *, dtype: npt.DTypeLike | None = None, casting: str = 'same_kind', dim: _Axis = None) -> Tensor:
     """The tensors joined along an existing dimension."""
 
-def conj(self: _TensorLike) -> Tensor:
+def conj(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The complex conjugate."""
 
 def conv1d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1) -> Tensor:
@@ -139,28 +139,28 @@ def conv_transpose1d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike |
 def conv_transpose2d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1) -> Tensor:
     """The transposed convolution in 2 dimensions."""
 
-def convolve(self: _TensorLike, v: _TensorLike, mode: str = 'full') -> Tensor:
+def convolve(a: _TensorLike, v: Any, mode: str = 'full') -> Tensor:
     """The convolution of two vectors; `mode` is "full", "same" or "valid"."""
 
-def copysign(self: _TensorLike, other: _TensorLike) -> Tensor:
+def copysign(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The magnitude of the first argument with the sign of the second; gradient 0 at 0."""
 
-def correlate(self: _TensorLike, v: _TensorLike, mode: str = 'valid') -> Tensor:
+def correlate(a: _TensorLike, v: Any, mode: str = 'valid') -> Tensor:
     """The cross-correlation of two vectors; the second is conjugated."""
 
-def cos(self: _TensorLike) -> Tensor:
+def cos(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The cosine of an angle in radians."""
 
-def cosh(self: _TensorLike) -> Tensor:
+def cosh(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The hyperbolic cosine."""
 
-def count_nonzero(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
+def count_nonzero(a: _TensorLike, axis: _Axis = None, *more: Any, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The number of elements that are not 0."""
 
-def cov(self: _TensorLike, *, rowvar: bool = True, bias: bool = False, ddof: float | None = None) -> Tensor:
+def cov(m: _TensorLike, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: float | None = None, fweights: Any = None, aweights: Any = None, *, dtype: npt.DTypeLike | None = None) -> Tensor:
     """The covariance matrix of variables in rows (in columns, unless `rowvar`)."""
 
-def cross(self: _TensorLike, other: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
+def cross(a: _TensorLike, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
     """The cross products of vectors of length 3."""
 
 def cummax(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
@@ -172,7 +172,7 @@ def cummin(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> 
 def dawsn(self: _TensorLike) -> Tensor:
     """Dawson's integral."""
 
-def deg2rad(self: _TensorLike) -> Tensor:
+def deg2rad(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Degrees converted to radians."""
 
 def det(self: _TensorLike) -> Tensor:
@@ -181,19 +181,19 @@ def det(self: _TensorLike) -> Tensor:
 def diag_embed(self: _TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices of zeros with the last dimension on a diagonal."""
 
-def diff(self: _TensorLike, n: int | None = 1, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
+def diff(a: _TensorLike, n: int | None = 1, axis: _Axis = -1, prepend: Any = None, append: Any = None, *, dim: _Axis = None) -> Tensor:
     """The `n`-th discrete differences along a dimension."""
 
 def digamma(self: _TensorLike) -> Tensor:
     """The derivative of `gammaln`."""
 
-def digitize(self: _TensorLike, bins: _TensorLike, right: bool = False) -> Tensor:
+def digitize(x: _TensorLike, bins: Any, right: bool = False) -> Tensor:
     """The index of the bin that each value belongs to."""
 
 def div(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The quotient."""
 
-def dot(self: _TensorLike, other: _TensorLike) -> Tensor:
+def dot(a: _TensorLike, b: Any, out: Any = None) -> Tensor:
     """The dot product: the sum over the last dimension of the first and the second-to-last of the second."""
 
 def eig(self: _TensorLike) -> tuple[Tensor, Tensor]:
@@ -223,7 +223,7 @@ def embedding(self: _TensorLike, weight: _TensorLike) -> Tensor:
 def entr(self: _TensorLike) -> Tensor:
     """-value * log(value), and 0 at 0; infinite gradient at 0."""
 
-def equal(self: _TensorLike, other: _TensorLike) -> Tensor:
+def equal(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Test whether the values are equal."""
 
 def erf(self: _TensorLike) -> Tensor:
@@ -244,13 +244,13 @@ def erfi(self: _TensorLike) -> Tensor:
 def erfinv(self: _TensorLike) -> Tensor:
     """The inverse of `erf`."""
 
-def exp(self: _TensorLike) -> Tensor:
+def exp(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The exponential."""
 
 def exp1(self: _TensorLike) -> Tensor:
     """The exponential integral E1."""
 
-def exp2(self: _TensorLike) -> Tensor:
+def exp2(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Two to the power of the value."""
 
 def expi(self: _TensorLike) -> Tensor:
@@ -259,10 +259,10 @@ def expi(self: _TensorLike) -> Tensor:
 def expit(self: _TensorLike) -> Tensor:
     """1 / (1 + exp(-value))."""
 
-def expm1(self: _TensorLike) -> Tensor:
+def expm1(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """exp(self) - 1, accurate also near 0."""
 
-def fabs(self: _TensorLike) -> Tensor:
+def fabs(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The absolute value of real numbers; gradient 0 at 0."""
 
 def fft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None, *, dim: _Axis | None = None) -> Tensor:
@@ -277,19 +277,19 @@ def fftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[
 def fftshift(self: _TensorLike, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None) -> Tensor:
     """The dimensions rolled so that the zero frequency is at the center."""
 
-def floor(self: _TensorLike) -> Tensor:
+def floor(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The floor: the largest integer not greater than the value; gradient 0."""
 
-def floor_divide(self: _TensorLike, other: _TensorLike) -> Tensor:
+def floor_divide(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The floor of the quotient; gradient 0."""
 
-def fmax(self: _TensorLike, other: _TensorLike) -> Tensor:
+def fmax(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The element-wise maximum, ignoring NaN; of equal values the first one gets the gradient."""
 
-def fmin(self: _TensorLike, other: _TensorLike) -> Tensor:
+def fmin(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The element-wise minimum, ignoring NaN; of equal values the first one gets the gradient."""
 
-def fmod(self: _TensorLike, other: _TensorLike) -> Tensor:
+def fmod(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The remainder of division with the sign of the dividend; at jumps a one-sided gradient."""
 
 def gamma(self: _TensorLike) -> Tensor:
@@ -307,16 +307,16 @@ def gammaln(self: _TensorLike) -> Tensor:
 def gammasgn(self: _TensorLike) -> Tensor:
     """The sign of the gamma function."""
 
-def gcd(self: _TensorLike, other: _TensorLike) -> Tensor:
+def gcd(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The greatest common divisor of integers."""
 
 def gelu(self: _TensorLike, *, approximate: str = 'none') -> Tensor:
     """The value times its standard normal distribution function; `approximate='tanh'` uses an approximation."""
 
-def greater(self: _TensorLike, other: _TensorLike) -> Tensor:
+def greater(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Test whether the first value is greater than the second."""
 
-def greater_equal(self: _TensorLike, other: _TensorLike) -> Tensor:
+def greater_equal(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Test whether the first value is greater than or equal to the second."""
 
 def hardshrink(self: _TensorLike, lambd: float = 0.5) -> Tensor:
@@ -331,7 +331,7 @@ def hardswish(self: _TensorLike) -> Tensor:
 def hardtanh(self: _TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """The value limited to the interval from `min_val` to `max_val`; gradient 0 at the bounds."""
 
-def heaviside(self: _TensorLike, other: _TensorLike) -> Tensor:
+def heaviside(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The step function: 0 for negative values, 1 for positive ones, the second argument at 0. Gradient 0 for the first."""
 
 def huber_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean', delta: float = 1.0) -> Tensor:
@@ -340,10 +340,10 @@ def huber_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none"
 def hyp2f1(a: Any, b: Any, c: Any, self: _TensorLike) -> Tensor:
     """Gauss's hypergeometric function; no gradient flows to the parameters."""
 
-def hypot(self: _TensorLike, other: _TensorLike) -> Tensor:
+def hypot(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The hypotenuse sqrt(self**2 + other**2); gradient 0 at the origin."""
 
-def i0(self: _TensorLike) -> Tensor:
+def i0(x: _TensorLike) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
 
 def i0e(self: _TensorLike) -> Tensor:
@@ -370,13 +370,13 @@ def ifftshift(self: _TensorLike, axes: int | Sequence[int] | Sequence[Sequence[i
 def index_add(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
     """The tensor with the slices of `source` added at `index` along `axis`."""
 
-def interp(self: _TensorLike, xp: _TensorLike, fp: _TensorLike, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
+def interp(x: _TensorLike, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
     """The piecewise linear interpolant of the values `fp` at the increasing points `xp`, constant outside; at a knot the gradient is that of the segment to the right."""
 
 def inv(self: _TensorLike) -> Tensor:
     """The inverses of square matrices."""
 
-def invert(self: _TensorLike) -> Tensor:
+def invert(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Bitwise NOT of integers or bools."""
 
 def irfft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None, *, dim: _Axis | None = None) -> Tensor:
@@ -388,16 +388,16 @@ def irfft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequenc
 def irfftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
     """The inverse of `rfftn`."""
 
-def isfinite(self: _TensorLike) -> Tensor:
+def isfinite(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Test whether the value is finite."""
 
-def isin(self: _TensorLike, test_elements: _TensorLike, *, invert: bool = False) -> Tensor:
+def isin(element: _TensorLike, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None) -> Tensor:
     """Test whether each value is among the others."""
 
-def isinf(self: _TensorLike) -> Tensor:
+def isinf(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Test whether the value is infinite."""
 
-def isnan(self: _TensorLike) -> Tensor:
+def isnan(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Test whether the value is NaN."""
 
 def iv(v: Any, self: _TensorLike) -> Tensor:
@@ -427,7 +427,7 @@ def kl_div(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "m
 def kn(v: Any, self: _TensorLike) -> Tensor:
     """The modified Bessel function of the second kind of integer order."""
 
-def kron(self: _TensorLike, b: _TensorLike) -> Tensor:
+def kron(a: _TensorLike, b: Any) -> Tensor:
     """The Kronecker product."""
 
 def kthvalue(self: _TensorLike, k: int, axis: _Axis = -1, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> tuple[Tensor, Tensor]:
@@ -439,22 +439,22 @@ def l1_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "
 def layer_norm(self: _TensorLike, normalized_shape: Any, weight: _TensorLike | None = None, bias: _TensorLike | None = None, eps: float = 1e-05) -> Tensor:
     """The values normalized to mean 0 and variance 1 over the last dimensions, times `weight` plus `bias`."""
 
-def lcm(self: _TensorLike, other: _TensorLike) -> Tensor:
+def lcm(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The least common multiple of integers."""
 
 def leaky_relu(self: _TensorLike, negative_slope: float = 0.01) -> Tensor:
     """The value if it is positive, a small multiple of it otherwise; at 0 the gradient from below."""
 
-def left_shift(self: _TensorLike, other: _TensorLike) -> Tensor:
+def left_shift(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Integers shifted to the left."""
 
 def lerp(self: _TensorLike, end: _TensorLike, weight: _TensorLike) -> Tensor:
     """The linear interpolation self + weight * (end - self)."""
 
-def less(self: _TensorLike, other: _TensorLike) -> Tensor:
+def less(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Test whether the first value is less than the second."""
 
-def less_equal(self: _TensorLike, other: _TensorLike) -> Tensor:
+def less_equal(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Test whether the first value is less than or equal to the second."""
 
 def linear(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None) -> Tensor:
@@ -463,16 +463,16 @@ def linear(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = No
 def linear_scan(self: _TensorLike, coefficients: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The recurrence `y[i] = self[i] + coefficients[i] * y[i - 1]` along `axis`, from `y[0] = self[0]`."""
 
-def log(self: _TensorLike) -> Tensor:
+def log(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The natural logarithm."""
 
-def log10(self: _TensorLike) -> Tensor:
+def log10(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The logarithm to base 10."""
 
-def log1p(self: _TensorLike) -> Tensor:
+def log1p(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """log(1 + self), accurate also near 0."""
 
-def log2(self: _TensorLike) -> Tensor:
+def log2(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The logarithm to base 2."""
 
 def log_expit(self: _TensorLike) -> Tensor:
@@ -484,22 +484,22 @@ def log_ndtr(self: _TensorLike) -> Tensor:
 def log_softmax(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The logarithms of `softmax`."""
 
-def logaddexp(self: _TensorLike, other: _TensorLike) -> Tensor:
+def logaddexp(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """log(exp(self) + exp(other))."""
 
-def logaddexp2(self: _TensorLike, other: _TensorLike) -> Tensor:
+def logaddexp2(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """log2(2**self + 2**other)."""
 
-def logical_and(self: _TensorLike, other: _TensorLike) -> Tensor:
+def logical_and(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Logical AND."""
 
-def logical_not(self: _TensorLike) -> Tensor:
+def logical_not(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Logical NOT."""
 
-def logical_or(self: _TensorLike, other: _TensorLike) -> Tensor:
+def logical_or(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Logical OR."""
 
-def logical_xor(self: _TensorLike, other: _TensorLike) -> Tensor:
+def logical_xor(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Logical exclusive OR."""
 
 def logit(self: _TensorLike) -> Tensor:
@@ -517,7 +517,7 @@ def lstsq(self: _TensorLike, b: _TensorLike, rcond: Any = None) -> tuple[Tensor,
 def masked_fill(self: _TensorLike, mask: _TensorLike, value: _TensorLike) -> Tensor:
     """The tensor with `value` where the mask is true."""
 
-def matmul(self: _TensorLike, other: _TensorLike) -> Tensor:
+def matmul(x1: _TensorLike, x2: Any, /, out: Any = None, *, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None, axis: _Axis = None, keepdims: bool = False) -> Tensor:
     """The matrix product over the last two dimensions."""
 
 def matrix_exp(self: _TensorLike) -> Tensor:
@@ -535,13 +535,13 @@ def max_pool1d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding:
 def max_pool2d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Tensor, Tensor]:
     """The maximum of each window over the last 2 dimensions, and its flat index; of equal values the first one gets the gradient."""
 
-def maximum(self: _TensorLike, other: _TensorLike) -> Tensor:
+def maximum(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The element-wise maximum; if the values are equal, each gets half of the gradient."""
 
-def median(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
+def median(a: _TensorLike, axis: _Axis = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The median; of equal values those in the middle positions get the gradient."""
 
-def minimum(self: _TensorLike, other: _TensorLike) -> Tensor:
+def minimum(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The element-wise minimum; if the values are equal, each gets half of the gradient."""
 
 def mish(self: _TensorLike) -> Tensor:
@@ -553,13 +553,13 @@ def mse_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", 
 def mul(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The product."""
 
-def nan_to_num(self: _TensorLike, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+def nan_to_num(x: _TensorLike, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
     """The values with NaN and infinities replaced; the gradient of these is 0."""
 
-def nanmedian(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
+def nanmedian(a: _TensorLike, axis: _Axis = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = ..., *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The median, ignoring NaN; of equal values those in the middle positions get the gradient."""
 
-def nanquantile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear', dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
+def nanquantile(a: _TensorLike, q: Any, axis: _Axis = None, out: Any = None, overwrite_input: bool = False, method: str = 'linear', keepdims: bool = ..., *, weights: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The quantiles, ignoring NaN; of equal values those at the positions of the quantile get the gradient."""
 
 def ndtr(self: _TensorLike) -> Tensor:
@@ -571,22 +571,22 @@ def ndtri(self: _TensorLike) -> Tensor:
 def neg(self: _TensorLike) -> Tensor:
     """The negative value."""
 
-def nextafter(self: _TensorLike, other: _TensorLike) -> Tensor:
+def nextafter(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The next floating-point number after the first argument towards the second; differentiated as the identity."""
 
 def nll_loss(self: _TensorLike, target: _TensorLike, weight: _TensorLike | None = None, ignore_index: Any = -100, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
     """The negative log-likelihood of each example's class, from log-probabilities of shape (batch, classes, ...). The mean is weighted by the weights of the classes, if given; one class may be ignored."""
 
-def not_equal(self: _TensorLike, other: _TensorLike) -> Tensor:
+def not_equal(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Test whether the values differ."""
 
 def one_hot(self: _TensorLike, num_classes: int = -1) -> Tensor:
     """The one-hot encoding of integers."""
 
-def outer(self: _TensorLike, other: _TensorLike) -> Tensor:
+def outer(a: _TensorLike, b: Any, out: Any = None) -> Tensor:
     """The outer product of two vectors."""
 
-def pad(self: _TensorLike, pad_width: Any, mode: str = 'constant', constant_values: Any = 0) -> Tensor:
+def pad(array: _TensorLike, pad_width: Any, mode: str = 'constant', *more: Any, constant_values: Any = 0, **kwargs: Any) -> Tensor:
     """The tensor padded with constants, or (`edge`, `reflect`, `symmetric`, `wrap`) with its own elements."""
 
 def pinv(self: _TensorLike, rcond: Any = None) -> Tensor:
@@ -595,25 +595,25 @@ def pinv(self: _TensorLike, rcond: Any = None) -> Tensor:
 def polygamma(v: Any, self: _TensorLike) -> Tensor:
     """The polygamma function: the derivative of order `v` of `digamma`."""
 
-def positive(self: _TensorLike) -> Tensor:
+def positive(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """A copy of the value."""
 
-def pow(self: _TensorLike, exponent: _TensorLike) -> Tensor:
+def pow(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The power; at base 0 the gradient of a non-negative exponent is 0."""
 
-def ptp(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
+def ptp(a: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The range (maximum - minimum) of the values; ties share the gradient."""
 
 def qr(self: _TensorLike, mode: str = 'reduced') -> tuple[Tensor, Tensor]:
     """Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable where the first columns are linearly independent."""
 
-def quantile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear', dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
+def quantile(a: _TensorLike, q: Any, axis: _Axis = None, out: Any = None, overwrite_input: bool = False, method: str = 'linear', keepdims: bool = False, *, weights: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The quantiles; of equal values those at the positions of the quantile get the gradient."""
 
-def rad2deg(self: _TensorLike) -> Tensor:
+def rad2deg(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Radians converted to degrees."""
 
-def reciprocal(self: _TensorLike) -> Tensor:
+def reciprocal(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """1 / value."""
 
 def rel_entr(self: _TensorLike, other: _TensorLike) -> Tensor:
@@ -625,10 +625,10 @@ def relu(self: _TensorLike) -> Tensor:
 def relu6(self: _TensorLike) -> Tensor:
     """The value limited to the interval from 0 to 6; gradient 0 at the bounds."""
 
-def remainder(self: _TensorLike, other: _TensorLike) -> Tensor:
+def remainder(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The remainder of division with the sign of the divisor; at jumps a one-sided gradient."""
 
-def repeat(self: _TensorLike, repeats: _TensorLike, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
+def repeat(a: _TensorLike, repeats: Any, axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
     """Each element, or each slice along `axis`, repeated."""
 
 def rfft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None, *, dim: _Axis | None = None) -> Tensor:
@@ -643,16 +643,16 @@ def rfftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence
 def rgamma(self: _TensorLike) -> Tensor:
     """1 / gamma(value)."""
 
-def right_shift(self: _TensorLike, other: _TensorLike) -> Tensor:
+def right_shift(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Integers shifted to the right."""
 
-def rint(self: _TensorLike) -> Tensor:
+def rint(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The nearest integer, ties to even; gradient 0."""
 
-def roll(self: _TensorLike, shift: Any, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
+def roll(a: _TensorLike, shift: Any, axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
     """The elements rolled along `axis`, or in the flattened tensor."""
 
-def round(self: _TensorLike, decimals: int = 0) -> Tensor:
+def round(a: _TensorLike, decimals: int = 0, out: Any = None) -> Tensor:
     """The value rounded to the given number of decimals; gradient 0."""
 
 def scatter(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
@@ -661,7 +661,7 @@ def scatter(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorL
 def scatter_add(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
     """The tensor with `source` added at `index` along `axis`."""
 
-def searchsorted(self: _TensorLike, v: _TensorLike, side: str = 'left') -> Tensor:
+def searchsorted(a: _TensorLike, v: Any, side: str = 'left', sorter: Any = None) -> Tensor:
     """The indices at which values would have to be inserted to keep a vector sorted."""
 
 def selu(self: _TensorLike) -> Tensor:
@@ -670,22 +670,22 @@ def selu(self: _TensorLike) -> Tensor:
 def sigmoid(self: _TensorLike) -> Tensor:
     """1 / (1 + exp(-self))."""
 
-def sign(self: _TensorLike) -> Tensor:
+def sign(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The sign: -1, 0 or 1; z / abs(z) for complex numbers; gradient 0 at 0."""
 
-def signbit(self: _TensorLike) -> Tensor:
+def signbit(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Test whether the sign bit is set."""
 
 def silu(self: _TensorLike) -> Tensor:
     """The value times sigmoid(value)."""
 
-def sin(self: _TensorLike) -> Tensor:
+def sin(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The sine of an angle in radians."""
 
-def sinc(self: _TensorLike) -> Tensor:
+def sinc(x: _TensorLike) -> Tensor:
     """sin(pi * value) / (pi * value), and 1 at 0."""
 
-def sinh(self: _TensorLike) -> Tensor:
+def sinh(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The hyperbolic sine."""
 
 def slogdet(self: _TensorLike) -> tuple[Tensor, Tensor]:
@@ -712,19 +712,19 @@ def solve(self: _TensorLike, b: _TensorLike) -> Tensor:
 def solve_triangular(self: _TensorLike, b: _TensorLike, *, upper: Any, left: bool = True, unitriangular: bool = False) -> Tensor:
     """The solutions x of `self @ x == b` (`x @ self == b` unless `left`) with triangular matrices. The other triangle is not read, nor the diagonal of unitriangular matrices."""
 
-def sort(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
+def sort(a: _TensorLike, axis: _Axis = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False, dim: _Axis = None) -> Tensor:
     """The elements sorted along `axis`, or all of them, in ascending order; the sort is stable."""
 
-def spacing(self: _TensorLike) -> Tensor:
+def spacing(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The distance to the nearest adjacent number; gradient 0."""
 
-def sqrt(self: _TensorLike) -> Tensor:
+def sqrt(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The square root; infinite gradient at 0."""
 
-def square(self: _TensorLike) -> Tensor:
+def square(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The square of the value."""
 
-def stack(tensors: Sequence[_TensorLike], axis: _Axis = 0, *, dim: _Axis | None = None) -> Tensor:
+def stack(arrays: _TensorLike, axis: _Axis = 0, out: Any = None, *, dtype: npt.DTypeLike | None = None, casting: str = 'same_kind', dim: _Axis = None) -> Tensor:
     """The tensors, of equal shape, joined along a new dimension."""
 
 def stdtr(df: Any, self: _TensorLike) -> Tensor:
@@ -739,61 +739,61 @@ def svd(self: _TensorLike, full_matrices: bool = True) -> tuple[Tensor, Tensor, 
 def svdvals(self: _TensorLike) -> Tensor:
     """The singular values in descending order."""
 
-def take(self: _TensorLike, indices: _TensorLike, axis: _Axis = None, mode: str = 'raise', *, dim: _Axis | None = None) -> Tensor:
+def take(a: _TensorLike, indices: Any, axis: _Axis = None, out: Any = None, mode: str = 'raise', *, dim: _Axis = None) -> Tensor:
     """The elements, or the slices along `axis`, at `indices`."""
 
-def take_along_axis(self: _TensorLike, indices: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
+def take_along_axis(arr: _TensorLike, indices: Any, axis: _Axis = -1, *, dim: _Axis = None) -> Tensor:
     """The elements at `indices` along `axis`, with separate indices for each lane."""
 
-def tan(self: _TensorLike) -> Tensor:
+def tan(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The tangent of an angle in radians."""
 
-def tanh(self: _TensorLike) -> Tensor:
+def tanh(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The hyperbolic tangent."""
 
 def tanhshrink(self: _TensorLike) -> Tensor:
     """value - tanh(value)."""
 
-def tensordot(self: _TensorLike, other: _TensorLike, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = 2) -> Tensor:
+def tensordot(a: _TensorLike, b: Any, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = 2) -> Tensor:
     """The tensor dot product over `axes`: a number of trailing and leading dimensions, or two lists."""
 
 def threshold(self: _TensorLike, threshold: Any, value: Any) -> Tensor:
     """The value if it is above the threshold, another value otherwise; gradient 0 at the threshold."""
 
-def tile(self: _TensorLike, reps: Any) -> Tensor:
+def tile(A: _TensorLike, reps: Any) -> Tensor:
     """The whole tensor repeated `reps` times along each dimension."""
 
 def topk(self: _TensorLike, k: int, axis: _Axis = -1, largest: bool = True, sorted: bool = True, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
     """The `k` largest (or smallest) values along a dimension, which receive the gradient, and their indices."""
 
-def trace(self: _TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+def trace(a: _TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
     """The sum along the diagonals of matrices."""
 
-def trapezoid(self: _TensorLike, x: _TensorLike | None = None, dx: float = 1.0, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
+def trapezoid(y: _TensorLike, x: Any = None, dx: float = 1.0, axis: _Axis = -1, *, dim: _Axis = None) -> Tensor:
     """The integral along a dimension by the trapezoidal rule, from samples at `x`, or with spacing `dx`."""
 
-def tril(self: _TensorLike, k: int = 0) -> Tensor:
+def tril(m: _TensorLike, k: int = 0) -> Tensor:
     """The lower triangles of matrices; elements above the diagonal `k` are zero. A vector is repeated as every row."""
 
-def triu(self: _TensorLike, k: int = 0) -> Tensor:
+def triu(m: _TensorLike, k: int = 0) -> Tensor:
     """The upper triangles of matrices; elements below the diagonal `k` are zero. A vector is repeated as every row."""
 
-def trunc(self: _TensorLike) -> Tensor:
+def trunc(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The integer part; gradient 0."""
 
-def unique(self: _TensorLike, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
+def unique(ar: _TensorLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: _Axis = None, *, equal_nan: bool = True, sorted: bool = True, dim: _Axis = None) -> Tensor:
     """The sorted distinct values; the gradient goes to the first occurrence of each."""
 
-def unique_all(self: _TensorLike) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def unique_all(x: _TensorLike) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The distinct values in ascending order, the index of the first occurrence of each, the index among them of each element, and the number of occurrences. Every NaN is distinct."""
 
-def vecdot(self: _TensorLike, other: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
+def vecdot(x1: _TensorLike, x2: Any, /, out: Any = None, *, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None, axis: _Axis = None, keepdims: bool = False) -> Tensor:
     """The dot products of vectors along `axis`; the first tensor is conjugated."""
 
 def vector_norm(self: _TensorLike, ord: Any = 2, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
     """The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0."""
 
-def where(condition: _TensorLike, self: _TensorLike, other: _TensorLike) -> Tensor:
+def where(condition: _TensorLike, x: Any = None, y: Any = None, /) -> Tensor:
     """The first value if the condition is true, otherwise the second."""
 
 def xlog1py(self: _TensorLike, other: _TensorLike) -> Tensor:
@@ -811,7 +811,7 @@ def y1(self: _TensorLike) -> Tensor:
 def yn(v: Any, self: _TensorLike) -> Tensor:
     """The Bessel function of the second kind."""
 
-def all(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def all(a: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """Test whether all elements are true.
 
     Arguments:
@@ -835,10 +835,10 @@ def all(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool =
         Tensor(False)
     """
 
-def allclose(self: _TensorLike, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+def allclose(a: _TensorLike, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Return whether all elements are nearly equal."""
 
-def any(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def any(a: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """Test whether any element is true.
 
     Arguments:
@@ -862,16 +862,16 @@ def any(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool =
         Tensor(True)
     """
 
-def append(self: _TensorLike, values: Any, axis: int | None = None) -> Tensor:
+def append(arr: _TensorLike, values: Any, axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
     """Append values along `axis`, or to the flattened tensor."""
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Tensor:
+def apply_along_axis(func1d: _TensorLike, axis: _Axis, arr: Any, *args: Any, dim: _Axis = None, **kwargs: Any) -> Tensor:
     """Apply a function of vectors to each vector along an axis."""
 
-def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int] | Sequence[Sequence[int]] | None) -> Tensor:
+def apply_over_axes(func: _TensorLike, a: Any, axes: int | Sequence[int] | Sequence[Sequence[int]] | None) -> Tensor:
     """Apply a function of a tensor and an axis repeatedly over several axes."""
 
-def argmax(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def argmax(a: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The indices of the maximum values along `axis`, or of all; the first one of equal values.
 
     Arguments:
@@ -894,7 +894,7 @@ def argmax(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: 
         Tensor(4)
     """
 
-def argmin(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def argmin(a: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The indices of the minimum values along `axis`, or of all; the first one of equal values.
 
     Arguments:
@@ -917,13 +917,13 @@ def argmin(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: 
         Tensor(7)
     """
 
-def argwhere(self: _TensorLike) -> Tensor:
+def argwhere(a: _TensorLike) -> Tensor:
     """Return the indices of the nonzero elements, one row for each."""
 
 def array_equal(a1: _TensorLike, a2: Any, equal_nan: bool = False) -> bool:
     """Return whether two tensors have the same shape and elements."""
 
-def astype(self: _TensorLike, dtype: npt.DTypeLike | None, copy: bool = True) -> Tensor:
+def astype(x: _TensorLike, dtype: npt.DTypeLike | None, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """Return the values in another dtype; differentiable where that is a floating-point or complex one.
 
     Arguments:
@@ -933,7 +933,7 @@ def astype(self: _TensorLike, dtype: npt.DTypeLike | None, copy: bool = True) ->
     For the dtype `object` it is NumPy's array of the elements, each a tensor with its history.
     """
 
-def average(self: _TensorLike, axis: _Axis = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Tensor:
+def average(a: _TensorLike, axis: _Axis = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """Return the weighted mean.
 
     Arguments:
@@ -965,10 +965,10 @@ def block(arrays: _TensorLike) -> Tensor:
 def choose(a: _TensorLike, choices: Any, out: Any = None, mode: str = 'raise') -> Tensor:
     """Return, for each element, the value of the choice given by the integers `a`."""
 
-def column_stack(tensors: Sequence[Any]) -> Tensor:
+def column_stack(tup: _TensorLike) -> Tensor:
     """Stack vectors as columns, or join matrices along the second dimension."""
 
-def compress(condition: _TensorLike, self: Any, axis: int | None = None) -> Tensor:
+def compress(condition: _TensorLike, a: Any, axis: _Axis = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
     """Return the slices along `axis` where the one-dimensional condition is true."""
 
 def cond(self: _TensorLike, p: Any = None) -> Tensor:
@@ -977,10 +977,10 @@ def cond(self: _TensorLike, p: Any = None) -> Tensor:
 def contiguous(self: _TensorLike) -> Tensor:
     """Return the tensor itself if it is in row-major order, otherwise a copy that is."""
 
-def copy(self: _TensorLike) -> Tensor:
+def copy(a: _TensorLike, order: str = 'K', subok: bool = False) -> Tensor:
     """Return a copy with the same history, like `clone()`; a scalar is returned unchanged."""
 
-def corrcoef(self: _TensorLike, *, rowvar: bool = True) -> Tensor:
+def corrcoef(x: _TensorLike, y: Any = None, rowvar: bool = True, *, dtype: npt.DTypeLike | None = None, bias: Any = None, ddof: float | None = None) -> Tensor:
     """Return the correlation matrix of variables in rows (in columns, unless `rowvar`)."""
 
 def cross_entropy(self: _TensorLike, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = 'mean', label_smoothing: float = 0.0) -> Tensor:
@@ -995,7 +995,7 @@ def cross_entropy(self: _TensorLike, target: Any, weight: Any = None, ignore_ind
         label_smoothing: the part of the target's probability that is divided among all classes.
     """
 
-def cumprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
+def cumprod(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
     """The cumulative products along `axis`, or of the flattened tensor; the gradient is exact even if some elements are 0.
 
     Arguments:
@@ -1020,7 +1020,7 @@ def cumprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None =
                 0.21968929])
     """
 
-def cumsum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
+def cumsum(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
     """The cumulative sums along `axis`, or of the flattened tensor.
 
     Arguments:
@@ -1043,7 +1043,7 @@ def cumsum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = 
                 -5.4])
     """
 
-def delete(arr: _TensorLike, obj: Any, axis: int | None = None) -> Tensor:
+def delete(arr: _TensorLike, obj: Any, axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
     """Return a copy without the given slices along an axis, or without elements of the flattened tensor."""
 
 def diag(v: _TensorLike, k: int = 0) -> Tensor:
@@ -1078,13 +1078,13 @@ def dropout(self: _TensorLike, p: float = 0.5, training: bool = True, *, generat
         TypeError: when training without a generator.
     """
 
-def dstack(tensors: Sequence[Any]) -> Tensor:
+def dstack(tup: _TensorLike) -> Tensor:
     """Join tensors along the third dimension."""
 
-def ediff1d(self: _TensorLike) -> Tensor:
+def ediff1d(ary: _TensorLike, to_end: Any = None, to_begin: Any = None) -> Tensor:
     """Return the differences of neighbours in the flattened tensor."""
 
-def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: npt.DTypeLike | None = None, **idle: Any) -> Tensor:
+def einsum(*operands: Any, out: Any = None, optimize: Any = None, dtype: npt.DTypeLike | None = None, **kwargs: Any) -> Tensor:
     """Return the sum of products given by subscripts, as in `numpy.einsum`.
 
     Arguments:
@@ -1104,28 +1104,28 @@ def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: npt.DTy
                 [15., 22.]])
     """
 
-def extract(condition: _TensorLike, self: Any) -> Tensor:
+def extract(condition: _TensorLike, arr: Any) -> Tensor:
     """Return the elements, in row-major order, where the condition is true."""
 
-def fill_diagonal(self: _TensorLike, val: Any) -> None:
+def fill_diagonal(a: _TensorLike, val: Any, wrap: bool = False) -> None:
     """Fill the main diagonal of a matrix with `val`, in place."""
 
-def flatnonzero(self: _TensorLike) -> Tensor:
+def flatnonzero(a: _TensorLike) -> Tensor:
     """Return the indices of the nonzero elements in the flattened tensor."""
 
-def flip(self: _TensorLike, axis: int | tuple[int, ...] | None = None) -> Tensor:
+def flip(m: _TensorLike, axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
     """Return a view with the elements along `axis` (along every dimension, if left out) in reverse order."""
 
-def fliplr(self: _TensorLike) -> Tensor:
+def fliplr(m: _TensorLike) -> Tensor:
     """Return a view with the second dimension in reverse order."""
 
-def flipud(self: _TensorLike) -> Tensor:
+def flipud(m: _TensorLike) -> Tensor:
     """Return a view with the first dimension in reverse order."""
 
-def float_power(self: _TensorLike, other: Any) -> Tensor:
+def float_power(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Return the power, computed in double precision."""
 
-def gradient(f: _TensorLike, *varargs: Any, axis: _Axis = None, edge_order: int = 1) -> Tensor:
+def gradient(f: _TensorLike, *varargs: Any, axis: _Axis = None, edge_order: Any = 1, dim: _Axis = None) -> Tensor:
     """Return the derivatives of a sampled function along each dimension by central differences, as in `numpy.gradient`.
 
     Arguments:
@@ -1166,7 +1166,7 @@ def histogram_bin_edges(a: _TensorLike, bins: Any = 10, range: Any = None, weigh
 def histogramdd(sample: _TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Tensor, list[Tensor]]:
     """Return the counts, or sums of weights, of points in the cells of a grid; and the edges along each axis."""
 
-def hstack(tensors: Sequence[Any]) -> Tensor:
+def hstack(tup: _TensorLike, *, dtype: npt.DTypeLike | None = None, casting: str = 'same_kind') -> Tensor:
     """Join tensors along the second dimension, and vectors along their only one."""
 
 def ihfft(self: _TensorLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
@@ -1175,10 +1175,10 @@ def ihfft(self: _TensorLike, n: int | None = None, axis: int = -1, norm: Literal
 def index_add_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
     """Add the slices of `source` at `index` along `axis`, in place; the cost is that of `source`."""
 
-def inner(self: _TensorLike, other: Any) -> Tensor:
+def inner(a: _TensorLike, b: Any, /) -> Tensor:
     """Return the inner product over the last dimension of both."""
 
-def insert(arr: _TensorLike, obj: Any, values: Any, axis: int | None = None) -> Tensor:
+def insert(arr: _TensorLike, obj: Any, values: Any, axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
     """Return a copy with values inserted before the given indices along an axis, or in the flattened tensor."""
 
 def instance_norm(self: _TensorLike, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
@@ -1187,16 +1187,16 @@ def instance_norm(self: _TensorLike, weight: Any = None, bias: Any = None, eps: 
 def intersect1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Tensor:
     """Return the sorted elements that are in both."""
 
-def isclose(self: _TensorLike, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+def isclose(a: _TensorLike, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Return whether elements are nearly equal, elementwise."""
 
-def ldexp(self: _TensorLike, other: Any) -> Tensor:
+def ldexp(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Return `x1 * 2**x2`."""
 
 def matrix_norm(self: _TensorLike, keepdims: bool = False, ord: str = 'fro') -> Tensor:
     """Return the norms of the matrices in the last two dimensions."""
 
-def max(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def max(a: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The maximum of all elements, or of those along `axis`; ties share the gradient equally.
 
     Arguments:
@@ -1221,7 +1221,7 @@ def max(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool =
         Tensor(1.2)
     """
 
-def mean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def mean(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The arithmetic mean of all elements, or of those along `axis`.
 
     Arguments:
@@ -1246,7 +1246,7 @@ def mean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = No
         Tensor(0.10833333)
     """
 
-def meshgrid(*tensors: Any, copy: bool = True, sparse: bool = False, indexing: str = 'xy') -> tuple[Tensor, ...]:
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 'xy') -> tuple[Tensor, ...]:
     """Return coordinate arrays from coordinate vectors.
 
     Arguments:
@@ -1256,7 +1256,7 @@ def meshgrid(*tensors: Any, copy: bool = True, sparse: bool = False, indexing: s
         indexing: "xy", so that the first axis is the second dimension of the results, or "ij".
     """
 
-def min(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def min(a: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The minimum of all elements, or of those along `axis`; ties share the gradient equally.
 
     Arguments:
@@ -1284,22 +1284,22 @@ def min(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool =
 def multi_dot(arrays: _TensorLike) -> Tensor:
     """Return the product of several matrices in the cheapest order; the first and the last may be vectors."""
 
-def nanargmax(self: _TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def nanargmax(a: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """Return the index of the maximum, ignoring NaN."""
 
-def nanargmin(self: _TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def nanargmin(a: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """Return the index of the minimum, ignoring NaN."""
 
-def nancumprod(self: _TensorLike, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
+def nancumprod(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
     """Return the cumulative product, treating NaN as 1."""
 
-def nancumsum(self: _TensorLike, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
+def nancumsum(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
     """Return the cumulative sum, treating NaN as 0."""
 
-def nanmax(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def nanmax(a: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The maximum, ignoring NaN."""
 
-def nanmean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def nanmean(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The mean, ignoring NaN.
 
     Arguments:
@@ -1324,19 +1324,19 @@ def nanmean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None =
         Tensor(-0.425)
     """
 
-def nanmin(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def nanmin(a: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The minimum, ignoring NaN."""
 
-def nanpercentile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
+def nanpercentile(a: _TensorLike, q: Any, axis: _Axis = None, out: Any = None, overwrite_input: bool = False, method: str = 'linear', keepdims: bool = ..., *, weights: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """Return the percentiles of the values, ignoring NaN."""
 
-def nanprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def nanprod(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The product, ignoring NaN."""
 
-def nanstd(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def nanstd(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The standard deviation, ignoring NaN."""
 
-def nansum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def nansum(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The sum, ignoring NaN.
 
     Arguments:
@@ -1362,10 +1362,10 @@ def nansum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = 
         Tensor(-2.1)
     """
 
-def nanvar(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def nanvar(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The variance, ignoring NaN."""
 
-def nonzero(self: _TensorLike) -> tuple[Tensor, ...]:
+def nonzero(a: _TensorLike) -> tuple[Tensor, ...]:
     """Return the indices of the nonzero elements, one tensor for each dimension."""
 
 def norm(self: _TensorLike, ord: Any = None, axis: _Axis = None, keepdims: bool = False) -> Tensor:
@@ -1377,13 +1377,13 @@ def norm(self: _TensorLike, ord: Any = None, axis: _Axis = None, keepdims: bool 
         keepdims: whether to keep the reduced dimensions with length 1.
     """
 
-def partition(a: _TensorLike, kth: Any, axis: int | None = -1) -> Tensor:
+def partition(a: _TensorLike, kth: Any, axis: _Axis = -1, kind: str = 'introselect', order: Any = None, *, dim: _Axis = None) -> Tensor:
     """Return a copy partitioned around the `kth` smallest value."""
 
-def percentile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
+def percentile(a: _TensorLike, q: Any, axis: _Axis = None, out: Any = None, overwrite_input: bool = False, method: str = 'linear', keepdims: bool = False, *, weights: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """Return the percentiles of the values."""
 
-def piecewise(x: _TensorLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Tensor:
+def piecewise(x: _TensorLike, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tensor:
     """Return, for each element, the result of the function (or the number) of the last true condition; 0 elsewhere."""
 
 def place(arr: _TensorLike, mask: Any, vals: Any) -> None:
@@ -1395,19 +1395,19 @@ def poly(seq_of_zeros: _TensorLike) -> Tensor:
 def polyadd(a1: _TensorLike, a2: Any) -> Tensor:
     """Return the sum of two polynomials."""
 
-def polyder(p: _TensorLike, m: int = 1) -> Tensor:
+def polyder(p: _TensorLike, m: Any = 1) -> Tensor:
     """Return the `m`-th derivative of a polynomial."""
 
 def polydiv(u: _TensorLike, v: Any) -> tuple[Tensor, Tensor]:
     """Return the quotient and the remainder of two polynomials."""
 
-def polyfit(x: _TensorLike, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: bool = False) -> Tensor:
+def polyfit(x: _TensorLike, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: bool = False) -> Tensor:
     """Return the coefficients of the least-squares polynomial of degree `deg`.
 
     Gradients flow to the points and the weights.
     """
 
-def polyint(p: _TensorLike, m: int = 1, k: int | None = None) -> Tensor:
+def polyint(p: _TensorLike, m: Any = 1, k: int | None = None) -> Tensor:
     """Return the `m`-th integral of a polynomial, with the constants `k`."""
 
 def polymul(a1: _TensorLike, a2: Any) -> Tensor:
@@ -1419,7 +1419,7 @@ def polysub(a1: _TensorLike, a2: Any) -> Tensor:
 def polyval(p: _TensorLike, x: Any) -> Tensor:
     """Evaluate the polynomial with coefficients `p`, from the highest power down, at `x`."""
 
-def prod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def prod(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The product of all elements, or of those along `axis`; its gradient is exact even if some elements are 0.
 
     Arguments:
@@ -1445,13 +1445,13 @@ def prod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = No
         Tensor(0.09273471)
     """
 
-def put(self: _TensorLike, ind: Any, v: Any, mode: str = 'raise') -> None:
+def put(a: _TensorLike, ind: Any, v: Any, mode: str = 'raise') -> None:
     """Write values at indices into the flattened tensor, in place."""
 
-def put_along_axis(self: _TensorLike, indices: Any, values: Any, axis: int = -1) -> None:
+def put_along_axis(arr: _TensorLike, indices: Any, values: Any, axis: _Axis = -1, *, dim: _Axis = None) -> None:
     """Write `values` at `indices` along `axis`, in place."""
 
-def putmask(self: _TensorLike, mask: Any, values: Any) -> None:
+def putmask(a: _TensorLike, /, mask: Any, values: Any) -> None:
     """Write `values`, repeated as needed, where the mask is true, in place."""
 
 def resized(a: _TensorLike, new_shape: Any) -> Tensor:
@@ -1463,7 +1463,7 @@ def rms_norm(self: _TensorLike, normalized_shape: Any, weight: Any = None, eps: 
 def roots(p: _TensorLike) -> Tensor:
     """Return the roots of a polynomial, as eigenvalues of its companion matrix."""
 
-def rot90(self: _TensorLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
+def rot90(m: _TensorLike, k: int = 1, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (0, 1)) -> Tensor:
     """Return a view rotated by `k` quarter turns in the plane of two dimensions, from the first to the second."""
 
 def scatter_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
@@ -1484,13 +1484,13 @@ def setdiff1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor
 def setxor1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor:
     """Return the sorted elements that are in exactly one of the two."""
 
-def split(ary: _TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+def split(ary: _TensorLike, indices_or_sections: Any, axis: _Axis = 0, *, dim: _Axis = None) -> list[Tensor]:
     """Split a tensor along an axis, into sections of one length or at given indices, as `numpy.split` does.
 
     `Tensor.split` and `viewgrad.torch_names.split` are PyTorch's function of that name, which takes lengths.
     """
 
-def std(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def std(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The standard deviation; gradient 0 if it is 0, or if all values are equal.
 
     Arguments:
@@ -1518,7 +1518,7 @@ def std(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = Non
         Tensor(0.96792303)
     """
 
-def sum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def sum(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The sum of all elements, or of those along `axis`.
 
     Arguments:
@@ -1550,19 +1550,19 @@ def tensorinv(a: _TensorLike, ind: int = 2) -> Tensor:
 def tensorsolve(a: _TensorLike, b: Any, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None) -> Tensor:
     """Return the tensor `x` with `tensordot(a, x, x.ndim)` equal to `b`."""
 
-def trim_zeros(filt: _TensorLike, trim: str = 'fb', axis: _Axis = None) -> Tensor:
+def trim_zeros(filt: _TensorLike, trim: str = 'fb', axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
     """Return a window without zeros at the front (f) and back (b), along all dimensions or `axis`."""
 
 def union1d(ar1: _TensorLike, ar2: Any) -> Tensor:
     """Return the sorted distinct elements of both."""
 
-def unwrap(self: _TensorLike, discont: float | None = None, axis: int = -1, *, period: float = 6.283185307179586) -> Tensor:
+def unwrap(p: _TensorLike, discont: Any = None, axis: _Axis = -1, *, period: float = 6.283185307179586, dim: _Axis = None) -> Tensor:
     """Return the values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
 
-def vander(x: _TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
+def vander(x: _TensorLike, N: Any = None, increasing: bool = False) -> Tensor:
     """Return the Vandermonde matrix of a vector."""
 
-def var(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
+def var(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The variance, with `ddof` subtracted from the number of elements.
 
     Arguments:
@@ -1590,10 +1590,10 @@ def var(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = Non
         Tensor(0.77909722)
     """
 
-def vdot(self: _TensorLike, other: Any) -> Tensor:
+def vdot(a: _TensorLike, b: Any, /) -> Tensor:
     """Return the dot product of all elements; the first tensor is conjugated."""
 
-def vstack(tensors: Sequence[Any]) -> Tensor:
+def vstack(tup: _TensorLike, *, dtype: npt.DTypeLike | None = None, casting: str = 'same_kind') -> Tensor:
     """Stack vectors as rows, or join tensors along the first dimension."""
 
 acos = arccos

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.integrate  # type: ignore[import-untyped]
 
-from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
-from ..numpy.functions import lost
+from ..operators.numpy_api.adapted import lost
+from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.async_safety import in_own_context
 from ..tensor.modes import no_grad
 from .implicit_diff import root_of_many

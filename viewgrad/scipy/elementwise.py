@@ -14,8 +14,8 @@ import numpy as np
 
 from ..errors import DifferentiabilityError
 from ..func.transforms import grad
-from ..numpy.convert import as_tensors, carries_history, plain_values
 from ..numpy.namespace import filled, public_names
+from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ..tensor.tensor import Tensor
 from .implicit_diff import root_by_elements
 from .wrap import args_tuple, float_copy, numbers, registrar

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.fft  # type: ignore[import-untyped]
 
 from ..numpy import fft as transforms
-from ..numpy.convert import as_tensors
 from ..numpy.namespace import filled, public_names
+from ..operators.numpy_api.conversion import as_tensors
 from ..tensor.creation import as_operand, holds_tensor
 
 if TYPE_CHECKING:

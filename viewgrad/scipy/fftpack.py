@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.fftpack  # type: ignore[import-untyped]
 
-from ..numpy.convert import carries_history, plain_values
-from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names
+from ..operators.numpy_api.adapted import lost
+from ..operators.numpy_api.conversion import carries_history, plain_values
 from .fft import MADE as TRANSFORMS
 from .wrap import maker, numbers
 

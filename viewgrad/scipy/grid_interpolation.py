@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 import scipy.interpolate as theirs  # type: ignore[import-untyped]
 
-from ..numpy.convert import as_tensors, carries_history, plain_values
-from ..numpy.functions import lost
+from ..operators.numpy_api.adapted import lost
+from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from .fitpack import bisplev
 from .piecewise import BSpline, as_array, spline_basis
 from .wrap import float_copy

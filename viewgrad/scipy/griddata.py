@@ -13,8 +13,8 @@ import numpy as np
 import scipy.interpolate as theirs  # type: ignore[import-untyped]
 import scipy.spatial  # type: ignore[import-untyped]
 
-from ..numpy.convert import carries_history, plain_values
-from ..numpy.functions import lost
+from ..operators.numpy_api.adapted import lost
+from ..operators.numpy_api.conversion import carries_history, plain_values
 from . import special
 from .wrap import float_copy, floating, numbers
 

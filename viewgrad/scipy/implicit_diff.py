@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import DifferentiabilityError
 from ..func.transforms import grad, jacrev
-from ..numpy.convert import as_tensors, plain_values
+from ..operators.numpy_api.conversion import as_tensors, plain_values
 from .wrap import copied, float_copy
 
 STEPS: Final = 3

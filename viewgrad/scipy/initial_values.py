@@ -15,8 +15,8 @@ import scipy.integrate  # type: ignore[import-untyped]
 
 from ..adoption import adopted_arguments
 from ..autograd.api import grad
-from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
-from ..numpy.functions import lost
+from ..operators.numpy_api.adapted import lost
+from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.async_safety import in_own_context
 from ..tensor.creation import as_operand
 from ..tensor.modes import enable_grad, no_grad

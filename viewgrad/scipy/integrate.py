@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import scipy.integrate  # type: ignore[import-untyped]
 
-from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
-from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names
+from ..operators.numpy_api.adapted import lost
+from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.async_safety import in_own_context
 from ..tensor.creation import as_operand
 from ..tensor.modes import no_grad

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.interpolate  # type: ignore[import-untyped]
 
-from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
-from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names
+from ..operators.numpy_api.adapted import lost
+from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from .barycentric import THROUGH_POINTS
 from .fitpack import FITPACK
 from .grid_interpolation import GRIDS

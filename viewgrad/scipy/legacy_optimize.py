@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 import scipy.optimize as theirs  # type: ignore[import-untyped]
 
-from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
-from ..numpy.functions import lost
+from ..operators.numpy_api.adapted import lost
+from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.async_safety import in_own_context
 from ..tensor.creation import holds_tensor
 from ..tensor.modes import no_grad

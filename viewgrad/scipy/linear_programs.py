@@ -12,7 +12,7 @@ import numpy as np
 import scipy.optimize  # type: ignore[import-untyped]
 
 from ..errors import DifferentiabilityError
-from ..numpy.convert import as_tensors, carries_history, plain_values
+from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
 from .wrap import float_copy, numbers
 

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.integrate  # type: ignore[import-untyped]
 
 from ..func.transforms import jacrev
-from ..numpy.convert import as_tensors, carries_history, plain_values
+from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from ..adoption import adopting
-from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
-from ..numpy.functions import lost
+from ..operators.numpy_api.adapted import lost
+from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
 from ..tensor.tensor import from_array
 from ..tensor.trace_hooks import composed

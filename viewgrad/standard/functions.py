@@ -14,6 +14,8 @@ from ..operators import OPERATORS
 from ..operators.composites import COMPOSITES
 from ..operators.numpy_api.reductions import REDUCTIONS
 from ..operators.numpy_api.spellings import with_new_axes
+from ..operators.numpy_api.ufuncs import argsort as sorting_places
+from ..operators.numpy_api.ufuncs import sort as sorted_along
 from ..tensor.creation import as_operand, checked_device, zeros
 from ..tensor.dlpack import from_dlpack
 from ..tensor.tensor import Tensor
@@ -44,9 +46,9 @@ ALIASES: Final = {
 clone, concatenate, cumprod, cumsum = (
     OPERATORS[name].function for name in ("clone", "concatenate", "cumprod", "cumsum")
 )
-row_argsort, row_sort, row_take = (OPERATORS[name].function for name in ("argsort", "sort", "take"))
-row_searchsorted, row_unique_all = OPERATORS["searchsorted"].function, OPERATORS["unique_all"].function
-flip = COMPOSITES["flip"]
+row_searchsorted, row_take, row_unique_all = (
+    OPERATORS[name].function for name in ("searchsorted", "take", "unique_all")
+)
 
 
 class UniqueCounts(NamedTuple):
@@ -136,12 +138,7 @@ def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: 
         >>> vg.sort(vg.Tensor([1.0, 3.0, 2.0]), descending=True)
         Tensor([3., 2., 1.])
     """
-    x = as_operand(x)
-    if axis is None:
-        x, axis = x.reshape(-1), -1
-    if not descending:
-        return row_sort(x, axis)
-    return x if not x.ndim else flip(row_sort(flip(x, axis), axis), axis)
+    return sorted_along(x, axis, descending)
 
 
 def argsort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Any:
@@ -158,12 +155,7 @@ def argsort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stabl
         >>> vg.argsort(vg.Tensor([1.0, 3.0, 2.0]), descending=True)
         Tensor([1, 2, 0])
     """
-    x = as_operand(x)
-    if axis is None:
-        x, axis = x.reshape(-1), -1
-    if not descending:
-        return row_argsort(x, axis)
-    return x.shape[axis] - 1 - flip(row_argsort(flip(x, axis), axis), axis)
+    return sorting_places(x, axis, descending)
 
 
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:

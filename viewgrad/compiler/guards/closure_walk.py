@@ -31,6 +31,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ...operators.numpy_api.public import is_public
 from ...tensor.tensor import Tensor
 from ...trace.tracing.patching import PATCHED
 from .impure_reads import DATES, MOMENTS, OF_SETTINGS, OUTSIDE, OWNERS
@@ -259,7 +260,8 @@ class Walk:
         """Look names up among the attributes of a module, a class or a function."""
         path = f"{LIBRARY}{path}" if is_library and not path.startswith(LIBRARY) else path
         self.holders.append([path, owner, content, 0, is_library])
-        self.add(Seen(path + "#", Attributes(content, len(content))))
+        if owner is not sys.modules["viewgrad"]:  # whose names are made when they are first used
+            self.add(Seen(path + "#", Attributes(content, len(content))))
 
     def _open(self, path: str, value: Any) -> None:
         kind = type(value)
@@ -342,6 +344,8 @@ class Walk:
         self.add(*(Seen(f"{path}{{{number}}}", each) for number, each in enumerate(found)))
 
     def _function(self, path: str, function: Any) -> None:
+        if is_public(function):  # one of NumPy's names, whose code is written when it is first called
+            return
         if isinstance(function, types.MethodType):
             self.names[function.__name__] = None
             self.add(Seen(path + ".__self__", function.__self__), Seen(path + ".__func__", function.__func__))

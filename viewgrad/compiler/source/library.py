@@ -14,6 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from ...operators.define import OPERATORS
+from ...operators.numpy_api.public import is_public, public_of
+from ...operators.numpy_api.universal import UniversalFunction
 from ...tensor.tensor import Tensor
 
 CREATORS: Final = frozenset(
@@ -127,6 +129,10 @@ def library_name(value: Any) -> str | None:
     if found is not None and found[1] is value:
         return found[0]
     owner = getattr(value, "__self__", None)
+    if is_public(value):
+        return library_name(value.numpy)
+    if type(owner) is UniversalFunction:
+        owner = public_of(owner.numpy)
     if owner is not None and getattr(value, "__name__", "") in ("at", "reduce", "accumulate", "outer"):
         name_of_owner = library_name(owner)
         return None if name_of_owner is None else f"{name_of_owner}.{value.__name__}"

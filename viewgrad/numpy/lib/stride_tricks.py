@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...operators.numpy_api.adapted import adapted
 from ...tensor.creation import as_operand
-from ..functions import adapted
 
 __all__ = ["as_strided", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "sliding_window_view"]
 

@@ -308,6 +308,18 @@ def reflected(operator: Operator) -> Callable[..., Any]:
     return function
 
 
+def body(operator: Operator) -> str:
+    """Return the code of the function of an operator without its first line, for a function with more parameters."""
+    operator.write_code()
+    return FunctionWriter(operator).function().partition("\n")[2]
+
+
+def environment(operator: Operator) -> dict[str, Any]:
+    """Return the names that the code of an operator uses."""
+    operator.write_code()
+    return operator.function.__globals__
+
+
 def compile_source(source: str, what: str, environment: dict[str, Any]) -> dict[str, Any]:
     """Run generated source, with the names of `environment` as its globals, and return its definitions."""
     filename = f"<viewgrad generated: {what}>"

@@ -8,7 +8,7 @@ translated here.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +28,7 @@ IDLE: Final = frozenset({"kind", "stable", "casting", "optimize", "subok", "over
 COMPILED: Final[dict[str, Callable[..., Any]]] = {
     "concatenate": lambda arrays, axis=0, out=None, *, dtype=None, casting="same_kind": None,
     "dot": lambda a, b, out=None: None,
+    "where": lambda condition, x=None, y=None, /: None,
 }
 
 
@@ -56,6 +57,24 @@ def _adapters(numpy: Any, function: Callable[..., Any]) -> Iterator[tuple[Adapte
             yield UFUNCS, (numpy, "outer"), ufunc_outer(call)
     else:
         yield FUNCTIONS, numpy, array_function(function, numpy)
+
+
+def meaning(adapter: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that an adapter calls if it is given no more than the arguments of that function."""
+    means: Callable[..., Any] = getattr(adapter, "means", adapter)
+    return means
+
+
+def in_numpy_names(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options with NumPy's names for those that PyTorch calls `dim` and `keepdim`.
+
+    Raises:
+        TypeError: if an option is given by both names.
+    """
+    for theirs, ours in (("dim", "axis"), ("keepdim", "keepdims")):
+        if theirs in options and ours in options:
+            raise TypeError(f"{theirs} and {ours} are two names of one option: pass only one")
+    return {{"dim": "axis", "keepdim": "keepdims"}.get(name, name): value for name, value in options.items()}
 
 
 def write_out(result: Tensor, out: Any, name: str, casting: Any = "same_kind") -> Tensor:
@@ -120,6 +139,7 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
         out[mask] = result
         return out
 
+    call.means = function  # type: ignore[attr-defined]
     return call
 
 
@@ -188,22 +208,34 @@ def ufunc_method(function: Callable[..., Any], ufunc: np.ufunc, kind: str) -> Ca
 # -- functions ---------------------------------------------------------------------------------------------------------
 
 
+def numpy_parameters(numpy: Any) -> list[inspect.Parameter] | None:
+    """Return the parameters of a NumPy function; None if they are not known."""
+    try:
+        return list(inspect.signature(numpy).parameters.values())
+    except ValueError:  # NumPy has signatures of its compiled functions since 2.4
+        if numpy.__name__ not in COMPILED:
+            return None
+        return list(inspect.signature(COMPILED[numpy.__name__]).parameters.values())
+
+
+def renamed_parameters(theirs: Iterable[inspect.Parameter], ours: Collection[str]) -> dict[str, str]:
+    """Return the names that parameters of NumPy have in a function of the library, where they differ."""
+    arrays = [parameter.name for parameter in theirs if parameter.default is inspect.Parameter.empty]
+    return {given: own for given, own in zip(arrays, ours) if given not in ours} | RENAMED
+
+
 def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., Any]:
     """Return an operator with a NumPy function's parameter names, and its `out=` and `dtype=`."""
     name = f"np.{numpy.__name__}"
-    try:
-        theirs = list(inspect.signature(numpy).parameters.values())
-    except ValueError:  # NumPy has signatures of its compiled functions since 2.4
-        if numpy.__name__ not in COMPILED:
-            return function
-        theirs = list(inspect.signature(COMPILED[numpy.__name__]).parameters.values())
+    theirs = numpy_parameters(numpy)
+    if theirs is None:
+        return function
     parameters = inspect.signature(function).parameters
     if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters.values()):
         return function
     ours = list(parameters)
     defaults = {parameter.name: parameter.default for parameter in theirs}
-    arrays = [parameter.name for parameter in theirs if parameter.default is inspect.Parameter.empty]
-    renamed = {given: own for given, own in zip(arrays, ours) if given not in ours} | RENAMED
+    renamed = renamed_parameters(theirs, ours)
     names = [renamed.get(parameter.name, parameter.name) for parameter in theirs]
     alike = next((i for i, (a, b) in enumerate(zip(names, ours)) if a != b), min(len(names), len(ours)))
 
@@ -234,4 +266,5 @@ def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., An
         result = of_dtype(function(**given), dtype)
         return result if out is None else write_out(result, out, name)
 
+    call.means = function  # type: ignore[attr-defined]
     return call

@@ -240,8 +240,12 @@ def putmask(self: Any, mask: Any, values: Any) -> None:
 # -- implementations of NumPy's functions ------------------------------------------------------------------------------
 
 
-def _where(condition: Any, *values: Any) -> Any:
-    return where(condition, *values) if values else nonzero(condition)
+def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None and y is None:
+        return nonzero(condition)
+    if x is None or y is None:
+        raise ValueError("either both or neither of x and y should be given")
+    return where(condition, x, y)
 
 
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
@@ -347,9 +351,11 @@ UFUNCS[np.subtract, "at"] = _subtract_at
 
 def _convolve(a: Any, v: Any, *args: Any, **options: Any) -> Any:
     """Return the convolution of two vectors; a number is a vector of one element."""
+    if type(a) is Tensor and type(v) is Tensor and a._array.ndim and v._array.ndim and not options:
+        return convolve(a, v, *args)
     a, v = as_operand(a), as_operand(v)
     return convolution(a if a.ndim else a.reshape(1), v if v.ndim else v.reshape(1), *args, **options)
 
 
-convolution = FUNCTIONS[np.convolve]
+convolution, convolve = FUNCTIONS[np.convolve], OPERATORS["convolve"].function
 FUNCTIONS[np.convolve] = _convolve

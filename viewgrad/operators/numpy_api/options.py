@@ -20,6 +20,7 @@ from .ufuncs import as_floating, ldexp
 __all__: list[str] = []
 
 concatenate, conj = OPERATORS["concatenate"].function, OPERATORS["conj"].function
+cross_of_vectors = OPERATORS["cross"].function
 
 
 def _angle(z: Any, deg: bool = False) -> Any:
@@ -83,6 +84,8 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
     """Return the vector product; of two vectors in the plane its only part that is not 0."""
     a, b = as_operand(a), as_operand(b)
     first, second = (axis, axis) if axis is not None else (axisa, axisb)
+    if first == second == (axisc if axis is None else axis) == -1 and a.shape[-1:] == b.shape[-1:] == (3,):
+        return cross_of_vectors(a, b)
     if a.shape[first] == 3 and b.shape[second] == 3:
         return cross_of_three(a, b, axisa=axisa, axisb=axisb, axisc=axisc, axis=axis)
     a, b = a.moveaxis(first, -1), b.moveaxis(second, -1)
@@ -103,6 +106,8 @@ def _divmod(first: Any, second: Any, *, out: Any = None, **options: Any) -> Any:
 
 def _conjugate(x: Any) -> Any:
     """Return the conjugates; integers for bools, for which the ufunc has no loop."""
+    if type(x) is Tensor and x._array.dtype.kind != "b":
+        return conj(x)
     x = as_operand(x)
     return conj(x.astype(np.int8) if x.dtype.kind == "b" else x)
 

@@ -41,6 +41,8 @@ def _pairs(given: Any, ndim: int) -> list[Any]:
 def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     """Implement `numpy.pad`; gradients also flow to the constants and to the ends of ramps."""
     array = as_operand(array)
+    if type(pad_width) is int and mode == "constant" and not options and array.ndim and array.dtype.kind in "fc":
+        return OPERATORS["pad"].function(array, pad_width)
     widths = [(int(before), int(after)) for before, after in _pairs(pad_width, array.ndim)]
     if not array.ndim:
         return as_buffered(array.clone())

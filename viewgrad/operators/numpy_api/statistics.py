@@ -37,7 +37,8 @@ def _cov(
 ) -> Any:  # fmt: skip
     given = [as_operand(part).dtype for part in (m, y) if part is not None]
     dtype = np.result_type(*given, float) if dtype is None else dtype
-    single, y = as_operand(m).astype(dtype), None if y is None else as_operand(y).astype(dtype)
+    single = as_operand(m).astype(dtype, copy=False)
+    y = None if y is None else as_operand(y).astype(dtype, copy=False)
     if fweights is None and aweights is None:
         variables = single if y is None else _observations(single, y, rowvar)
         return as_buffered(OPERATORS["cov"].function(variables, rowvar=rowvar or y is not None, bias=bias, ddof=ddof))

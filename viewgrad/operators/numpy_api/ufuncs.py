@@ -15,7 +15,7 @@ from ..composites import composite
 from ..derivatives.helpers import memory_order, plain
 from .dispatch import converted, register, require_tensor, write_out
 
-concatenate = OPERATORS["concatenate"].function
+concatenate, row_argsort, row_sort = (OPERATORS[name].function for name in ("concatenate", "argsort", "sort"))
 
 
 @composite(np.float_power, method=False)
@@ -90,9 +90,9 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
 
 def sort(a: Any, axis: int | None = -1, descending: Any = False) -> Any:
     """Return the elements in order along an axis; NaN comes last in either order, as in NumPy 2.5."""
-    a = as_operand(a)
     if not descending:
-        return OPERATORS["sort"].function(a, axis)
+        return row_sort(a, axis)
+    a = as_operand(a)
     if axis is None:
         a, axis = a.reshape(-1), -1
     order = memory_order(a._array)
@@ -104,12 +104,12 @@ def sort(a: Any, axis: int | None = -1, descending: Any = False) -> Any:
 
 def argsort(a: Any, axis: int | None = -1, descending: Any = False) -> Any:
     """Return the indices that sort the elements along an axis; the sort is stable in either order."""
-    a = as_operand(a)
     if axis is None:
-        a, axis = a.reshape(-1), -1
+        a, axis = as_operand(a).reshape(-1), -1
     if descending:
+        a = as_operand(a)
         a = -a if a.dtype.kind in "fc" else ~a  # no integer overflows
-    return OPERATORS["argsort"].function(a, axis)
+    return row_argsort(a, axis)
 
 
 register(np.sort, sort)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg  # type: ignore[import-untyped]
 
-from ...numpy.convert import plain_values
+from ...operators.numpy_api.conversion import plain_values
 
 
 def signs_between(vectors: Any, wanted: Any) -> Any:

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.linalg  # type: ignore[import-untyped]
 
 from ...errors import DifferentiabilityError
-from ...numpy.convert import as_tensors, plain_values
-from ...numpy.functions import lost
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import as_tensors, plain_values
 from ..implicit_diff import root_of_many
 from ..wrap import floating, maker
 

@@ -10,9 +10,9 @@ import scipy.linalg  # type: ignore[import-untyped]
 
 from ...autograd.function import Function
 from ...errors import DifferentiabilityError
-from ...numpy.convert import as_tensors, plain_values
 from ...operators.composites import COMPOSITES
 from ...operators.define import OPERATORS
+from ...operators.numpy_api.conversion import as_tensors, plain_values
 from ...tensor.creation import as_operand
 from ...tensor.tensor import from_array
 from ..implicit_diff import STEPS

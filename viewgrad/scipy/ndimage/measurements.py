@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.ndimage  # type: ignore[import-untyped]
 
-from ...numpy.convert import plain_values
+from ...operators.numpy_api.conversion import plain_values
 from ..wrap import make_constant, numbers
 from .linear import MADE, made
 

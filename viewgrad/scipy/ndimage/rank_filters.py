@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...numpy.convert import plain_values
+from ...operators.numpy_api.conversion import plain_values
 from ..wrap import numbers
 from .linear import MADE, each_of, made, windows_around
 

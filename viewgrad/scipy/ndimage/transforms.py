@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...numpy.convert import plain_values
-from ...numpy.functions import lost
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import plain_values
 from ..wrap import numbers
 from .linear import MADE, made
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import scipy.signal  # type: ignore[import-untyped]
 
-from ...numpy.convert import plain_values
-from ...numpy.functions import lost
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import plain_values
 from .. import ndimage
 from ..wrap import floating, make_constant, maker, numbers
 from .convolutions import MADE as CONVOLUTIONS

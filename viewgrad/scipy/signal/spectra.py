@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import scipy.signal  # type: ignore[import-untyped]
 
-from ...numpy.convert import as_tensors, carries_history, plain_values
-from ...numpy.functions import lost
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ..wrap import floating, maker, numbers
 from .convolutions import MADE as CONVOLUTIONS
 

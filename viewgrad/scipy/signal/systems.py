@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 import scipy.signal  # type: ignore[import-untyped]
 
-from ...numpy.convert import as_tensors, plain_values
-from ...numpy.functions import lost
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import as_tensors, plain_values
 from .. import linalg
 from ..wrap import floating, maker, numbers
 

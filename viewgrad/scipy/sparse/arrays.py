@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse  # type: ignore[import-untyped]
 
 from ...errors import UnsupportedFunctionError
-from ...numpy.convert import as_argument, carries_history, plain_values
+from ...operators.numpy_api.conversion import as_argument, carries_history, plain_values
 from ...tensor.creation import as_operand, holds_tensor
 from ..wrap import numbers
 from .pattern import Pattern

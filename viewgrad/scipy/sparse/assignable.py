@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...numpy.convert import as_argument, carries_history, plain_values
+from ...operators.numpy_api.conversion import as_argument, carries_history, plain_values
 from ...tensor.creation import as_operand
 from ..wrap import numbers
 from .arrays import ARRAYS, SparseArray, as_sparse, is_sparse

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import scipy.sparse  # type: ignore[import-untyped]
 
-from ...numpy.convert import as_argument, plain_values
+from ...operators.numpy_api.conversion import as_argument, plain_values
 from ...tensor.creation import as_operand
 from ..wrap import named_in, numbers
 from .arrays import ARRAYS, SparseArray, as_sparse, is_sparse, picked, rearranged

@@ -16,7 +16,7 @@ import scipy.sparse  # type: ignore[import-untyped]
 
 from ...errors import DifferentiabilityError
 from ...func import linearize, vjp, vmap
-from ...numpy.convert import plain_values
+from ...operators.numpy_api.conversion import plain_values
 from ...tensor.creation import as_operand
 from ...tensor.tensor import Tensor, from_new_array
 from .arrays import ARRAYS, SparseArray

@@ -17,9 +17,9 @@ import scipy.sparse.linalg  # type: ignore[import-untyped]
 
 from ...autograd.function import Function
 from ...errors import DifferentiabilityError
-from ...numpy.convert import carries_history, plain_values
-from ...numpy.functions import lost
 from ...numpy.namespace import public_names
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import carries_history, plain_values
 from ...tensor.creation import as_operand
 from ...tensor.tensor import from_new_array
 from ..wrap import named_in

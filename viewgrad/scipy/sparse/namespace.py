@@ -9,9 +9,9 @@ from typing import Any
 
 import scipy.sparse  # type: ignore[import-untyped]
 
-from ...numpy.convert import as_tensors, carries_history
-from ...numpy.functions import lost
 from ...numpy.namespace import public_names
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import as_tensors, carries_history
 from ...tensor.trace_hooks import composed
 from .arrays import SparseArray, as_sparse, to_scipy
 

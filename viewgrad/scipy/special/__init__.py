@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import scipy.special  # type: ignore[import-untyped]
 
-from ...numpy.convert import plain_values
-from ...numpy.functions import lost
 from ...numpy.namespace import filled, public_names, unbound
 from ...operators.define import OPERATORS
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import plain_values
 from ...tensor.tensor import LATE
 from ..wrap import maker, numbers
 from . import cumulative, elementary, elliptic, families, hypergeometric, incomplete, polynomials

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.special  # type: ignore[import-untyped]
 
 from ...func.transforms import grad
-from ...numpy.convert import as_tensors, plain_values
-from ...numpy.functions import lost
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import as_tensors, plain_values
 from ..implicit_diff import STEPS
 from ..wrap import maker, numbers
 from .incomplete import MADE as INCOMPLETE

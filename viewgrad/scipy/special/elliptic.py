@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 import scipy.special  # type: ignore[import-untyped]
 
-from ...numpy.convert import as_tensors, plain_values
-from ...numpy.functions import lost
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import as_tensors, plain_values
 from ..implicit_diff import STEPS
 from ..wrap import maker, numbers
 

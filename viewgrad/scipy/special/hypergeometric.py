@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 import scipy.special  # type: ignore[import-untyped]
 
-from ...numpy.convert import carries_history, plain_values
-from ...numpy.functions import lost
 from ...operators.define import OPERATORS
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import carries_history, plain_values
 from ...tensor.tensor import from_new_array
 from ..wrap import maker, numbers
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import scipy.special  # type: ignore[import-untyped]
 
-from ...numpy.convert import as_tensors, carries_history, plain_values
 from ...operators.define import OPERATORS
+from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ..wrap import maker, numbers
 
 MADE: dict[str, Any] = {}

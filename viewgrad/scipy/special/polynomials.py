@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 import scipy.special  # type: ignore[import-untyped]
 
-from ...numpy.convert import carries_history, plain_values
-from ...numpy.functions import lost
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import carries_history, plain_values
 from ..wrap import maker, numbers
 
 MADE: dict[str, Any] = {}

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 import scipy.stats  # type: ignore[import-untyped]
 
-from ...numpy.convert import plain_values
-from ...numpy.functions import lost
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import plain_values
 from ..wrap import floating, maker
 
 MADE: dict[str, Any] = {}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...numpy.convert import plain_values
+from ...operators.numpy_api.conversion import plain_values
 from .. import special
 from .distribution import Distribution, everywhere, positive, unit
 

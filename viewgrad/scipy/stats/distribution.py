@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 import scipy.stats  # type: ignore[import-untyped]
 
-from ...numpy.convert import as_argument, as_tensors, carries_history, plain_values
-from ...numpy.functions import lost
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ...tensor.creation import as_operand, holds_tensor
 from ...tensor.trace_hooks import composed, observed
 from ..implicit_diff import STEPS

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.stats  # type: ignore[import-untyped]
 
-from ...numpy.convert import as_tensors, carries_history, plain_values
-from ...numpy.functions import lost
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from .. import special
 from ..implicit_diff import least_place
 from ..wrap import floating, numbers

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.stats  # type: ignore[import-untyped]
 
-from ...numpy.convert import as_tensors, plain_values
-from ...numpy.functions import lost
 from ...numpy.random import correlated
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import as_tensors, plain_values
 from ...tensor.creation import as_operand, holds_tensor
 from .. import special
 from ..wrap import detached, float_copy, numbers

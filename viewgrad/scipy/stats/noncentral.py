@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...numpy.convert import plain_values
-from ...numpy.functions import lost
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import plain_values
 from .. import special
 from .distribution import Distribution, everywhere, positive
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import scipy.stats  # type: ignore[import-untyped]
 
-from ...numpy.convert import carries_history
-from ...numpy.functions import lost
 from ...numpy.namespace import public_names
+from ...operators.numpy_api.adapted import lost
+from ...operators.numpy_api.conversion import carries_history
 from .distribution import Frozen, NamedDistribution
 
 

@@ -23,6 +23,7 @@ from ...errors import AutogradError, OverlappingWriteError, UnsupportedDtypeErro
 from ...operators.define import OPERATORS
 from ...operators.domains import USUAL
 from ...operators.language.spec import Operator
+from ...operators.numpy_api.public import meant_by
 from ...tensor.modes import is_grad_enabled, no_grad, set_grad_enabled
 from ...tensor.signatures import signature_of
 from ...tensor.tensor import Tensor
@@ -383,7 +384,8 @@ def declared(given: Any) -> Operator | None:
     """Return the declaration of an operator or of its function; None for anything else."""
     if isinstance(given, Operator):
         return given
-    return next((row for row in OPERATORS.values() if row.function is given), None)
+    function = meant_by(given)
+    return next((row for row in OPERATORS.values() if row.function is function), None)
 
 
 def subject_of(given: Any, contract: Contract, example: Example) -> OperatorUnderTest:

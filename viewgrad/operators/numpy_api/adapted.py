@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import UnsupportedFunctionError
-from ..tensor.creation import as_operand, holds_tensor
-from ..tensor.tensor import FUNCTIONS, Tensor
-from ..tensor.trace_hooks import composed
-from .convert import NESTED, as_argument, as_tensors, carries_history, plain_values
+from ...errors import UnsupportedFunctionError
+from ...tensor.creation import as_operand, holds_tensor
+from ...tensor.tensor import FUNCTIONS, Tensor
+from ...tensor.trace_hooks import composed
+from .conversion import NESTED, as_argument, as_tensors, carries_history, plain_values
 
 # Functions that take sequences of arrays, with the places of those arguments: the arrays are not to be joined before.
 LISTS: Final[dict[Any, tuple[int, ...]]] = {

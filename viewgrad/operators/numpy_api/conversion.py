@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..tensor.creation import as_its_array, from_numpy, holds_tensor, joined
-from ..tensor.escapes import has_tangent
-from ..tensor.tensor import Tensor, current_edge, from_new_array, is_scalar
-from ..tensor.trace_hooks import array_of, observed
+from ...tensor.creation import as_its_array, from_numpy, holds_tensor, joined
+from ...tensor.escapes import has_tangent
+from ...tensor.tensor import Tensor, current_edge, from_new_array, is_scalar
+from ...tensor.trace_hooks import array_of, observed
 
 NESTED: Final = (list, tuple)
 

@@ -5,20 +5,26 @@ Arrays of strings, objects and records stay NumPy arrays.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from ..adoption import adopted_arguments
-from ..operators.numpy_api import spaced
-from ..tensor.creation import as_its_array, as_operand, holds_tensor, joined
-from ..tensor.tensor import Tensor, is_scalar
-from .convert import NESTED, as_argument, as_tensors
-from .masked import MaskedTensor, unmasked
+from ...adoption import adopted_arguments
+from ...tensor.creation import _fresh as fresh
+from ...tensor.creation import as_its_array, as_operand, holds_tensor, joined
+from ...tensor.tensor import Tensor, is_scalar
+from . import spaced
+from .conversion import NESTED, as_argument, as_tensors
 
 CREATORS: dict[str, Callable[..., Any]] = {}
+
+# Functions of a shape alone.
+MAKERS: Final[dict[Any, Callable[..., Any]]] = {
+    np.zeros: lambda shape: fresh(np.zeros(shape), False),
+    np.ones: lambda shape: fresh(np.ones(shape), False),
+    np.empty: lambda shape: fresh(np.empty(shape), False, garbage=True),
+}
 
 
 def creator(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,10 +80,12 @@ def array(
         Tensor([3., 3.])
     """
     if not isinstance(object, (Tensor, np.ndarray, list, tuple)):
-        if isinstance(object, MaskedTensor):
-            if subok:
-                return object
-            object = unmasked(object, "numpy.asarray")
+        created = getattr(type(object), "_created", None)
+        if created is not None:  # of masked tensors
+            made = created(object, subok)
+            if made is object:
+                return made
+            object = made
         object = as_its_array(object)
     if not holds_tensor(object) or np.dtype(dtype if dtype is not None else float).kind not in "biufc":
         given = _elements(object) if holds_tensor(object) else object
@@ -172,16 +180,22 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 # -- of a shape --------------------------------------------------------------------------------------------------------
 
 
-def _of_shape(make: Callable[..., Any]) -> None:
-    @functools.wraps(make, updated=())
-    def of_shape(shape: Any, *args: Any, **kwargs: Any) -> Any:
-        return as_tensors(make(_shape(shape), *args, **kwargs))
-
-    creator(of_shape)
+@creator
+def zeros(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None) -> Any:
+    """Return a tensor of zeros."""
+    return as_tensors(np.zeros(_shape(shape), dtype, order))
 
 
-for _make in (np.zeros, np.ones, np.empty):
-    _of_shape(_make)
+@creator
+def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None) -> Any:
+    """Return a tensor of ones."""
+    return as_tensors(np.ones(_shape(shape), dtype, order))
+
+
+@creator
+def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None) -> Any:
+    """Return a tensor with uninitialized elements."""
+    return as_tensors(np.empty(_shape(shape), dtype, order))
 
 
 @creator
@@ -217,18 +231,17 @@ def full_like(
 
 
 @creator
-def arange(*args: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any) -> Any:
+def arange(
+    start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None, like: Any = None
+) -> Any:
     """Return evenly spaced numbers, as `numpy.arange`; gradients flow to the start and the step."""
-    if len(args) > 3:
-        *args, dtype = args  # type: ignore[assignment]
-    if not holds_tensor(args) and not holds_tensor(tuple(named.values())):
-        return as_tensors(np.arange(*args, dtype=dtype, **named))
-    bounds = dict(zip(("start", "stop", "step") if len(args) > 1 else ("stop",), args)) | named
-    if len(args) == 1 and "stop" in named:
-        bounds = {"start": args[0], **named}
-    values = {key: value.detach().item() if isinstance(value, Tensor) else value for key, value in bounds.items()}
-    start, step = bounds.get("start", 0), bounds.get("step", 1)
-    plain = np.arange(values.get("start", 0), values["stop"], values.get("step", 1), dtype)  # type: ignore[call-overload]
+    given = (start,) if stop is None and type(step) is int and step == 1 else (start, stop, step)
+    if not holds_tensor(given):
+        return as_tensors(np.arange(*given, dtype=dtype))
+    if start is None or stop is None:
+        start, stop = 0, start if stop is None else stop
+    bounds = (start, stop, step)
+    plain = np.arange(*(each.detach().item() if isinstance(each, Tensor) else each for each in bounds), dtype=dtype)
     if plain.dtype.kind not in "fc" or not (holds_tensor(start) or holds_tensor(step)):
         return as_tensors(plain)
     if plain.size < 2:  # the step can be infinite then

@@ -1,0 +1,443 @@
+"""One function for each function of NumPy: `viewgrad.sum` and `viewgrad.numpy.sum` are the same object.
+
+It has NumPy's parameters, and after them those that only the library's own function has, such as `dim` and
+`requires_grad`. With a tensor as its first argument it calls the operator at once. Everything else, such as numbers,
+arrays, lists of tensors and options that the operator does not have, is left to the `adapted` function of NumPy; and
+what that refuses, such as `zeros(2, 3)`, to the library's own function.
+
+The code of a function is written when it is first called.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ...errors import AutogradError
+from ...tensor.creation import as_operand
+from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
+from ...views import view_ops
+from .adapted import LISTS, LOOKING, adapted
+from .creators import MAKERS
+from .dispatch import in_numpy_names, meaning, numpy_parameters, renamed_parameters
+from .late_functions import late_function
+from .universal import UNIVERSAL
+
+Parameter = inspect.Parameter
+FROM_NUMPY: Final = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.dot))
+NAMED: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+STARRED: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+SYNONYMS: Final = {"dim": "axis", "keepdim": "keepdims"}
+
+# Functions whose adapters do more than the library's own functions, and the parameters of NumPy with which these give
+# the same.
+AGREEING: Final[dict[str, tuple[str, ...]]] = {
+    "angle": ("z",),
+    "clip": ("a", "a_min", "a_max", "min", "max"),
+    "cumulative_prod": ("x", "axis", "dtype", "include_initial"),
+    "cumulative_sum": ("x", "axis", "dtype", "include_initial"),
+    "empty_like": ("prototype", "dtype", "device"),
+    "interp": ("x", "xp", "fp"),
+    "median": ("a", "axis"),
+    "nanmedian": ("a", "axis"),
+    "ones_like": ("a", "dtype", "device"),
+    "ravel": ("a",),
+    "searchsorted": ("a", "v", "side"),
+    "unique": ("ar", "axis"),
+    "zeros_like": ("a", "dtype", "device"),
+}
+
+# Functions that make tensors, and when the library's own functions make the same as NumPy's.
+PLAINLY: Final = {
+    "arange": "type(start) in NUMBERS and type(stop) in NUMBERS",
+    "array": "type(object) is list",
+    "asarray": "type(a) is Tensor and a._array.ndim",
+    "eye": "type(N) is int",
+    "full": "type(fill_value) in NUMBERS",
+    "linspace": "type(start) in NUMBERS and type(stop) in NUMBERS",
+}
+NUMBERS: Final = frozenset({int, float, type(None)})
+# Functions of lengths, without what their options need.
+QUICK: Final[dict[Any, Callable[..., Any]]] = {**MAKERS, np.reshape: view_ops.reshape}
+
+# The public functions that were made, by the functions of NumPy.
+PUBLIC: Final[dict[Any, Any]] = {}
+
+
+@attrs.frozen
+class Public:
+    """What a public function consists of.
+
+    Arguments:
+        name: its name.
+        function: the function of NumPy.
+        general: computes what NumPy's function does, of any arguments that this takes.
+        own: the library's function of that name, which may have more options, or fewer; None if there is none.
+        creates: whether it makes a tensor, so that `own` is called whatever the first argument is.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    general: Callable[..., Any]
+    own: Callable[..., Any] | None
+    creates: bool
+
+    def source(self, bound: bool) -> tuple[str, dict[str, Any]]:
+        """Return the code, and the objects that it names.
+
+        Arguments:
+            bound: whether the first parameter is the object to which the function is bound.
+        """
+        head = ["_"] if bound else []
+        handler = self.general if self.creates else FUNCTIONS.get(self.function)
+        theirs = numpy_parameters(self.general if self.creates else self.function)
+        if handler is None or theirs is None or any(each.kind in STARRED for each in theirs):
+            return self._forwarding(head, handler)
+        if self.own is not None and any(each.kind is Parameter.VAR_POSITIONAL for each in _parameters(self.own)):
+            return self._of_lengths(head, theirs)
+        direct, agreeing = meaning(handler), AGREEING.get(self.name, ())
+        if self.own is not None and (agreeing or self.name in PLAINLY):
+            direct = self.own
+        writer = _Writer(self, theirs, direct, agreeing)
+        return writer.source(head), writer.names
+
+    def parameters(self, bound: bool) -> tuple[str, dict[str, Any]]:
+        """Return the code of a function with NumPy's parameters, and with those that the library's function adds."""
+        theirs = numpy_parameters(self.function)
+        if theirs is None:
+            return self.source(bound)
+        handler = FUNCTIONS.get(self.function, self.own)
+        return _Writer(self, theirs, self.function if handler is None else meaning(handler), ()).described(bound)
+
+    def _forwarding(self, head: list[str], handler: Callable[..., Any] | None) -> tuple[str, dict[str, Any]]:
+        """Return the code of a function that passes its arguments on, as many as there are."""
+        lines = [f"def {self.name}({', '.join([*head, '*args'])}, **options):"]
+        test = "args and type(args[0]) is Tensor"
+        if self.function in LOOKING:
+            test = "Tensor in map(type, args)"
+        elif self.own is not None and self.name in AGREEING:
+            handler = self.own
+            test += f" and not options and len(args) <= {len(AGREEING[self.name])}"
+        if handler is not None and not self.creates:
+            lines += [
+                f"    if {test}:",
+                "        try:",
+                "            return direct(*args, **options)",
+                "        except TypeError:",
+                "            pass",
+            ]
+        lines.append("    return computed(args, options, (args, options))")
+        return "\n".join(lines) + "\n", {"Tensor": Tensor, "computed": self.computed, "direct": handler}
+
+    def _of_lengths(self, head: list[str], theirs: list[inspect.Parameter]) -> tuple[str, dict[str, Any]]:
+        """Return the code of a function that takes lengths, or numbers of dimensions, one by one as well."""
+        own, creates = self.own, self.creates
+        assert own is not None
+        count = sum(each.kind in POSITIONAL for each in _parameters(own))
+        names = [each.name for each in theirs[:count]]
+        given = ", ".join(names)
+        defaults = "=()" if creates else ""
+        lines = [
+            f"def {self.name}({', '.join([*head, given])}{defaults}, *more, **options):",
+            f"    if not options{'' if creates else f' and type({names[0]}) is Tensor'}:",
+            "        try:",
+            "            if not more:",
+            f"                return quick({given})",
+            f"            return quick({f'({given}, *more)' if creates else f'{given}, *more'})",
+            "        except TypeError:",
+            "            pass",
+            f"    return remaining(({given},), more, options)",
+        ]
+
+        def remaining(values: tuple[Any, ...], more: tuple[Any, ...], options: dict[str, Any]) -> Any:
+            if not (creates or more):
+                return self.computed(values, options, (values, options))
+            try:
+                return own(*(values if creates else (as_operand(values[0]), *values[1:])), *more, **options)
+            except TypeError:
+                return self.general(*values, *more, **options)
+
+        quick = QUICK.get(self.function, own)
+        return "\n".join(lines) + "\n", {"Tensor": Tensor, "quick": quick, "remaining": remaining}
+
+    def computed(self, args: Any, options: dict[str, Any], given: tuple[Any, dict[str, Any]]) -> Any:
+        """Return what NumPy's function gives, and of what that refuses, what the library's function gives.
+
+        Arguments:
+            args, options: the arguments, for NumPy's function.
+            given: the arguments, for the library's function.
+        """
+        try:
+            return self.general(*args, **_in_numpy_names(options))
+        except TypeError as error:
+            if self.own is None or isinstance(error, AutogradError):  # the library refuses it, not NumPy's signature
+                raise
+            try:
+                return self.own(*given[0], **_in_numpy_names(given[1]))
+            except TypeError:
+                raise error from None
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(function).parameters.values())
+
+
+def _in_numpy_names(options: dict[str, Any]) -> dict[str, Any]:
+    return in_numpy_names(options) if "dim" in options or "keepdim" in options else options
+
+
+class _Writer:
+    """Writes a function with NumPy's parameters, and those that it has in addition.
+
+    Arguments:
+        public: what it consists of.
+        theirs: NumPy's parameters.
+        direct: the function that computes it of tensors.
+        agreeing: the parameters of NumPy with which that computes the same; all that it has if there are none.
+    """
+
+    def __init__(
+        self, public: Public, theirs: list[inspect.Parameter], direct: Callable[..., Any], agreeing: tuple[str, ...]
+    ) -> None:
+        self.public = public
+        self.theirs = theirs
+        self.ours = {each.name: each for each in _parameters(direct)}
+        self.own = {} if public.own is None else {each.name: each for each in _parameters(public.own)}
+        renamed = renamed_parameters(theirs, self.ours)
+        self.ours_of: dict[str, str] = {}
+        for each in theirs:
+            name = renamed.get(each.name, each.name)
+            known = name in self.ours and self.ours[name].kind not in STARRED and name not in self.ours_of.values()
+            if known and (not agreeing or each.name in agreeing):
+                self.ours_of[each.name] = name
+        self.extra = self._extra()
+        self.names: dict[str, Any] = {"NUMBERS": NUMBERS, "Tensor": Tensor, "direct": direct}
+
+    def source(self, head: list[str]) -> str:
+        """Return the code, after the parameters in `head`."""
+        lines = [f"def {self.public.name}({', '.join(head + self._listed())}):", *self._synonyms()]
+        return "\n".join([*lines, *self._fast(), *self._slow()]) + "\n"
+
+    def described(self, bound: bool) -> tuple[str, dict[str, Any]]:
+        """Return the code of a function with these parameters that does nothing."""
+        listed = ", ".join(["_"] * bound + self._listed())
+        return f"def {self.public.name}({listed}): ...\n", self.names
+
+    def _synonyms(self) -> list[str]:
+        lines = []
+        for theirs, ours in SYNONYMS.items():
+            if theirs in self.extra and any(each.name == ours for each in self.theirs):
+                lines += [f"    if {theirs} is not None:", f"        {ours} = {theirs}"]
+        return lines
+
+    def _extra(self) -> dict[str, Any]:
+        """Return the parameters that NumPy's function does not have, with their defaults."""
+        taken = {*self.ours_of.values(), *(each.name for each in self.theirs)}
+        found = {}
+        for each in (*self.ours.values(), *self.own.values()):
+            if each.kind in NAMED and each.default is not Parameter.empty and each.name not in taken:
+                found[each.name] = each.default
+        for synonym, name in SYNONYMS.items():
+            if not self.public.creates and any(each.name == name for each in self.theirs):
+                found[synonym] = None
+        return found
+
+    @property
+    def takes_more(self) -> bool:
+        """Whether the library's function takes more arguments by position than NumPy's."""
+        own = sum(each.kind in POSITIONAL for each in self.own.values())
+        return own > sum(each.kind in POSITIONAL for each in self.theirs)
+
+    def _default(self, name: str, value: Any) -> str:
+        """Return the text for a default."""
+        if value is None or value is True or value is False:
+            return str(value)
+        key = f"default_{name}"
+        self.names[key] = value
+        return key
+
+    def _default_of(self, parameter: inspect.Parameter) -> Any:
+        """Return the default of one of NumPy's parameters: that of the library's function, if it has one."""
+        ours = self.ours.get(self.ours_of.get(parameter.name, ""))
+        if ours is not None and ours.default is not Parameter.empty:
+            return ours.default
+        return parameter.default
+
+    def _listed(self) -> list[str]:
+        """Return the parameters, with their defaults."""
+        parts = []
+        star = "*more" if self.takes_more else "*"
+        for number, each in enumerate(self.theirs):
+            if each.kind is Parameter.KEYWORD_ONLY and star not in parts:
+                parts.append(star)
+            if each.kind in STARRED:
+                parts.append(f"{'*' if each.kind is Parameter.VAR_POSITIONAL else '**'}{each.name}")
+                star = parts[-1] if each.kind is Parameter.VAR_POSITIONAL else star
+                continue
+            default = self._default_of(each)
+            named = "" if default is Parameter.empty else f"={self._default(each.name, default)}"
+            parts.append(each.name + named)
+            following = [other.kind for other in self.theirs[number + 1 : number + 2]]
+            if each.kind is Parameter.POSITIONAL_ONLY and following != [Parameter.POSITIONAL_ONLY]:
+                parts.append("/")
+        last = [parts.pop()] if parts and parts[-1][:2] == "**" else []
+        if star not in parts and (self.takes_more or self.extra):
+            parts.append(star)
+        return parts + [f"{name}={self._default(name, default)}" for name, default in self.extra.items()] + last
+
+    def _fast(self) -> list[str]:
+        """Return the call of the operator, if its arguments are those that the operator takes."""
+        passed = self._passed()
+        if passed is None:
+            return []
+        first, used = self.theirs[0].name, set(passed.values())
+        tests = ["not more"] if self.takes_more else []
+        defaults = {each.name: self._default_of(each) for each in self.theirs} | self.extra
+        for name, default in defaults.items():
+            if name not in used and name not in SYNONYMS:
+                tests.append(f"{name} is {self._default(name, default)}")
+        if 0 in LISTS.get(self.public.function, ()):
+            tests = [f"(type({first}) is list or type({first}) is tuple) and {first} and type({first}[0]) is Tensor",
+                     *tests]  # fmt: skip
+        elif self.public.creates:
+            tests[:0] = [PLAINLY[self.public.name]] if self.public.name in PLAINLY else []
+        else:
+            tests.insert(0, f"type({first}) is Tensor")
+        call = ", ".join(given if name is None else f"{name}={given}" for name, given in self._arguments(passed))
+        attempt = ["try:", f"    return direct({call})", "except TypeError:", "    pass"]
+        if not tests:
+            return [f"    {line}" for line in attempt]
+        return [f"    if {' and '.join(tests)}:", *(f"        {line}" for line in attempt)]
+
+    def _passed(self) -> dict[str, str] | None:
+        """Return, by the parameters of the operator, those that are passed; None if it has others."""
+        theirs_of = {ours: theirs for theirs, ours in self.ours_of.items()}
+        passed = {}
+        for name, each in self.ours.items():
+            given = theirs_of.get(name, name if name in self.extra and name not in SYNONYMS else None)
+            if given is not None:
+                passed[name] = given
+            elif each.default is Parameter.empty and each.kind not in STARRED:
+                return None
+        required = [each.name for each in self.theirs if each.default is Parameter.empty]
+        return passed if set(required) <= set(passed.values()) else None
+
+    def _arguments(self, passed: dict[str, str]) -> Iterator[tuple[str | None, str]]:
+        """Yield the arguments of the call, with the names of those that are passed by keyword."""
+        by_position = True
+        for name, each in self.ours.items():
+            by_position = by_position and name in passed and each.kind in POSITIONAL
+            if name in passed:
+                yield (None if by_position else name), passed[name]
+
+    def _slow(self) -> list[str]:
+        """Return the call for everything else."""
+        public = self.public
+        defaults = {each.name: self._default_of(each) for each in self.theirs} | self.extra
+        positional = [each for each in self.theirs if each.kind in POSITIONAL]
+        only_positional = [each.name for each in positional if each.kind is Parameter.POSITIONAL_ONLY]
+        required = [each.name for each in positional if each.default is Parameter.empty]
+        beyond = self.extra.keys() - SYNONYMS.keys()
+        names = [each.name for each in positional]
+
+        def remaining(values: dict[str, Any], more: tuple[Any, ...]) -> Any:
+            given = {name: value for name, value in values.items() if value is not defaults[name]}
+            positions = [*_up_to_last(names, values, given), *more]
+            others = {name: value for name, value in given.items() if name not in names}
+            if public.own is not None and (more or not beyond.isdisjoint(given)):
+                return public.own(*positions, **others)
+            leading = _up_to_last(only_positional, values, given)
+            args = [*leading, *(values[name] for name in required[len(leading) :])]
+            named = {name: value for name, value in given.items() if name not in {*only_positional, *required}}
+            return public.computed([*args, *more], named, (positions, others))
+
+        self.names["remaining"] = remaining
+        listed = ", ".join(f"{name!r}: {name}" for name in defaults if name not in SYNONYMS)
+        return [f"    return remaining({{{listed}}}, {'more' if self.takes_more else '()'})"]
+
+
+def _up_to_last(names: Sequence[str], values: dict[str, Any], given: dict[str, Any]) -> list[Any]:
+    """Return the values of the names up to the last one that is given."""
+    count = max((number + 1 for number, name in enumerate(names) if name in given), default=0)
+    return [values[name] for name in names[:count]]
+
+
+# -- the functions -----------------------------------------------------------------------------------------------------
+
+
+def public(
+    name: str,
+    function: Callable[..., Any],
+    *,
+    general: Callable[..., Any] | None = None,
+    own: Callable[..., Any] | None = None,
+    creates: bool = False,
+    way_out: str = "",
+    module: str = "viewgrad.numpy",
+) -> Any:
+    """Return the public function that is the counterpart of a function of NumPy, the same one for all its names.
+
+    Arguments:
+        name: its name.
+        function: the function of NumPy.
+        general: computes what NumPy's function does, of any arguments; its `adapted` version if omitted.
+        own: the library's function of that name, if there is one.
+        creates: whether it makes a tensor, so that `own` is called whatever the first argument is.
+        way_out: the alternative for tensors with a history that no operator computes.
+        module: the module that has it, if there is no `own`.
+    """
+    if function in PUBLIC:
+        return PUBLIC[function]
+    if general is None:
+        general = adapted(function, f"{module.removeprefix('viewgrad.')}.{name}", way_out)
+    parts = Public(name, function, general, own, creates)
+    bound = not hasattr(type(function), "__get__")
+    code: Any = late_function(name, lambda: parts.source(bound), lambda: parts.parameters(bound))
+    code.numpy = function
+    code.__module__ = function.__module__ if own is None else "viewgrad"
+    code.__doc__ = function.__doc__ if own is None else own.__doc__
+    made = PUBLIC[function] = types.MethodType(code, BUILT_IN) if bound else code
+    if bound:
+        setattr(BUILT_IN, name, made)  # where a pickled bound method is looked up
+    return made
+
+
+def public_of(function: Any) -> Any:
+    """Return the public function that is the counterpart of a function or ufunc of NumPy; None if there is none yet."""
+    if isinstance(function, np.ufunc):
+        return UNIVERSAL.get(function)
+    return PUBLIC.get(function) if isinstance(function, FROM_NUMPY) else None
+
+
+def is_public(value: Any) -> bool:
+    """Return whether a value is the counterpart of a function or ufunc of NumPy."""
+    function = getattr(value, "numpy", None)
+    return function is not None and public_of(function) is value
+
+
+def meant_by(value: Any) -> Any:
+    """Return the library's function that a public function of NumPy's name calls for tensors; others are unchanged."""
+    if not is_public(value):
+        return value
+    function = value.numpy
+    adapter = UFUNCS.get((function, "__call__")) if isinstance(function, np.ufunc) else FUNCTIONS.get(function)
+    return value if adapter is None else meaning(adapter)
+
+
+class BuiltIn:
+    """The object to which functions are bound that are built in in NumPy, and therefore no methods of other objects."""
+
+    def __reduce__(self) -> str:
+        return "BUILT_IN"
+
+    def __repr__(self) -> str:
+        return "viewgrad"
+
+
+BUILT_IN: Final = BuiltIn()

@@ -1,0 +1,172 @@
+"""NumPy's universal functions on tensors, with their methods and attributes."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Final
+
+import numpy as np
+
+from ...tensor.creation import holds_tensor
+from ...tensor.tensor import UFUNCS, Tensor
+from ...tensor.trace_hooks import composed
+from .. import OPERATORS
+from ..codegen.generate import body, environment
+from .adapted import lost
+from .conversion import as_argument, as_tensors, carries_history, plain_values
+from .dispatch import in_numpy_names, meaning
+from .late_functions import late_function
+
+MISSING: Final = object()
+METHODS: Final = ("reduce", "accumulate", "reduceat", "outer", "at")
+FACTS: Final = ("identity", "nargs", "nin", "nout", "ntypes", "signature", "types", "resolve_dtypes")
+
+
+class UniversalFunction:
+    """What a universal function of NumPy does with tensors; `ufunc` returns the function itself.
+
+    Arguments:
+        function: the NumPy ufunc.
+        name: its name here.
+        way_out: the alternative for tensors with a history.
+    """
+
+    def __init__(self, function: np.ufunc, name: str, way_out: str = "") -> None:
+        self.numpy: Final = function
+        self.__name__ = self.__qualname__ = name
+        self._arguments = function.nin
+        self._way_out = way_out
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the function of numbers, arrays and tensors, with NumPy's options."""
+        return self._run("__call__", args, kwargs)
+
+    def reduce(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the function between all elements along an axis."""
+        return self._run("reduce", args, kwargs)
+
+    def accumulate(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the results of `reduce` on the way."""
+        return self._run("accumulate", args, kwargs)
+
+    def reduceat(self, *args: Any, **kwargs: Any) -> Any:
+        """Reduce the slices between given indices."""
+        return self._run("reduceat", args, kwargs)
+
+    def outer(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the function on every pair of elements."""
+        return self._run("outer", args, kwargs)
+
+    def at(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply the ufunc in place at given indices, repeated ones included."""
+        return self._run("at", args, kwargs)
+
+    def __reduce__(self) -> Any:
+        return _holder, (self.numpy,)
+
+    def __repr__(self) -> str:
+        return repr(self.numpy)
+
+    def _run(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        method = self.numpy if kind == "__call__" else getattr(self.numpy, kind)
+        if "dim" in kwargs or "keepdim" in kwargs:
+            kwargs = in_numpy_names(kwargs)
+        if not holds_tensor(args) and not (kwargs and holds_tensor(tuple(kwargs.values()))):
+            return as_tensors(method(*args, **kwargs), args)
+        handler = UFUNCS.get((self.numpy, kind))
+        if handler is not None:
+            inputs = [as_argument(arg) for arg in args]
+            out = kwargs.get("out")
+            if isinstance(out, tuple) and len(out) == 1:
+                kwargs = kwargs | {"out": out[0]}
+            if kind == "__call__" and len(inputs) > self._arguments:
+                outputs = inputs[self._arguments :]
+                kwargs = kwargs | {"out": outputs[0] if len(outputs) == 1 else tuple(outputs)}
+                del inputs[self._arguments :]
+            return handler(*inputs, **kwargs)
+        module = "numpy" if hasattr(np, self.__name__) else "scipy.special"
+        name = f"{module}.{self.__name__}" + ("" if kind == "__call__" else f".{kind}")
+
+        def on_values(*args: Any, **kwargs: Any) -> Any:
+            if carries_history(args) or carries_history(kwargs):
+                raise lost(name, self._way_out)
+            return as_tensors(method(*map(plain_values, args), **plain_values(kwargs)))
+
+        return composed(name, on_values, args, kwargs)
+
+
+    def source(self) -> tuple[str, dict[str, Any]]:
+        """Return the code of the function, and the objects that it names."""
+        handler = UFUNCS.get((self.numpy, "__call__"))
+        direct = self.call if handler is None else meaning(handler)
+        operator = OPERATORS.get(getattr(direct, "__name__", ""))
+        names = {"MISSING": MISSING, "Tensor": Tensor, "direct": direct, "remaining": self.call_with_options}
+        if operator is not None and operator.function is direct and self._arguments < 3:
+            parameters = [argument.name for argument in operator.signature.arguments]
+            if len(parameters) == self._arguments:
+                return self._head(parameters) + body(operator), environment(operator) | names
+        parameters = ["x"] if self._arguments == 1 else [f"x{number + 1}" for number in range(self._arguments)]
+        return self._head(parameters) + f"    return direct({', '.join(parameters)})\n", names
+
+    def parameters(self) -> tuple[str, dict[str, Any]]:
+        """Return the code of a function with the parameters of the ufunc."""
+        arrays = "x" if self._arguments == 1 else ", ".join(f"x{number + 1}" for number in range(self._arguments))
+        options = (
+            "where=True, casting='same_kind', order='K', dtype=None, subok=True, signature=None"
+            if self.numpy.signature is None
+            else "casting='same_kind', order='K', dtype=None, subok=True, axes=None, axis=None, keepdims=False"
+        )
+        return f"def {self.__name__}(ufunc, {arrays}, /, out=None, *, {options}): ...\n", {}
+
+    def _head(self, parameters: list[str]) -> str:
+        """Return the beginning of the code, which handles everything but tensors and numbers without options."""
+        if len(parameters) == 2:
+            first, second = parameters
+            foreign = f"type({second}) is not Tensor and ({second} is MISSING or type({first}) is not Tensor)"
+        else:
+            foreign = " or ".join(f"type({each}) is not Tensor" for each in parameters)
+        listed = ", ".join(f"{each}=MISSING" for each in parameters)
+        return (
+            f"def {self.__name__}(ufunc, {listed}, /, *more, **options):\n"
+            f"    if more or options or {foreign}:\n"
+            f"        return remaining(({', '.join(parameters)},), more, options)\n"
+        )
+
+    def call_with_options(self, given: tuple[Any, ...], more: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Return the function of arguments some of which may be missing."""
+        return self._run("__call__", (*(each for each in given if each is not MISSING), *more), options)
+
+
+# The counterparts that were made, by the ufuncs of NumPy.
+UNIVERSAL: Final[dict[np.ufunc, types.MethodType]] = {}
+
+
+def ufunc(function: np.ufunc, name: str | None = None, way_out: str = "", doc: str | None = None) -> Any:
+    """Return the counterpart of a NumPy ufunc, the same one for all its names.
+
+    It is a bound method: like NumPy's ufuncs, and other than a function, that is no method of the objects of a class
+    that has it as an attribute, and a call of it costs as little as that of a function.
+
+    Arguments:
+        function: the NumPy ufunc.
+        name: its name here.
+        way_out: the alternative for tensors with a history.
+        doc: its docstring; that of NumPy if omitted.
+    """
+    made = UNIVERSAL.get(function)
+    if made is None:
+        holder = UniversalFunction(function, name or function.__name__, way_out)
+        call: Any = late_function(holder.__name__, holder.source, holder.parameters)
+        call.__doc__ = function.__doc__ if doc is None else doc
+        call.__module__ = "numpy" if doc is None else "viewgrad"
+        call.numpy = function
+        call.__dict__.update({each: getattr(holder, each) for each in METHODS})
+        call.__dict__.update({each: getattr(function, each) for each in FACTS if hasattr(function, each)})
+        made = UNIVERSAL[function] = types.MethodType(call, holder)
+        setattr(holder, holder.__name__, made)  # where a pickled bound method is looked up
+    return made
+
+
+def _holder(function: np.ufunc) -> Any:
+    """Return the object that the counterpart of a ufunc is bound to."""
+    return ufunc(function).__self__

@@ -1,0 +1,55 @@
+"""The functions that `viewgrad` and `viewgrad.numpy` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from ..operators.numpy_api.creators import CREATORS
+from ..operators.numpy_api.public import FROM_NUMPY, public
+from ..operators.numpy_api.universal import ufunc
+
+# Names that mean something else in `viewgrad` than in NumPy, with the reasons.
+TWO_MEANINGS: Final = {
+    "load": "reads what `viewgrad.save` wrote",
+    "save": "writes trees of tensors, with what they require, and NumPy's writes one array",
+    **dict.fromkeys(("finfo", "iinfo"), "the array API's: the limits are Python numbers, also of a tensor's dtype"),
+    **dict.fromkeys(("broadcast_shapes", "isdtype"), "NumPy's own function of shapes or dtypes in `viewgrad.numpy`"),
+}
+
+
+# The functions that both have, and the library's own functions of these names, by NumPy's functions.
+OWN: Final[dict[Any, tuple[str, Any]]] = {}
+
+
+def declare_common(own: Mapping[str, Any]) -> frozenset[str]:
+    """Note the library's own functions of NumPy's names, and return those names.
+
+    Arguments:
+        own: the functions, among other objects, by their public names.
+    """
+    names = set()
+    for name, value in own.items():
+        function = getattr(np, name, None) if name not in TWO_MEANINGS and callable(value) else None
+        if callable(function) and not isinstance(function, type):
+            names.add(name)
+            if function not in OWN or function.__name__ == name:
+                OWN[function] = name, value
+    return frozenset(names)
+
+
+def common_function(function: Any) -> Any:
+    """Return the function that `viewgrad` and `viewgrad.numpy` have for a function of NumPy; None if there is none.
+
+    It is made when it is first asked for: all of them would add a tenth to the time of the import.
+    """
+    if not isinstance(function, FROM_NUMPY) or function not in OWN:
+        return None
+    name, own = OWN[function]
+    if isinstance(function, np.ufunc):
+        return ufunc(function, name, doc=own.__doc__)
+    general = own if name == "from_dlpack" else CREATORS.get(name)
+    creates = general is not None and name != "copy"
+    return public(name, function, general=general, own=own, creates=creates)
