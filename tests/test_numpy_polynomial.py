@@ -54,3 +54,37 @@ def test_zeros_without_a_history_are_trimmed_as_in_numpy():
     assert roots.tolist() == [-2.0]
     with pytest.raises(ZeroDivisionError):
         vnp.polynomial.polynomial.polydiv([1.0, 2.0], vg.zeros(2, requires_grad=True))
+
+
+P = np.polynomial
+FITTED = np.array([0.3, 1.2, 0.7, 0.9])
+# Plain programs with polynomials as objects.
+OBJECTS = {
+    "fit and convert": lambda x: P.Polynomial.fit(np.arange(4.0), FITTED * x * x, 2).convert().coef.sum(),
+    "convert to another basis": lambda x: P.Chebyshev.fit(
+        np.arange(4.0), FITTED * x * x, 2
+    ).convert(kind=P.Polynomial)(x),
+    "fit by weights": lambda x: P.Polynomial.fit(
+        np.array([0.0, 1.0, 2 * x, 3.0]), FITTED, 1, w=np.array([1.0, x, 1.0, 1.0])
+    ).convert().coef[1],
+    "of a polynomial": lambda x: P.Polynomial([x, 1.0], domain=[0, x])(P.Polynomial([x, 1.0])).coef.sum(),
+    "polyder": lambda x: np.polyder(np.poly1d([x, 1.0, 2.0]))(2.0) + np.polyint(np.poly1d([x, 1.0]))(1.0),
+    "polyval": lambda x: np.polyval(np.poly1d([x, 1.0]), x) + np.polyval(
+        np.poly1d([x, 1.0]), np.poly1d([1.0, x])
+    )(2.0),
+    "roots": lambda x: np.roots(np.poly1d([1.0, -5.0, x])).max(),
+    "products": lambda x: np.polymul(np.poly1d([x, 1.0]), np.poly1d([x, 2.0]))(2.0) + np.polydiv(
+        np.poly1d([x, 1.0, 3.0]), np.poly1d([x, 1.0])
+    )[1](2.0),
+    "sums": lambda x: np.polyadd(np.poly1d([1.0, x]), [1, 2.0])(3.0) + np.polysub(
+        np.poly1d([x, 2.0]), np.poly1d([1.0, x, x])
+    )(3.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_programs_with_polynomials_as_objects(name):
+    f, x, h = OBJECTS[name], 1.3, 1e-5
+    value, slope = vg.value_and_grad(f)(x)
+    assert value == pytest.approx(f(x), rel=1e-12)
+    assert slope == pytest.approx((f(x + h) - f(x - h)) / (2 * h), rel=1e-7, abs=1e-9)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from ..operators.numpy_api.conversion import as_argument, as_tensors, plain_values
+from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ..operators.numpy_api.creators import array
+
+CLOSED: Final = frozenset({"polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub"})  # give polynomials
 
 
 class poly1d:
@@ -70,7 +72,17 @@ class poly1d:
         return iter(self.c)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return self.c.__array__(dtype, copy)  # type: ignore[call-overload]
+        """Return the coefficients as an array; with a history, as a tensor, which only operators take."""
+        return self.c if carries_history(self.c) else self.c.__array__(dtype, copy)  # type: ignore[call-overload]
+
+    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
+        if function is np.polyval and isinstance(args[1], poly1d):
+            return poly1d(args[0])(args[1])
+        values = [each.c if isinstance(each, poly1d) else each for each in args]
+        found = function(*map(as_argument, values), **kwargs)
+        if function.__name__ not in CLOSED:
+            return found
+        return tuple(map(poly1d, found)) if isinstance(found, tuple) else poly1d(found)
 
     def __neg__(self) -> poly1d:
         return poly1d(-self.c)

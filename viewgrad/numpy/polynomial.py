@@ -69,6 +69,8 @@ def _keep_zeros_with_a_history(modules: list[types.ModuleType]) -> None:
             if isinstance(value, types.FunctionType) and value not in replaced:
                 if name == "trimseq":
                     replaced[value] = _keeping(value)
+                elif name == "mapdomain":
+                    replaced[value] = _of_polynomials(value, vars(modules[0])["mapparms"])
                 elif name.endswith("div") and not name.startswith("_"):
                     replaced[value] = _with_trimmed_divisor(value, series, trimseq)
                 elif name.endswith(DIVIDING) and not name.endswith("fromroots"):
@@ -92,6 +94,17 @@ def _keeping(trimseq: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return seq
 
     return trimmed
+
+
+def _of_polynomials(mapdomain: Callable[..., Any], mapparms: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(mapdomain)
+    def mapped(x: Any, old: Any, new: Any) -> Any:
+        if not hasattr(x, "has_samecoef"):
+            return mapdomain(x, old, new)
+        off, scale = mapparms(old, new)  # a polynomial is no array, so that NumPy makes one of objects
+        return off + scale * x
+
+    return mapped
 
 
 def _with_trimmed_divisor(
