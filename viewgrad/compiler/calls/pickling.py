@@ -16,6 +16,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from ...operators.numpy_api.public import is_public
 from ...tensor.tensor import Tensor
 from ...trace.graph import Graph
 from ..guards.closure_guard import ClosureGuard
@@ -89,6 +90,8 @@ def _fingerprint(function: Callable[..., Any], guard: ClosureGuard) -> tuple[Any
 def _thing(value: Any) -> Any:
     """Return the fingerprint of a value; None if it has none."""
     kind = type(value).__qualname__
+    if is_public(value):  # its code is written when it is first called
+        return "public", value.__name__
     if isinstance(value, SIMPLE):
         return kind, repr(value)
     if isinstance(value, Tensor):

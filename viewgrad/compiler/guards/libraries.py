@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...operators.numpy_api.public import is_public
 from .impure_reads import OUTSIDE
 
 VIEWGRAD: Final = str(Path(__file__).parents[2])
@@ -105,6 +106,8 @@ def is_library_value(value: Any) -> bool:
     """Return whether a value is a function, a class, a descriptor or a module of a library."""
     if isinstance(value, types.FunctionType):
         return is_library_function(value)
+    if isinstance(value, types.MethodType):
+        return is_public(value)
     if isinstance(value, types.ModuleType):
         return is_library_module(value)
     if isinstance(value, type):
