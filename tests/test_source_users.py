@@ -14,7 +14,8 @@ NOT_TAKEN = {
     "pairwise_writes": "is written to in it",
     "z_array_ops": "a choice of 0-d arrays", "z_history": "a 0-d array in a list",
     "z_history_copy": "a 0-d array in a list", "z_in_loop": "a 0-d array", "z_conditional": "a 0-d array",
-    "z_asarray": "float()",
+    "z_asarray": "float()", "moving_deque": "deque", "defaultdict_sum": "defaultdict", "take_put": "numpy.put",
+    "block_matrices": "numpy.block", "returns_list": "its result is a list", "generator_fn": "generators",
 }  # fmt: skip
 
 

@@ -38,6 +38,8 @@ def definite(rng, n):
 
 
 def leaves(tree):
+    if isinstance(tree, dict):
+        tree = list(tree.values())
     if isinstance(tree, (tuple, list)):
         return [leaf for each in tree for leaf in leaves(each)]
     return [] if tree is None else [tree]

@@ -1,5 +1,5 @@
 """Programs as users of Python write them: lists, dicts, classes, closures, iterators, exceptions."""
-# ruff: noqa: B007, C416, C417, F841, RUF007, RUF012  # as users write
+# ruff: noqa: B007, C416, C417, F841, RUF007, RUF012, RUF059  # as users write
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import heapq
 import itertools
 import math
 import operator
-from collections import namedtuple
+from collections import defaultdict, deque, namedtuple
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import accumulate, combinations, pairwise, permutations, product
 
 import numpy as np
-from user_cases import case, matrix, vector
+from user_cases import case, matrix, positive, vector
 
 
 @dataclass
@@ -1320,3 +1320,243 @@ def zip_values(x):
     rev = list(reversed(x))
     a, b = pairs[0]
     return a * b + sum(p - q for p, q in pairs) + e[1][0] * e[1][1] + rev[0] + len(pairs)
+
+
+@case(lambda r, n: (vector(r, n),))
+def bfs_deque(x):
+    q = deque([0])
+    seen = [False] * len(x)
+    seen[0] = True
+    s, d = 0.0, 1.0
+    while q:
+        u = q.popleft()
+        s += x[u] / d
+        d += 1
+        for v in (2 * u + 1, 2 * u + 2):
+            if v < len(x) and not seen[v]:
+                seen[v] = True
+                q.append(v)
+    return s
+@case(lambda r, n: (vector(r, n),))
+def moving_deque(x):
+    w = deque(maxlen=3)
+    out = []
+    for v in x:
+        w.append(v)
+        out.append(sum(w) / len(w))
+    return np.array(out)
+@case(lambda r, n: (vector(r, n), r.integers(0, 3, n)))
+def defaultdict_sum(x, g):
+    d = defaultdict(float)
+    for k, v in zip(g, x):
+        d[int(k)] += v
+    return sum(v * v for v in d.values())
+@case(lambda r, n: (vector(r, n),))
+def tuple_state(x):
+    state = (0.0, 1.0, 0)
+    for v in x:
+        a, b, k = state
+        if v > 0:
+            state = (a + v, b, k + 1)
+        else:
+            state = (a, b * 0.9 + v, k)
+    a, b, k = state
+    return a * b + k
+@case(lambda r, n: (matrix(r, n),), (4, 5))
+def power_svd(a):
+    u, s, vt = np.linalg.svd(a)
+    return s[0] + np.linalg.norm(a, 2) + np.linalg.norm(a, "fro")
+@case(lambda r, n: (vector(r, n),))
+def spectral(x):
+    f = np.fft.fft(x)
+    return np.abs(f[1]) ** 2 + np.fft.ifft(f * f).real.sum()
+@case(lambda r, n: (vector(r, n),))
+def piecewise_linear(x):
+    t = np.linspace(-1, 1, len(x))
+    return np.interp([0.1, 0.5, -0.3], t, x).sum() + np.interp(0.2, t, x)
+@case(lambda r, n: (vector(r, n),))
+def cumulative(x):
+    return np.cumprod(1 + 0.1 * x)[-1] + np.maximum.accumulate(x)[-2] + np.minimum.accumulate(x).sum()
+@case(lambda r, n: (vector(r, n),))
+def drawdown(x):
+    wealth = np.exp(np.cumsum(0.1 * x))
+    peak = np.maximum.accumulate(wealth)
+    return ((peak - wealth) / peak).max()
+@case(lambda r, n: (matrix(r, n, 3),), (5, 7))
+def take_put(a):
+    b = np.take(a, [0, 2], axis=1)
+    c = a.take([1], axis=0)
+    d = np.take_along_axis(a, np.argsort(a, axis=1), axis=1)
+    np.put(b, [0, 1], [5.0, 6.0])
+    return b.sum() + c.sum() + d[:, 0].sum()
+@case(lambda r, n: (matrix(r, n),), (4, 5))
+def block_matrices(a):
+    b = np.block([[a, np.eye(len(a))], [np.zeros(a.shape), a.T]])
+    return (b @ b)[0].sum() + np.kron(a[:2, :2], a[:2, :2]).trace()
+@case(lambda r, n: (vector(r, n),))
+def string_keys(x):
+    res = {}
+    for name, f in (("mean", np.mean), ("max", np.max)):
+        res[name] = f(x)
+    res["total"] = res["mean"] * res["max"]
+    return res["total"]
+@case(lambda r, n: (vector(r, n),))
+def returns_dict(x):
+    return {"a": x.sum(), "b": x * 2, "c": (x[0], [x[1], x[2]])}
+@case(lambda r, n: (vector(r, n),))
+def returns_list(x):
+    out = []
+    for v in x:
+        out.append(v * v)
+    return out
+@case(lambda r, n: (vector(r, n),))
+def nested_break(x):
+    s = 0.0
+    for i in range(len(x)):
+        for j in range(i, len(x)):
+            if x[i] * x[j] < -1:
+                break
+            if x[j] > 1.5:
+                continue
+            s += x[i] * x[j]
+        else:
+            s *= 1.1
+            continue
+        if s > 3:
+            break
+    return s
+@case(lambda r, n: (vector(r, n),))
+def lambda_default(x):
+    fs = [lambda v, k=k: v ** k for k in range(1, 4)]
+    return sum(f(x[0]) for f in fs)
+@case(lambda r, n: (vector(r, n),))
+def global_counter(x):
+    acc = [0.0]
+    def add(v):
+        acc[0] += v
+        return acc[0]
+    for v in x:
+        add(v * 2)
+    return acc[0] * add(1.0)
+@case(lambda r, n: (vector(r, n),))
+def enumerate_rows(x):
+    n = len(x)
+    m = np.outer(x, x)
+    s = 0.0
+    for i, row in enumerate(m):
+        for j, v in enumerate(row):
+            if j > i:
+                s += v * (j - i)
+    return s
+@case(lambda r, n: (vector(r, n),))
+def slice_objects(x):
+    s = slice(1, -1)
+    t = slice(None, None, 2)
+    y = x.copy()
+    y[s] *= 2
+    y[t] += 1
+    return y.sum() + x[s][0]
+@case(lambda r, n: (vector(r, n),))
+def math_mix(x):
+    s = 0.0
+    for v in x:
+        s += math.floor(v) * 0.1 + math.copysign(1.0, v) * v + math.atan2(v, 2.0) + math.fabs(v)
+    return s + math.hypot(x[0], x[1]) + math.log1p(abs(x[2])) + math.prod([x[0], x[1]])
+@case(lambda r, n: (vector(r, n),))
+def int_ops(x):
+    s = 0.0
+    for i in range(len(x)):
+        k = (i * 7 + 3) % 5
+        s += x[k % len(x)] * (i // 2) * (1 if i & 1 else -1) * (i ^ 3)
+    return s + divmod(17, 5)[1] * x[0] + round(2.6) * x[1] + (-7 // 2) * x[2] + (-7 % 3)
+@case(lambda r, n: (vector(r, n),))
+def trapezoid_list(x):
+    return sum((a + b) / 2 for a, b in zip(x[:-1], x[1:])) + sum(x[i] * x[-i - 1] for i in range(len(x) // 2))
+@case(lambda r, n: (matrix(r, n),), (4, 6))
+def symmetric_fill(a):
+    n = a.shape[0]
+    b = np.zeros((n, n))
+    iu = np.triu_indices(n)
+    b[iu] = a[iu]
+    b.T[iu] = a[iu]
+    return np.linalg.eigvalsh(b + n * np.eye(n))[-1]
+@case(lambda r, n: (matrix(r, n, 2),), (5, 7))
+def convex_hull(p):
+    idx = sorted(range(len(p)), key=lambda i: (p[i, 0], p[i, 1]))
+    hull = []
+    for i in idx:
+        while len(hull) >= 2:
+            a, b = hull[-2], hull[-1]
+            cross = (p[b, 0] - p[a, 0]) * (p[i, 1] - p[a, 1]) - (p[b, 1] - p[a, 1]) * (p[i, 0] - p[a, 0])
+            if cross > 0:
+                break
+            hull.pop()
+        hull.append(i)
+    return sum(np.hypot(p[b, 0] - p[a, 0], p[b, 1] - p[a, 1]) for a, b in itertools.pairwise(hull))
+@case(lambda r, n: (vector(r, n), vector(r, n)))
+def frechet(a, b):
+    n, m = len(a), len(b)
+    ca = [[-1.0] * m for _ in range(n)]
+    for i in range(n):
+        for j in range(m):
+            d = abs(a[i] - b[j])
+            if i == 0 and j == 0:
+                ca[i][j] = d
+            elif i == 0:
+                ca[i][j] = max(ca[0][j - 1], d)
+            elif j == 0:
+                ca[i][j] = max(ca[i - 1][0], d)
+            else:
+                ca[i][j] = max(min(ca[i - 1][j], ca[i - 1][j - 1], ca[i][j - 1]), d)
+    return ca[n - 1][m - 1]
+@case(lambda r, n: (positive(r, n),))
+def huffman(p):
+    h = sorted(v for v in p)
+    cost = 0.0
+    while len(h) > 1:
+        a = h.pop(0)
+        b = h.pop(0)
+        cost += a + b
+        k = 0
+        while k < len(h) and h[k] < a + b:
+            k += 1
+        h.insert(k, a + b)
+    return cost
+@case(lambda r, n: (vector(r, n),))
+def prefix_2d(x):
+    n = len(x)
+    p = np.zeros((n + 1, n + 1))
+    for i in range(n):
+        for j in range(n):
+            p[i + 1, j + 1] = x[i] * x[j] + p[i, j + 1] + p[i + 1, j] - p[i, j]
+    best = -np.inf
+    for i, j in itertools.combinations(range(n + 1), 2):
+        best = max(best, p[j, j] - p[i, j] - p[j, i] + p[i, i])
+    return best
+@case(lambda r, n: (vector(r, n),))
+def generator_fn(x):
+    def gen(y, k):
+        for i in range(0, len(y), k):
+            yield y[i] * i
+    return sum(v for v in gen(x, 2)) + max(gen(x, 3))
+@case(lambda r, n: (vector(r, n),))
+def ternary_chain(x):
+    return sum((-1.0 if v < -0.5 else 0.0 if v < 0 else v if v < 1 else 1.0) * v for v in x)
+@case(lambda r, n: (vector(r, n), None, 0.1), (6, 9))
+def callback(x, cb=None, lr=0.1):
+    for k in range(5):
+        x = x - lr * 2 * x
+        if cb is not None:
+            cb(k, x)
+    return x
+@case(lambda r, n: (vector(r, n),))
+def isclose_checks(x):
+    s = 0.0
+    for v in x:
+        if math.isclose(v, 0.5, rel_tol=0.5):
+            s += v
+        elif np.isclose(v, -0.5, atol=0.3):
+            s -= v
+        if np.allclose([v, v], v) and np.isfinite(v):
+            s += 0.5 * v
+    return s

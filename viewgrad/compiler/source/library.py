@@ -34,6 +34,8 @@ PURE: Final = frozenset(
     unique histogram nan_to_num triu_indices tril_indices
     linalg.solve linalg.inv linalg.det linalg.slogdet linalg.cholesky linalg.norm linalg.eigvalsh linalg.eigh
     linalg.matrix_power linalg.lstsq linalg.pinv linalg.qr linalg.svd
+    fft.fft fft.ifft fft.rfft fft.irfft fft.fft2 fft.ifft2 fft.fftshift fft.ifftshift
+    maximum.accumulate minimum.accumulate take_along_axis
     """.split()
 )
 # Functions of arrays that go by several names.
@@ -94,6 +96,10 @@ def _names(loaded: int) -> dict[int, tuple[str, Any]]:
     for module, names in OTHERS.items():
         for name in names:
             add(getattr(module, name), f"{module.__name__.lstrip('_')}.{name}")
+    for name in dir(np.fft):
+        if not name.startswith("_"):
+            add(getattr(np.fft, name), f"numpy.fft.{name}")
+            add(_member("viewgrad.numpy.fft", name), f"numpy.fft.{name}")
     for name in dir(np.linalg):
         if not name.startswith("_"):
             add(getattr(np.linalg, name), f"numpy.linalg.{name}")
@@ -117,7 +123,7 @@ def _member(module: str, name: str) -> Any:
         return None
 
 
-NAMESPACES: Final = ("viewgrad.math", "viewgrad.numpy", "viewgrad.numpy.linalg")
+NAMESPACES: Final = ("viewgrad.math", "viewgrad.numpy", "viewgrad.numpy.linalg", "viewgrad.numpy.fft")
 
 
 def library_name(value: Any) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import functools
 import types
 from collections.abc import Sequence
@@ -40,7 +41,7 @@ from .methods import method
 from .nests import NESTS
 from .numpy_replacements import in_numpy_code
 from .scopes import Bound, Deferred, DictGet, Given, Partial, Scope, identifier, is_updated, unboxed
-from .selections import CHOSEN, FOLDS, SelectionReader
+from .selections import SelectionReader
 
 # Functions that make an array of a list.
 ARRAYS_OF_LISTS: Final = frozenset({"numpy.array", "numpy.asarray", "numpy.stack", "numpy.sum", "numpy.mean"})
@@ -48,14 +49,12 @@ LOOPS: Final = {
     "builtins.sum": python_code.sum_of, "builtins.max": python_code.max_of, "builtins.min": python_code.min_of,
     "builtins.any": python_code.any_of, "builtins.all": python_code.all_of, "math.fsum": python_code.fsum,
 }  # fmt: skip
+DEQUE: Final = "deque"  # the end of the places where deques are made
+OF_DEQUES: Final = {"popleft": python_code.pop_left, "appendleft": python_code.append_left}
 OF_LISTS: Final = {
     "extend": python_code.extend, "pop": python_code.pop_at, "insert": python_code.insert,
     "index": python_code.index_of, "count": python_code.count_of, "reverse": python_code.reverse,
     "remove": python_code.remove, "copy": python_code.copied,
-}  # fmt: skip
-HEAPS: Final = {
-    "heapq.heappush": python_code.heappush, "heapq.heappop": python_code.heappop,
-    "heapq.heapify": python_code.heapify,
 }  # fmt: skip
 UPDATES: Final = {
     "numpy.add.at": numpy_code.add_at, "numpy.subtract.at": numpy_code.subtract_at,
@@ -120,13 +119,24 @@ class CallReader(SelectionReader):
         if function is None:
             assert isinstance(node.func, ast.Attribute)
             args = [self.of_deferred(arg) for arg in args]
-            if node.func.attr == "sort" and isinstance(base, (Lst, Ref)) and not args:
-                return self.call_own(python_code.assigned, [base, self.sorted_items(scope, [base], keywords, node)])
-            own = OF_LISTS.get(node.func.attr) if isinstance(base, (Lst, Ref)) else None
-            if own is not None and not keywords and len(args) == own.__code__.co_argcount - 1:
-                return self.call_own(own, [base, *args])
+            if isinstance(base, (Lst, Ref)):
+                return self.list_method(scope, base, node.func.attr, args, keywords, node)
             return method(self.out, base, node.func.attr, args, keywords)
         return self.called(scope, function, args, keywords, node)
+
+    def list_method(
+        self, scope: Scope, base: Lst | Ref, name: str, args: list[Any], keywords: dict[str, Any], node: ast.Call
+    ) -> Any:
+        """Return the result of a method of a list of unknown length, or of a deque."""
+        if name == "sort" and not args:
+            return self.call_own(python_code.assigned, [base, self.sorted_items(scope, [base], keywords, node)])
+        sites = base.of.sites if isinstance(base, Ref) else (base.site,)
+        own = OF_LISTS.get(name)
+        if own is None and all(site[-1] == DEQUE for site in sites):
+            own = OF_DEQUES.get(name)
+        if own is not None and not keywords and len(args) == own.__code__.co_argcount - 1:
+            return self.call_own(own, [base, *args])
+        return method(self.out, base, name, args, keywords)
 
     def library_called(self, scope: Scope, node: ast.Call) -> str | None:
         """Return the name of the library function that a call names, without reading the call; None for others."""
@@ -199,14 +209,11 @@ class CallReader(SelectionReader):
         args = [self.of_deferred(arg) for arg in args]
         if name in ("builtins.map", "builtins.filter") and len(args) == 2 and not keywords:
             return self.of_function(scope, args[0], args[1], node, name.endswith("filter"))
-        if name == "builtins.sorted":
-            return self.sorted_items(scope, args, keywords, node)
-        if name in FOLDS:
-            return self.folded(scope, name, args, keywords, node)
-        if name in HEAPS and not keywords and len(args) == HEAPS[name].__code__.co_argcount:
-            return self.call_own(HEAPS[name], args)
-        if name in CHOSEN and set(keywords) & {"key", "default"}:
-            return self.chosen(scope, name, args, keywords, node)
+        if name == "math.isclose":
+            return self.call_python(python_code.is_close, Path(python_code.is_close, False), args, keywords)
+        found = self.selection(scope, name, args, keywords, node)
+        if found is not None:
+            return found
         if name in ("builtins.list", "builtins.tuple") and len(args) == 1 and isinstance(args[0], Tup):
             site = (scope.file, node.lineno, node.col_offset)
             made = Tup(args[0].items, list, site) if name == "builtins.list" else Tup(args[0].items)
@@ -227,6 +234,8 @@ class CallReader(SelectionReader):
 
     def made(self, scope: Scope, value: type, args: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         """Return an instance of a class."""
+        if value is collections.deque and not keywords and len(args) < 2:
+            return self.deque(scope, args, node)
         if value is functools.partial:
             return Partial(args[0], [self.given(arg) for arg in args[1:]], keywords)
         fields = record_fields(value)
@@ -242,6 +251,14 @@ class CallReader(SelectionReader):
         if is_plain_class(value):
             return self.instance(value, site, args, keywords)
         raise self.out.refused(f"an instance of {value.__name__} is made", node)
+
+    def deque(self, scope: Scope, args: list[Any], node: ast.Call) -> Any:
+        """Read a `collections.deque` without a bound, as a list."""
+        given = args[0] if args else Tup(())
+        if not isinstance(given, Tup):
+            return self.list_of(scope, given, node)
+        found = Tup(given.items, list, (scope.file, node.lineno, node.col_offset, DEQUE))
+        return self.growing(found) if self.grows(found.site) else found
 
     def with_defaults(self, given: dict[str, Any], fields: Sequence[str], cls: type) -> dict[str, Any]:
         """Return the fields of a record, with defaults for missing ones."""

@@ -222,7 +222,9 @@ def _int(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) ->
 
 
 REDUCED: Final = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
-ACCUMULATED: Final = {"add": "cumsum", "multiply": "cumprod"}
+ACCUMULATED: Final = {
+    "add": "cumsum", "multiply": "cumprod", "maximum": "maximum.accumulate", "minimum": "minimum.accumulate",
+}  # fmt: skip
 FOLDED: Final = frozenset({*ROWS, *MATH, "abs", "power"})
 RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys(PURE, pure), **dict.fromkeys(VIEWS, view), **dict.fromkeys(ROWS, _row),
@@ -238,4 +240,5 @@ RULES: Final[dict[str, Rule]] = {
 MODULES: Final[dict[str, Rule]] = {
     "builtins": python_function, "math": math_function, "operator": _operator,
     "numpy.linalg": lambda out, short, args, keywords: pure(out, f"linalg.{short}", args, keywords),
+    "numpy.fft": lambda out, short, args, keywords: pure(out, f"fft.{short}", args, keywords),
 }

@@ -17,7 +17,9 @@ from .library_calls import library
 from .lists import appended, cleared, item_kind, popped
 from .operators import operation
 
-CHANGING: Final = frozenset("append pop extend insert remove reverse sort clear index count copy".split())
+CHANGING: Final = frozenset(
+    "append pop extend insert remove reverse sort clear index count copy popleft appendleft".split()
+)
 
 
 def method(out: Emitter, base: Any, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -56,8 +58,8 @@ def method(out: Emitter, base: Any, name: str, args: list[Any], keywords: dict[s
 
 def _tuple_method(out: Emitter, base: Tup, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     """Return the result of a method of a tuple, or of a list of known length."""
-    if base.site is not None and name in CHANGING:
-        given = args[-1] if name in ("append", "insert") else base.items[0] if base.items else None
+    if base.site is not None and name in CHANGING and ("left" not in name or base.site[-1] == "deque"):
+        given = args[-1] if name in ("append", "insert", "appendleft") else base.items[0] if base.items else None
         raise Reread(base.site, None if given is None else item_kind(out, given))
     if name == "_replace" and hasattr(base.cls, "_fields"):
         return Tup(tuple([keywords.get(key, item) for key, item in zip(base.cls._fields, base.items)]), base.cls)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 # -- sums and extrema --------------------------------------------------------------------------------------------------
@@ -21,6 +22,25 @@ def fsum(items: Any) -> Any:
     for each in items:
         total = total + each
     return total
+
+
+def product_of(items: Any, start: Any = 1) -> Any:
+    """Implement `math.prod`."""
+    found = start
+    for each in items:
+        found = found * each
+    return found
+
+
+def is_close(a: Any, b: Any, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
+    """Implement `math.isclose`."""
+    if rel_tol < 0.0 or abs_tol < 0.0:
+        raise ValueError
+    if a == b:
+        return True
+    if abs(a) == math.inf or abs(b) == math.inf:
+        return False
+    return abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol)
 
 
 def max_of(items: Any) -> Any:
@@ -203,6 +223,16 @@ def pop_at(items: Any, place: Any) -> Any:
         items[number] = items[number + 1]
     items.pop()
     return found
+
+
+def pop_left(items: Any) -> Any:
+    """Implement `popleft`."""
+    return pop_at(items, 0)
+
+
+def append_left(items: Any, value: Any) -> None:
+    """Implement `appendleft`."""
+    items.insert(0, value)
 
 
 def insert(items: Any, place: Any, value: Any) -> None:

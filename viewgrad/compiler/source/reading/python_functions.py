@@ -128,6 +128,10 @@ def _round(out: Emitter, args: list[Any]) -> Any:
     return None
 
 
+def _slice(out: Emitter, args: list[Any]) -> Any:
+    return Static(slice(*[arg.value for arg in args])) if all(isinstance(arg, Static) for arg in args) else None
+
+
 def _divmod(out: Emitter, args: list[Any]) -> Any:
     return Tup((arithmetic(out, "floor_divide", *args), arithmetic(out, "remainder", *args)))
 
@@ -136,7 +140,7 @@ BUILTINS: Final[dict[str, Callable[[Emitter, list[Any]], Any]]] = {
     "len": _len, "abs": _abs, "min": _extreme("min"), "max": _extreme("max"), "sum": _sum, "int": _cast("int"),
     "float": _cast("float"), "complex": _complex, "bool": _cast("bool"),
     "pow": lambda out, args: arithmetic(out, "pow", *args),
-    "zip": _zip, "divmod": _divmod,
+    "zip": _zip, "divmod": _divmod, "slice": _slice,
     "tuple": _container(tuple), "list": _container(list), "round": _round, "all": _every("and"),
     "any": _every("or"),
 }  # fmt: skip

@@ -14,6 +14,7 @@ from . import python_code
 from .comprehensions import ComprehensionReader
 from .library_calls import library
 from .lists import array_of_list, vector_of
+from .operators import arithmetic
 from .scopes import Scope
 
 # For `max` and `min`: with a key, with a key and a default, of two items by a key; with a default.
@@ -27,6 +28,11 @@ FOLDS: Final = {
     "itertools.accumulate": (python_code.accumulated, python_code.accumulated_from),
 }  # fmt: skip
 
+HEAPS: Final = {
+    "heapq.heappush": python_code.heappush, "heapq.heappop": python_code.heappop,
+    "heapq.heapify": python_code.heapify,
+}  # fmt: skip
+
 
 class SelectionReader(ComprehensionReader):
     """Reads selections, orders and folds of items."""
@@ -34,6 +40,25 @@ class SelectionReader(ComprehensionReader):
     def called(self, scope: Scope, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Any:
         """Read a call of a function."""
         raise NotImplementedError
+
+    def selection(
+        self, scope: Scope, name: str, args: list[Any], keywords: dict[str, Any], node: ast.Call
+    ) -> Any:
+        """Return the result of a function that selects, orders or folds items; None for other functions."""
+        if name == "builtins.sorted":
+            return self.sorted_items(scope, args, keywords, node)
+        if name in FOLDS:
+            return self.folded(scope, name, args, keywords, node)
+        if name in HEAPS and not keywords and len(args) == HEAPS[name].__code__.co_argcount:
+            return self.call_own(HEAPS[name], args)
+        if name in CHOSEN and set(keywords) & {"key", "default"}:
+            return self.chosen(scope, name, args, keywords, node)
+        if name == "math.prod" and len(args) == 1 and set(keywords) <= {"start"}:
+            start = keywords.get("start", Static(1))
+            if not isinstance(args[0], Tup):
+                return self.call_own(python_code.product_of, [args[0], start])
+            return functools.reduce(lambda one, two: arithmetic(self.out, "mul", one, two), args[0].items, start)
+        return None
 
     def items_of(self, scope: Scope, node: ast.Call, is_nest: bool) -> Any:
         """Read an iterable as the list of its items.
