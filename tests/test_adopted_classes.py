@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import sys
 import types
@@ -280,3 +281,18 @@ def test_attributes_of_classes_name_adopted_objects():
 
     np.testing.assert_array_equal(vg.grad(f)(np.ones(2)), np.ones(2))
     assert NumPyBackend.__array_type__ is np.ndarray
+
+
+def test_objects_of_classes_on_compiled_ones_stay():
+    class Dice(random.Random):
+        def throw(self, x):
+            return x * self.randint(1, 6)
+
+    class Half(functools.partial):
+        pass
+
+    dice, half = Dice(3), Half(lambda x: x / 2)
+    assert vg.adopt(lambda d: d)(dice) is dice and vg.adopt(lambda: half)() is half
+    assert vg.grad(lambda x: dice.throw(x))(1.0) == Dice(3).randint(1, 6)
+    assert vg.grad(lambda d, x: d.throw(x), argnums=1)(Dice(3), 1.0) == Dice(3).randint(1, 6)
+    assert vg.grad(lambda x: half(x))(1.0) == 0.5

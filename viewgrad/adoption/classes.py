@@ -33,6 +33,7 @@ VIEWS: Final = "__viewgrad_views__"  # the attribute of an adopted class that is
 STATES: Final = "__viewgrad_states__"  # the attribute of an adopted class with the globals that its methods use
 STATE: Final = "__viewgrad_state__"  # the slot of a view
 HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class written in Python
+ABSTRACT: Final = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 METACLASSES: Final = (type, abc.ABCMeta, type(typing.Protocol))
 CONTAINERS: Final = (tuple, list, dict)
 FUNCTIONS: Final = (types.FunctionType, classmethod, staticmethod, property)
@@ -53,6 +54,21 @@ def can_be_adopted(cls: type) -> bool:
 def holds_contents(cls: type) -> bool:
     """Return whether objects of a class have contents besides their attributes, which a view cannot expose."""
     return issubclass(cls, CONTAINERS)
+
+
+def can_be_made(cls: type) -> bool:
+    """Return whether there can be objects of a class without a call of its own `__new__`, as views are made.
+
+    There are none where one of its bases is compiled code, such as that of `random.Random`. Abstract classes have no
+    objects at all.
+    """
+    if cls.__flags__ & ABSTRACT:
+        return True
+    try:
+        object.__new__(cls)
+    except TypeError:
+        return False
+    return True
 
 
 def _is_viewgrads(cls: type) -> bool:

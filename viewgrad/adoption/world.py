@@ -29,6 +29,7 @@ from .classes import (
     VIEWS,
     adopted_class,
     can_be_adopted,
+    can_be_made,
     change_attributes,
     flush_view,
     holds_contents,
@@ -351,7 +352,10 @@ class World:
         except TypeError:  # its layout, or `__set_name__` of what it holds, allows no subclass
             return cls
         if not holds_contents(cls):
-            type.__setattr__(made, VIEWS, view_class(made, self._fetched))
+            views = view_class(made, self._fetched)
+            if not can_be_made(views):
+                return cls
+            type.__setattr__(made, VIEWS, views)
         self._classes[id(cls)] = made
         with self.links() as found:
             refresh_class(made)
