@@ -1560,3 +1560,54 @@ def isclose_checks(x):
         if np.allclose([v, v], v) and np.isfinite(v):
             s += 0.5 * v
     return s
+
+
+@case(lambda r, n: (vector(r, n),))
+def zip_twice(x):
+    z = zip(x, x[1:])
+    return sum(a * b for a, b in z) + sum(a for a, b in z)
+@case(lambda r, n: (vector(r, n),))
+def map_twice(x):
+    m = map(lambda v: v * v, x)
+    s = sum(m)
+    return s + sum(m)
+@case(lambda r, n: (vector(r, n),))
+def genexp_twice(x):
+    g = (v * v for v in x)
+    return sum(g) + sum(g) * 3
+@case(lambda r, n: (vector(r, n),))
+def genexp_known_twice(x):
+    g = (x[i] for i in range(3))
+    return sum(g) + sum(g) * 3
+@case(lambda r, n: (vector(r, n),))
+def passed_iterator(x):
+    def f(it):
+        return sum(it) + sum(it)
+    return f(reversed(x)) + x[0]
+@case(lambda r, n: (vector(r, n),))
+def iterator_in_loop(x):
+    e = enumerate(x)
+    s = 0.0
+    for _ in range(2):
+        for i, v in e:
+            s += i * v
+    return s
+@case(lambda r, n: (vector(r, n),))
+def product_twice(x):
+    p = itertools.product(x, repeat=2)
+    return sum(a * b for a, b in p) + sum(a for a, b in p)
+@case(lambda r, n: (vector(r, n),))
+def unpacked_iterators(x):
+    a, b, c = map(lambda k: x[k] * 2, [0, 1, 2])
+    (p, q), (r, s) = zip([x[0], x[1]], [x[2], x[3]])
+    first, *rest = (x[k] for k in range(3))
+    m = max(*(v for v in [x[0], x[1]]), x[2])
+    return a * b + c * p + q * r * s + first + rest[0] + m
+@case(lambda r, n: (vector(r, n),))
+def range_twice(x):
+    r = range(len(x))
+    return sum(x[i] for i in r) + sum(x[i] * i for i in r)
+@case(lambda r, n: (vector(r, n),))
+def iterator_stored(x):
+    parts = [zip(x, x), zip(x, x[1:])]
+    return sum(a * b for a, b in parts[0]) + sum(a * b for a, b in parts[0])

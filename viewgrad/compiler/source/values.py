@@ -162,6 +162,22 @@ class Cell:
 
 
 @attrs.frozen(eq=False)
+class Once:
+    """An iterator, which is used where it is made and nowhere else, since it has no items left afterwards.
+
+    Attributes:
+        value: its items.
+    """
+
+    value: Any
+
+
+def items_in(value: Any) -> Any:
+    """Return the items of an iterator; other values as they are."""
+    return value.value if isinstance(value, Once) else value
+
+
+@attrs.frozen(eq=False)
 class CellOrNumber:
     """A name that refers to a 0-d array, or to a number.
 
@@ -327,7 +343,7 @@ def as_expr(value: Any) -> Any:
         return Const(value.value, kind) if kind is not None and not kind.ndim else None
     if isinstance(value, Cell):
         return value.element
-    return None if isinstance(value, (Tup, Rec, Fn, Maybe, Lst, Ref, SeveralLists, CellOrNumber)) else value
+    return None if isinstance(value, (Tup, Rec, Fn, Maybe, Lst, Ref, SeveralLists, CellOrNumber, Once)) else value
 
 
 def is_listed(value: Any) -> bool:
@@ -411,8 +427,8 @@ def kind_name(value: Any) -> str:
     """Describe a value, for messages."""
     if isinstance(value, Static):
         return f"{type(value.value).__name__} {value.value!r}"[:60]
-    if isinstance(value, Cell):
-        return "a 0-d array"
+    if isinstance(value, (Cell, Once)):
+        return "a 0-d array" if isinstance(value, Cell) else "an iterator"
     kind: Kind | None = None if isinstance(value, (Lst, Ref)) else getattr(value, "kind", None)
     if kind is not None:
         return f"{'a number' if is_number(value) else 'an array'} ({kind})"

@@ -10,7 +10,7 @@ from ..functions import stores_of
 from ..ir import Call, Check, Const, For, Op, Set, Slice, Var, is_number
 from ..kinds import BOOL, INT, Arr
 from ..library import library_name
-from ..values import Lst, Rec, Ref, Refused, Static, Tup, as_expr
+from ..values import Lst, Once, Rec, Ref, Refused, Static, Tup, as_expr, items_in
 from . import python_code
 from .indexing import indexed, item
 from .iteration import enumerated, range_of, reversed_sequence, sequence_of, zipped
@@ -122,7 +122,7 @@ class ComprehensionReader(TargetReader):
                 first = node.keywords[0].value if starts else node.args[1] if len(node.args) > 1 else None
                 start = Static(0) if first is None else self.value(scope, first)
                 return enumerated(self.out, parts[0], start)
-        return sequence_of(self.out, self.value(scope, node))
+        return sequence_of(self.out, items_in(self.value(scope, node)))
 
     def prefix_inside(self, scope: Scope) -> str:
         """Return the prefix of the variables of a comprehension, which has its own scope."""
@@ -226,7 +226,7 @@ class ComprehensionReader(TargetReader):
 
     def of_GeneratorExp(self, scope: Scope, node: ast.GeneratorExp) -> Any:
         """Return the items of a generator."""
-        return self.over_known(scope, node, tuple)
+        return Once(self.over_known(scope, node, tuple))
 
     def each(self, scope: Scope, element: ast.expr, generators: list[ast.comprehension], node: Any) -> list[Any]:
         """Return the values of a comprehension over known values."""

@@ -18,6 +18,7 @@ from ..values import (
     Fn,
     ListOf,
     Lst,
+    Once,
     Rec,
     Ref,
     SeveralLists,
@@ -26,6 +27,7 @@ from ..values import (
     as_expr,
     is_listed,
     is_plain,
+    items_in,
     joined_values,
     kind_name,
 )
@@ -133,6 +135,10 @@ class ExpressionReader(NameReader):
         values = self.values(scope, [each.value if isinstance(each, ast.Starred) else each for each in elements])
         found: list[Any] = []
         for node, each in zip(elements, values):
+            if isinstance(node, ast.Starred):
+                each = items_in(each)
+            elif isinstance(each, Once):
+                raise self.out.refused("an iterator is kept", node)
             if not isinstance(node, ast.Starred):
                 found.append(each)
             elif isinstance(each, Tup):

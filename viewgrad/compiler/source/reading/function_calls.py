@@ -21,6 +21,7 @@ from ..values import (
     Fn,
     Lst,
     Maybe,
+    Once,
     OrNone,
     Path,
     Rec,
@@ -30,6 +31,7 @@ from ..values import (
     Tup,
     as_expr,
     is_plain,
+    items_in,
     kind_name,
 )
 from . import numpy_code, python_code
@@ -62,6 +64,7 @@ UPDATES: Final = {
     "numpy.fill_diagonal": numpy_code.fill_diagonal,
 }  # fmt: skip
 ITERABLES: Final = frozenset({"builtins.range", "builtins.zip", "builtins.enumerate", "builtins.reversed"})
+ONE_SHOT: Final = frozenset({"builtins.map", "builtins.filter", "itertools.accumulate"})
 DEEP: Final = 24  # calls within calls
 
 
@@ -89,13 +92,14 @@ class CallReader(SelectionReader):
         if name == "builtins.isinstance":
             return self.is_instance(scope, node)
         if name in NESTS or (name in ITERABLES and len(node.keywords) < 2):
-            return self.items_of(scope, node, name in NESTS)
+            found = self.items_of(scope, node, name in NESTS)
+            return found if name == "builtins.range" else Once(found)
         start = len(self.out.buffer)
         args: list[Any] = []
         marks: list[int] = []
         for arg in node.args:
             if isinstance(arg, ast.Starred):
-                inner = self.value(scope, arg.value)
+                inner = items_in(self.value(scope, arg.value))
                 if not isinstance(inner, Tup):
                     raise self.out.refused("starred arguments whose number is not known", node)
                 args += inner.items
@@ -115,6 +119,9 @@ class CallReader(SelectionReader):
                 raise self.out.refused("keywords that are not known", node)
         names = list(keywords)
         base, *values = self.settled([base, *args, *keywords.values()], [start, *marks])
+        if name is None and function is not None and any(isinstance(each, Once) for each in values):
+            raise self.out.refused("an iterator is given to a function", node)
+        values = list(map(items_in, values))
         args, keywords = values[: len(args)], dict(zip(names, values[len(args) :]))
         if function is None:
             assert isinstance(node.func, ast.Attribute)
@@ -122,7 +129,8 @@ class CallReader(SelectionReader):
             if isinstance(base, (Lst, Ref)):
                 return self.list_method(scope, base, node.func.attr, args, keywords, node)
             return method(self.out, base, node.func.attr, args, keywords)
-        return self.called(scope, function, args, keywords, node)
+        found = self.called(scope, function, args, keywords, node)
+        return Once(found) if name in ONE_SHOT else found
 
     def list_method(
         self, scope: Scope, base: Lst | Ref, name: str, args: list[Any], keywords: dict[str, Any], node: ast.Call

@@ -19,6 +19,7 @@ from ..values import (
     Fn,
     Lst,
     Maybe,
+    Once,
     OrNone,
     Path,
     Rec,
@@ -237,6 +238,7 @@ class NameReader(ObjectReader):
 
     def bound(self, name: str, value: Any, once: bool) -> Any:
         """Bind a value to a variable, and return the variable."""
+        self._refuse_iterator(value)
         if isinstance(value, Rec) and value.prefix:
             return value
         if isinstance(value, (Tup, Rec)):
@@ -266,12 +268,18 @@ class NameReader(ObjectReader):
             self.out.single.add(found.name)
         return found
 
+    def _refuse_iterator(self, value: Any) -> None:
+        """Refuse to keep an iterator, which would be exhausted when it is used again."""
+        if isinstance(value, Once):
+            raise self.out.refused("an iterator is kept")
+
     def _is_fixed(self, value: Var) -> bool:
         """Return whether a variable is bound once in all."""
         return value.name in self.out.inputs or value.name in self.out.single
 
     def held(self, value: Any) -> Any:
         """Return an argument as a value that does not change while the function runs."""
+        self._refuse_iterator(value)
         if isinstance(value, Tup):
             return Tup(tuple([self.held(item) for item in value.items]), value.cls, value.site)
         if isinstance(value, Rec):
@@ -285,6 +293,7 @@ class NameReader(ObjectReader):
 
     def given(self, value: Any) -> Any:
         """Return an argument, with the parts that the called function may bind in variables of their own."""
+        self._refuse_iterator(value)
         if isinstance(value, Tup):
             return Tup(tuple([self.given(item) for item in value.items]), value.cls, value.site)
         if isinstance(value, Ref):
@@ -295,6 +304,7 @@ class NameReader(ObjectReader):
 
     def copied(self, value: Any) -> Any:
         """Copy a value to variables of its own."""
+        self._refuse_iterator(value)
         if isinstance(value, Tup):
             return Tup(tuple([self.copied(item) for item in value.items]), value.cls, value.site)
         if isinstance(value, Rec) and not value.prefix:

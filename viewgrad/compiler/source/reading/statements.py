@@ -52,6 +52,7 @@ from ..values import (
     Static,
     Tup,
     as_expr,
+    items_in,
     kind_name,
     leaves_of,
 )
@@ -400,7 +401,7 @@ class StatementReader(CallReader):
                 raise self.out.refused("a product of this many iterables", stmt)
             nest = product([copy.deepcopy(each) for each in iterables * repeat.value], fresh)
         elif kind in ("ndindex", "ndenumerate"):
-            values, array = [self.value(scope, arg) for arg in args], None
+            values, array = [items_in(self.value(scope, arg)) for arg in args], None
             if kind == "ndenumerate":
                 array = self.kept(scope, values[0])
                 values = [attribute(self.out, scope.env[array], "shape", stmt)]
@@ -409,7 +410,7 @@ class StatementReader(CallReader):
                 raise self.out.refused(f"{kind} of this many dimensions", stmt)
             nest = indices([self.kept(scope, size) for size in sizes], fresh, array)
         elif kind == "pairwise":
-            given = self.value(scope, args[0])
+            given = items_in(self.value(scope, args[0]))
             if isinstance(given, Tup):
                 self.over_values(scope, stmt, [Tup(pair) for pair in itertools.pairwise(given.items)])
                 return True
@@ -443,7 +444,7 @@ class StatementReader(CallReader):
         """
         if ranges and isinstance(node, ast.Call) and self.library_called(scope, node) == "builtins.range":
             return counted(*[loaded(self.kept(scope, self.value(scope, arg))) for arg in node.args])
-        value = self.value(scope, node)
+        value = items_in(self.value(scope, node))
         if not isinstance(value, Tup):
             value = self.list_of(scope, value, node)
         return loaded(self.kept(scope, value))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..ir import Check, Const, Dim, Get, Op, Set, Var, get, nodes
 from ..kinds import BOOL, INT, Arr, Num
-from ..values import Cell, Lst, Maybe, Rec, Ref, Reread, Static, Tup, as_expr, is_plain, kind_name, leaves_of
+from ..values import Cell, Lst, Maybe, Rec, Ref, Reread, Static, Tup, as_expr, is_plain, items_in, kind_name, leaves_of
 from .expressions import ExpressionReader
 from .indexing import indexed
 from .lists import count_of, item_at, item_kind, set_item
@@ -48,6 +48,7 @@ class TargetReader(ExpressionReader):
             if any(isinstance(each, ast.Starred) for each in target.elts):
                 self.assign_starred(scope, target, value)
                 return
+            value = items_in(value)
             items = self.unpacked(value, len(target.elts), target)
             if not isinstance(value, (Tup, Static)):
                 items = [self.out.temporary(item) if not isinstance(item, (Static, Var)) else item for item in items]
@@ -76,6 +77,7 @@ class TargetReader(ExpressionReader):
 
     def assign_starred(self, scope: Scope, target: ast.Tuple | ast.List, value: Any) -> None:
         """Assign to targets of which one takes what the others leave."""
+        value = items_in(value)
         if not isinstance(value, Tup) or len(value.items) < len(target.elts) - 1:
             raise self.out.refused("a starred target of values whose number is not known", target)
         items = list(value.items)
