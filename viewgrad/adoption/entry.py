@@ -8,7 +8,7 @@ import operator
 import sys
 import threading
 import types
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Any, Final
 
 from .counterparts import MISSING, counterpart
@@ -48,7 +48,7 @@ class AdoptedFunction:
         further: Sequence[AdoptedGlobals] = ()  # further globals used by functions and objects among the arguments
         try:
             self.refresh()
-            if not (PLAIN.issuperset(map(type, args)) and (not kwargs or PLAIN.issuperset(map(type, kwargs.values())))):
+            if not (_are_plain(args) and (not kwargs or _are_plain(kwargs.values()))):
                 args, kwargs, further = self._with_arguments(args, kwargs)
             result = self.function(*args, **kwargs)
         finally:
@@ -96,7 +96,9 @@ class AdoptedFunction:
         Arguments:
             further: globals besides those that the function itself uses.
         """
-        for state in (*self._reachable, *further):
+        for state in self._reachable:
+            state.flush()
+        for state in further:
             state.flush()
         self._world.flush()
 
@@ -125,6 +127,13 @@ class AdoptedFunction:
 
     def __repr__(self) -> str:
         return f"<adopted {self.__wrapped__!r}>"
+
+
+def _are_plain(args: Collection[Any]) -> bool:
+    """Return whether there is nothing to adopt in arguments: numbers, arrays, and lists of these."""
+    return PLAIN.issuperset(map(type, args)) or all(
+        type(each) in PLAIN or (type(each) in (tuple, list) and PLAIN.issuperset(map(type, each))) for each in args
+    )
 
 
 class _Calls(threading.local):
