@@ -16,6 +16,7 @@ NOT_TAKEN = {
     "z_history_copy": "a 0-d array in a list", "z_in_loop": "a 0-d array", "z_conditional": "a 0-d array",
     "z_asarray": "float()", "moving_deque": "deque", "defaultdict_sum": "defaultdict", "take_put": "numpy.put",
     "block_matrices": "numpy.block", "returns_list": "its result is a list", "generator_fn": "generators",
+    "maybe_list": "an item of a list without items", "slice_assign": "a list with items of several kinds",
     **dict.fromkeys("zip_twice map_twice genexp_twice genexp_known_twice passed_iterator iterator_in_loop "
                     "product_twice iterator_stored".split(), "an iterator is"),
 }  # fmt: skip

@@ -1611,3 +1611,112 @@ def range_twice(x):
 def iterator_stored(x):
     parts = [zip(x, x), zip(x, x[1:])]
     return sum(a * b for a, b in parts[0]) + sum(a * b for a, b in parts[0])
+
+
+@case(lambda r, n: (vector(r, n),))
+def chained_lists(x):
+    a = b = []
+    for v in x:
+        a.append(v)
+    b.append(1.0)
+    return sum(a) * len(b)
+@case(lambda r, n: (vector(r, n),))
+def filter_rows(x):
+    rows = [[v, v * v] for v in x]
+    rows = [r for r in rows if r[0] > -0.5]
+    if rows:
+        rows[0][1] = 9.0 * x[0]
+    return sum(r[1] for r in rows) + len(rows)
+@case(lambda r, n: (vector(r, n),))
+def closure_rows(x):
+    rows = [[0.0] * 2 for _ in x]
+    def put(i, v):
+        rows[i][0] += v
+        rows[i - 1][1] = rows[i][0]
+    for i, v in enumerate(x):
+        put(i, v)
+    return sum(r[0] * r[1] for r in rows)
+@case(lambda r, n: (vector(r, n),))
+def rows_in_dict(x):
+    d = {"r": [[1.0], [2.0]]}
+    t = d["r"]
+    t[0].append(x[0])
+    d["r"][1][0] = x[1]
+    k = 1 if x[2] > 0 else 0
+    t[k][0] *= 2.0
+    return sum(sum(q) for q in d["r"])
+@case(lambda r, n: (vector(r, n),))
+def rows_in_tuple(x):
+    s = ([x[0]], [x[1]])
+    for v in x:
+        a, b = s
+        a.append(v)
+        s = (b, a)
+    return sum(s[0]) * 2 + sum(s[1])
+@case(lambda r, n: (vector(r, n),))
+def pop_while(x):
+    rows = [[v] * (i % 3) for i, v in enumerate(x)]
+    s = 0.0
+    while rows:
+        r = rows.pop()
+        while r:
+            s = s * 0.5 + r.pop()
+    return s
+@case(lambda r, n: (vector(r, n),))
+def maybe_list(x):
+    best = None
+    cur = []
+    for v in x:
+        cur = cur + [v]
+        if best is None or sum(cur) > best:
+            best = sum(cur)
+            keep = cur
+    return best * len(keep)
+@case(lambda r, n: (vector(r, n),))
+def early_rows(x):
+    rows = []
+    for i, v in enumerate(x):
+        rows.append([v, i * v])
+        if v > 1.0:
+            return rows[-1][0] * rows[0][1] + len(rows)
+        rows[-1][1] += 1
+    return rows[0][0] - rows[-1][1]
+@case(lambda r, n: (vector(r, n),))
+def slice_assign(x):
+    a = [v for v in x]
+    a[1:3] = [5.0, x[0]]
+    a[:] = a[::-1]
+    return a[0] + 2 * a[-2]
+@case(lambda r, n: (vector(r, n),))
+def row_ref_after_rebinding(x):
+    rows = [[v] for v in x]
+    first = rows[0]
+    rows[0] = [7.0]
+    first[0] = first[0] * 3
+    rows.append(first)
+    rows[-1][0] += 1
+    return first[0] + rows[0][0] + rows[-1][0]
+@case(lambda r, n: (vector(r, n),))
+def matrix_power_lists(x):
+    def mul(A, B):
+        n = len(A)
+        return [[sum(A[i][k] * B[k][j] for k in range(n)) for j in range(n)] for i in range(n)]
+    M = [[1.0, x[0]], [x[1], 0.5]]
+    R = [[1.0, 0.0], [0.0, 1.0]]
+    p = 5
+    while p:
+        if p & 1:
+            R = mul(R, M)
+        M = mul(M, M)
+        p >>= 1
+    return R[0][1] + R[1][0]
+@case(lambda r, n: (vector(r, n),))
+def cells_and_lists(x):
+    s = np.zeros(())
+    hist = [0.0]
+    for v in x:
+        s += v
+        hist.append(hist[-1] + s * 0.5)
+    t = s
+    t *= 2
+    return hist[-1] * s

@@ -55,10 +55,11 @@ class NameReader(ObjectReader):
             found = scope.env[name]
             if found is CONFLICT:
                 raise self.out.refused(f"{name} is of several kinds", node)
-            if isinstance(found, SeveralLists):
-                raise self.on_one_heap(found, node)
-            if isinstance(found, CellOrNumber):
-                raise self.as_numbers(found, node)
+            for each in leaves_of(found) if isinstance(found, (Tup, Rec)) else (found,):
+                if isinstance(each, SeveralLists):
+                    raise self.on_one_heap(each, node)
+                if isinstance(each, CellOrNumber):
+                    raise self.as_numbers(each, node)
             if isinstance(found, OrNone) and name in scope.present:
                 return found.value
             if isinstance(found, Maybe):
