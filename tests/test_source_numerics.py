@@ -12,8 +12,7 @@ LENGTHS = (7, 2, 11, 5, 30)
 STEP = 1e-6
 # What goes to the record, and why.
 REFUSED = {
-    "closures_and_lambdas": "a choice of a function or a function", "poly": "polyval is not supported",
-    "try_except": "`try` is not supported", "yields": "generators are not supported",
+    "closures_and_lambdas": "a choice of a function or a function", "yields": "generators are not supported",
     "printing": "print() of these arguments",
 }  # fmt: skip
 NUMBA_QUICK = {"fir", "stack_machine", "pid_object"}

@@ -91,7 +91,8 @@ class CallReader(SelectionReader):
         name = library_name(function.value) if isinstance(function, Static) else None
         if name == "builtins.isinstance":
             return self.is_instance(scope, node)
-        if name in NESTS or (name in ITERABLES and len(node.keywords) < 2):
+        is_starred = any(isinstance(arg, ast.Starred) for arg in node.args)
+        if name in NESTS or (name in ITERABLES and len(node.keywords) < 2 and not is_starred):
             found = self.items_of(scope, node, name in NESTS)
             return found if name == "builtins.range" else Once(found)
         start = len(self.out.buffer)
