@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -37,6 +38,15 @@ def test_functions_have_numpys_parameters(name):
         assert {each.name for each in theirs} <= set(ours)
     assert pickle.loads(pickle.dumps(getattr(vg, name))) is getattr(vg, name)
     assert copy.copy(getattr(vg, name)) == getattr(vg, name) and getattr(vg, name).__name__
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.4.0", reason="NumPy up to 2.3 hides parameters of ufuncs")
+def test_docstrings_name_the_parameters():
+    for name in SAME:
+        described = (getattr(vg, name).__doc__ or "").partition("Arguments:\n")[2]
+        named = re.findall(r"^( +)(\w+):", described.partition("\n\n")[0], re.MULTILINE)
+        unknown = {word for _, word in named} - set(inspect.signature(getattr(vg, name)).parameters) - {"dim"}
+        assert not unknown, f"{name}: {unknown}"
 
 
 M = np.arange(6.0).reshape(2, 3)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from ..operators.numpy_api.creators import CREATORS
+from ..operators.numpy_api.dispatch import numpy_parameters
 from ..operators.numpy_api.public import FROM_NUMPY, public
 from ..operators.numpy_api.universal import ufunc
 
@@ -49,7 +52,19 @@ def common_function(function: Any) -> Any:
         return None
     name, own = OWN[function]
     if isinstance(function, np.ufunc):
-        return ufunc(function, name, doc=own.__doc__)
+        return ufunc(function, name, doc=_described(own, function))
     general = own if name == "from_dlpack" else CREATORS.get(name)
     creates = general is not None and name != "copy"
-    return public(name, function, general=general, own=own, creates=creates)
+    return public(name, function, general=general, own=own, creates=creates, doc=_described(own, function))
+
+
+def _described(own: Callable[..., Any], function: Callable[..., Any]) -> str | None:
+    """Return the docstring of the library's function, with NumPy's names of the arguments."""
+    doc, theirs = own.__doc__, numpy_parameters(function)
+    if doc is None or theirs is None:
+        return doc
+    ours = inspect.signature(own).parameters
+    required = [name for name, each in ours.items() if each.default is inspect.Parameter.empty]
+    names = {name: each.name for name, each in zip(required, theirs) if each.name not in ours}
+    code = re.compile(r"^ +(?:of )?\w+(?=:)|`[^`\n]*`", re.MULTILINE)  # the name before a description, and formulas
+    return code.sub(lambda found: re.sub(r"\w+", lambda name: names.get(name[0], name[0]), found[0]), doc)

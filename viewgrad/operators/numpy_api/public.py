@@ -380,6 +380,7 @@ def public(
     creates: bool = False,
     way_out: str = "",
     module: str = "viewgrad.numpy",
+    doc: str | None = None,
 ) -> Any:
     """Return the public function that is the counterpart of a function of NumPy, the same one for all its names.
 
@@ -391,6 +392,7 @@ def public(
         creates: whether it makes a tensor, so that `own` is called whatever the first argument is.
         way_out: the alternative for tensors with a history that no operator computes.
         module: the module that has it, if there is no `own`.
+        doc: its docstring; that of NumPy if omitted.
     """
     if function in PUBLIC:
         return PUBLIC[function]
@@ -401,7 +403,7 @@ def public(
     code: Any = late_function(name, lambda: parts.source(bound), lambda: parts.parameters(bound))
     code.numpy = function
     code.__module__ = function.__module__ if own is None else "viewgrad"
-    code.__doc__ = function.__doc__ if own is None else own.__doc__
+    code.__doc__ = function.__doc__ if doc is None else doc
     made = PUBLIC[function] = types.MethodType(code, BUILT_IN) if bound else code
     if bound:
         setattr(BUILT_IN, name, made)  # where a pickled bound method is looked up
