@@ -91,7 +91,7 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
     a, b = a.moveaxis(first, -1), b.moveaxis(second, -1)
     if a.shape[-1] == 2 and b.shape[-1] == 2:
         return as_buffered(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
-    a, b = (each if each.shape[-1] == 3 else np.pad(each, [(0, 0)] * (each.ndim - 1) + [(0, 1)]) for each in (a, b))
+    a, b = (each if each.shape[-1] != 2 else np.pad(each, [(0, 0)] * (each.ndim - 1) + [(0, 1)]) for each in (a, b))
     return cross_of_three(a, b, axisc=axisc if axis is None else axis)
 
 
