@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 
 from .arguments import Example
@@ -29,7 +31,13 @@ def is_meant_for_ranks(subject: OperatorUnderTest, example: Example, base: Examp
     slots = [k for k, array in enumerate(example.arrays) if array.ndim != subject.ranks.get(k, array.ndim)]
     if not slots:
         return True
-    return _is_meant(subject, example, slots) and _takes_stacks(subject, base)
+    if not _is_meant(subject, example, slots):
+        if len(example.arrays) != len(base.arrays) or _takes_slices(subject, example, slots):
+            return False
+        # An option that exists at these ranks only, such as a third axis: the user's options decide.
+        if not _is_meant(subject, attrs.evolve(example, args=base.args, kwargs=base.kwargs), slots):
+            return False
+    return _takes_stacks(subject, base)
 
 
 def is_meant_for_lengths(subject: OperatorUnderTest, example: Example, base: Example) -> bool:
@@ -83,6 +91,19 @@ def _takes_stacks(subject: OperatorUnderTest, base: Example) -> bool:
         except (Refused, RuntimeError):
             continue
         if _agree(subject, stacked, chosen, whole):
+            return True
+    return False
+
+
+def _takes_slices(subject: OperatorUnderTest, example: Example, slots: list[int]) -> bool:
+    """Return whether the operator accepts a slice of the arguments, along the first or the last axis."""
+    for axis in (0, -1):
+        if all(example.arrays[k].ndim and example.arrays[k].shape[axis] for k in slots):
+            put = functools.partial(np.take, indices=0, axis=axis)
+            try:
+                subject.values(_changed(example, slots, put))
+            except (Refused, RuntimeError):
+                continue
             return True
     return False
 
