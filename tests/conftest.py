@@ -149,6 +149,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="module")
+def frozen_objects() -> Iterator[None]:
+    """Keep the collector from going through what earlier tests left, where it runs often: in checks of operators."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def kernels_without_numba(request, monkeypatch):
     """Run kernels in Python under --interpreted-kernels, except in tests marked `numba`."""

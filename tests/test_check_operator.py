@@ -42,6 +42,8 @@ from viewgrad.testing.kit.operator_under_test import TookTooLong, patience
 from viewgrad.testing.kit.properties.registry import SHORT
 from viewgrad.testing.kit.shapes import resized
 
+pytestmark = pytest.mark.usefixtures("frozen_objects")
+
 A = np.sin(np.arange(1.0, 7.0)).reshape(2, 3)
 B = np.cos(np.arange(3.0)) + 0.5
 Z = A + 1j * A[::-1, ::-1]

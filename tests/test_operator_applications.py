@@ -21,6 +21,8 @@ from test_operator_gallery import mend, operators_as_before, some
 from viewgrad.testing import Failure, check_operator
 from viewgrad.testing.kit.reproduction import SourceWriter
 
+pytestmark = pytest.mark.usefixtures("frozen_objects")
+
 __all__ = ["operators_as_before"]
 
 CALLS = gallery.applied.CALLS

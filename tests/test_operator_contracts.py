@@ -21,6 +21,8 @@ from viewgrad.autograd import Function, once_differentiable
 from viewgrad.testing import Failure, check_operator, profile, set_profile, tensors
 from viewgrad.testing.__main__ import main
 
+pytestmark = pytest.mark.usefixtures("frozen_objects")
+
 A = np.array([[0.7, -1.3, 2.1], [1.9, 0.4, -0.6]])
 Q = np.array([1.2, 0.8, 0.3])
 SPD = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, -0.2], [0.1, -0.2, 1.8]])

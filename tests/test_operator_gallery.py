@@ -15,6 +15,8 @@ from viewgrad.operators.define import OPERATORS
 from viewgrad.operators.language.namespace import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS
 from viewgrad.testing import Failure, check_operator
 
+pytestmark = pytest.mark.usefixtures("frozen_objects")
+
 # Operators that are right at the call given and wrong at others that they accept: batches of matrices, operands that
 # broadcast, lengths of 1, the origin.
 REALLY_WRONG_ELSEWHERE = {

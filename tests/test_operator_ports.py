@@ -15,6 +15,8 @@ from test_operator_gallery import operators_as_before, some
 
 from viewgrad.testing import Failure
 
+pytestmark = pytest.mark.usefixtures("frozen_objects")
+
 __all__ = ["operators_as_before"]
 
 CALLS = gallery.ported.CALLS

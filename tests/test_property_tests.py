@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("frozen_objects")
+
 CONFTEST = """
 from hypothesis import Phase, settings
 

@@ -22,6 +22,8 @@ from viewgrad.tensor.node import node_of
 from viewgrad.tensor.tensor import FUNCTIONS, UFUNCS, current_edge
 from viewgrad.testing import PROPERTIES, Failure, check_operator
 
+pytestmark = pytest.mark.usefixtures("frozen_objects")
+
 ROWS = [operator for operator in OPERATORS.values() if not operator.user_defined]  # some are of other tests
 DIFFERENTIABLE = [operator for operator in ROWS if operator.formulas]
 COMPLEX = [o for o in DIFFERENTIABLE if any(o.accepts_complex(name) for name in o.differentiable)]
