@@ -150,12 +150,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(scope="module")
-def frozen_objects() -> Iterator[None]:
-    """Keep the collector from going through what earlier tests left, where it runs often: in checks of operators."""
+def frozen_objects() -> None:
+    """Keep the collector from going through what earlier tests left, where it runs often: in checks of operators.
+
+    They stay frozen; thawing them would thaw what was there before the tests, too.
+    """
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
