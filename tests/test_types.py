@@ -157,7 +157,7 @@ MISTAKES = {
     "vg.clip(x, 0, 1, 2, 3)": "arguments",
     "x.register_hook(3)": "register_hook",
     "func.grad(3)": "grad",
-    "vg.where(x > 0, x)": "other",
+    "vg.maximum(x)": "x2|argument",
     "vg.compile(5)": "compile",
     "compiled(x)": "weight|argument",
     "doubled(3)": "int|argument",

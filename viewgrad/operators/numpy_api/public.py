@@ -34,6 +34,7 @@ NAMED: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 STARRED: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 SYNONYMS: Final = {"dim": "axis", "keepdim": "keepdims"}
+NEWER: Final = {"newshape": "shape"}  # by the names that parameters had in NumPy 2.0
 
 # Functions whose adapters do more than the library's own functions, and the parameters of NumPy with which these give
 # the same.
@@ -110,8 +111,11 @@ class Public:
     def parameters(self, bound: bool) -> tuple[str, dict[str, Any]]:
         """Return the code of a function with NumPy's parameters, and with those that the library's function adds."""
         theirs = numpy_parameters(self.function)
+        if theirs is None and self.own is not None:  # NumPy up to 2.3 does not know those of compiled functions
+            theirs = [each for each in _parameters(self.own) if each.kind not in STARRED]
         if theirs is None:
             return self.source(bound)
+        theirs = [each.replace(name=NEWER.get(each.name, each.name)) for each in theirs]
         handler = FUNCTIONS.get(self.function, self.own)
         return _Writer(self, theirs, self.function if handler is None else meaning(handler), ()).described(bound)
 
@@ -140,7 +144,7 @@ class Public:
         own, creates = self.own, self.creates
         assert own is not None
         count = sum(each.kind in POSITIONAL for each in _parameters(own))
-        names = [each.name for each in theirs[:count]]
+        names = [NEWER.get(each.name, each.name) for each in theirs[:count]]
         given = ", ".join(names)
         defaults = "=()" if creates else ""
         lines = [
