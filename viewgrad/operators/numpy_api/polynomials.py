@@ -137,6 +137,8 @@ def roots(p: Any) -> Any:
         return _zeros(trailing, p)
     companion = concatenate([(-p[1:] / p[0])[None, :], as_operand(np.eye(p.size - 2, p.size - 1, dtype=p.dtype))])
     found = np.linalg.eigvals(companion)
+    if found.dtype.kind == "c" and p.dtype.kind == "f" and not np.any(plain(found).imag):
+        found = found.real  # eigenvalues are always complex from NumPy 2.5 on
     return concatenate([found, as_operand(np.zeros(trailing, found.dtype))]) if trailing else found
 
 
