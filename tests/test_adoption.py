@@ -367,6 +367,17 @@ def test_eval_exec_and_globals_reach_all_names():
     assert set(space) == {"__builtins__", "np", "k", "f"}
 
 
+def test_vars_of_a_module_are_its_globals():
+    module = types.ModuleType("settings_of_a_program")
+    module.factor = 2.0
+
+    def f(x):
+        vars(module)["late"] = 0.5
+        return x * vars(module)["factor"] * module.__dict__["late"] * module.late
+
+    assert vg.grad(f)(3.0) == 0.5 and module.late == 0.5
+
+
 def test_a_global_deleted_later_is_missing():
     space = {}
     exec("a = 2.0\ndef f(x):\n    return a * x", space)

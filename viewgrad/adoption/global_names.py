@@ -221,6 +221,11 @@ class AdoptedModule(types.ModuleType):
     __slots__ = ("_state",)
     _state: AdoptedGlobals
 
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """The globals of the original, for `vars(module)`; those of adopted functions are `own_globals`."""
+        return self._state.original
+
     def __getattr__(self, name: str) -> Any:
         """Return a global that no adopted function has mentioned so far."""
         found = self._state.find(name)
@@ -246,3 +251,7 @@ class AdoptedModule(types.ModuleType):
 
     def __repr__(self) -> str:
         return f"<adopted module {self.__name__!r}>"
+
+
+# The dict of a module itself: the globals of adopted functions, of an adopted one.
+own_globals: Final[Callable[[types.ModuleType], dict[str, Any]]] = vars(types.ModuleType)["__dict__"].__get__

@@ -43,7 +43,7 @@ from .code_objects import captured
 from .containers import CONTAINERS, AdoptedDict, AdoptedList
 from .counterparts import MISSING, counterpart, is_replaced_module, original_of_counterpart
 from .foreign import converted, is_single_dispatch, single_dispatch
-from .global_names import MODULE, AdoptedGlobals, AdoptedModule
+from .global_names import MODULE, AdoptedGlobals, AdoptedModule, own_globals
 from .locations import VIEWGRAD, is_installed, place_of, root_of
 from .packages import OtherModule
 
@@ -215,11 +215,13 @@ class World:
         module = self._modules.get(id(names))
         if module is None or module._state.original is not names:
             module = AdoptedModule(name)
-            state = AdoptedGlobals(names, vars(module), self._bound_in(module), original_of, self._lock, self.renew)
+            state = AdoptedGlobals(
+                names, own_globals(module), self._bound_in(module), original_of, self._lock, self.renew
+            )
             module._state = state
             self._modules[id(names)] = module
             state.prepare()
-            vars(module)[MODULE] = module  # functions keep it alive
+            own_globals(module)[MODULE] = module  # functions keep it alive
         self._touch(module._state)
         return module
 
@@ -274,7 +276,7 @@ class World:
         module = self._globals(names, str(names.get("__name__"))) if is_own else None
         cells = function.__closure__ or ()
         own_cells = tuple(types.CellType() for _ in cells)
-        own_names = names if module is None else vars(module)
+        own_names = names if module is None else own_globals(module)
         made = types.FunctionType(function.__code__, own_names, function.__name__, None, own_cells)
         made.__qualname__, made.__doc__, made.__module__ = function.__qualname__, function.__doc__, function.__module__
         copy_annotations(function, made)
