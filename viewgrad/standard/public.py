@@ -22,6 +22,9 @@ TWO_MEANINGS: Final = {
     **dict.fromkeys(("broadcast_shapes", "isdtype"), "NumPy's own function of shapes or dtypes in `viewgrad.numpy`"),
 }
 
+# The parts of a docstring that are code: the name before a description, and formulas.
+CODE: Final = re.compile(r"^ +(?:of )?\w+(?=:)|`[^`\n]*`", re.MULTILINE)
+WORD: Final = re.compile(r"\w+")
 
 # The functions that both have, and the library's own functions of these names, by NumPy's functions.
 OWN: Final[dict[Any, tuple[str, Any]]] = {}
@@ -66,5 +69,6 @@ def _described(own: Callable[..., Any], function: Callable[..., Any]) -> str | N
     ours = inspect.signature(own).parameters
     required = [name for name, each in ours.items() if each.default is inspect.Parameter.empty]
     names = {name: each.name for name, each in zip(required, theirs) if each.name not in ours}
-    code = re.compile(r"^ +(?:of )?\w+(?=:)|`[^`\n]*`", re.MULTILINE)  # the name before a description, and formulas
-    return code.sub(lambda found: re.sub(r"\w+", lambda name: names.get(name[0], name[0]), found[0]), doc)
+    if not names:
+        return doc
+    return CODE.sub(lambda found: WORD.sub(lambda word: names.get(word[0], word[0]), found[0]), doc)

@@ -7,6 +7,7 @@ translated here.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final
@@ -208,6 +209,7 @@ def ufunc_method(function: Callable[..., Any], ufunc: np.ufunc, kind: str) -> Ca
 # -- functions ---------------------------------------------------------------------------------------------------------
 
 
+@functools.cache
 def numpy_parameters(numpy: Any) -> list[inspect.Parameter] | None:
     """Return the parameters of a NumPy function; None if they are not known."""
     try:
