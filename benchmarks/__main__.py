@@ -65,7 +65,7 @@ class Run:
         return self.results
 
     def steps(self) -> Iterator[Step]:
-        """What is to be measured, one thing after the other."""
+        """Yield the measurements in order."""
         sections: dict[str, Callable[[], Iterator[Step]]] = {
             "micro": self.micro,
             "workloads": self.workloads,
@@ -80,7 +80,7 @@ class Run:
                     yield f"{name}: {step}", work
 
     def wanted(self, name: str) -> bool:
-        """Whether a section or workload was asked for by its name."""
+        """Return whether a section or workload was requested by name."""
         return not self.only or name in self.only
 
     def chosen(self, section: str) -> list[Any]:

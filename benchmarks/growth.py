@@ -155,7 +155,7 @@ def _agree(gradients: Sequence[Array], expected: Sequence[Array]) -> bool:
 
 
 def _next_time(curve: Curve, n: int) -> float:
-    """What a run at `n` may take: as the growth between the last two sizes, and at least in proportion."""
+    """Return the expected time of a run at `n`: extrapolated from the last two sizes, at least proportional to `n`."""
     sizes = list(curve.times)
     last = curve.times[sizes[-1]].median
     factor = n / sizes[-1]

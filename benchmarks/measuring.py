@@ -16,7 +16,7 @@ __all__ = ["Effort", "Timing", "growth_exponent", "measure_in_turn", "warm_time"
 
 @attrs.frozen
 class Effort:
-    """How much time a measurement may take.
+    """The time limits of a measurement.
 
     Arguments:
         repeats: how many samples are taken of each engine, where the budget allows.

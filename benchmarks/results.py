@@ -1,4 +1,4 @@
-"""What one run has found."""
+"""The results of one run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Results:
 
 
 def machine(engines: Sequence[str]) -> dict[str, str]:
-    """What the measurements are made on."""
+    """Return a description of the machine and the versions of the libraries."""
     found = {
         "python": platform.python_version(),
         "system": platform.platform(),

@@ -44,7 +44,7 @@ Both = Callable[..., tuple[float, Sequence[Array]]]
 
 @attrs.define
 class Row:
-    """What was measured of a program on an engine.
+    """The measurements of a program on an engine.
 
     Arguments:
         program, engine: which.
@@ -105,7 +105,7 @@ def measured_apart(name: str, engine: str, is_quick: bool) -> Row | None:
 
 
 def made(name: str, engine: str, arguments: Sequence[Array]) -> Both | None:
-    """What gives the value and the gradients of a program on an engine; None if there is none.
+    """Return the function for the value and gradients of a program on an engine; None if there is none.
 
     Raises:
         ModuleNotFoundError: if the engine is not installed.

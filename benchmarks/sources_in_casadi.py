@@ -44,7 +44,7 @@ STEPS = {"holt-winters": _holt_winters, "overwritten": _overwritten}
 
 
 def made(name: str) -> Callable[..., tuple[float, Sequence[Any]]] | None:
-    """What gives the value and the gradients of a program; None if it is not written for CasADi."""
+    """Return the function for the value and gradients of a program; None if it is not written for CasADi."""
     if name not in STEPS:
         return None
     built: dict[int, Any] = {}

@@ -37,7 +37,7 @@ KERNELS = {
 
 
 def made(name: str) -> Callable[..., tuple[float, Sequence[Any]]] | None:
-    """What gives the value and the gradients of a program; None if it is not written for Taichi."""
+    """Return the function for the value and gradients of a program; None if it is not written for Taichi."""
     if name not in KERNELS:
         return None
     ti.init(arch=ti.cpu, default_fp=ti.f64, log_level=ti.ERROR, cpu_max_num_threads=1, offline_cache=False,

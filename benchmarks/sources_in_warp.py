@@ -41,7 +41,7 @@ KERNELS = {
 
 
 def made(name: str) -> Callable[..., tuple[float, Sequence[Any]]] | None:
-    """What gives the value and the gradients of a program; None if it is not written for Warp."""
+    """Return the function for the value and gradients of a program; None if it is not written for Warp."""
     if name not in KERNELS:
         return None
     wp.config.quiet = True

@@ -22,7 +22,7 @@ Program = Callable[..., Any]
 
 @attrs.frozen
 class Variant:
-    """What is run instead where an engine refuses a program as it is written.
+    """A program to run in place of one that an engine refuses.
 
     Arguments:
         program: the nearest program that the engine accepts.

@@ -156,7 +156,7 @@ def test_windows_of_many_elements_take_2_kb_an_operation_to_compile(f, size):
     graph, executor = compiled.specializations[0].trace.graph, compiled.executor
     operations = compile_graph(graph, [0], executor).traced_operations
     peaks = []
-    for _ in range(3):  # one of which also fills caches
+    for _ in range(3):  # the first measurement may include the filling of caches
         tracemalloc.start()
         try:
             compile_graph(graph, [0], executor)

@@ -100,7 +100,7 @@ def diagonal_systems(x):
 
 
 def assembled(x):
-    """A chain of springs, the matrices of which are added into one."""
+    """A chain of springs, assembled from the stiffness matrix of each."""
     stiffness = sparse.lil_matrix((5, 5))
     for number in range(4):
         ends = [number, number + 1]

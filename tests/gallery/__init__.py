@@ -17,7 +17,7 @@ class Entry:
 
     Arguments:
         name: its name.
-        make: a function that makes it, anew for each test.
+        make: returns a new operator; called once for each test.
         args: the arguments that it is checked with.
         kwargs: the keyword arguments.
         properties: one of these must detect the fault; none for a correct operator.

@@ -1,4 +1,4 @@
-"""Correct operators from practice, each of which looks faulty in some respect."""
+"""Correct operators from practice that look faulty in some respect."""
 
 import numpy as np
 

@@ -106,7 +106,7 @@ def retain_grad(self: Tensor) -> None:
 
 
 def _retains_grad(self: Tensor) -> bool:
-    """Whether `retain_grad` was called on this tensor, so that a backward pass fills its `grad`."""
+    """True if `retain_grad` was called on this tensor, so that backward passes fill its `grad`."""
     edge = current_edge(self)
     if edge is None or type(edge) is AccumulateGrad:
         return False

@@ -1,7 +1,7 @@
-"""A record of which calls of compiled functions ran a program, so that a rerun of their caller does the same.
+"""A record of calls of compiled functions, with which a rerun of their caller takes the same paths.
 
-A compiled function runs itself until a program is built. A checkpointed function that calls it would otherwise compute
-in the backward pass by a program what the function itself had computed before, with another graph and other rounding.
+A call runs the Python function until a program is built. Without the record, a checkpointed function could run Python
+first and the program in the backward pass, with another graph and other rounding.
 """
 
 from __future__ import annotations

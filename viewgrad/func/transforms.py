@@ -262,7 +262,7 @@ def _columns_at_once(
     trees = []
     for part in parts:
         if part is None or not all(np.isfinite(each._array).all() for each in part):
-            return None  # zeros may have met infinite factors, and forward mode skips more such products
+            return None  # perhaps of 0 * inf; forward mode leaves out more such products
         trees.append(wanted.tree(part))
     result = output.tree(trees)
     return ((result, _results(transform, output.aux)) if has_aux else result,)

@@ -290,7 +290,7 @@ class MaskedTensor:
         if domain is not None:
             mask = mask | domain(*(plain_values(data.detach()) for data, _ in parts))
         # Masked elements are replaced by a value at which every function is smooth.
-        if ufunc in COMPARED:  # as NumPy has it, also of what is masked
+        if ufunc in COMPARED:  # NumPy compares masked values too
             return MaskedTensor(ufunc(*(plain_values(data.detach()) for data, _ in parts)), mask, self.fill_value)
         safe = [np.where(mask, 0.5, np.broadcast_to(data, mask.shape)) if mask.any() else data for data, _ in parts]
         found = ufunc(*safe)
@@ -671,7 +671,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None) -> Any:
 
 
 def _plain_average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False) -> Any:
-    """As `numpy.average` has it: the weights of masked values count too."""
+    """Implement `numpy.average`, which counts the weights of masked values too."""
     if weights is None and not returned:
         return _of(a).mean(axis)
     if returned or np.ndim(plain_values(weights)) != _of(a).ndim:

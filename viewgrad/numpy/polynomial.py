@@ -47,7 +47,7 @@ DIVIDING: Final = ("roots", "companion", "trimcoef")
 
 
 class _Trimming(threading.local):
-    """Whether all trailing zeros are removed."""
+    """A flag for each thread: whether all trailing zeros are removed."""
 
     complete = False
 

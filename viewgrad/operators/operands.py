@@ -67,9 +67,7 @@ def operands(*values: Any) -> Sequence[Any]:
 
 
 def foreign_operand() -> Any:
-    """Return the result of a function of operands one of which cannot become a tensor, or raise the error
-    of the conversion.
-    """
+    """Return the result of a function if an operand cannot become a tensor, or raise the error of the conversion."""
     raise
 
 
@@ -86,7 +84,7 @@ def optional_operands(*values: Any) -> Sequence[Any]:
 
 
 def wide_operands(ufunc: str, *values: Any) -> Sequence[Any]:
-    """Return operands one of which is an integer that the dtype of the other cannot represent.
+    """Return operands where an integer cannot be represented in the dtype of the other one.
 
     Comparisons use it unconverted, and functions such as `hypot` in the dtype of their result.
 

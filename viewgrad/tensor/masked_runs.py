@@ -19,7 +19,7 @@ is_masked_run: Final = _masked.get
 
 
 class MaskedRuns:
-    """Whether such a pass has occurred in this process; only then do products check whether their own pass is one.
+    """A record of such passes in this process: until the first one, products do not check for them.
 
     Attributes:
         any: whether such a pass has occurred.

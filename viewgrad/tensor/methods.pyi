@@ -1849,4 +1849,4 @@ class OperatorMethods:
 
     @property
     def retains_grad(self) -> bool:
-        """Whether `retain_grad` was called on this tensor, so that a backward pass fills its `grad`."""
+        """True if `retain_grad` was called on this tensor, so that backward passes fill its `grad`."""

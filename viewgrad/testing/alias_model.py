@@ -31,7 +31,7 @@ class Memory:
 
 @attrs.define(eq=False)
 class History:
-    """Whether gradients flow through a base and its views.
+    """The gradient flow through a base and its views.
 
     Attributes:
         requires_grad: whether they do.

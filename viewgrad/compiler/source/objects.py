@@ -174,7 +174,7 @@ class ObjectReader:
                    Fields)
 
     def tree(self, value: Any, path: Path, name: str) -> Any:
-        """Return the value of a container, or of an object of which only parts are read."""
+        """Return the value of a container, or of an object that is read in part."""
         if isinstance(value, (tuple, list)):
             if type(value) not in (tuple, list) and not hasattr(value, "_fields"):
                 raise self.out.refused(f"{name} is a {type(value).__name__}")

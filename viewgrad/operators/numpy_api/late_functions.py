@@ -19,7 +19,7 @@ def late_function(name: str, source: Source, parameters: Source | None = None) -
     Arguments:
         name: its name.
         source: returns the code, and the objects that it names.
-        parameters: the same of a function of which only the parameters count; `source` if omitted.
+        parameters: the same, for a function with the right signature and no body; `source` if omitted.
     """
     names: dict[str, Any] = {"__file__": __file__, "__name__": __name__}
     function = types.FunctionType(_first_call.__code__, names, name)

@@ -73,7 +73,7 @@ PUBLIC: Final[dict[Any, Any]] = {}
 
 @attrs.frozen
 class Public:
-    """What a public function consists of.
+    """The parts from which a public function is written.
 
     Arguments:
         name: its name.
@@ -254,7 +254,7 @@ class _Writer:
 
     @property
     def takes_more(self) -> bool:
-        """Whether the library's function takes more arguments by position than NumPy's."""
+        """True if the library's function takes more positional arguments than NumPy's."""
         own = sum(each.kind in POSITIONAL for each in self.own.values())
         return own > sum(each.kind in POSITIONAL for each in self.theirs)
 

@@ -23,7 +23,7 @@ FACTS: Final = ("identity", "nargs", "nin", "nout", "ntypes", "signature", "type
 
 
 class UniversalFunction:
-    """What a universal function of NumPy does with tensors; `ufunc` returns the function itself.
+    """The implementation of a NumPy ufunc for tensors; `ufunc` returns its public function.
 
     Arguments:
         function: the NumPy ufunc.
@@ -133,7 +133,7 @@ class UniversalFunction:
         )
 
     def call_with_options(self, given: tuple[Any, ...], more: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Return the function of arguments some of which may be missing."""
+        """Apply the function; arguments that were not given are MISSING."""
         return self._run("__call__", (*(each for each in given if each is not MISSING), *more), options)
 
 

@@ -61,7 +61,7 @@ class KDTree:
 
 
 class _OfPoints:
-    """What SciPy finds of points: its indices and neighbors, with the points themselves as a tensor.
+    """A geometric structure computed by SciPy, whose points are a tensor.
 
     Arguments:
         points: the points, one in each row.

@@ -140,7 +140,7 @@ class OperatorUnderTest:
 
     @property
     def composed(self) -> bool:
-        """Whether it is a plain function, differentiated through the operators it is composed of."""
+        """True for a plain function, which is differentiated through the operators that it calls."""
         return self.operator is None and self.custom is None
 
     @property
@@ -276,7 +276,7 @@ class Recorded:
 
 
 class _Silence(threading.local):
-    """Whether this thread is already in a quiet block; nested ones cost nothing."""
+    """A flag for each thread: whether it is inside a quiet block. Nested blocks cost nothing."""
 
     on = False
 

@@ -60,7 +60,7 @@ class Moves:
 
     @property
     def single(self) -> bool:
-        """Whether a moved array has less than double precision."""
+        """True if a perturbed array has less than double precision."""
         return any(np.finfo(self.arrays[k].dtype).eps > 1e-10 for k in self.wanted)
 
     def moved(self, vector: Array) -> list[Array]:

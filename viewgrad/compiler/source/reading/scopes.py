@@ -59,7 +59,7 @@ class Deferred:
 
 @attrs.frozen(eq=False)
 class Partial:
-    """A function of which some arguments are given."""
+    """A function with some arguments bound."""
 
     function: Any
     args: list[Any]

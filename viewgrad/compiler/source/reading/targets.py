@@ -76,7 +76,7 @@ class TargetReader(ExpressionReader):
                    for node in nodes(as_expr(leaf)))
 
     def assign_starred(self, scope: Scope, target: ast.Tuple | ast.List, value: Any) -> None:
-        """Assign to targets of which one takes what the others leave."""
+        """Assign to targets with a starred one, which takes the remaining items."""
         value = items_in(value)
         if not isinstance(value, Tup) or len(value.items) < len(target.elts) - 1:
             raise self.out.refused("a starred target of values whose number is not known", target)

@@ -207,7 +207,7 @@ def in_lower_precision(baseline: Baseline, dtype: Any) -> int:
 
 
 def _loses_digits(script: Script, reference: Baseline, tolerance: float) -> bool:
-    """Return whether an operator of which it is composed loses digits."""
+    """Return whether one of the operators that it is composed of loses digits."""
     return reference.subject.composed and any(
         value.dtype.kind in "fc" and _mostly_wrong(script[f"y{path}"]._array.astype(value.dtype), value, tolerance, 0.0)
         for path, value in zip(reference.paths, reference.values, strict=True)
