@@ -141,7 +141,7 @@ class Reverser:
                 return  # its adjoint is the same view
             self.spread(value, ir.Var(ir.bar(stmt.name), adjoint_kind(value.kind)))
             return
-        if not any(True for _ in self._leaves(value)):
+        if not self._leaves(value):
             self.bind(ir.bar(stmt.name), ZERO)
             return
         adjoint = ir.Var(ir.bar(stmt.name), adjoint_kind(self.kinds[stmt.name]))
@@ -176,9 +176,8 @@ class Reverser:
         base = ir.Var(ir.bar(stmt.base.name), adjoint_kind(stmt.base.kind))
         place = ir.Get(base, stmt.index, ir.place_kind(base, stmt.index), safe=True)
         value = stmt.value
-        feeds = any(True for _ in self._leaves(value))
         is_fancy = any(isinstance(getattr(each, "kind", None), Arr) for each in stmt.index)
-        if not feeds:
+        if not self._leaves(value):
             if not stmt.op:
                 self.out.append(ir.Set(place.base, stmt.index, ZERO, "", stmt.line, safe=True))
             return
@@ -359,9 +358,7 @@ class Reverser:
                 number for number, arg in enumerate(expr.args)
                 if is_float(arg.kind) and self._leaves(arg) and not read_by(expr, number).is_zero
             ]
-            if len(chosen) > 1 and not isinstance(grad, (ir.Var, ir.Const)):
-                grad = self.temporary(grad, "b")
-            twice = any(_reads_twice(expr.name, number, has_complex(expr)) for number in chosen)
+            twice = len(chosen) > 1 or any(_reads_twice(expr.name, each, has_complex(expr)) for each in chosen)
             if twice and not isinstance(grad, (ir.Var, ir.Const)):
                 grad = self.temporary(grad, "b")
             for number in chosen:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -91,24 +91,19 @@ class ExpressionWriter:
 
     def index(self, index: Sequence[Any]) -> str:
         """Return the items of an index as source."""
-        def one(each: Any) -> str:
-            if each is NEW:
-                return "None"
-            if isinstance(each, Slice):
-                low, high, step = ["" if part is None else self.text(part) for part in (each.low, each.high, each.step)]
-                return f"{low}:{high}" + (f":{step}" if step else "")
-            return self.text(each)
-
-        return ", ".join(map(one, index))
+        return self._items(index, "", lambda low, high, step: f"{low}:{high}" + (f":{step}" if step else ""))
 
     def slices(self, index: Sequence[Any]) -> str:
         """Return the items of an index as the source of slice objects."""
+        return self._items(index, "None", lambda *parts: f"slice({', '.join(parts)})")
+
+    def _items(self, index: Sequence[Any], missing: str, sliced: Callable[..., str]) -> str:
         def one(each: Any) -> str:
             if each is NEW:
                 return "None"
             if isinstance(each, Slice):
-                parts = ["None" if part is None else self.text(part) for part in (each.low, each.high, each.step)]
-                return f"slice({', '.join(parts)})"
+                parts = each.low, each.high, each.step
+                return sliced(*[missing if part is None else self.text(part) for part in parts])
             return self.text(each)
 
         return ", ".join(map(one, index))

@@ -41,15 +41,20 @@ def multiply_at(target: Any, index: Any, values: Any) -> None:
         target[index[number]] *= values[number] if np.ndim(values) else values
 
 
-def bincount(x: Any, minlength: Any = 0) -> Any:
-    """Implement `np.bincount` without weights."""
+def bins(x: Any, minlength: Any) -> Any:
+    """Return the number of bins of `np.bincount`."""
     count = minlength
     for value in x:
         if value < 0:
             raise ValueError
         if value >= count:
             count = value + 1
-    found = np.zeros(count, dtype=np.int64)
+    return count
+
+
+def bincount(x: Any, minlength: Any = 0) -> Any:
+    """Implement `np.bincount` without weights."""
+    found = np.zeros(bins(x, minlength), dtype=np.int64)
     for value in x:
         found[value] += 1
     return found
@@ -59,13 +64,7 @@ def weighted_bincount(x: Any, weights: Any, minlength: Any = 0) -> Any:
     """Implement `np.bincount` with weights."""
     if len(weights) != len(x):
         raise ValueError
-    count = minlength
-    for value in x:
-        if value < 0:
-            raise ValueError
-        if value >= count:
-            count = value + 1
-    found = np.zeros(count)
+    found = np.zeros(bins(x, minlength))
     for number in range(len(x)):
         found[x[number]] += weights[number]
     return found

@@ -127,7 +127,7 @@ class SelectionReader(ComprehensionReader):
         expr = as_expr(args[0])
         given = args[0] if isinstance(args[0], (Lst, Ref)) or expr is not None else self.list_of(scope, args[0], node)
         is_vector = expr is not None and expr.kind.ndim == 1
-        if not is_none(key) or not (is_vector or (not is_vector and vector_of(self.out, given) is not None)):
+        if not is_none(key) or not (is_vector or vector_of(self.out, given) is not None):
             order = python_code.sorted_down if turned.value else python_code.sorted_up
             return self.call_own(order, [given, Static(python_code.itself) if is_none(key) else key])
         array = array_of_list(self.out, given) if isinstance(given, (Lst, Ref)) else given
