@@ -470,7 +470,8 @@ def _rearranging(name: str, takes_list: bool) -> None:
 for _name in ("column_stack", "dstack", "hstack", "stack", "vstack"):
     _rearranging(_name, True)
 for _name in (
-    "atleast_1d", "atleast_2d", "atleast_3d", "diag", "diagflat", "diagonal", "expand_dims", "repeat", "swapaxes",
+    "atleast_1d", "atleast_2d", "atleast_3d", "diag", "diagflat", "diagonal", "expand_dims", "repeat", "resize",
+    "swapaxes",
 ):  # fmt: skip
     _rearranging(_name, False)
 
@@ -591,11 +592,6 @@ def _choose(indices: Any, choices: Any, out: Any = None, mode: Any = "raise") ->
     parts = [_parts(each) for each in choices]
     data = np.choose(places, [data for data, _ in parts], mode=mode)
     return MaskedTensor(data, np.choose(places, [mask for _, mask in parts], mode=mode) | hidden)
-
-
-def _resize(x: Any, new_shape: Any) -> MaskedTensor:
-    data, mask = _parts(x)
-    return MaskedTensor(np.resize(data, new_shape), np.resize(mask, new_shape))
 
 
 def _put(a: MaskedTensor, indices: Any, values: Any, mode: Any = "raise") -> None:
@@ -772,7 +768,7 @@ FUNCTIONS.update({
     "mask_cols": lambda a, axis=None: _hiding_lines(a, 1),
     "inner": _inner, "innerproduct": _inner, "convolve": _convolved("convolve", "full"),
     "correlate": _convolved("correlate", "valid"),
-    "ediff1d": _differences, "vander": _vander, "polyfit": _polyfit, "choose": _choose, "resize": _resize,
+    "ediff1d": _differences, "vander": _vander, "polyfit": _polyfit, "choose": _choose,
     "put": _put, "putmask": _putmask, "hsplit": _split, "apply_along_axis": _along_axis, "apply_over_axes": _over_axes,
     "product": FUNCTIONS["prod"], "masked_values": _masked_values, "diff": _diff,
     "sort": _sort, "append": _append, "outer": _outer,

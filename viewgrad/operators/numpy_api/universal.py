@@ -94,7 +94,6 @@ class UniversalFunction:
 
         return composed(name, on_values, args, kwargs)
 
-
     def source(self) -> tuple[str, dict[str, Any]]:
         """Return the code of the function, and the objects that it names."""
         handler = UFUNCS.get((self.numpy, "__call__"))
@@ -105,18 +104,21 @@ class UniversalFunction:
             parameters = [argument.name for argument in operator.signature.arguments]
             if len(parameters) == self._arguments:
                 return self._head(parameters) + body(operator), environment(operator) | names
-        parameters = ["x"] if self._arguments == 1 else [f"x{number + 1}" for number in range(self._arguments)]
-        return self._head(parameters) + f"    return direct({', '.join(parameters)})\n", names
+        return self._head(self._arrays) + f"    return direct({', '.join(self._arrays)})\n", names
 
     def parameters(self) -> tuple[str, dict[str, Any]]:
         """Return the code of a function with the parameters of the ufunc."""
-        arrays = "x" if self._arguments == 1 else ", ".join(f"x{number + 1}" for number in range(self._arguments))
         options = (
             "where=True, casting='same_kind', order='K', dtype=None, subok=True, signature=None"
             if self.numpy.signature is None
             else "casting='same_kind', order='K', dtype=None, subok=True, axes=None, axis=None, keepdims=False"
         )
-        return f"def {self.__name__}(ufunc, {arrays}, /, out=None, *, {options}): ...\n", {}
+        return f"def {self.__name__}(ufunc, {', '.join(self._arrays)}, /, out=None, *, {options}): ...\n", {}
+
+    @property
+    def _arrays(self) -> list[str]:
+        """The names of the operands in NumPy."""
+        return ["x"] if self._arguments == 1 else [f"x{number + 1}" for number in range(self._arguments)]
 
     def _head(self, parameters: list[str]) -> str:
         """Return the beginning of the code, which handles everything but tensors and numbers without options."""
