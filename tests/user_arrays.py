@@ -574,12 +574,6 @@ def game_of_heat(a):
     return np.where(s > a, a + 0.1 * s, a).sum()
 
 @case(lambda r, n: (vector(r, n),))
-def z_sum(x):
-    s = np.zeros(())
-    for v in x:
-        s += v * v
-    return np.sqrt(s)
-@case(lambda r, n: (vector(r, n),))
 def z_alias(x):
     s = np.array(0.0)
     t = s

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numerics_programs import matrix_chain
 from user_cases import case, definite, positive, vector
 
 
@@ -551,19 +552,7 @@ def bellman_ford(w, edges):
             total += d
     return total
 
-@case(lambda r, n: (positive(r, n),), (5, 7))
-def matrix_chain(p):
-    n = len(p) - 1
-    m = np.zeros((n, n))
-    for L in range(2, n + 1):
-        for i in range(n - L + 1):
-            j = i + L - 1
-            m[i, j] = np.inf
-            for k in range(i, j):
-                q = m[i, k] + m[k + 1, j] + p[i] * p[k + 1] * p[j + 1]
-                if q < m[i, j]:
-                    m[i, j] = q
-    return m[0, n - 1]
+case(lambda r, n: (positive(r, n),), (5, 7))(matrix_chain)
 
 @case(lambda r, n: (vector(r, n),), (7, 10))
 def kadane(x):
