@@ -97,10 +97,10 @@ def test_this_interpreter_counts_as_the_probes_expect():
 
 
 def test_a_probe_that_counts_otherwise_is_not_trusted():
-    assert not refcounts.counts_holders(lambda make: 2)
-    assert not refcounts.counts_holders(lambda make: refcounts.getrefcount(make()) * 2)
-    assert not refcounts.counts_holders(lambda make: sys.maxsize)
-    assert refcounts.counts_holders(lambda make: refcounts.getrefcount(make()))
+    assert refcounts.checked_count(lambda make: 2) is None
+    assert refcounts.checked_count(lambda make: refcounts.getrefcount(make()) * 2) is None
+    assert refcounts.checked_count(lambda make: sys.maxsize) is None
+    assert refcounts.checked_count(lambda make: refcounts.getrefcount(make())) is not None
 
 
 def test_counts_are_compared_with_these_constants_only():

@@ -46,7 +46,7 @@ def _row(name: str) -> Any:
 cholesky, cross, det, eigvalsh, inv, matmul = map(_row, ("cholesky", "cross", "det", "eigvalsh", "inv", "matmul"))
 matrix_power, svdvals, tensordot, vecdot = map(_row, ("matrix_power", "svdvals", "tensordot", "vecdot"))
 row_eigh, row_qr, row_slogdet, row_svd, row_solve = map(_row, ("eigh", "qr", "slogdet", "svd", "solve"))
-row_outer, row_pinv, row_rank, row_trace = map(_row, ("outer", "pinv", "matrix_rank", "trace"))
+row_outer, row_pinv, row_trace = map(_row, ("outer", "pinv", "trace"))
 row_vector_norm = _row("vector_norm")
 
 

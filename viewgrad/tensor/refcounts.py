@@ -184,11 +184,6 @@ PROBES: Final[dict[str, Callable[[Make], int]]] = {
 # -- checks of probes --------------------------------------------------------------------------------------------------
 
 
-def counts_holders(probe: Callable[[Make], int]) -> bool:
-    """Return whether a probe sees every other holder: in a container, an attribute, a variable of another function."""
-    return checked_count(probe) is not None
-
-
 def checked_count(probe: Callable[[Make], int]) -> int | None:
     """Return what a probe counts for an object that nothing else holds, if it sees every other holder."""
     alone = probe(_Holder)

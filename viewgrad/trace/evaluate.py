@@ -1,4 +1,4 @@
-"""The evaluation of nodes on arrays: the semantics of each primitive.
+"""The evaluation of nodes: the semantics of each primitive, for the values of a namespace.
 
 Arrays that are visible elsewhere are never written to, and values may be windows of other values. The generated source
 of graphs does the same, with in-place writes where they are safe.
@@ -18,6 +18,7 @@ from ..views.advanced_indexing import last_writers
 from ..views.unbroadcast import sum_to
 from .attributes import Given, thawed
 from .graph import Node
+from .last_use import UNRECORDED, WRITES
 from .opaque_ops import Step
 from .primitives import operator_of
 from .raised import RAN
@@ -26,34 +27,34 @@ from .types import Window
 Array = np.ndarray[Any, Any]
 
 
-def run_node(node: Node, inputs: Sequence[Any], where: Callable[[Node], str]) -> tuple[Any, ...]:
+def run_node(
+    node: Node, inputs: Sequence[Any], where: Callable[[Node], str], namespace: ArrayNamespace | None = None,
+    in_place: bool = False,
+) -> tuple[Any, ...]:  # fmt: skip
     """Return the outputs of a node that has no blocks.
 
     Arguments:
         node: the node.
-        inputs: its inputs: arrays, None for operands that are not given and for undefined gradients.
+        inputs: its inputs: values of the namespace, None for operands that are not given and for undefined gradients.
         where: the source line of a node, for messages.
+        namespace: the operations on values; those on arrays if omitted.
+        in_place: whether a write may happen in place; for a read, whether it must be a copy.
     """
+    xp = ARRAYS if namespace is None else namespace
     rule = RULES.get(node.kind)
     if rule is not None:
-        result = rule(node.attributes, *inputs)
-        return (result,)
+        return (rule(xp, node, in_place, *inputs),)
     if node.kind in UNPACKING:
         return tuple(inputs[0])
     if node.kind == "guard":
-        check_guard(node.attributes[0], node.attributes[1], inputs[0], where(node))
+        check_guard(node.attributes[0], node.attributes[1], xp.as_array(inputs[0]), where(node))
         return ()
     if node.kind == "call":
-        step: Step = node.attributes[0]
-        return step.on_arrays(*inputs)
+        return xp.call_step(node.attributes[0], inputs)
     operator = operator_of(node.kind)
     if operator is None:
         raise GraphError(f"a node of kind {node.kind!r} cannot be run")
-    args, keywords = forward_call(operator, inputs, node.attributes)
-    results = operator.forward(*args, **keywords)
-    if not isinstance(results, tuple):
-        results = (results,)
-    return tuple([owned_array(result, list(inputs), True) for result in results])
+    return xp.call_operator(node, operator, inputs)
 
 
 def forward_call(operator: Any, inputs: Sequence[Any], attributes: Any) -> tuple[list[Any], dict[str, Any]]:
@@ -146,34 +147,80 @@ TAKEN: Final[dict[str, Callable[[Any], Any]]] = {
 }  # fmt: skip
 
 
-# -- kinds -------------------------------------------------------------------------------------------------------------
+# -- the namespace of arrays -------------------------------------------------------------------------------------------
 
 
-def _constant(attributes: Any) -> Array:
-    array: Array = attributes[0].array
-    return array
+class ArrayNamespace:
+    """The operations on values by which nodes are evaluated: here on arrays, where writes copy their base.
+
+    An index of a write is None for the whole window.
+    """
+
+    def from_array(self, array: Array) -> Any:
+        """Return a new array as a value."""
+        return array
+
+    def as_array(self, value: Any) -> Array:
+        """Return the elements of a value."""
+        array: Array = value
+        return array
+
+    def read(self, base: Any, window: Window, is_copied: bool) -> Any:
+        """Return a window of a base; if `is_copied`, in memory of its own."""
+        return None if base is None else window_of(in_row_order(base), window)
+
+    def gather(self, value: Any, index: tuple[Any, ...]) -> Array:
+        """Return `value[index]` for an advanced index."""
+        return np.asarray(value[index])
+
+    def writable(self, base: Any, in_place: bool) -> Array:
+        """Return a base that may be written to: a copy, or the base itself if the write may happen in place."""
+        return copied(base)
+
+    def assign(self, base: Any, window: Window, index: Any, value: Any, recorded: bool) -> None:
+        """Assign to a window of a base; `recorded` says whether the write is in the history of the base."""
+        if index is None:
+            window_of(base, window)[...] = value
+        else:
+            put(window_of(base, window), index, value)
+
+    def accumulate(self, base: Any, window: Window, index: Any, value: Any, recorded: bool) -> None:
+        """Add to a window of a base; elements that are selected several times are added to several times."""
+        if index is None:
+            add_into(base, window, value)
+        else:
+            add_at(window_of(base, window), index, value)
+
+    def sum_to_size(self, value: Any, shape: tuple[int, ...]) -> Any:
+        """Return a value summed to a shape that broadcasts to its own."""
+        return None if value is None else np.asarray(sum_to(value, shape))
+
+    def detach(self, value: Any, keeps_tangent: bool) -> Any:
+        """Return a value without its history."""
+        return value
+
+    def undefined(self, kind: Any) -> Any:
+        """Return the undefined gradient of a type."""
+        return None
+
+    def add(self, first: Any, second: Any) -> Array:
+        """Return the sum of two defined gradients."""
+        return np.asarray(first + second)
+
+    def call_step(self, step: Step, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the outputs of an opaque operation."""
+        return step.on_arrays(*inputs)
+
+    def call_operator(self, node: Node, operator: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the outputs of an operator."""
+        args, keywords = forward_call(operator, inputs, node.attributes)
+        results = operator.forward(*args, **keywords)
+        if not isinstance(results, tuple):
+            results = (results,)
+        return tuple([owned_array(result, list(inputs), True) for result in results])
 
 
-def _full(attributes: Any) -> Array:
-    shape, value, dtype = attributes
-    return np.full(shape, value, dtype)
-
-
-def _read(window: Window, base: Any) -> Any:
-    return None if base is None else window_of(in_row_order(base), window)
-
-
-def _write(window: Window, base: Any, value: Any) -> Array:
-    result = copied(base)
-    if 0 not in window.sizes:
-        window_of(result, window)[...] = value
-    return result
-
-
-def _accumulate(window: Window, base: Any, value: Any) -> Array:
-    result = copied(base)
-    add_into(result, window, value)
-    return result
+ARRAYS: Final = ArrayNamespace()
 
 
 def add_into(base: Array, window: Window, value: Any) -> None:
@@ -195,24 +242,6 @@ def add_into(base: Array, window: Window, value: Any) -> None:
         add_at(flat, places, value)
 
 
-def _gather_at(attributes: Any, value: Any, *given: Any) -> Any:
-    return np.asarray(value[indexed_by(attributes[0], given)])
-
-
-def _put_at(attributes: Any, base: Any, value: Any, *given: Any) -> Array:
-    window, pattern = attributes
-    result = copied(base)
-    put(window_of(result, window), indexed_by(pattern, given), value)
-    return result
-
-
-def _add_at(attributes: Any, base: Any, value: Any, *given: Any) -> Array:
-    window, pattern = attributes
-    result = copied(base)
-    add_at(window_of(result, window), indexed_by(pattern, given), value)
-    return result
-
-
 def winners(shape: tuple[int, ...], index: tuple[Any, ...]) -> Array:
     """Return for each value assigned to an index of an array of `shape` whether it is the last one for its element."""
     probe = np.empty(shape, bool)
@@ -223,42 +252,75 @@ def winners(shape: tuple[int, ...], index: tuple[Any, ...]) -> Array:
     return stay
 
 
-def _winners_at(attributes: Any, *given: Any) -> Array:
-    return winners(attributes[0], indexed_by(attributes[1], given))
+# -- kinds -------------------------------------------------------------------------------------------------------------
 
 
-def _sum_to_size(attributes: Any, value: Any) -> Any:
-    return None if value is None else np.asarray(sum_to(value, attributes[0]))
+def _constant(xp: ArrayNamespace, node: Node, in_place: bool) -> Any:
+    return xp.from_array(node.attributes[0].array)
 
 
-def _detach(attributes: Any, value: Any) -> Any:
-    return value
+def _full(xp: ArrayNamespace, node: Node, in_place: bool) -> Any:
+    return xp.from_array(np.full(*node.attributes))
+
+
+def _read(xp: ArrayNamespace, node: Node, is_copied: bool, base: Any) -> Any:
+    return xp.read(base, node.attributes, is_copied)
+
+
+def _gather_at(xp: ArrayNamespace, node: Node, in_place: bool, value: Any, *given: Any) -> Any:
+    return xp.gather(value, _index(xp, node.attributes[0], given))
+
+
+def _write(xp: ArrayNamespace, node: Node, in_place: bool, base: Any, value: Any, *given: Any) -> Any:
+    base = xp.writable(base, in_place)
+    window, index = _target(xp, node, given)
+    if 0 not in window.sizes:
+        write = xp.accumulate if node.kind in ACCUMULATING else xp.assign
+        write(base, window, index, value, node.kind not in UNRECORDED)
+    return base
+
+
+def _target(xp: ArrayNamespace, node: Node, given: Sequence[Any]) -> tuple[Window, tuple[Any, ...] | None]:
+    if type(node.attributes) is Window:
+        return node.attributes, None
+    window, pattern = node.attributes
+    return window, _index(xp, pattern, given)
+
+
+def _index(xp: ArrayNamespace, pattern: tuple[Any, ...], given: Sequence[Any]) -> tuple[Any, ...]:
+    return indexed_by(pattern, [xp.as_array(each) for each in given])
+
+
+def _winners_at(xp: ArrayNamespace, node: Node, in_place: bool, *given: Any) -> Any:
+    shape, pattern = node.attributes
+    return xp.from_array(winners(shape, _index(xp, pattern, given)))
+
+
+def _sum_to_size(xp: ArrayNamespace, node: Node, in_place: bool, value: Any) -> Any:
+    return xp.sum_to_size(value, node.attributes[0])
+
+
+def _detach(xp: ArrayNamespace, node: Node, in_place: bool, value: Any) -> Any:
+    return xp.detach(value, node.attributes is not None)
+
+
+def _autograd_add(xp: ArrayNamespace, node: Node, in_place: bool, first: Any, second: Any) -> Any:
+    return second if first is None else first if second is None else xp.add(first, second)
 
 
 UNPACKING: Final = frozenset({"ListUnpack", "TupleUnpack"})
-
-
-def _autograd_add(attributes: Any, first: Any, second: Any) -> Any:
-    return second if first is None else first if second is None else np.asarray(first + second)
-
-
+ACCUMULATING: Final = frozenset({"accumulate", "add_at", "add_at_unrecorded"})
 RULES: Final[dict[str, Callable[..., Any]]] = {
+    **dict.fromkeys(WRITES, _write),
     "constant": _constant,
     "full": _full,
     "read": _read,
-    "write": _write,
-    "overwrite": _write,
-    "accumulate": _accumulate,
     "gather_at": _gather_at,
-    "put_at": _put_at,
-    "put_at_unrecorded": _put_at,
-    "add_at": _add_at,
-    "add_at_unrecorded": _add_at,
     "winners_at": _winners_at,
     "sum_to_size": _sum_to_size,
     "detach": _detach,
-    "ListConstruct": lambda attributes, *items: list(items),
-    "TupleConstruct": lambda attributes, *items: items,
-    "AutogradZero": lambda attributes: None,
+    "ListConstruct": lambda xp, node, in_place, *items: list(items),
+    "TupleConstruct": lambda xp, node, in_place, *items: items,
+    "AutogradZero": lambda xp, node, in_place: xp.undefined(node.output.type),
     "AutogradAdd": _autograd_add,
 }

@@ -222,7 +222,7 @@ class CodeWriter(abc.ABC):
                     continue
                 if type(item) is Read and self._is_inlined(block, item):
                     continue
-                if nest is not None and self._joins(block, nest, item) and self._is_free(item, nest.after):
+                if nest is not None and self._joins(nest, item) and self._is_free(item, nest.after):
                     nest.steps.append(item)
                 else:
                     self._nest(nest, indent)
@@ -464,7 +464,7 @@ class CodeWriter(abc.ABC):
                 return i
         raise AssertionError(step)
 
-    def _joins(self, block: Block, nest: LoopNest, step: Step) -> bool:
+    def _joins(self, nest: LoopNest, step: Step) -> bool:
         """Return whether a step can be part of a nest."""
         if step.sizes != nest.sizes or isinstance(step, Check):
             return False

@@ -15,7 +15,6 @@ MATH: Final = {
         "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "copysign", "inf", "nan", "erf", "erfc", "lgamma",
     )
 }
-BLOCK: Final = 128  # numbers summed by eight running sums, as in NumPy
 # The integers that NumPy converts NaN and infinities to, which depend on the processor.
 with np.errstate(invalid="ignore"):
     OF_NAN, OF_GREAT, OF_SMALL = np.array([np.nan, np.inf, -np.inf]).astype(np.int64)

@@ -145,7 +145,7 @@ class Batched:
             results.append(self.compiled(*given, **given_keywords))
         if not count:
             rest = self._nothing(structure, leaves, numbers, mode)
-        return _concatenated(results, rest, count)
+        return _concatenated(results, rest)
 
     def value_and_grad(self, point: Any, *others: Any, **keywords: Any) -> tuple[float, Any]:
         """Return the sum of the examples' values and its gradient with respect to the first argument.
@@ -400,13 +400,12 @@ def _example(arrays: list[Array], batched: frozenset[int], at: int) -> list[Arra
 # -- results -----------------------------------------------------------------------------------------------------------
 
 
-def _concatenated(results: list[Any], rest: list[Any] | None, count: int) -> Any:
+def _concatenated(results: list[Any], rest: list[Any] | None) -> Any:
     """Stack the results of single examples and those of the other examples along a leading axis.
 
     Arguments:
         results: of each of the first examples.
         rest: the leaves for the others, with a leading axis, and the structure of the result; None without others.
-        count: how many examples there are.
     """
     taken = [flatten(result) for result in results]
     columns, form = (None, taken[0][1]) if rest is None else rest

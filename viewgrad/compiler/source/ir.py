@@ -412,7 +412,6 @@ class SegmentedBack:
     line: int = 0
 
 
-Stmt = Let | LetMany | Set | Check | For | While | If | Push | Pop | Add | PullCall | Segmented | SegmentedBack
 Block = list[Any]
 
 

@@ -17,7 +17,6 @@ from .products import product
 
 NAMES = ("arcsin", "arcsinh", "arctan", "arctanh", "expm1", "log1p", "sin", "sinh", "sqrt", "tan", "tanh", "sign",
          "ceil", "floor", "rint", "trunc", "deg2rad", "rad2deg")  # fmt: skip
-UFUNCS: frozenset[str] = frozenset(NAMES)
 NUMBERS = (int, float, complex)
 
 

@@ -14,7 +14,6 @@ from .. import special
 from ..wrap import floating, numbers
 from .axis_policy import MADE, Outcome, made, statistic
 
-HALF_PI: Final = math.pi / 2
 # The median of the absolute value, and the range between the quartiles, of a normal variable.
 QUARTILE: Final = 0.6744897501960817
 

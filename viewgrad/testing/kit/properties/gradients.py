@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....errors import DetachedConversionWarning, DifferentiabilityError
+from ....errors import DetachedConversionWarning
 from ....tensor.tensor import Tensor
 from ..arguments import Example, outputs_of
 from ..failure import Failure
@@ -23,8 +23,6 @@ from .weights import as_starts, rows_of_weights
 
 Array = np.ndarray[Any, Any]
 
-# What a backward pass may raise at a point that the user has not asked for: there is no derivative, or no solution.
-REFUSALS: Final = (ArithmeticError, DifferentiabilityError, np.linalg.LinAlgError)
 SINGULAR: Final = 1e10  # times the size of values and gradients in the user's call
 MOST_ROWS: Final = 12  # outputs that are differentiated one by one
 LONG: Final = 60  # real numbers that are moved together at first, in calls that the user did not make
