@@ -1,5 +1,6 @@
 """Programs with writes, aliasing and choices by value, traced and run with other inputs: two derivatives."""
 
+import asyncio
 import gc
 
 import numpy as np
@@ -192,3 +193,20 @@ def test_frozen_tensors_and_generators_are_known():
     np.testing.assert_array_equal(traced(x).numpy(), [1.0, 2.0, 3.0])
     with pytest.raises(TraceError, match="drawn random numbers"):
         trace(lambda x: x * generator.normal(), x)
+
+
+def test_frozen_tensors_are_searched_for_after_futures_were_awaited():
+    """In CPython 3.12.1, to visit the state of `_asyncio` twice does not end once futures have been awaited."""
+
+    async def wait():
+        future = asyncio.get_running_loop().create_future()
+        future.get_loop().call_soon(future.set_result, None)
+        await future
+
+    weights, x = vg.Tensor(np.arange(3.0)), vg.Tensor(np.ones(3))
+    for _ in range(3):
+        asyncio.run(wait())
+        gc.freeze()
+        trace(lambda x: x * weights, x)
+        gc.collect()
+    gc.unfreeze()
