@@ -922,3 +922,11 @@ def test_an_interrupted_transform_is_closed_in_another_context():
     manager = within_transform()
     contextvars.copy_context().run(manager.__enter__)
     manager.gen.close()  # as the collector does
+
+
+def test_argnums_are_integers():
+    assert vg.grad(lambda a, b: a * b, argnums=np.int64(1))(2.0, 3.0) == 2.0
+    assert vg.grad(lambda a, b: a * b, argnums=range(2))(2.0, 3.0) == (3.0, 2.0)
+    for wrong in ("b", ("a", "b"), 1.5, None):
+        with pytest.raises(TypeError, match="argnums is an integer or a sequence of integers, not"):
+            vg.grad(lambda a, b: a * b, argnums=wrong)

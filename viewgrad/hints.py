@@ -1,4 +1,4 @@
-"""Hints for names that PyTorch has and viewgrad does not: the messages of their AttributeErrors."""
+"""Hints for names that PyTorch, JAX and autograd have and viewgrad does not: the messages of their AttributeErrors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ __all__ = ["MODULE_HINTS", "TENSOR_HINTS", "MissingName", "add_hints"]
 
 _CPU: Final = "tensors are arrays in main memory, so there is nothing to move"
 _RANDOM: Final = "viewgrad.numpy.random.default_rng(seed) draws random tensors"
+_NETWORKS: Final = "viewgrad.torch_names has relu, conv2d, cross_entropy and their like"
+_DETACH: Final = "use x.detach()"
+_CUSTOM: Final = "use viewgrad.autograd.define_op, or a class of viewgrad.autograd.Function"
 _DTYPES: Final = {
     "bool": "bool", "double": "np.float64", "float": "np.float32", "half": "np.float16", "int": "np.int32",
     "long": "np.int64",
@@ -16,6 +19,8 @@ _DTYPES: Final = {
 # Of a tensor x.
 TENSOR_HINTS: Final = {
     **{name: f"use x.astype({dtype})" for name, dtype in _DTYPES.items()},
+    "at": "write in place: x[i] = value, x[i] += value",
+    "block_until_ready": "operations are done when they return",
     "bmm": "use x @ y",
     "clamp": "use x.clip(min, max)",
     "cpu": _CPU,
@@ -28,6 +33,7 @@ TENSOR_HINTS: Final = {
     "is_cuda": _CPU,
     "masked_select": "use x[mask]",
     "mm": "use x @ y",
+    "ndimension": "use x.ndim",
     "nelement": "use x.size",
     "new_ones": "use viewgrad.ones(shape, dtype=x.dtype)",
     "new_zeros": "use viewgrad.zeros(shape, dtype=x.dtype)",
@@ -45,20 +51,34 @@ MODULE_HINTS: Final = {
     "cat": "use viewgrad.concatenate",
     "clamp": "use viewgrad.clip",
     "cuda": _CPU,
+    "custom_jvp": _CUSTOM,
+    "custom_vjp": _CUSTOM,
+    "defvjp": _CUSTOM,
+    "elementwise_grad": "use viewgrad.grad of the sum",
     "float": "use np.float32",
+    "functional": _NETWORKS,
     "gather": "use viewgrad.take_along_axis(x, index, axis)",
     "index_select": "use viewgrad.take(x, index, axis)",
+    "inverse": "use viewgrad.linalg.inv",
     "is_tensor": "use isinstance(x, viewgrad.Tensor)",
+    "jacobian": "use viewgrad.jacrev, or viewgrad.jacfwd",
+    "lax": "use Python's loops and branches",
+    "make_jvp": "use viewgrad.jvp",
+    "make_vjp": "use viewgrad.vjp",
     "manual_seed": _RANDOM,
     "masked_select": "use x[mask]",
     "mm": "use viewgrad.matmul",
-    "nn": "viewgrad.torch_names has relu, conv2d, cross_entropy and their like",
+    "nn": _NETWORKS,
     "numel": "use viewgrad.size(x)",
     "optim": "use scipy.optimize, or write the update under viewgrad.no_grad(): p -= rate * p.grad",
+    "primitive": _CUSTOM,
     "rand": _RANDOM,
     "randint": _RANDOM,
     "randn": _RANDOM,
     "rsqrt": "use 1 / viewgrad.sqrt(x)",
+    "set_default_dtype": "the default is float64; give dtype= where a tensor is made",
+    "stop_gradient": _DETACH,
+    "tree_map": "transforms take lists, tuples, dictionaries and dataclasses as they are",
 }
 
 

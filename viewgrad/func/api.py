@@ -13,7 +13,7 @@ from typing import Any, ParamSpec
 
 from ..adoption import adopted_callable
 from . import transforms
-from .arguments import Argnums
+from .arguments import Argnums, checked_argnums
 from .numpy_results import PLAIN, as_given, as_inputs, holds_tensors
 
 Function = Callable[..., Any]
@@ -51,7 +51,7 @@ def grad(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, ad
         >>> vg.grad(vg.grad(power))(2.0, 3)
         12.0
     """
-    return _derived(transforms.grad, f, (argnums, has_aux), adopt)
+    return _derived(transforms.grad, f, (checked_argnums(argnums), has_aux), adopt)
 
 
 def value_and_grad(
@@ -71,7 +71,7 @@ def value_and_grad(
         >>> vg.value_and_grad(loss)({"a": np.ones(2), "b": np.full(2, 3.0)})
         (6.0, {'a': array([3., 3.]), 'b': array([1., 1.])})
     """
-    return _derived(transforms.value_and_grad, f, (argnums, has_aux), adopt)
+    return _derived(transforms.value_and_grad, f, (checked_argnums(argnums), has_aux), adopt)
 
 
 def jacrev(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Callable[P, Any]:
@@ -102,7 +102,7 @@ def jacrev(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, 
         array([[2., 0.],
                [0., 4.]])
     """
-    return _derived(transforms.jacrev, f, (argnums, has_aux), adopt)
+    return _derived(transforms.jacrev, f, (checked_argnums(argnums), has_aux), adopt)
 
 
 def jacfwd(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Callable[P, Any]:
@@ -127,7 +127,7 @@ def jacfwd(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, 
         Tensor([[2., 0.],
                 [0., 4.]])
     """
-    return _derived(transforms.jacfwd, f, (argnums, has_aux), adopt)
+    return _derived(transforms.jacfwd, f, (checked_argnums(argnums), has_aux), adopt)
 
 
 def hessian(
@@ -155,7 +155,7 @@ def hessian(
         array([[4., 2.],
                [2., 0.]])
     """
-    return _derived(transforms.hessian, f, (argnums, has_aux), adopt)
+    return _derived(transforms.hessian, f, (checked_argnums(argnums), has_aux), adopt)
 
 
 def vjp(f: Callable[P, Any], *primals: Any, has_aux: bool = False, adopt: bool = True) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -137,6 +138,14 @@ def scalar(output: Output, name: str) -> Tensor:
             f"{name} needs a function that returns one tensor; has_aux=True lets it return (output, aux)"
         )
     return the_real_number(output.leaves, name, "see jacrev and vjp for others")
+
+
+def checked_argnums(argnums: Argnums) -> Argnums:
+    """Return the position, or a tuple of positions, of the arguments to differentiate."""
+    try:
+        return tuple(map(operator.index, argnums)) if np.ndim(argnums) else operator.index(argnums)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"argnums is an integer or a sequence of integers, not {argnums!r}") from None
 
 
 def _position(number: int, count: int, name: str) -> int:
