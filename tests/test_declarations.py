@@ -40,12 +40,12 @@ REJECTED = {
     ),
     "result out of range": (
         (TWO, {"self": "grads[0] * result2 + grads[1]"}, {}),
-        "operator 'bad', formula 'grads[0] * result2 + grads[1]' for self, position 12: no output is called 'result2'; "
+        "operator 'bad', formula 'grads[0] * result2 + grads[1]' for self, position 12: no output is named 'result2'; "
         "the outputs are first, second",
     ),
     "result of several": (
         (TWO, {"self": "grads[0] * result + grads[1]"}, {}),
-        "operator 'bad', formula 'grads[0] * result + grads[1]' for self, position 12: no output is called 'result'; "
+        "operator 'bad', formula 'grads[0] * result + grads[1]' for self, position 12: no output is named 'result'; "
         "the outputs are first, second",
     ),
     "grad mixed with grads": (
@@ -88,7 +88,7 @@ REJECTED = {
     ),
     "gradient of no output": (
         (TWO, {"self": "grad_first + grad_third"}, {}),
-        "operator 'bad', formula 'grad_first + grad_third' for self, position 14: no output is called 'third'; the "
+        "operator 'bad', formula 'grad_first + grad_third' for self, position 14: no output is named 'third'; the "
         "outputs are first, second",
     ),
     "nondifferentiable output that is none": (
@@ -127,7 +127,7 @@ REJECTED = {
     "tangent of an input without formula": (
         ("bad(self, other)", {"self": "grad"}, {"forward_derivative": "self_t + other_t"}),
         "operator 'bad', forward-mode formula 'self_t + other_t' for result, position 10: the input 'other' has no "
-        "formula, so it is no tensor; give it one, or read 'other' itself",
+        "formula, so it is not a tensor; give it one, or read 'other' itself",
     ),
     "formula for no input": (
         ("bad(self)", {"self": "grad", "other": "grad"}, {}),
@@ -241,8 +241,8 @@ REJECTED = {
     ),
     "not_implemented in a term": (
         ("bad(self)", {"self": "grad + not_implemented('reason')"}, {}),
-        "operator 'bad', formula \"grad + not_implemented('reason')\" for self, position 8: not_implemented stands "
-        'alone, with the reason: not_implemented("reason")',
+        "operator 'bad', formula \"grad + not_implemented('reason')\" for self, position 8: not_implemented must "
+        'stand alone, with the reason: not_implemented("reason")',
     ),
     "call of an output": (
         (TWO, {"self": "grads[0] + first(grads[1])"}, {}),
@@ -891,7 +891,7 @@ def test_a_tensor_that_the_declaration_does_not_know_of_is_refused():
 
 def test_a_forward_that_makes_a_tensor_is_refused():
     op = define_op("wrapped(self)", forward=lambda x: vg.Tensor(x), derivatives={"self": "grad"})
-    with pytest.raises(TypeError, match="the forward of an operator made a Tensor of arrays"):
+    with pytest.raises(TypeError, match="the forward of an operator returned a Tensor for arrays"):
         op(vg.ones(2))
 
 

@@ -242,7 +242,7 @@ def test_errors():
         gradcheck(lambda x: 3.0, leaf_of(1.0))
     with pytest.raises(ValueError, match="share places in memory"):
         gradcheck(lambda x: x * x, leaf_of(1.0).expand(3))
-    with pytest.warns(UserWarning, match="float32.*too coarse"):
+    with pytest.warns(UserWarning, match="float32.*not precise enough"):
         gradcheck(lambda x: x * x, leaf_of(1.0, dtype=np.float32), raise_exception=False)
     assert gradcheck(lambda x: x * x, leaf_of(1.0, dtype=np.float32), eps=1e-2, atol=1e-2)
 

@@ -462,8 +462,8 @@ def test_the_verifier_finds_faults():
     [
         ("graph(%x : float64[2]):\n  %y : float64[2] = exp(%z)\n  return (%y)", "%z is not known"),
         ("graph(%x : float64[2]):\n  %y : float64[2] = exp(%x)", "without a return"),
-        ("graph(%x : float65):\n  return (%x)", "'float65' is no type"),
-        ("graph(%x : float64[2]):\n  what is this\n  return (%x)", "line 2, 'what is this': this is no node"),
+        ("graph(%x : float65):\n  return (%x)", "'float65' is not a type"),
+        ("graph(%x : float64[2]):\n  what is this\n  return (%x)", "line 2, 'what is this': expected a node"),
     ],
 )
 def test_text_that_is_no_graph(text, message):

@@ -171,7 +171,7 @@ def test_tuples_lists_and_numbers_run_and_differentiate():
 
 def test_a_list_of_unknown_length_is_named():
     graph = parse("graph(%items : list(float64[2])):\n  return (%items)")
-    with pytest.raises(GraphError, match="how many items the input %items"):
+    with pytest.raises(GraphError, match="the number of items of the input %items"):
         passes.lower_all_tuples(graph)
 
 

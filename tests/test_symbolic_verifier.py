@@ -111,8 +111,8 @@ BROKEN = {
     "no window": (changed(written, with_options(), "write"), "a window is missing"),
     "written": (changed(written, with_type(FLOAT, (2,)), "write"), r"gives float64\[3\], and says float64\[2\]"),
     "value": (changed(written, other_inputs(lambda g, n: n.inputs[:1] * 2), "write"), "write .* do not fit"),
-    "places": (changed(written, other_inputs(lambda g, n: n.inputs[:2]), "put_at"), "0 arrays stand for the places"),
-    "pattern": (changed(written, with_options((0,)), "gather_at"), "1 arrays stand for the places"),
+    "places": (changed(written, other_inputs(lambda g, n: n.inputs[:2]), "put_at"), "0 arrays are given"),
+    "pattern": (changed(written, with_options((0,)), "gather_at"), "1 arrays are given for the placeholders"),
     # other kinds
     "sum": (text("%a : float64[3] = sum_to_size(%x; (3,))", "return (%a)"), "sum_to_size .* do not fit"),
     "summands": (text("%a : float64[2] = AutogradAdd(%x, %y)", "return (%a)"), "takes values of several types"),

@@ -87,7 +87,7 @@ _operators = {name: operator.function for name, operator in OPERATORS.items() if
 globals().update(_operators | COMPOSITES | FUNCTIONS)
 install(sys.modules[__name__])
 document(OPERATORS, REDUCTIONS)
-# The functions of NumPy's names, which `viewgrad.numpy` has, too; each is made when it is first used.
+# NumPy's functions, as in `viewgrad.numpy`; each is created on first use.
 _common: Final = declare_common(globals())
 for _name in _common:
     del globals()[_name]

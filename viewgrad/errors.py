@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 
-SITE: Final = "https://viewgrad.readthedocs.io"  # where the documentation is
+SITE: Final = "https://viewgrad.readthedocs.io"  # the address of the documentation
 
 
 class Documented:

@@ -97,7 +97,7 @@ def rfftfreq(n: int, *, d: float = 1.0, dtype: Any = None, device: Any = None) -
 
 
 class CallableModule(ModuleType):
-    """A module that can be called as its function of the same name, which had this name before the module did."""
+    """A module that can be called like its function of the same name."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return OPERATORS["fft"].function(*args, **kwargs)

@@ -10,9 +10,9 @@ from .spectral import cholesky_ex, null_projector, spectral_function, spectral_p
 from .standard import linear_algebra
 from .standard.linear_algebra import *  # noqa: F403
 
-# What NumPy's namespace has and the standard's has not, and triangular systems and the exponential.
+# Names that NumPy's namespace has and the standard lacks, triangular systems and the exponential.
 _FURTHER = ("cond", "lstsq", "matrix_exp", "multi_dot", "norm", "solve_triangular")
-if TYPE_CHECKING:  # as names of its own, which a type checker takes for public
+if TYPE_CHECKING:  # explicit aliases, which a type checker considers public
     from .operators import typed
 
     cond, lstsq, matrix_exp = typed.cond, typed.lstsq, typed.matrix_exp

@@ -1,4 +1,4 @@
-"""Public functions know the names by which they can be had, so that they pickle; and operators their docstrings."""
+"""Module and qualified names of public functions, for pickling, and docstrings of operators."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def document(operators: Mapping[str, Any], functions: Mapping[str, Any]) -> None
     with open(os.path.join(os.path.dirname(__file__), "operators", "docstrings.json"), encoding="utf-8") as file:
         entries = json.load(file)
     for name, entry in entries.items():
-        if name not in operators:  # which was added since
+        if name not in operators:  # an operator that was added since
             continue
         for function in (operators[name].function, functions.get(name)):
             if type(function) is FunctionType:

@@ -87,7 +87,7 @@ def load(file: str | os.PathLike[str] | IO[bytes]) -> Any:
 
 
 def _replace(path: str, write: Callable[[IO[bytes]], None]) -> None:
-    """Write a file beside `path`, and put it in place of that."""
+    """Write a temporary file beside `path`, and replace `path` by it."""
     folder = os.path.dirname(path) or "."
     mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~_umask()
     number, temporary = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}.", suffix=".tmp")
@@ -144,7 +144,7 @@ def _read(opened: IO[bytes], name: str) -> Any:
 
 
 def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
-    """Return an array of an archive, if its header promises no more than there is."""
+    """Return an array of an archive, after checking its header against the size of its entry."""
     if info.compress_type != zipfile.ZIP_STORED:
         raise TreeError("its entries are compressed")
     with archive.open(info) as entry:
@@ -211,7 +211,7 @@ def _kept(array: Any, arrays: list[Array], path: str) -> int:
 
 
 def _rebuilt(structure: Any, read: Callable[[Any], Array]) -> Any:
-    """Return the tree that `_described` has described; `read` gives the array of a number."""
+    """Return the tree described by `_described`; `read` returns the array with a given number."""
     kind, content = structure
     if kind in ("dict", "OrderedDict"):
         pairs = content.items() if kind == "dict" else content
@@ -233,7 +233,7 @@ def _rebuilt(structure: Any, read: Callable[[Any], Array]) -> Any:
             raise TreeError(f"{content!r} is not a number or a text")
         return content
     if kind not in ("array", "tensor", "leaf", "number", "scalar") or type(content) is not int:
-        raise TreeError(f"{kind!r} is not a kind of node")
+        raise TreeError(f"{kind!r} is an unknown kind of node")
     array = read(content)
     if kind == "array":
         return array

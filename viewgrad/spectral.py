@@ -174,7 +174,7 @@ class _Value(Function):
 
 
 class _First(Function):
-    """The derivative along a direction, or, which is the same, the gradient."""
+    """The derivative along a direction, which equals the gradient."""
 
     @staticmethod
     def forward(ctx: Any, f: Any, a: Tensor, e: Tensor) -> Tensor:

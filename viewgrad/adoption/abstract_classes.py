@@ -1,4 +1,4 @@
-"""Abstract container classes in adopted code; as in NumPy, scalars are not instances of them."""
+"""Abstract container classes in adopted code: as in NumPy, scalars are not instances of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AbstractType(abc.ABCMeta):
     original: Any
 
     def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
-        """Create a class; one derived from an abstract class here derives from Python's own."""
+        """Create a class; a class derived from an abstract class here is derived from Python's."""
         if any(isinstance(base, AbstractType) for base in bases):
             own = tuple(base.original if isinstance(base, AbstractType) else base for base in bases)
             return types.new_class(name, own, options, lambda names: names.update(body))

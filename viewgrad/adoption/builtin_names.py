@@ -47,7 +47,7 @@ class NumberType(type):
     numpy: Any
 
     def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
-        """Create a class; one derived from `float` in adopted code derives from Python's own."""
+        """Create a class; a class derived from `float` in adopted code is derived from Python's."""
         if any(isinstance(base, NumberType) for base in bases):
             return type(name, tuple(base.python if isinstance(base, NumberType) else base for base in bases), body)
         return super().__new__(meta, name, bases, body)
@@ -98,7 +98,7 @@ class TypeOfTypes(type):
     """The type of adopted code's `type`."""
 
     def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
-        """Create a metaclass, derived from Python's own."""
+        """Create a metaclass derived from Python's."""
         if any(isinstance(base, TypeOfTypes) for base in bases):
             own = tuple(type if isinstance(base, TypeOfTypes) else base for base in bases)
             return type.__new__(type, name, own, body, **options)
@@ -123,7 +123,7 @@ class TypeOfTypes(type):
 
 
 class Type(type, metaclass=TypeOfTypes):
-    """`type` in adopted code: for a tensor NumPy's type, for a float the class that `float` names there."""
+    """`type` in adopted code: returns NumPy's type for a tensor, and the class named `float` there for a float."""
 
 
 # The replacements of built-in classes.
@@ -162,7 +162,7 @@ def adopting_import(
 
 
 def original_builtin(value: Any) -> Any:
-    """Return the built-in class behind one of adopted code; None for anything else."""
+    """Return the built-in class that a class of adopted code replaces; None for anything else."""
     if isinstance(value, NumberType):
         return value.python
     if value is has_attribute:

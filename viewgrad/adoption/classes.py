@@ -40,8 +40,7 @@ FUNCTIONS: Final = (types.FunctionType, classmethod, staticmethod, property)
 
 
 def can_be_adopted(cls: type) -> bool:
-    """Return whether a class can have a subclass with adopted methods: if it is written in Python, and its only
-    built-in base besides `object` is a container.
+    """Return whether a class can have adopted methods: it is written in Python, on `object` or a built-in container.
     """
     if type(cls) not in METACLASSES or not cls.__flags__ & HEAP_TYPE:
         return False
@@ -57,10 +56,9 @@ def holds_contents(cls: type) -> bool:
 
 
 def can_be_made(cls: type) -> bool:
-    """Return whether there can be objects of a class without a call of its own `__new__`, as views are made.
+    """Return whether objects of a class can be created without calling its own `__new__`, as views are.
 
-    There are none where one of its bases is compiled code, such as that of `random.Random`. Abstract classes have no
-    objects at all.
+    They cannot if a base is implemented in C, like that of `random.Random`, or if the class is abstract.
     """
     if cls.__flags__ & ABSTRACT:
         return True
@@ -145,7 +143,7 @@ class AdoptedType(type):
 
 
 class Unannounced:
-    """The class that follows an adopted one, so that `__init_subclass__` of the user's classes is not called for it."""
+    """The class behind each adopted class, which keeps `__init_subclass__` of the user's classes from running."""
 
     __slots__ = ()
 
@@ -197,7 +195,7 @@ def refresh_class(made: type) -> None:
             continue  # a property of that name cannot be set, and is inherited
         is_special = name.startswith("__") and not isinstance(value, FUNCTIONS)
         if is_special and not isinstance(value, types.ModuleType) and not callable(value):
-            continue  # such as annotations, which are inherited
+            continue  # names such as annotations are inherited
         new = adopted(value)
         if is_special and new is value:
             continue
@@ -210,7 +208,7 @@ def refresh_class(made: type) -> None:
             type.__delattr__(made, name)
 
 
-# How objects of a class store their attributes; see `_layout`.
+# The way in which objects of a class store their attributes; see `_layout`.
 _LAYOUTS: Final[weakref.WeakKeyDictionary[type, tuple[Any, Any, dict[str, Any]]]] = weakref.WeakKeyDictionary()
 
 # -- views -------------------------------------------------------------------------------------------------------------
@@ -219,8 +217,8 @@ _LAYOUTS: Final[weakref.WeakKeyDictionary[type, tuple[Any, Any, dict[str, Any]]]
 class ViewState:
     """The source of a view, and the attributes that it has fetched.
 
-    An attribute that is in `seen` and not in `bound` was being fetched or forgotten when the program was interrupted:
-    what the view has of it then is not the program's.
+    If an attribute is in `seen` but not in `bound`, an interruption occurred while it was fetched or discarded, and the
+    view's value of it is invalid.
 
     Arguments:
         original: the user's object.

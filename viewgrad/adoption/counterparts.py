@@ -38,7 +38,7 @@ class Namespaces:
 
     def __init__(self) -> None:
         self._lock: Final = threading.RLock()
-        self._loaded: Final[dict[str, int]] = {}  # by root, how many of its modules were imported then
+        self._loaded: Final[dict[str, int]] = {}  # by root, the number of its modules that were imported then
         self._found: Final[dict[int, tuple[Any, Any]]] = {}
         self._originals: Final[dict[int, tuple[Any, Any]]] = {}
 
@@ -81,7 +81,7 @@ class Namespaces:
 
     def _pair(self, original: types.ModuleType, counterpart: types.ModuleType) -> None:
         self._note(original, counterpart)
-        found = vars(original)  # what is imported lazily is paired as a module
+        found = vars(original)  # lazily imported attributes are paired as modules
         for name, value in vars(counterpart).items():
             if not name.startswith("_") and name in found:
                 self._note(found[name], value)

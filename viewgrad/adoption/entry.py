@@ -130,7 +130,7 @@ class AdoptedFunction:
 
 
 def _are_plain(args: Collection[Any]) -> bool:
-    """Return whether there is nothing to adopt in arguments: numbers, arrays, and lists of these."""
+    """Return whether arguments need no adoption: numbers, arrays, and lists of these."""
     return PLAIN.issuperset(map(type, args)) or all(
         type(each) in PLAIN or (type(each) in (tuple, list) and PLAIN.issuperset(map(type, each))) for each in args
     )
@@ -168,7 +168,7 @@ def _flushing(generator: Generator[Any, Any, Any], flush: Callable[[], None]) ->
 
 
 def adopted_callable(f: Any) -> Any:
-    """Return the adopted version of a callable: itself if there is nothing to adopt in it.
+    """Return the adopted version of a callable, or the callable itself if nothing in it needs adoption.
 
     Arguments:
         f: a function, method, class or callable object.

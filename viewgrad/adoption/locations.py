@@ -1,4 +1,4 @@
-"""The location of modules, which decides whether functions in them are adopted with a function that calls them.
+"""The location of modules, which determines whether their functions are adopted together with their callers.
 
 Functions are adopted from the package that the function belongs to, and from modules that are not installed: scripts,
 notebooks, projects under development. Python's standard library and other installed packages are left unchanged;
@@ -37,7 +37,7 @@ def is_installed(file: str) -> bool:
 
 
 def place_of(names: Mapping[str, Any]) -> str:
-    """Return the file of the module with some globals; "" for code without one, as in a notebook.
+    """Return the file of the module with the given globals; "" for code without a file, as in a notebook.
 
     Arguments:
         names: the globals of the module.

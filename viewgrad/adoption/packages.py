@@ -168,7 +168,7 @@ class Package:
         except BaseException:
             self._modules.pop(name, None)
             raise
-        return self._modules.get(name, made)  # which the module may have replaced, by `sys.modules[__name__] = ...`
+        return self._modules.get(name, made)  # the module may have replaced itself, by `sys.modules[__name__] = ...`
 
     def _builtins(self, names: dict[str, Any]) -> dict[str, Any]:
         return {**vars(builtins), **BUILTINS, "__import__": self._import(names)}

@@ -205,7 +205,7 @@ class World:
             return value if made is MISSING else made
 
     def _is_own(self, names: dict[str, Any]) -> bool:
-        """Return whether a module with some globals is adopted."""
+        """Return whether the module with the given globals is adopted."""
         if is_replaced_module(str(names.get("__name__"))):
             return False
         place = place_of(names)

@@ -58,7 +58,7 @@ def backward(
         return
     targets = _as_list(inputs, "inputs")
     if not targets:
-        raise AutogradError("inputs must not be empty; leave it out to accumulate in all leaves")
+        raise AutogradError("inputs must not be empty; omit it to accumulate in all leaves")
     target_edges = [_required_edge(tensor, "inputs") for tensor in targets]
     captured = run_backward(edges, grads, retain_graph=retain, create_graph=create_graph, inputs=target_edges)
     for tensor, grad in zip(targets, captured, strict=True):

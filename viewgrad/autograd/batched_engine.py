@@ -69,11 +69,10 @@ def is_promising(edge: Node | Edge) -> bool:
 
 
 def is_library_node(node: Any) -> bool:
-    """Return whether a node is of an operator, a view or a write of the library, whose forward and reverse derivatives
-    are those of the same formulas.
+    """Return whether a node belongs to an operator, view or write of the library: both modes then use its formulas.
     """
     module = type(node).__module__
-    if node.is_transform_input:  # of a transform within
+    if node.is_transform_input:  # an input of a nested transform
         return True
     if module.startswith("viewgrad.operators.generated."):
         operator = OPERATORS.get(module.rpartition(".")[2])
@@ -82,7 +81,7 @@ def is_library_node(node: Any) -> bool:
 
 
 def is_compiled_call(node: Any) -> bool:
-    """Return whether a node is that of a call of a compiled program, or of its gradient."""
+    """Return whether a node belongs to a call of a compiled program, or to the gradient of one."""
     return type(node).__module__.startswith("viewgrad.compiler.")
 
 
@@ -100,7 +99,7 @@ def _run(
 def _runs_once(node: Any) -> bool:
     if node.kind == SCATTER:
         return node.view_fn is None or type(node.view_fn) in (Reshaped, Permuted)
-    if is_compiled_call(node):  # which does for each row what a single pass does, without what lies around it
+    if is_compiled_call(node):  # it runs the same program for each row in a single pass, with less overhead
         return True
     return _rule_of(type(node)) is not None
 
@@ -144,7 +143,7 @@ class BatchedTask(GraphTask):
             given: Any
             if node.outputs > 1:
                 given = [None if each is None else each[at, ...] for each in grad]
-            elif node.kind == OVERWRITE:  # which rewrites the gradient that it is given
+            elif node.kind == OVERWRITE:  # an OVERWRITE node rewrites the gradient that it is given
                 given = np.array(grad[at, ...], order=node.layout[2])
             else:
                 given = _row(node, grad, at)
@@ -225,7 +224,7 @@ def _slots(kind: Any) -> tuple[str, ...]:
 
 
 def _reduced(grad: Any, spec: Any) -> Any:
-    """Return a gradient in the shape and dtype of an operand, after the leading axis."""
+    """Return a gradient with the shape and dtype of an operand behind its leading axis."""
     if grad is None or spec is None:
         return grad
     shape, dtype = spec

@@ -72,7 +72,7 @@ class GraphTask(HookedRun):
     # -- the run -------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Run every node that is ready, and those that become so."""
+        """Run every node that is ready, and every node that becomes ready."""
         while self.ready:
             node = heappop(self.ready)[1]
             grads = self.before(node, self.buffers.pop(node))
@@ -83,19 +83,19 @@ class GraphTask(HookedRun):
                         self.deliver(edge, grad)
 
     def propagate(self, node: Node, grads: list[Gradient], edges: tuple[OptionalEdge, ...]) -> tuple[Gradient, ...]:
-        """Return the gradients of a node's inputs, as the hooks that come after it leave them."""
+        """Return the gradients of a node's inputs after the node's post-hooks."""
         made = self.gradients(node, grads[0] if node.outputs == 1 else grads, edges)
         return self.run_posthooks(node, node.hooks, made) if node.hooks is not None and node.hooks.after else made
 
     def gradients(self, node: Any, grad: Gradient, edges: tuple[OptionalEdge, ...]) -> tuple[Gradient, ...]:
         """Return the gradients of a node's inputs; see Note [Kinds of nodes] in docs/notes/engine.md."""
-        if node.kind in (SCATTER, GATHER):  # a view: zeros like its base, with the gradient added in its window
+        if node.kind in (SCATTER, GATHER):  # a view: add the gradient to its window of zeros like its base
             zeros = self.zeros(node)
             self.add_to_window(node, zeros, grad)
             if not self.retain:
                 node.release()
             return (zeros,)
-        if node.kind == OVERWRITE:  # a write to a part, which rewrites the gradient that it is given
+        if node.kind == OVERWRITE:  # a write to a part: rewrites the gradient in place
             grad = grad.clone() if self.recorded else np.array(grad, order=node.layout[2])
         if self.recorded:
             made = node.apply_recorded(grad, edges)
@@ -148,7 +148,7 @@ class GraphTask(HookedRun):
         return self.exec_info is None or node in self.exec_info or node in self.captured
 
     def before(self, node: Node, grads: list[Gradient]) -> list[Gradient] | None:
-        """Run the hooks that come before `node`, and capture what was requested; None if the node need not run."""
+        """Run the pre-hooks of `node`, and capture requested gradients; return None if the node need not run."""
         hooks = finished_hooks(node)
         if hooks is not None:
             self.run_tensor_hooks(hooks, grads)

@@ -1,4 +1,4 @@
-"""The engine that runs by default: the plain one of `engine.py`, with every shortcut that pays.
+"""The default engine: the plain engine of `engine.py` with optimizations.
 
 Each shortcut is numbered where it is taken, with its reason and its gain. The gain is the time of a backward pass
 without it, divided by the time with it. Measured on
@@ -90,7 +90,7 @@ class FastTask(GraphTask):
     __slots__ = ("owned", "places", "went_deep")
 
     def __init__(self, *, retain: bool, recorded: bool) -> None:
-        # Said again instead of called: a backward pass of one node takes a few microseconds.
+        # Repeated here instead of called: a backward pass of one node takes a few microseconds.
         self.retain = retain
         self.recorded = recorded
         self.exec_info = None
@@ -107,7 +107,7 @@ class FastTask(GraphTask):
     # -- the run -------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:  # noqa: C901 - a call for each step would cost more than the step
-        """Run every node that is ready, and those that become so."""
+        """Run every node that is ready, and every node that becomes ready."""
         buffers = self.buffers
         ready = self.ready
         exec_info = self.exec_info
@@ -155,7 +155,7 @@ class FastTask(GraphTask):
                         self.add_to_base(node, grad, edge)
                     break
                 if kind == ONE:
-                    edges = ()  # it has nothing to leave out
+                    edges = ()  # there is nothing to omit
                 elif kind == PAIR and exec_info is None:
                     edges = (node.edge0, node.edge1)  # (11) without a call of the property `edges`: C 1.05
                 else:
@@ -184,7 +184,7 @@ class FastTask(GraphTask):
                 elif len(edges) == 2:  # (4) the usual case, without a loop: C 1.6
                     edge, node = edges
                     g, grad = grads
-                    grads = None  # so that only `g` and `grad` hold them
+                    grads = None  # only `g` and `grad` hold them now
                     if edge is not None and g is not None:
                         if kind == OVERWRITE:
                             self.deliver(edge, g, owned=True)
@@ -270,7 +270,7 @@ class FastTask(GraphTask):
         return node, grad
 
     def deliver(self, edge: Node | Edge, grad: Gradient, owned: bool = False) -> None:
-        """Add `grad`, which nothing else holds if `owned`, to the gradient that arrived along `edge`."""
+        """Add `grad` to the gradient that arrived along `edge`; if `owned`, nothing else refers to it."""
         buffers = self.buffers
         if type(edge) is Edge:
             self._deliver_to_output(edge, grad)
@@ -290,7 +290,7 @@ class FastTask(GraphTask):
                 held = buffers[edge] = held + grad
                 if not is_scalar(held):
                     self.owned.add(edge)
-        elif type(held) is float64 or held.dtype != grad.dtype:  # a scalar's is a number: asking for its dtype is slow
+        elif type(held) is float64 or held.dtype != grad.dtype:  # a scalar's gradient is a number, with a slow dtype
             buffers[edge] = held + grad
         elif type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
             np_add(held, grad, held)  # (5) summed in place where nothing else holds the buffer: L 1.1, S 1.3
@@ -377,7 +377,7 @@ class FastTask(GraphTask):
         return accumulator
 
     def _placed(self, place: Place) -> Array | None:
-        """Return a window of the accumulator of `place.root`; None if that is laid out otherwise than it was."""
+        """Return a window of the accumulator of `place.root`; None if its layout has changed."""
         held = self._owned(place.root, place.outermost)
         if held.strides != place.root_strides or not held.flags.c_contiguous:
             return None
@@ -404,14 +404,14 @@ class FastTask(GraphTask):
     # -- hooks, captures, leaves ---------------------------------------------------------------------------------------
 
     def _before(self, node: Node, grad: Gradient) -> Gradient:
-        """Run the hooks that come before `node`, and capture what was requested; None if the node need not run."""
+        """Run the pre-hooks of `node`, and capture requested gradients; return None if the node need not run."""
         self.owned.discard(node)  # visible to hooks and captures
         single = node.outputs == 1
         grads = self.before(node, [grad] if single else grad)
         return grads[0] if single and grads is not None else grads
 
     def _after(self, node: Node, grads: Any) -> Any:
-        """Run the hooks that come after `node`, which computed `grads`; return arrays that the engine owns."""
+        """Run the post-hooks of `node` on the computed `grads`; return arrays that the engine owns."""
         assert node.hooks is not None
         if type(grads) is tuple:
             return self.run_posthooks(node, node.hooks, grads)
@@ -467,14 +467,14 @@ def _accumulate(node: AccumulateGrad, grad: Gradient, recorded: bool) -> None:
 
 
 def accumulate_alone(node: AccumulateGrad, grad: Array) -> None:
-    """Add an array, which nothing else holds where it owns its memory, to the `grad` of the leaf of `node`."""
+    """Add an array to the `grad` of the leaf of `node`; if it owns its memory, nothing else may refer to it."""
     tensor = node.variable
     if tensor is not None:
         _add_to_grad(tensor, grad, False, grad.base is None)
 
 
 def _add_to_grad(tensor: Tensor, grad: Gradient, recorded: bool, alone: bool) -> None:
-    """Add `grad`, which nothing else holds if `alone`, to the `grad` of `tensor`."""
+    """Add `grad` to the `grad` of `tensor`; if `alone`, nothing else refers to it."""
     with accumulating:
         held = held_grad(tensor)
         if recorded:

@@ -346,13 +346,13 @@ class Run:
         return found
 
     def require_all_reached(self, tensors: Sequence[Tensor], what: str) -> None:
-        """Refuse inputs on which none of `tensors` depends."""
+        """Raise if none of `tensors` depends on an input."""
         missing = set(range(len(self.transform.primals))) - self.transform.reached(tensors)
         if missing:
             raise UnusedInputError(f"{what} does not depend on input {min(missing)} (strict=True)")
 
     def require_dependent(self, derivatives: Sequence[Tensor]) -> None:
-        """Refuse constant derivatives, which cannot be differentiated again."""
+        """Raise for constant derivatives, which cannot be differentiated again."""
         for i, derivative in enumerate(derivatives):
             if not self.transform.reached([derivative]):
                 raise UnusedInputError(
@@ -374,7 +374,7 @@ def _as_tuple(value: Any, what: str) -> tuple[Tensor, ...]:
 
 
 def _vectors(v: Any, tensors: Sequence[Tensor], what: str, name: str) -> list[Tensor]:
-    """Return the vector supplied for tensors, as tensors; ones where it may be left out."""
+    """Return the vector supplied for tensors, as tensors; ones if it may be omitted."""
     if v is None:
         if len(tensors) != 1 or tensors[0].size != 1:
             raise DifferentiabilityError(f"{name} can be omitted only if {what} is a single element")

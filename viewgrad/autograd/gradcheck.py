@@ -27,7 +27,7 @@ from .api import grad
 from .modes.forward_ad import dual_level, make_dual, unpack_dual
 
 Array = np.ndarray[Any, Any]
-SEED: Final = 20240229  # of the directions that some checks draw: a failure must come back at the next run
+SEED: Final = 20240229  # seed of the random directions: a failure must recur in the next run
 
 
 @in_own_context
@@ -228,7 +228,8 @@ class Program:
                 )
             if eps < np.finfo(array.dtype).eps ** 0.5:
                 warnings.warn(
-                    f"input {k} has dtype {array.dtype}, which is too coarse for finite differences with eps={eps}; "
+                    f"input {k} has dtype {array.dtype}, which is not precise enough for finite differences with "
+                    f"eps={eps}; "
                     "use float64 or complex128, or a larger eps and tolerance",
                     stacklevel=4,
                 )
@@ -305,7 +306,7 @@ def _numerical(program: Program, outputs: list[Tensor], eps: float) -> list[list
 
 
 def _forward(program: Program, outputs: list[Tensor]) -> list[list[Array | None]]:
-    """Return for each leaf and each output the same matrix, by rows from tangents; None if no output has one."""
+    """Return the same matrices computed in forward mode; None if no output has a tangent."""
     jacobians: list[list[Array | None]] = []
     for number, position in enumerate(program.positions):
         array = program.arguments[position]._array
@@ -406,7 +407,7 @@ def _compare(pair: Pair, numerical: Array, analytical: Array | None, who: str, a
     found = np.zeros_like(numerical) if analytical is None else analytical
     tolerance = atol + rtol * np.abs(numerical)
     difference = np.abs(numerical - found)
-    wrong = ~(difference <= tolerance)  # so that NaN is wrong
+    wrong = ~(difference <= tolerance)  # negated, so that NaN is wrong
     if not wrong.any():
         return
     excess = np.where(np.isnan(difference), np.inf, difference / np.maximum(tolerance, np.finfo(float).tiny))

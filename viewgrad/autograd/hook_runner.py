@@ -34,8 +34,7 @@ class HookedRun:
     watched: dict[RunHook, list[Tensor | None] | None]
 
     def run_tensor_hooks(self, hooks: NodeHooks, grads: list[Any]) -> None:
-        """Call the hooks of a node's outputs, which may replace the gradients in `grads`; then fill in retained
-        grads.
+        """Call the hooks of a node's outputs, which may replace gradients in `grads`; then set retained grads.
         """
         for number in {**hooks.tensor, **hooks.retained}:
             if grads[number] is not None:
@@ -77,7 +76,7 @@ class HookedRun:
         return grads
 
     def finish_hooks(self, leaves: Sequence[AccumulateGrad]) -> None:
-        """Run what comes after the accumulation in `leaves`, and what waits for the end of the run."""
+        """Run the hooks after accumulation in `leaves`, and the hooks that wait for the end of the run."""
         for node in leaves:
             if node.hooks is not None:
                 tensor = node.variable

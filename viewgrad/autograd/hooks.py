@@ -118,7 +118,7 @@ def _retains_grad(self: Tensor) -> bool:
 def _edge_of(tensor: Tensor, hook: Callable[..., Any], name: str) -> Node | Edge:
     edge = current_edge(tensor)
     if edge is None:
-        raise DifferentiabilityError(f"{name}() on a tensor that does not require grad: no gradient ever comes to it")
+        raise DifferentiabilityError(f"{name}() on a tensor that does not require grad: it never receives a gradient")
     if not callable(hook):
         raise HookError(f"{name}() takes a function, not {type(hook).__name__}")
     return edge

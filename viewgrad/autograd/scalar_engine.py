@@ -66,7 +66,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
     # forecast. The writes pay for it, so that making lists, and later arrays again, takes no longer than they do.
     listed = False
     credit = enough = 0
-    # Who looks at the count of what is in `held` has just got it from `buffers`; where another one looks, it is None.
+    # A caller that reads the count of `held` has just taken it from `buffers`; other callers find None.
     held: Any = None
     while True:
         if kind is ScalarOfTwo:
@@ -122,7 +122,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
                 if kind is tuple:
                     edge, grad = _through(task, node, False, edge, grad)
                     kind = type(edge)
-                # One goes on, the newer of two nodes; the other one waits, or is a read, and adds what it has at once.
+                # Continue with the newer of the two nodes; the other one waits, or, if it is a read, adds its gradient.
                 if edge is None or (
                     other is not None
                     and beside is not ElementBackward
@@ -211,7 +211,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
                     newest = next_node.sequence_nr
             node = None
         elif kind is CopySlicesOfCopy:
-            held = None  # which may be the gradient of a moment ago
+            held = None  # it may still be the previous gradient
             form = type(grad)
             if form is list and (type(node.index) is not int or node.hooks is not None or node.like is not None):
                 grad = np.array(grad)
@@ -254,7 +254,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
                             grad = list(grad)
                             listed = True
                         else:
-                            enough = 2 * credit  # rather than looking at every array
+                            enough = 2 * credit  # so that not every array is inspected
             node = other
             kind = type(node)
             if edge is not None:
@@ -283,7 +283,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
                 next_node = node = None
         else:
             break
-        # On to the newest of the nodes that wait, past the heap where that is `node`.
+        # Continue with the newest waiting node, skipping the heap if that is `node`.
         if node is not None:
             if kind is ElementBackward and node.hooks is None:
                 held = buffers.get(node.edge)
@@ -332,7 +332,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
         if type(grad) is not float64 and kind is not CopySlicesOfCopy:
             break
     _hand_back(task, listed, next_node, next_grad)
-    if type(grad) is list and node.outputs == 1:  # of several outputs it is a list of the gradients of each
+    if type(grad) is list and node.outputs == 1:  # for several outputs, `grad` is a list with the gradient of each
         grad = np.array(grad)
     return node, grad
 
@@ -380,7 +380,7 @@ def _through(task: Any, node: Any, second: bool, taken: Any, grad: Any) -> tuple
         if form == NEGATIVE:
             grad = -grad
         elif number is RELEASED:
-            return node.edges[second], grad  # which raises the error
+            return node.edges[second], grad  # accessing `edges` raises the error
         elif grad:
             if form == NEGATED_TIMES:
                 grad = -(grad * number)

@@ -21,7 +21,7 @@ from ..tensor.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
-# The copies that transforms around the present one have made of inputs that share memory.
+# The copies of inputs with shared memory that the enclosing transforms have made.
 _SHARING: Final[ContextVar[tuple[Any, ...]]] = ContextVar("viewgrad_sharing", default=())
 
 
@@ -36,7 +36,7 @@ class Inputs:
         self._pairs = []
 
     def add(self, source: Any, copy: Any) -> None:
-        """Add an input, which may be anything, and what the function gets for it."""
+        """Add an input of any type, and its replacement for the function."""
         if isinstance(source, (Tensor, np.ndarray)) and source.ndim:
             self._pairs.append((source, copy))
 
@@ -66,7 +66,7 @@ class Inputs:
                 raise OverlappingWriteError(
                     f"the function writes to an argument of shape {copy.shape} that shares memory with another "
                     "argument. NumPy would change both; a transform gives the function a copy of each, so that they "
-                    "are independent. Pass copies, as in f(a, a.copy()), if that is meant"
+                    "are independent. Pass copies, as in f(a, a.copy()), if that is intended"
                 )
 
 

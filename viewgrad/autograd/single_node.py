@@ -15,11 +15,11 @@ from ..tensor.tensor import from_array
 from .fast_engine import accumulate_alone
 
 Array = np.ndarray[Any, Any]
-MISSED: Final = object()  # the result if a pass needs the engine
+MISSED: Final = object()  # returned if a pass needs the engine
 
 
 def run_alone(edge: Node | Edge, grad: Array, inputs: Sequence[Node | Edge] | None, retain: bool) -> Any:
-    """Return the gradients of a pass from one step to leaves; `MISSED` if it takes the engine.
+    """Return the gradients of a pass from one step to leaves; `MISSED` if the engine is needed.
 
     Arguments:
         edge: where to start.

@@ -14,7 +14,7 @@ LONGEST: Final = 60  # characters of a line of source that are shown
 
 
 def line_text(line: Line | None) -> str:
-    """Return a line of the user's program: its file, its number and its source, if that can be had."""
+    """Return a line of the user's program: its file, its number, and its source if available."""
     if line is None:
         return UNKNOWN_LINE
     filename, number = line

@@ -38,9 +38,9 @@ from .execute import run_backward
 from .shared_inputs import Inputs
 
 Array = np.ndarray[Any, Any]
-FEWEST_ROWS: Final = 4  # of a Jacobian, that are computed at once
+FEWEST_ROWS: Final = 4  # rows of a Jacobian; fewer are not computed together
 ROWS_AT_ONCE: Final = 32  # the factor by which intermediate gradients need more memory
-ROUNDING: Final = 0.5  # the power of the machine's precision below which a part is taken for zero
+ROUNDING: Final = 0.5  # the power of the machine epsilon below which a part counts as zero
 
 
 class PrimalBackward(Node):
@@ -225,7 +225,7 @@ class Transform:
             return tensor
         if not mode & FORWARD:
             return tensor.detach()
-        copied: Tensor = tensor.clone()  # with the tangents, which may well have a history that is of interest
+        copied: Tensor = tensor.clone()  # the tangents may have a history that is needed
         copied._edge = None
         for level in open_levels():
             tangent = tangent_of(copied, level)
@@ -254,8 +254,7 @@ class Transform:
         return [_from_rows(row, output, array) for row, array in zip(rows, self.arrays, strict=True)]
 
     def may_run_at_once(self, output: Tensor) -> bool:
-        """Return whether the history of an output is of operators of the library only, within this run and without
-        hooks, and the nodes nearest to the output run for many gradients at once.
+        """Return whether the history of an output allows many gradients at once: the library's operators without hooks.
         """
         edge = current_edge(output)
         if edge is None:
@@ -265,7 +264,7 @@ class Transform:
         return known and not outside and is_promising(edge)
 
     def rows_at_once(self, output: Tensor) -> list[Tensor] | None:
-        """Return what `jacobian` does, for few rows too, if they can be computed at once; None otherwise."""
+        """Return the result of `jacobian` if all rows, even few, can be computed at once; None otherwise."""
         rows: list[list[Tensor]] = [[] for _ in self.primals]
         if current_edge(output) is None:
             shapes = [(*output.shape, *array.shape) for array in self.arrays]
@@ -383,7 +382,7 @@ def as_gradient(value: Any, like: Tensor, what: str) -> Tensor:
 
 
 def require_differentiable(tensor: Tensor, what: str, advice: str = "convert it") -> None:
-    """Refuse an input that cannot be differentiated with respect to."""
+    """Raise for an input with respect to which nothing can be differentiated."""
     if tensor.dtype.kind not in "fc":
         raise DifferentiabilityError(
             f"{what} has dtype {tensor.dtype}, and derivatives exist with respect to floating-point and complex "

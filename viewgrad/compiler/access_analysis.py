@@ -34,7 +34,7 @@ class AccessAnalysis:
         self.counts: dict[Block, int] = {}
         self._loops: dict[ForLoop, Array] = {}
         self._named: dict[str, Block] = {}
-        self._items: dict[Block, list[Any]] = {}  # as they were when the times were found
+        self._items: dict[Block, list[Any]] = {}  # the items of blocks when the times were computed
         self._enter(program.block, {}, 1)
         self._starts: dict[Block, Array] = {}
         self._durations: dict[Block, Array] = {}
@@ -126,9 +126,7 @@ class AccessAnalysis:
         return total
 
     def is_kept(self, step: Read | Write, window: Read | None = None) -> bool:
-        """Return whether the window of a step, or another window, is never overwritten after it.
-        time on.
-        """
+        """Return whether the window of a step, or another window, is never overwritten after it."""
         base = (window or step).base
         writes = [each for _, each in steps_of(self.program.block) if isinstance(each, Write) and each.base is base]
         if any(each.moves for each in (step, *writes)):  # its elements are not known
@@ -193,7 +191,7 @@ class AccessAnalysis:
         count = self.counts[block]
         if number > 1:
             number = min(number, count)
-        if window is None and number == 1:  # kept for those who ask again
+        if window is None and number == 1:  # cached
             found = self._offsets.get((step, grain))
             if found is None:
                 found = self._offsets[step, grain] = self._computed(step, block, self.times(block, step), grain, ALL)
@@ -344,7 +342,7 @@ class AccessAnalysis:
 
 
 def analysis_of(program: Program) -> AccessAnalysis:
-    """Return the analysis of a program, which is cached in it. Steps removed since then do no harm."""
+    """Return the analysis of a program, cached in the program. Steps removed since then do no harm."""
     if program.analysis is None:
         program.analysis = AccessAnalysis(program)
     found: AccessAnalysis = program.analysis

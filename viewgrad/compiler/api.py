@@ -109,7 +109,7 @@ class Compiled:
             return self._slow_call(args, keywords, mode)
 
     def _call_in(self, calls: CompiledCalls, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Make a call that is part of a run that is repeated, in which it runs the function itself if this does."""
+        """Make a call within a recorded run; when that run is repeated, the call takes the same path."""
         number, must_run_function = calls.begin()
         if must_run_function:
             with within_compiled():
@@ -122,7 +122,7 @@ class Compiled:
         return found
 
     def _slow_call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Any:
-        """Run a call that no program takes at once: trace it, compile it, or run the function."""
+        """Run a call without a ready program: trace it, compile it, or run the function."""
         for eager in self.cache.eager_calls:
             if eager.matches(args, keywords, mode):
                 return self.function(*args, **keywords)
@@ -131,7 +131,7 @@ class Compiled:
                 name = f"compiled {getattr(self, '__name__', self.name)}"
                 return PROFILER.get().alone(name, functools.partial(self._call, args, keywords))
             return self.function(*args, **keywords)
-        if raises_errors():  # which programs do not
+        if raises_errors():  # programs raise no such errors
             return self.function(*args, **keywords)
         return self._dispatch(self.arguments.call(args, keywords, mode))
 
@@ -214,7 +214,7 @@ class Compiled:
             )
             jvp.arguments = JvpArguments(self.function, self.static)
             self.jvp = jvp
-        with np.errstate(all="ignore"):  # slopes may be infinite; formulas do not warn of that either
+        with np.errstate(all="ignore"):  # derivatives may be infinite; formulas do not warn about that either
             return self.jvp(tuple(args), keywords, tuple(numbers), tuple(tangents), has_aux)
 
     def __viewgrad_rows__(self) -> bool:
@@ -259,7 +259,7 @@ class Compiled:
         return f"<compiled {self.name}>"
 
     def examples_for(self, structure: Structure, leaves: list[Any], mode: int) -> SourceExamples | None:
-        """Return what runs a program from source for examples like some arguments; None if calls do not run one."""
+        """Return the runner of a program from source for such examples; None if calls do not run one."""
         args, keywords = unflatten(structure, leaves)
         return self.tier.examples(args, keywords, mode) if self.tier.is_on else None
 

@@ -10,8 +10,8 @@ import numpy as np
 from ..tensor.refcounts import ALONE_AFTER_POP, getrefcount
 
 Array = np.ndarray[Any, Any]
-LEAST: Final = 8_000  # elements; less memory costs nothing to take again
-MOST: Final = 8_000_000  # elements; so much is not kept for later
+LEAST: Final = 8_000  # elements; allocating less memory costs nothing
+MOST: Final = 8_000_000  # elements; larger arrays are not kept
 SPARE: Final = 2  # arrays that are kept for later runs
 
 

@@ -44,7 +44,7 @@ UNROLLED: Final = 200  # terms that may remain without a loop
 
 
 class SpillError(NotCompiledError):
-    """Values of some places are used that are not the latest ones, and must go through memory.
+    """Values other than the latest ones of some places are used, so these places need memory.
 
     Attributes:
         keys: the keys of the places.
@@ -58,8 +58,7 @@ class SpillError(NotCompiledError):
 def build(lower: Callable[[dict[Any, int]], Stream]) -> tuple[Stream, Program]:
     """Return the program of a stream of instructions.
 
-    Where loops of iterations that are not all alike need values to go through memory, a short program goes without
-    such loops.
+    If irregular loops would need values in memory, a short program is built without such loops.
 
     Arguments:
         lower: makes the stream, with the values of some places in memory; each has as much room as the largest.
@@ -123,9 +122,9 @@ class Builder:
         self.choices = choices
         self.bases = {base.name: base for base in stream.bases}
         self.numbers = 0
-        self.places: dict[int, set[int]] = {}  # of each term: the places that give values in it
+        self.places: dict[int, set[int]] = {}  # by term: the places that compute values in it
         self.kept: dict[int, Buffer] = {}  # by place: the register of its latest value
-        self.defined: dict[int, list[tuple[Block, Step]]] = {}  # by place: the steps that give its values
+        self.defined: dict[int, list[tuple[Block, Step]]] = {}  # by place: the steps that compute its values
         self.scopes: list[tuple[list[tuple[int | None, Any]], set[int]]] = []
         self.spills: list[SpillError] = []
 

@@ -24,14 +24,14 @@ from .calls.guarded_trace import GuardedTrace
 from .policy import Action, Decision, Usage, after_trace
 from .runtime import CompiledProgram
 
-MAX_SPECIALIZATIONS: Final = 8  # of calls whose arguments are put together alike
+MAX_SPECIALIZATIONS: Final = 8  # specializations of calls whose arguments have the same structure
 MAX_REPLACED_UNUSED: Final = 16  # specializations in a row that were replaced without having run a program
 MAX_FAST_CALLS: Final = 8
 MAX_EAGER_CALLS: Final = 16
 
 
 class State(enum.Enum):
-    """The states of a specialization, in the order of the usual course."""
+    """The states of a specialization, in their usual order."""
 
     NEW = "not traced yet"
     TRACED = "traced"
@@ -253,7 +253,7 @@ class Cache:
             self.fast_calls = [each for each in self.fast_calls if each[0] is not of]
 
     def snapshot(self, of: Specialization) -> tuple[GuardedTrace | None, CompiledProgram | None]:
-        """Return the trace and the program of a specialization, as they belong together."""
+        """Return the trace of a specialization together with its program."""
         with self.lock:
             return of.trace, of.program
 

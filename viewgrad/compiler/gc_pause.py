@@ -15,7 +15,7 @@ from typing import Final
 
 RARE: Final = 100_000  # new objects, between collections of the young ones
 _lock: Final = threading.Lock()
-_nested: Final = [0]  # how many are recording now, in any thread
+_nested: Final = [0]  # the number of traces in progress, in any thread
 _before: Final = [gc.get_threshold()]
 
 

@@ -96,7 +96,7 @@ def grain_of(accesses: Iterable[Runs | None], size: int) -> Grain:
 
 
 def runs_of(step: Read | Write, offsets: Array) -> Runs | None:
-    """Return the runs of a step; None if single elements are accessed, or others each time.
+    """Return the runs of a step; None if it accesses single elements, or its runs differ between executions.
 
     Arguments:
         step: the step.

@@ -20,9 +20,9 @@ from .reroll import Instruction, Ints, Loop, Structures, Term, append_constants,
 LONG: Final = 40  # terms; a shorter row is unchanged
 FEWEST: Final = 6  # iterations
 WORTH_A_LOOK: Final = 150  # terms; in a shorter row, nested loops are unchanged
-MOST_ITERATIONS: Final = 100  # of each of its terms, on average; otherwise the row is unchanged
-WORTH: Final = 0.6  # of the terms: where more are left, a row is not worth a choice
-DEEPEST: Final = 3  # loops within loops that are taken apart
+MOST_ITERATIONS: Final = 100  # iterations of each term, on average; with more, the row is unchanged
+WORTH: Final = 0.6  # fraction of the terms; if more are left, an irregular loop does not pay
+DEEPEST: Final = 3  # nested loops that are unrolled
 MOST_BODIES: Final = 24
 MOST_TERMS: Final = 1_000_000
 CANDIDATES: Final = 24
@@ -44,7 +44,7 @@ class Body:
 
 @attrs.define(eq=False)
 class IrregularIteration:
-    """A loop of iterations that are not all alike.
+    """A loop with differing iterations.
 
     Arguments:
         kinds: for each iteration, the number of its body.
@@ -120,7 +120,7 @@ def _with_choice(rows: list[Term], known: Structures) -> tuple[int, list[Term | 
 
 
 def _loop(body: Body, count: int, known: Structures) -> Loop | None:
-    """Return the loop that iterations with one body are, where all its integers change by constant steps."""
+    """Return the iterations of one body as a loop, if all their integers change by constant steps."""
     steps = []
     for ints in body.ints:
         moves = np.diff(ints, axis=0)
@@ -196,7 +196,7 @@ def taken_apart(terms: Sequence[Term]) -> list[Term] | None:
             (inner, moves, any(leaf.constants for leaf in _leaves(inner)))
             for inner, moves in zip(term.body, term.steps)
         ]
-        used: Counter[int] = Counter()  # by instruction: how many of its executions have been taken
+        used: Counter[int] = Counter()  # by instruction: the number of its executions so far
         for i in range(term.count):
             for inner, moves, has_constants in body:
                 ints = tuple([n + i * move for n, move in zip(inner.ints, moves)])

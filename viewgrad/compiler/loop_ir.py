@@ -48,7 +48,7 @@ class Buffer:
 
 @attrs.frozen(eq=False)
 class Number:
-    """A number that is the same each time."""
+    """A constant number."""
 
     value: Any
     labels: Labels = ()
@@ -89,7 +89,7 @@ def dtype_of(value: Value) -> np.dtype[Any]:
 
 @attrs.define(eq=False)
 class Step:
-    """A step: it gives a value, or does something with one.
+    """A step: an operation that computes, reads, writes or checks a value.
 
     Arguments:
         name: of its value in the source.
@@ -103,7 +103,7 @@ class Step:
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """The values it takes."""
+        """The operands."""
         return ()
 
 
@@ -129,7 +129,7 @@ class Compute(Step):
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """The values it takes."""
+        """The operands."""
         return self.taken
 
     @property
@@ -155,7 +155,7 @@ class Call(Step):
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """The values it takes."""
+        """The operands."""
         return self.taken
 
     @property
@@ -196,7 +196,7 @@ class Places:
 
     @property
     def are_distinct(self) -> bool:
-        """Return whether no array picks an element twice."""
+        """Return whether no element is selected twice."""
         rows = np.sort(self.array.reshape(-1, self.count or 1), axis=1)
         return bool((rows[:, 1:] != rows[:, :-1]).all())
 
@@ -233,12 +233,12 @@ class Read(Step):
 
     @property
     def is_picked(self) -> bool:
-        """Return whether it takes no window that is known beforehand, by an index of arrays or of computed integers."""
+        """Return whether its window is unknown beforehand, because the index has arrays or computed integers."""
         return self.places is not None or bool(self.moves)
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """The integers that it is moved by."""
+        """The integers that move its window."""
         return tuple([move.value for move in self.moves])
 
     @property
@@ -266,7 +266,7 @@ class Write(Step):
 
     @property
     def is_picked(self) -> bool:
-        """Return whether it takes no window that is known beforehand, by an index of arrays or of computed integers."""
+        """Return whether its window is unknown beforehand, because the index has arrays or computed integers."""
         return self.places is not None or bool(self.moves)
 
     @property
@@ -282,7 +282,7 @@ class Add(Write):
 
 @attrs.define(eq=False)
 class Check(Step):
-    """A value that has steered the program: where it is another than it was, the program is another."""
+    """A guard: control flow depends on the value, so the program is valid only if it is unchanged."""
 
     value: Value
     expected: Value
@@ -356,7 +356,7 @@ Item = Step | ForLoop | IrregularLoop
 
 @attrs.define(eq=False)
 class Block:
-    """Steps and loops, one after the other.
+    """A sequence of steps and loops.
 
     Arguments:
         items: these.

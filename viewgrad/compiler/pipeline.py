@@ -35,7 +35,7 @@ from .trace_stream import Stream
 from .verify_ir import InvalidProgramError, verify_program
 
 Pass = Callable[[Program], Program]
-MAX_TERMS: Final = 3000  # operations that may be left when all loops are found
+MAX_TERMS: Final = 3000  # operations that may remain outside of loops
 
 BEFORE_DIFFERENTIATION: Final[tuple[Pass, ...]] = (reuse_loads, promote_loop_carried)
 OF_GRADIENT: Final[tuple[Pass, ...]] = (

@@ -11,9 +11,9 @@ from typing import Final
 
 import attrs
 
-MAX_TRACES: Final = 8  # traces of a function for one kind of arguments
-EARLY: Final = 3  # traces that are made with little hesitation
-REPAID: Final = 16  # runs of a program that repay another trace
+MAX_TRACES: Final = 8  # traces of a function for one combination of argument types
+EARLY: Final = 3  # traces that are made without a cool-down
+REPAID: Final = 16  # runs of a program that justify another trace
 PATIENCE: Final = 2  # failures in a row after which a program is no longer considered useful
 COOLDOWN: Final = 16  # calls of the first cool-down; each trace doubles the next one
 

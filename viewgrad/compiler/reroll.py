@@ -130,13 +130,13 @@ class LoopReroller:
         self.limit = limit
         self.longest = longest
         self.taken = 0
-        self._ints: list[Ints] = []  # of the terms
+        self._ints: list[Ints] = []  # the integers of the terms
         self._structures: list[int] = []
-        self._hashes = [0]  # of the structures of the first terms
+        self._hashes = [0]  # the hashes of the structures of the first terms
         self._powers = [1]
-        self._places: dict[int, list[int]] = {}  # where each structure is
-        self._ends: dict[int, list[tuple[int, Loop]]] = {}  # the loops, by where one more iteration would end
-        self._failed: dict[int, tuple[int, Ints]] = {}  # for a length: where the steps were last found to differ
+        self._places: dict[int, list[int]] = {}  # the positions of each structure
+        self._ends: dict[int, list[tuple[int, Loop]]] = {}  # the loops, by where another iteration would end
+        self._failed: dict[int, tuple[int, Ints]] = {}  # by length: where the steps were last found to differ
 
     def take(self, structure: int, ints: Ints, constants: tuple[float, ...] = ()) -> None:
         """Add an instruction.
@@ -168,7 +168,7 @@ class LoopReroller:
         del self.terms[-count:], self._ints[-count:], self._structures[-count:], self._hashes[-count:]
 
     def _extend(self) -> bool:
-        """Return whether the newest terms were one more iteration of a loop just before them."""
+        """Extend the preceding loop if the newest terms are another iteration of it; return whether they are."""
         terms, ints = self.terms, self._ints
         length = len(terms)
         candidates = self._ends.get(length)
@@ -198,7 +198,7 @@ class LoopReroller:
         return False
 
     def _begin(self) -> bool:
-        """Return whether the newest terms were three iterations of something, which now are a loop."""
+        """Replace the newest terms by a loop if they are three iterations of one; return whether they are."""
         terms, ints = self.terms, self._ints
         length = len(terms)
         structures = self._structures

@@ -20,8 +20,8 @@ from .memory_plan import Gradient, MemoryPlan, Placement
 
 Array = np.ndarray[Any, Any]
 PLAIN: Final = 0x401  # the flags of a writeable array in C order
-PYTHON_ERRORS: Final = (ZeroDivisionError, OverflowError, ValueError)  # raised where NumPy gives inf or nan
-ERRORED: Final = 1 << 30  # in place of the number of a line: an operator has raised an exception
+PYTHON_ERRORS: Final = (ZeroDivisionError, OverflowError, ValueError)  # raised where NumPy returns inf or nan
+ERRORED: Final = 1 << 30  # returned in place of a line number: an operator has raised an exception
 
 
 class Run:
@@ -152,7 +152,7 @@ class CompiledProgram:
         return "\n".join(parts)
 
     def layout(self) -> Layout | None:
-        """Return where everything is; None if inputs are written to, or if a buffer is not in an arena."""
+        """Return the location of all values; None if inputs are written to, or if a buffer is not in an arena."""
         plan, kernels = self.plan, (self.code.forward_kernel, self.code.backward_kernel)
         if self.adjoint is None or kernels[1] is None or not self.executor.carves or plan.buffers or plan.tapes:
             return None

@@ -1,4 +1,4 @@
-"""The stream of instructions that a record becomes, rolled up as it comes.
+"""The stream of instructions of a trace, rolled up as it grows.
 
 Every value is named by the place that it comes from and by its number among the values of that place. An instruction
 names an operand by the place and the age, which mostly is the same in each iteration of a loop.
@@ -31,7 +31,7 @@ class TracedValue(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A computed integer that moves a window, its labels, and by how many elements 1 moves it."""
+    """A computed integer that moves a window, with its labels, and the number of elements per unit."""
 
     value: TracedValue
     labels: Shape
@@ -71,7 +71,7 @@ class Parts:
 
 
 class Stream:
-    """Instructions, rolled up as they come.
+    """A growing list of instructions, rolled up into loops.
 
     Arguments:
         locations: the source lines that they come from.
@@ -97,11 +97,11 @@ class Stream:
         self.results: list[Result] = []
         self.places: list[tuple[int, str, Shape | None]] = []  # the size, the dtype, and the shape where there is one
         self.place_locations: list[int] = []
-        self._counts: list[int] = []  # of the values of each place
-        self._numbers: dict[Any, int] = {}  # of the places
+        self._counts: list[int] = []  # by place, the number of its values
+        self._numbers: dict[Any, int] = {}  # the numbers of the places
         self._by_structure: dict[int, int] = {}
         self.spilled = {} if spilled is None else spilled
-        self.keys: list[Any] = []  # of the places
+        self.keys: list[Any] = []  # the keys of the places
         self._spills: dict[int, tuple[int, list[int]]] = {}  # the buffers of such places, and where each value is
         self.crowded = crowded
         self.crowding: set[Any] = set()
@@ -288,7 +288,7 @@ class Stream:
             self.roller.take(structure, (age,), (expected,))
 
     def place_of(self, structure: int) -> int | None:
-        """Return the place of the values that instructions of a structure give, if they give any."""
+        """Return the place of the values of instructions with this structure, if they have values."""
         return self._by_structure.get(structure)
 
     def where(self, location: int) -> str:
@@ -313,7 +313,7 @@ class Stream:
     def _given(
         self, structure: int, ints: Ints, constants: tuple[Any, ...], place: int, shape: Shape, location: int
     ) -> TracedValue:
-        """Return the value that an instruction gives, which is taken."""
+        """Add an instruction, and return its value."""
         number = self._counts[place]
         self._counts[place] = number + 1
         room = self.spilled.get(self.keys[place]) if self.spilled else None

@@ -52,7 +52,7 @@ def completed_windows(graph: Graph) -> dict[Node, Window]:
 
 
 def _strides(lane: Sequence[Node]) -> list[int] | None:
-    """Return the strides that all windows have where they are known; None if they are not the same."""
+    """Return the strides that all windows have in common as far as they are known; None if they differ."""
     known: list[int | None] = [None] * len(lane[0].attributes.sizes) if lane else []
     for node in lane:
         window = node.attributes

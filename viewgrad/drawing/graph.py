@@ -43,8 +43,8 @@ def graph_svg(tensor: Tensor | Sequence[Tensor]) -> Drawing:
     boxes, arrows = boxes_and_arrows(tensor)
     if len(boxes) > MOST_BOXES:
         raise ValueError(
-            f"a graph of {len(boxes)} nodes and tensors is too large to be read; draw at most {MOST_BOXES}, or use "
-            "autograd.graph.explain, which tells it in words"
+            f"a graph of {len(boxes)} nodes and tensors is too large to be legible; draw at most {MOST_BOXES}, or use "
+            "autograd.graph.explain, which describes it in words"
         )
     return Drawing(_svg(boxes, arrows), to_mermaid(tensor))
 
@@ -122,7 +122,7 @@ def _layers(boxes: list[Box], arrows: list[Arrow]) -> dict[str, int]:
 
 
 def _order(layers: list[list[Place]], paths: list[list[Place]]) -> None:
-    """Put what belongs together below each other, by the mean of the places above."""
+    """Align connected boxes vertically, by the mean position of the boxes above."""
     above: dict[int, list[Place]] = {}
     for path in paths:
         for first, second in itertools.pairwise(path):

@@ -90,7 +90,7 @@ def memory_strip(base: Tensor, *views: Tensor, since: MemoryStrip | None = None,
     places = _places(root._array, root._array)
     cells = np.unique(places)
     if cells.size > MOST_CELLS:
-        raise ValueError(f"a strip of {cells.size} cells is too long to be read; draw at most {MOST_CELLS}")
+        raise ValueError(f"a strip of {cells.size} cells is too long to be legible; draw at most {MOST_CELLS}")
     order = np.argsort(places, axis=None, kind="stable")
     values = tuple(_number(value) for value in np.asarray(root._array).reshape(-1)[order])
     windows = [_of_view(view, root, cells, name) for name, view in _shown_views(root, views, named)]
@@ -255,7 +255,7 @@ def _bracket(window: Window, left: float, right: float, cell: float, y: float) -
 
 
 def _runs(cells: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return the stretches of neighbours: where each begins, and where it ends."""
+    """Return the contiguous stretches of cells, each as a start and an end."""
     runs: list[tuple[int, int]] = []
     for cell in cells:
         if runs and runs[-1][1] == cell:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import attrs
 
-# Of the colours of shapes; lines and letters have that of the text around the drawing, on light and dark pages.
+# The colours of shapes; lines and letters have the colour of the surrounding text, on light and dark pages.
 ACCENT = "#4051b5"
 GREEN = "#2e9e5b"
 ORANGE = "#e8590c"

@@ -321,7 +321,7 @@ def _function(f: Function, adopt: bool) -> Function:
 
 
 def _derived(transform: Function, f: Function, options: tuple[Any, ...], adopt: bool) -> Function:
-    """Return the derivative that a transform makes of a function, for tensors and for arrays."""
+    """Return the derivative that a transform computes of a function, for tensors and for arrays."""
     function = _function(f, adopt)
     derivative = transform(function, *options)
     # Compiled functions take arrays as they are.

@@ -38,7 +38,7 @@ class Differentiated:
         return trees[0] if self.single else trees
 
     def trees(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the values as a tuple in any case."""
+        """Return the values, always as a tuple."""
         trees = []
         start = 0
         for structure in self.structures:
@@ -100,7 +100,9 @@ def differentiated(
     if type(tree) is int or isinstance(tree, np.integer):
         raise DifferentiabilityError(f"{what} is the {type(tree).__name__} {tree}; pass {float(tree)}")
     if not leaves:
-        raise DifferentiabilityError(f"{what} has no tensor, array or floating-point number in it to differentiate")
+        raise DifferentiabilityError(
+            f"{what} contains no tensor, array or floating-point number to differentiate with respect to"
+        )
     tensors = [_as_tensor(leaf) for leaf in leaves]
     for i, tensor in enumerate(tensors):
         advice = "convert it, or pass it as an argument that argnums leaves out"

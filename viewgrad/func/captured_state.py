@@ -13,7 +13,7 @@ import numpy as np
 from ..adoption import AdoptedFunction
 from ..tensor.tensor import Tensor
 
-LIMIT: Final = 10_000  # objects that are inspected at most
+LIMIT: Final = 10_000  # the maximal number of inspected objects
 LIBRARIES: Final = ("builtins", "numpy", "viewgrad", "scipy")
 GENERATORS: Final = (np.random.Generator, np.random.RandomState, random.Random)
 
@@ -92,7 +92,7 @@ class RandomState:
         self.numpy, self.python = np.random.get_state(), random.getstate()  # noqa: NPY002
 
     def restore(self) -> None:
-        """Set all generators to the states that they had."""
+        """Restore the recorded states of all generators."""
         for each, state in zip(self.generators, self.states):
             if isinstance(each, np.random.Generator):
                 each.bit_generator.state = state

@@ -38,7 +38,7 @@ from .tree import Structure, flatten, unflatten
 Function = Callable[..., Any]
 P = ParamSpec("P")
 R = TypeVar("R")
-WHOLE: Final = FORWARD | TRACE | FUNCTIONAL | INFERENCE  # modes in which the function itself runs
+WHOLE: Final = FORWARD | TRACE | FUNCTIONAL | INFERENCE  # modes in which the function is called directly
 
 
 def checkpoint(f: Callable[P, R], *, adopt: bool = True) -> Callable[P, R]:
@@ -192,7 +192,7 @@ class _Run:
         leaves, structure = flatten(result)
         outputs = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor) and current_edge(leaf) is not None}
         nodes, captured = transform.graph(map(current_edge, outputs.values()))
-        # Nodes that others may have absorbed, or not, do not count.
+        # Nodes that others may or may not have absorbed do not count.
         nodes = [node for node in nodes if type(node) is not ElementBackward and type(node) is not ScalarOfOne]
         digest = 0
         for node in nodes:

@@ -1,4 +1,4 @@
-"""A record of calls of compiled functions, with which a rerun of their caller takes the same paths.
+"""A record of calls of compiled functions, so that a rerun of their caller takes the same paths.
 
 A call runs the Python function until a program is built. Without the record, a checkpointed function could run Python
 first and the program in the backward pass, with another graph and other rounding.
@@ -21,9 +21,9 @@ class CompiledCalls:
 
     def __init__(self) -> None:
         self.ran_program: list[bool] = []
-        self._repeated: int | None = None  # in a second run, how many calls there have been
-        self._outer: CompiledCalls | None = None  # of the run that this one is a part of
-        self._first = 0  # the number that the first call has there
+        self._repeated: int | None = None  # in a rerun, the number of calls so far
+        self._outer: CompiledCalls | None = None  # the record of the enclosing run
+        self._first = 0  # the number of the first call in it
 
     @contextmanager
     def noted(self) -> Iterator[None]:

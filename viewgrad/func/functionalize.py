@@ -83,21 +83,21 @@ class Functional:
 
 
 class Copies:
-    """Copies of tensors that share memory with each other where these do."""
+    """Copies of tensors, which share memory with each other as the originals do."""
 
     def __init__(self) -> None:
         self._bases: dict[int, Tensor] = {}
         self._storages: dict[int, KnownStorage] = {}
         self._copies: dict[int, Tensor] = {}
         self._duals: set[int] = set()
-        self._held: list[Any] = []  # the objects with these ids
+        self._held: list[Any] = []  # the objects with these ids stay alive
 
     def of(self, tree: Any) -> Any:
         """Return a tree with copies of its tensors."""
         return map_leaves(lambda leaf: self._copy(leaf) if isinstance(leaf, Tensor) else leaf, tree)
 
     def _copy(self, tensor: Tensor) -> Tensor:
-        if is_scalar(tensor):  # which nothing writes to
+        if is_scalar(tensor):  # a scalar is never written to
             return copy_of(tensor)
         copied = self._copies.get(id(tensor))
         if copied is None:

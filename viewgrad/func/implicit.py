@@ -146,7 +146,7 @@ class Problem:
         return leaves
 
     def check(self, unknowns: Sequence[Any]) -> None:
-        """Refuse residuals of another size, and histories that are not among the arguments."""
+        """Raise for residuals of the wrong size, and for histories that are not among the arguments."""
         transform = Transform()
         tensors = [transform.primal(from_new_array(self.leaves[place]._array.copy())) for place in self.places]
         with transform:
@@ -204,7 +204,7 @@ class Problem:
         return self.solution_of(lambda: jacrev(self.equations)(x, *tensors), operator, right, (x, *tensors))
 
     def require_root(self, x: Any, tensors: tuple[Any, ...]) -> None:
-        """Refuse a solution that Newton's method would still move."""
+        """Raise for a solution that Newton's method would still change."""
         if self.tolerance == np.inf:
             return
         with ModeSwitch(off=GRAD):

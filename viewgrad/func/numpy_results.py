@@ -32,7 +32,7 @@ def holds_tensors(tree: Any) -> bool:
 def as_inputs(tree: Any) -> Any:
     """Return the arguments of a function, with tensors for arrays of numbers, and scalars for floating-point numbers.
 
-    A number must become a scalar: `x += 1` binds a new one then, and leaves other names of the old one alone.
+    A number must become a scalar: `x += 1` then binds a new scalar, and other names keep the old one.
     """
     return map_leaves(_as_input, tree)
 

@@ -31,7 +31,7 @@ from .arguments import Argnums, Differentiated, Output, copies, differentiated, 
 from .tree import Structure, flatten, leaves_like, map_leaves
 
 Function = Callable[..., Any]
-FEWEST_COLUMNS = 4  # of a Jacobian, that are computed at once
+FEWEST_COLUMNS = 4  # columns of a Jacobian; fewer are not computed together
 
 
 def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
@@ -257,20 +257,19 @@ def _columns_at_once(
         return None
     by_rows = sum(leaf.size for leaf in leaves) <= size
     if has_program and not by_rows:
-        return None  # whose columns a program of its own computes
+        return None  # a separate program computes its columns
     parts = [transform.rows_at_once(leaf) for leaf in leaves] if by_rows else _transposed_rows(transform, leaves)
     trees = []
     for part in parts:
         if part is None or not all(np.isfinite(each._array).all() for each in part):
-            return None  # perhaps of 0 * inf; forward mode leaves out more such products
+            return None  # NaN perhaps from 0 * inf, which forward mode omits more often
         trees.append(wanted.tree(part))
     result = output.tree(trees)
     return ((result, _results(transform, output.aux)) if has_aux else result,)
 
 
 def _transposed_rows(transform: Transform, leaves: Sequence[Tensor]) -> list[list[Tensor] | None]:
-    """Return the derivatives of each leaf with respect to the primals, by the Jacobian of the gradient; None for those
-    that need other passes.
+    """Return the derivatives of leaves by the Jacobian of the gradient; None for those that need other passes.
     """
     pull = Transform(after=transform)
     cotangents = [pull.primal(zeros_like(leaf)) for leaf in leaves]
@@ -327,7 +326,7 @@ def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any], has_aux:
 def _push_forward(
     transform: Transform, call: Callable[[], Output], copied: Sequence[Tensor], tangents: Sequence[Tensor | None]
 ) -> tuple[Output, list[Tensor | None]]:
-    """Call a function of copies that have tangents: its output, and the tangents of its leaves, None for zero."""
+    """Call a function of copies that have tangents; return its output and the tangents of its leaves, None for zero."""
     with transform.runs(), dual_level() as level:
         for tensor, tangent in zip(copied, tangents, strict=True):
             if tangent is not None:
@@ -353,15 +352,13 @@ def _kept(make: Callable[[Tensor], Tensor], into: list[Tensor]) -> Callable[[Ten
 
 
 def _push_of(f: Function) -> Function | None:
-    """Return the output and directional derivative of a compiled function by its program; None for other functions,
-    and while tracing.
+    """Return the jvp of a compiled function by its program; None for other functions, and while tracing.
     """
     return None if current_mode() & ~GRAD else getattr(f, "__viewgrad_push__", None)
 
 
 def _is_finite(found: Sequence[Any]) -> bool:
-    """Return whether the tangents computed by a program are finite; if not, zeros may have met infinite factors on
-    the way.
+    """Return whether the tangents of a program are finite; otherwise zeros may have met infinite factors.
 
     Forward mode leaves out more of these than the gradient of a program does.
     """
@@ -369,13 +366,13 @@ def _is_finite(found: Sequence[Any]) -> bool:
 
 
 def _pushed_like(f: Function, derive: Function, derived: Function, argnums: Argnums, has_aux: bool) -> Function:
-    """Return a derivative, pushed forward as its function is: the derivative along a direction is that of the push."""
+    """Return the directional derivative of a function's derivative, computed by differentiating its jvp."""
     push = getattr(f, "__viewgrad_push__", None)
     if push is not None and not has_aux:
 
         def pushed(numbers: Any, args: Any, kwargs: Any, tangents: Any, has_aux: bool) -> Any:
             def along(*given: Any, **others: Any) -> Any:
-                with np.errstate(all="ignore"):  # slopes may be infinite; derived() computes the function too
+                with np.errstate(all="ignore"):  # derivatives may be infinite; derived() computes the function, too
                     return push(numbers, given, others, tangents, False)[1]
 
             output, tangent = derived(*args, **kwargs), derive(along, argnums)(*args, **kwargs)
@@ -395,7 +392,7 @@ def _product_by(push: Function, primals: Sequence[Any], tangents: Sequence[Any],
     numbers = tuple(range(len(primals)))
 
     def along(*given: Any) -> Any:
-        with np.errstate(all="ignore"):  # slopes may be infinite
+        with np.errstate(all="ignore"):  # derivatives may be infinite
             value, tangent, *aux = push(numbers, given, {}, tangents, has_aux)
         return tangent, (value, *aux)
 

@@ -22,7 +22,7 @@ LEAF_TYPES: Final = (Tensor, np.ndarray, np.inexact, float, complex)
 
 @attrs.frozen
 class Structure:
-    """The structure of a tree, from which it is put together again.
+    """The structure of a tree, from which it can be rebuilt.
 
     Attributes:
         count: how many leaves there are.
@@ -115,7 +115,7 @@ def leaves_like(structure: Structure, tree: Any, what: str) -> list[Any]:
 
 
 def is_record(kind: type) -> bool:
-    """Return whether a class is an attrs class or a dataclass, whose objects are made again from their fields."""
+    """Return whether a class is an attrs class or a dataclass, whose objects can be rebuilt from their fields."""
     if attrs.has(kind):
         return True
     parameters = getattr(kind, "__dataclass_params__", None)

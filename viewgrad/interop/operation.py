@@ -136,7 +136,7 @@ class Evaluation:
 
 
 def _leads_elsewhere(tensors: Sequence[Tensor], inputs: Sequence[Tensor]) -> bool:
-    """Return whether histories lead to a leaf otherwise than through some inputs."""
+    """Return whether histories lead to a leaf without passing through the given inputs."""
     seen = {node_of(current_edge(x)) for x in inputs}
     stack = [node_of(current_edge(x)) for x in tensors]
     while stack:

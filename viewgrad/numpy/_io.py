@@ -41,7 +41,7 @@ def size(a: Any, axis: Any = None) -> int:
 
 
 def finfo(dtype: Any) -> Any:
-    """Return the limits of a floating-point dtype, or of that of a tensor."""
+    """Return the limits of a floating-point dtype, or of the dtype of a tensor."""
     return np.finfo(dtype.dtype if isinstance(dtype, Tensor) else dtype)
 
 

@@ -72,7 +72,7 @@ class poly1d:
         return iter(self.c)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        """Return the coefficients as an array; with a history, as a tensor, which only operators take."""
+        """Return the coefficients as an array; if they have a history, as a tensor, which only operators accept."""
         return self.c if carries_history(self.c) else self.c.__array__(dtype, copy)  # type: ignore[call-overload]
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:

@@ -111,6 +111,6 @@ class frompyfunc:
         return self._tensors(*args) if holds_tensor(args) else self._numpy(*args)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # what copies ask for, before there is anything inside
+        if name.startswith("_"):  # `copy` asks for such names before the object has contents
             raise AttributeError(name)
         return getattr(self._numpy, name)

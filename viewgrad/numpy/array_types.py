@@ -109,15 +109,14 @@ class ArrayType(type):
         return isinstance(other, ArrayType) or issubclass(other, (Tensor, np.ndarray))
 
     def __eq__(cls, other: object) -> bool:
-        """Return whether a class is that of arrays, also in `type(x) in (list, np.ndarray)`."""
+        """Return whether a class is the array class, also in `type(x) in (list, np.ndarray)`."""
         return other is cls or other is Tensor or other is np.ndarray
 
     def __hash__(cls) -> int:
         return hash(Tensor)
 
     def __getattr__(cls, name: str) -> Any:
-        """Return an attribute that tensors or only arrays have: a derived class calls
-        `np.ndarray.__array_wrap__(self, ...)`.
+        """Return an attribute of tensors or arrays: a derived class calls `np.ndarray.__array_wrap__(self, ...)`.
         """
         return getattr(Tensor if hasattr(Tensor, name) else np.ndarray, name)
 

@@ -359,7 +359,10 @@ def unmasked(value: Any, name: str) -> Any:
     if not isinstance(value, MaskedTensor):
         return value
     if value.mask.any():
-        raise lost(name, "it ignores masks, below which a masked tensor keeps no values; use filled() or numpy.ma's")
+        raise lost(
+            name,
+            "it ignores masks, and masked tensors keep no values below them; use filled() or the function of numpy.ma",
+        )
     return value.data
 
 
@@ -550,10 +553,10 @@ def _convolved(name: str, usual: str) -> Callable[..., Any]:
 
     def convolved(a: Any, v: Any, mode: str = usual, propagate_mask: bool = True) -> MaskedTensor:
         (x, hidden), (y, covered) = _parts(a), _parts(v)
-        if propagate_mask:  # what a masked value takes part in
+        if propagate_mask:  # every value that is combined with a masked one
             mask = function(hidden, np.ones(covered.shape, bool), mode)
             mask = mask | function(np.ones(hidden.shape, bool), covered, mode)
-        else:  # what no pair of values takes part in
+        else:  # elements without any pair of unmasked values
             mask = ~function(~hidden, ~covered, mode)
         return MaskedTensor(function(np.where(hidden, 0, x), np.where(covered, 0, y), mode), mask)
 
@@ -720,7 +723,7 @@ def _cov(
     if not allow_masked and any(each.mask.any() for each in variables):
         raise ValueError("Cannot process masked data.")
     by_rows = rowvar or variables[0].shape[0] == 1
-    if len({each.shape for each in variables}) == 1:  # what is masked in one of two is masked in both
+    if len({each.shape for each in variables}) == 1:  # elements masked in one of two are masked in both
         common = np.any([each.mask for each in variables], axis=0)
         variables = [MaskedTensor(each.data, common) for each in variables]
     joined = _concatenate(variables, 0 if by_rows else 1)

@@ -14,12 +14,12 @@ from ..operators.numpy_api.public import public
 from ..operators.numpy_api.universal import ufunc
 from ..standard.public import common_function
 
-LIBRARIES: Final = ("None", "math", "numpy", "scipy")  # whose own functions are named by the namespaces
+LIBRARIES: Final = ("None", "math", "numpy", "scipy")  # their own functions are named by the namespaces
 NUMBERS: Final = (bool, int, float, complex, str, np.ndarray)
 
 
 class Unbound(staticmethod):  # type: ignore[type-arg]
-    """A function that, as an attribute of a class, does not take the object: a counterpart of one that is built in.
+    """A function that does not bind to objects as an attribute of a class, like the built-in function that it replaces.
 
     `activation = math.tanh` in the body of a class is common, and `self.activation(x)` then calls it with `x` alone.
     """
@@ -29,7 +29,7 @@ class Unbound(staticmethod):  # type: ignore[type-arg]
 
 
 def unbound(module: types.ModuleType, values: dict[str, Any], home: str) -> None:
-    """Keep the counterparts of functions that do not bind to objects from binding either.
+    """Wrap counterparts of built-in functions, which do not bind to objects, so that they do not bind either.
 
     Arguments:
         module: NumPy's, or another whose functions have counterparts.

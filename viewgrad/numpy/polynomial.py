@@ -27,7 +27,7 @@ __all__ = public_names(np.polynomial)
 
 
 def fill(namespace: Any) -> None:
-    """Make the modules, once the namespace that they are to use is complete."""
+    """Create the modules, once the namespace that they use is complete."""
     originals = {
         importlib.import_module(f"numpy.polynomial.{name}"): f"{__name__}.{name}"
         for name in ("polyutils", "_polybase", *FAMILIES)
@@ -56,8 +56,7 @@ _trimming: Final = _Trimming()
 
 
 def _keep_zeros_with_a_history(modules: list[types.ModuleType]) -> None:
-    """Keep zero coefficients with a history: series without them have no derivative with respect to
-    them.
+    """Keep zero coefficients with a history, since the series depends on them.
 
     NumPy removes trailing zeros from the operands and results of sums and products. Functions that divide by the last
     coefficient still remove all of them, and quotients those of the divisor.

@@ -80,8 +80,8 @@ def sampler(draw: Callable[..., Any], name: str, seeded_in: Any = None) -> Calla
         elif name not in DISCRETE:
             raise lost(
                 f"numpy.random.{name}",
-                "a sample depends on the parameters in a way that has no derivative here; draw from a standard "
-                "distribution, and compute the sample from it and the parameters, or pass detach() of them",
+                "samples of this distribution have no derivative with respect to its parameters; draw from a standard "
+                "distribution and compute the sample from it and the parameters, or pass detach() of them",
             )
         return as_tensors(draw(*map(plain_values, args), **plain_values(kwargs)))
 
@@ -227,7 +227,7 @@ SPECIAL: Final[dict[str, Callable[..., Any]]] = {
 
 
 def _methods(cls: type) -> dict[str, Any]:
-    """Return the methods of a class of generators, so that they give tensors."""
+    """Return the methods of a class of generators, wrapped to return tensors."""
 
     def method(name: str) -> Any:
         inherited = getattr(cls, name)

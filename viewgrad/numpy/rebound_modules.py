@@ -42,7 +42,7 @@ def _copied(value: Any, module: str, names: dict[str, Any], objects: dict[int, A
     if id(value) in objects:
         return objects[id(value)]
     made = given = value
-    inner = getattr(value, "_implementation", None)  # of a function that NumPy dispatches
+    inner = getattr(value, "_implementation", None)  # the implementation of a function that NumPy dispatches
     if isinstance(inner, types.FunctionType) and not isinstance(value, types.FunctionType):
         value = inner if inner.__module__ == module else value
     if isinstance(value, types.FunctionType) and value.__module__ == module:

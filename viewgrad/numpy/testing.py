@@ -21,7 +21,7 @@ __all__ = public_names(np.testing)
 
 
 def on_values(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function whose answer carries no derivative, on the values of tensors."""
+    """Return a function without a derivative, applied to the values of tensors."""
 
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -54,5 +54,5 @@ def main(arguments: list[str] | None = None) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except BrokenPipeError:  # as in `... list | head`
+    except BrokenPipeError:  # the reader has closed the pipe, as in `... list | head`
         sys.stderr.close()

@@ -334,7 +334,7 @@ def _of_the_library(name: str) -> Operator:
 
 
 def _defined_again(identity: str, signature: str, arguments: dict[str, Any]) -> Operator:
-    """Return a user's operator when unpickled, in the process that defined it or another."""
+    """Return a user's operator for unpickling, in the process that defined it or in another one."""
     known = OPERATORS.get(signature.partition("(")[0].strip())
     if known is not None and known.recipe is not None and known.recipe[1][0] == identity:
         return known

@@ -26,7 +26,7 @@ WRONG: Final = 1e-3  # relative to the size of the compared values; the error of
 
 
 def refuse_kinds(operator: Operator, *arrays: Any) -> None:
-    """Refuse complex arguments of an operator that is for real numbers.
+    """Raise for complex arguments of an operator for real numbers.
 
     Raises:
         UnsupportedDtypeError: if an argument is complex that may not be.
@@ -44,7 +44,7 @@ def refuse_kinds(operator: Operator, *arrays: Any) -> None:
 
 @in_own_context
 def confirm_kinds(operator: Operator, *arguments: Any) -> None:
-    """Determine whether a user's operator without `dtype_kinds` is right for complex numbers, by these arguments.
+    """Determine, at these arguments, whether a user's operator without `dtype_kinds` is right for complex numbers.
 
     Arguments:
         operator: whose `dtype_kinds` are undecided; they are decided afterwards.
@@ -62,7 +62,7 @@ def confirm_kinds(operator: Operator, *arguments: Any) -> None:
 
 
 def check_samples(operator: Operator, samples: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse a declaration whose formula is wrong on samples of the kinds that it claims.
+    """Raise for a declaration whose formula is wrong on samples of the kinds that it claims.
 
     Arguments:
         operator: the declaration.
@@ -131,7 +131,7 @@ def _verdict(operator: Operator, arguments: dict[str, Any], name: str, rng: np.r
             if any(weight is not None and weight.dtype.kind not in "fc" for weight in weights):
                 return None
             grads = node.apply(weights if node.outputs > 1 else weights[_first(results)], node.edges)
-        except Exception:  # what raises here raises for the user too, if it matters
+        except Exception:  # an error here recurs for the user, if it matters
             return None
         place = [argument.name for argument in operator.signature.tensors].index(name)
         found = grads if isinstance(arguments[name], list) else (grads[place] if isinstance(grads, tuple) else grads)

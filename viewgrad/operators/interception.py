@@ -1,4 +1,4 @@
-"""A call of an operator while features are on that are off by default; see `tensor/interceptors.py`."""
+"""Calls of operators in special modes, intercepted by features; see `tensor/interceptors.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules that are imported when something of them is first used: SciPy takes longer than the library itself."""
+"""Modules that are imported on first use: importing SciPy takes longer than importing the library itself."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LateModule:
         return importlib.util.find_spec(self._name.partition(".")[0]) is not None
 
     def when_loaded(self, action: Callable[[], None]) -> None:
-        """Do something as soon as the module is imported."""
+        """Call a function as soon as the module is imported."""
         if self._settled:
             action()
         else:

@@ -78,7 +78,7 @@ def is_constant(tensor: Tensor) -> bool:
 
 
 def optional_operands(*values: Any) -> Sequence[Any]:
-    """Return the operands as tensors of one kind, where some may be None since they are optional."""
+    """Return the operands as tensors of one kind; optional ones may be None."""
     given = iter(operands(*(value for value in values if value is not None)))
     return [None if value is None else next(given) for value in values]
 
@@ -97,7 +97,7 @@ def wide_operands(ufunc: str, *values: Any) -> Sequence[Any]:
     for value, dtype in zip(values, dtypes):
         number = type(value) is int
         if number and result.kind == "b":
-            value = value if -(2**63) <= value < 2**64 else np.copysign(np.inf, value)  # which compares as it does
+            value = value if -(2**63) <= value < 2**64 else np.copysign(np.inf, value)  # infinity compares the same
         found.append(as_operand(np.array(value, dtype) if number and result.kind != "b" else value))
     return found
 
@@ -135,11 +135,10 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
 
 
 def owned_array(result: Any, inputs: tuple[Any, ...] | list[Any], returns_0d_arrays: bool = False) -> Array:
-    """Return the result of a forward as an array that shares no memory with its inputs; as a scalar if without
-    dimensions.
+    """Return the result of a forward as an array that shares no memory with its inputs; a 0-d result as a scalar.
     """
     if isinstance(result, Tensor):
-        raise TypeError("the forward of an operator made a Tensor of arrays; it is to compute with arrays")
+        raise TypeError("the forward of an operator returned a Tensor for arrays; it must compute with arrays")
     array: Array = np.asarray(result)
     if not array.ndim:
         return array.copy() if returns_0d_arrays else array[()]
@@ -202,13 +201,13 @@ def plain_option(operator: str, argument: str, value: Tensor) -> Any:
             "declaration: pass a number, an array or the tensor's detach()"
         )
     if has_tangent(value):
-        return value  # which forward mode refuses
+        return value  # forward mode refuses it
     array = array_of(value, f"argument {argument!r} of operator {operator!r}")
     return array if array.ndim else array.item()
 
 
 def refuse_tensors(operator: str, argument: str, value: Any) -> None:
-    """Refuse a tensor, also inside of `value`, where the declaration has none, since no gradient would flow to it."""
+    """Raise for tensors in `value`, which the declaration does not expect, since no gradient would flow to them."""
     if type(value) is dict:
         value = tuple(value.values())
     if type(value) in (list, tuple):
@@ -225,10 +224,10 @@ def refuse_tensors(operator: str, argument: str, value: Any) -> None:
 def flowing_elements(formula: Callable[..., Any], grad: Tensor, *tensors: Tensor) -> Tensor:
     """Evaluate a formula of an elementwise operator where the incoming gradient is not zero; return 0 elsewhere.
 
-    Where nothing flows and the formula gives no number, it is not computed at all: also its own derivatives might be
+    Where the gradient is zero and the formula gives NaN, it is not computed at all, since its own derivatives might be
     infinite there. See Note [Infinite slopes] in docs/notes/declarations.md.
     """
-    if observed() is not None:  # whose record is to hold for other values
+    if observed() is not None:  # a trace must hold for other values, too
         return TENSOR_FUNCTIONS._where_flowing(formula(grad, *tensors), grad)  # type: ignore[no-any-return]
     with no_grad():
         product = formula(grad, *tensors)._array

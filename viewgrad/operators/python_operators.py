@@ -1,7 +1,7 @@
 """Python's operators on tensors: each is the code of the generated function itself, so that no call is added.
 
-It differs in one global name. Of what cannot be made a tensor it returns NotImplemented, so that Python asks the other
-operand's class.
+Only one global name differs: for operands that cannot be converted, it returns NotImplemented, so that Python tries the
+other operand's class.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater
 
 
 def _reflected(operator: Any, name: str) -> Any:
-    """Return an operator with its operands the other way round, as one of Python's, written when it is first called."""
+    """Return a reflected operator for Python, generated on the first call."""
 
     def first_call(self: Any, other: Any) -> Any:
         method = _as_method(reflected(operator))
@@ -94,7 +94,7 @@ NUMBERS = (Tensor, int, float, complex, np.ndarray, np.generic, list, tuple)
 
 
 def _pow(self: Any, other: Any) -> Any:
-    if type(other) is int and other == 2 and type(self._array) is not np.bool_:  # which gives a whole number of 64 bits
+    if type(other) is int and other == 2 and type(self._array) is not np.bool_:  # `bool ** 2` is an int64
         return square(self)
     return power(self, other)
 

@@ -130,7 +130,7 @@ def given_calls(calls: Sequence[Call]) -> Callable[[np.random.Generator], list[C
 
 
 def samples_of(operator: Operator, seed: int = 0) -> list[Sample]:
-    """Return the calls on which `operator` is tested; the same ones each time."""
+    """Return the calls on which `operator` is tested, always the same ones."""
     rng = np.random.default_rng([seed, zlib.crc32(operator.name.encode())])
     samples = operator.samples
     if samples is None:

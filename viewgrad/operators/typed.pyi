@@ -1455,7 +1455,7 @@ def putmask(a: _TensorLike, /, mask: Any, values: Any) -> None:
     """Write `values`, repeated as needed, where the mask is true, in place."""
 
 def resized(a: _TensorLike, new_shape: Any) -> Tensor:
-    """Return a copy in another shape, repeated as often as that takes."""
+    """Return a copy in another shape, repeated as often as needed."""
 
 def rms_norm(self: _TensorLike, normalized_shape: Any, weight: Any = None, eps: float = 1e-06) -> Tensor:
     """Divide by the root mean square over the last dimensions, then scale by `weight`."""

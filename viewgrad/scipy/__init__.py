@@ -37,7 +37,7 @@ STATISTICS = ("contingency", "mstats", "qmc", "sampling")
 for _name in (*PLAIN, *INNER, *[f"stats.{_part}" for _part in STATISTICS]):
     if importlib.util.find_spec(f"scipy.{_name}") is None:  # in this version of SciPy
         continue
-    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # of modules that are not imported
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # names of unimported modules
         _module = sys.modules[f"{__name__}.{_name}"] = importlib.import_module(f"scipy.{_name}")
     if _name in PLAIN:
         globals()[_name] = _module

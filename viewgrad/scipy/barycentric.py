@@ -66,7 +66,7 @@ class ThroughPoints:
         return self._up_to(x, int(der))[-1]
 
     def derivatives(self, x: Any, der: Any = None) -> Any:
-        """Return the values and derivatives of lower order than this at x; by default as many as points."""
+        """Return the values and derivatives of lower order than this at x; by default as many as there are points."""
         return np.stack(self._up_to(x, self.xi.size - 1 if der is None else int(der) - 1))
 
     def _up_to(self, x: Any, highest: int) -> list[Any]:

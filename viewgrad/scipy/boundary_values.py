@@ -73,7 +73,7 @@ def solve_bvp(
 def _with_history(
     fun: Callable[..., Any], bc: Callable[..., Any], nodes: Any, y: Any, parameters: Any, given: Callable[..., Any]
 ) -> tuple[Any, Any, Any]:
-    """Return the values on the mesh, the parameters, and the slopes, as what solves the equations of collocation.
+    """Return the values on the mesh, the parameters, and the slopes, as the solution of the collocation equations.
 
     Source: J. Kierzenka, L. F. Shampine, "A BVP solver based on residual control and the MATLAB PSE" (2001).
     """

@@ -1,4 +1,4 @@
-"""The splines of `scipy.interpolate` that are called by FITPACK's names, and those made with them, for tensors."""
+"""The splines of `scipy.interpolate` with FITPACK's names, and splines built on them, for tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..tensor.creation import as_operand, holds_tensor
 from .piecewise import BSpline, Pieces, as_array, spline_basis
 from .wrap import float_copy
 
-EXTENSIONS: Final = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}  # what there is beyond the ends
+EXTENSIONS: Final = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}  # the values beyond the ends
 
 
 def splrep(
@@ -70,7 +70,7 @@ def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
 def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
     """Return the integral of a spline between two points; the spline is 0 beyond its ends."""
     if full_output:
-        raise lost("scipy.interpolate.splint", "leave full_output away")
+        raise lost("scipy.interpolate.splint", "omit full_output")
     t, c, k = tck
     low, high = as_array(t)[k], as_array(t)[-k - 1]
     return BSpline(t, c, k).integrate(np.clip(float_copy(a), low, high), np.clip(float_copy(b), low, high))
@@ -83,7 +83,7 @@ def spalde(x: Any, tck: Any) -> Any:
 
 
 def _linear_in_coefficients(name: str) -> Any:
-    """Return a function of a spline that gives a spline, for one whose coefficients have a history."""
+    """Define a function from splines to splines, for splines whose coefficients have a history."""
     scipys = getattr(theirs, name)
 
     def function(*args: Any, **options: Any) -> Any:

@@ -90,7 +90,7 @@ class NearestNDInterpolator:
         places = np.asarray(plain_values(_asked_places(args).detach()))
         found = self._nearest(places, **query_options)
         if found.dtype.kind == "f" and np.any(np.isnan(found)):
-            raise lost("scipy.interpolate.NearestNDInterpolator", "leave distance_upper_bound out")
+            raise lost("scipy.interpolate.NearestNDInterpolator", "omit distance_upper_bound")
         return self.values[found.astype(int)]
 
 
@@ -143,7 +143,7 @@ class Rbf:
     def __init__(self, *args: Any, function: str = "multiquadric", epsilon: Any = None, smooth: Any = 0.0,
                  **options: Any) -> None:  # fmt: skip
         if options.get("norm", "euclidean") != "euclidean" or options.get("mode", "1-D") != "1-D":
-            raise lost("scipy.interpolate.Rbf", "leave norm and mode out, or use RBFInterpolator")
+            raise lost("scipy.interpolate.Rbf", "omit norm and mode, or use RBFInterpolator")
         function = function.lower().replace(" ", "_").replace("-", "_").replace("_multiquadric", "")
         if function not in RADIAL:
             raise ValueError(f"function must be one of {', '.join(RADIAL)}, not {function!r}")
@@ -186,7 +186,7 @@ class RBFInterpolator:
         self._plain = None
         if neighbors is not None:
             if carries_history((y, d, smoothing, epsilon)):
-                raise lost("scipy.interpolate.RBFInterpolator", "leave neighbors out")
+                raise lost("scipy.interpolate.RBFInterpolator", "omit neighbors")
             self._plain = theirs.RBFInterpolator(
                 *map(plain_values, (y, d)), neighbors, plain_values(smoothing), kernel, epsilon, degree
             )

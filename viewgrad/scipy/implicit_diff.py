@@ -34,7 +34,7 @@ def _at(place: Any, step: Function) -> Any:
 
 
 def _settled(moves: list[Any], place: Any) -> None:
-    """Refuse a solution at which Newton's method does not converge, so that the theorem does not apply."""
+    """Raise if Newton's method does not converge at a solution, so that the theorem does not apply."""
     sizes = [float(np.max(np.abs(plain_values(move.detach())), initial=0.0)) for move in moves]
     least = LOOSE * (1.0 + float(np.max(np.abs(plain_values(place)), initial=0.0)))
     if not max(sizes[1:]) <= max(0.5 * sizes[0], least):

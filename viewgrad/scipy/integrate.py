@@ -180,7 +180,7 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: 
     if not carries_history((a, b, probe)):
         return found if full_output else found[:2]
     if options.get("weight") is not None:
-        raise lost("scipy.integrate.quad", "multiply the function by the weight, and leave weight out")
+        raise lost("scipy.integrate.quad", "multiply the function by the weight, and omit weight")
     information = found[2]
     count = information["last"]
 

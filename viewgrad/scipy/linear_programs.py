@@ -1,7 +1,7 @@
 """Linear programs as functions of their coefficients.
 
-The solution is a vertex: as many constraints as there are unknowns are active, and it solves their equations. Which are
-active is a choice of the values, and does not change where the solution is unique and not degenerate.
+The solution is a vertex: as many constraints as there are unknowns are active, and it solves their equations. The
+active set depends on the values, and is locally constant if the solution is unique and not degenerate.
 """
 
 from __future__ import annotations

@@ -80,8 +80,7 @@ def _powers(share: Any, count: int) -> Any:
 
 @functools.cache
 def _polynomial(method: str) -> Any:
-    """Return the factors of the slopes (or of the moves, for an implicit method) for each power of the share of the
-    step.
+    """Return the coefficients of the slopes (of the moves, if implicit) for each power of the fraction of the step.
     """
     if method != IMPLICIT:
         return np.array(getattr(scipy.integrate, method).P)

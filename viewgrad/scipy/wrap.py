@@ -79,7 +79,7 @@ def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator for the counterparts of a module's functions, which are written for tensors with a history.
 
-    Where no argument has one, SciPy's own runs, unless it lacks an option that is given.
+    If no argument has a history, SciPy's own function runs, unless it lacks an option that is given.
 
     Arguments:
         module: SciPy's.

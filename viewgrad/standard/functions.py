@@ -278,7 +278,7 @@ def _accumulating_dtype(x: Tensor, dtype: Any) -> Any:
 
 
 def _running(run: Any, start: int, name: str, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Tensor:
-    """Return the running sums or products along one axis, which `start` begins where it is asked for."""
+    """Return the running sums or products along one axis, preceded by `start` if requested."""
     x = as_operand(x)
     axis = _only_axis(x, axis, name)
     dtype = _accumulating_dtype(x, dtype)

@@ -25,15 +25,15 @@ class NamespaceInfo:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> str:
-        """Return the device on which tensors are made: "cpu"."""
+        """Return the default device, "cpu"."""
         return CPU
 
     def devices(self) -> list[str]:
-        """Return the devices that there are: "cpu"."""
+        """Return the available devices: only "cpu"."""
         return [CPU]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
-        """Return the dtypes that creation functions choose where none is given."""
+        """Return the default dtypes of creation functions."""
         checked_device(device)
         integer = np.dtype(np.intp)
         return {

@@ -31,7 +31,7 @@ OWN: Final[dict[Any, tuple[str, Any]]] = {}
 
 
 def declare_common(own: Mapping[str, Any]) -> frozenset[str]:
-    """Note the library's own functions of NumPy's names, and return those names.
+    """Register the library's own functions with NumPy's names, and return the names.
 
     Arguments:
         own: the functions, among other objects, by their public names.
@@ -49,7 +49,7 @@ def declare_common(own: Mapping[str, Any]) -> frozenset[str]:
 def common_function(function: Any) -> Any:
     """Return the function that `viewgrad` and `viewgrad.numpy` have for a function of NumPy; None if there is none.
 
-    It is made when it is first asked for: all of them would add a tenth to the time of the import.
+    It is created on first access: creating all of them would make the import 10 % slower.
     """
     if not isinstance(function, FROM_NUMPY) or function not in OWN:
         return None

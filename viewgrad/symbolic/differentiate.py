@@ -97,7 +97,7 @@ class Reverse:
         self.output_vjps: list[int] = []
         self.temporaries: list[tuple[Value, Value]] = []
         self.constants: dict[Any, Value] = {}
-        self.products: set[Node] = set()  # whose undefined gradients may be left out
+        self.products: set[Node] = set()  # products in which undefined gradients may be omitted
         self.is_masked = False  # whether a mask has set a part of a gradient to zero; see tensor/masked_runs.py
         for number, output in enumerate(f.outputs):
             if output is not None and output.type.requires_grad:
@@ -172,7 +172,7 @@ class Reverse:
             linear.destroy()
 
     def eliminate_dead_code(self) -> None:
-        """Remove what no gradient needs, and forget the gradients that are removed."""
+        """Remove nodes that no gradient needs, and forget the removed gradients."""
 
         def forget(live: set[Value]) -> None:
             for value in [value for value, grad in self.grads.items() if grad not in live]:
@@ -181,7 +181,7 @@ class Reverse:
         eliminate_dead_code(self.block, forget)
 
     def destroy(self) -> None:
-        """Undo it."""
+        """Restore the previous state."""
         self.block.clear()
 
 
@@ -195,7 +195,7 @@ def factors_of(node: Node) -> Iterator[Node]:
 
 
 def captured(f: Graph, reverse: Block) -> list[Value]:
-    """Return the values of a graph that its reverse takes, in the order in which they are given."""
+    """Return the values of a graph that its reverse captures, in the order of its inputs."""
 
     def taken(user: Node) -> bool:
         return is_inside(user.block, reverse)

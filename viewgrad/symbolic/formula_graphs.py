@@ -119,7 +119,7 @@ def _templates_of(
 
 
 class Maker:
-    """Makes the template of a formula.
+    """Builds the template of a formula.
 
     Arguments:
         operator, formula: the formula, and its operator.
@@ -154,8 +154,8 @@ class Maker:
     def _metadata(self, name: str, attribute: str) -> Any:
         if attribute in ("strides", "geometry"):
             raise GraphError(
-                f"the formula {self.formula.text!r} of operator {self.operator.name!r} reads how {name} lies in "
-                "memory, which is not known of the values of a graph"
+                f"the formula {self.formula.text!r} of operator {self.operator.name!r} depends on the memory layout of "
+                f"{name}, which is unknown for values of a graph"
             )
         outputs = self.operator.signature.outputs
         if name in outputs:

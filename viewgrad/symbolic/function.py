@@ -96,7 +96,7 @@ class GraphFunction:
         """Return the outputs of a program as new tensors without history."""
         given = [None if each is None else np.asarray(each._array) for each in inputs]
         outputs: list[Any] = []
-        held = {id(array) for array in given} | program.constants  # which results share no memory with
+        held = {id(array) for array in given} | program.constants  # memory that results must not share
         for number, array in enumerate(program(given)):
             if array is None:
                 outputs.append(None)
@@ -153,7 +153,7 @@ class DifferentiableGraph(Function):
         arriving = [grads[number] for number in gradient.df_input_vjps]
         undefined = [number for number, grad in enumerate(arriving) if grad is None]
         reverse = function.reverse(undefined)
-        with np.errstate(divide="ignore", invalid="ignore"):  # where nothing flows; see Note [Infinite slopes]
+        with np.errstate(divide="ignore", invalid="ignore"):  # where no gradient flows; see Note [Infinite slopes]
             found = reverse([*arriving, *ctx.saved_tensors])
         result: list[Any] = [None] * (len(function.graph.inputs) + 1)
         for number, grad in zip(gradient.df_output_vjps, found, strict=True):
@@ -184,7 +184,7 @@ class TracedFunction:
 
     def __init__(self, graph: Graph) -> None:
         if graph.signature is None:
-            raise GraphError("only a graph that was traced can be a function of the arguments that it was traced with")
+            raise GraphError("only a traced graph can be called with the arguments of the original function")
         self.graph = graph
         self.signature: Signature = graph.signature
         requiring = frozenset(
@@ -240,7 +240,7 @@ class TracedFunction:
         other = difference(signature.arguments, structure, "")
         if other is not None:
             raise GraphError(f"the arguments have another structure than when the function was traced: {other}")
-        leaves = leaves_like(signature.arguments, (args, keywords), "the arguments")  # of dicts in another order too
+        leaves = leaves_like(signature.arguments, (args, keywords), "the arguments")  # also for dicts in another order
         for number, wanted in signature.fixed.items():
             if not is_same(leaves[number], wanted):
                 raise GraphError(
@@ -256,9 +256,9 @@ class TracedFunction:
 
 
 def exception_guard_error(error: Exception) -> GuardError:
-    """Return the error for an operator that raises an exception that it did not raise when the program was traced.
+    """Return the error for an exception that did not occur when the program was traced.
 
-    The function may catch that exception. Who does not cares for its class, which the error has, too.
+    It is also an instance of the exception's class, for programs that catch the exception.
     """
     kind = type(error)
     message = (
@@ -305,12 +305,12 @@ def checked(tensor: Any, spec: InputSpec) -> Tensor:
 
 
 def check_sharing(inputs: Sequence[Tensor], specs: Sequence[InputSpec]) -> None:
-    """Check that inputs share memory, and histories, as they did."""
+    """Check that inputs share memory and histories as they did when traced."""
     owners: dict[int, int] = {}
     histories: dict[int, int] = {}
     first: dict[int, tuple[Tensor, InputSpec]] = {}
     for tensor, spec in zip(inputs, specs, strict=True):
-        if is_scalar(tensor):  # which shares no memory: it may replace several inputs, but several may not replace one
+        if is_scalar(tensor):  # it shares no memory: it may replace several inputs, but several may not replace one
             if first.setdefault(spec.memory, (tensor, spec))[0] is not tensor:
                 raise other_sharing(spec)
             continue
@@ -372,7 +372,7 @@ def told_of(structure: Structure) -> str:
 
 
 def is_same(value: Any, other: Any) -> bool:
-    """Return whether two numbers, or other things that a program was traced with, are the same, of one type."""
+    """Return whether two constants of a trace are equal and of the same type."""
     if type(value) is not type(other):
         return False
     if isinstance(value, (float, complex, np.inexact)):

@@ -244,7 +244,7 @@ class Writer:
         return found
 
     def _put(self, prefix: str, thing: Any) -> str:
-        """Return a name for something that the source takes from its environment."""
+        """Return a name for an object that the source takes from its environment."""
         name = prefix = re.sub(r"\W", "_", prefix)
         number = 2
         while self.environment.get(name, thing) is not thing:
@@ -471,7 +471,7 @@ class Owned:
 
 
 def is_literal(value: Any) -> bool:
-    """Return whether something can be written as it prints."""
+    """Return whether the repr of a value is an expression for it."""
     if type(value) is tuple:
         return all(is_literal(item) for item in value)
     if type(value) is float:

@@ -20,7 +20,7 @@ T = TypeVar("T")
 def isolated(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function in a copy of the context, so that its changes to modes end with it.
 
-    Nothing needs to be undone, which a signal could interrupt: the caller's context is never changed.
+    The caller's context is never changed, so there is no cleanup that a signal could interrupt.
     """
     return copy_context().run(function, *args, **kwargs)
 
@@ -38,8 +38,8 @@ def in_own_context(function: Callable[P, T]) -> Callable[P, T]:
 def is_refusal(error: BaseException) -> bool:
     """Return whether an exception from a write in place comes from a check made before anything is written.
 
-    Such are our own errors, and NumPy's, which are raised where our code calls it. What a handler of signals raises
-    comes from the user's code.
+    The library's own errors do, and NumPy's errors raised in calls by the library. Exceptions of signal handlers come
+    from the user's code.
     """
     if isinstance(error, AutogradError):
         return True

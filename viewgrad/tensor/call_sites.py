@@ -67,14 +67,14 @@ class Site:
 
 
 def site_of(frame: FrameType) -> Site:
-    """Return the place that a frame is at."""
+    """Return the site that a frame is executing."""
     return _site(frame.f_code, frame.f_lasti)
 
 
 def resolved(expression: ast.expr | None, frame: FrameType) -> Any:
     """Return the object that a name, or an attribute of a module or class, means in a frame; None if unknown.
 
-    Nothing of the program is run for it: attributes of other objects are not looked up.
+    No code of the program is run: attributes of other objects are not looked up.
     """
     if isinstance(expression, ast.Name):
         for names in (frame.f_locals, frame.f_globals, frame.f_builtins):

@@ -1,6 +1,6 @@
 """The errors and warnings for a tensor with a history that becomes a plain array or number.
 
-A plain value carries no gradient. Whether that is meant is decided by the line of the program that asks for the value:
+A plain value carries no gradient. The line of the program that requests the value decides whether that is intended:
 
 - In a comparison, a condition, an assertion, a text or a log call the value goes no further, and it is given.
 - NumPy, `math` and other libraries ask for a number without the program saying so: `plain[i] = x`, `plain.fill(x)`,
@@ -211,7 +211,7 @@ def noted(error: DetachedConversionError) -> DetachedConversionError:
 
 @contextlib.contextmanager
 def conversions_unnoted() -> Iterator[None]:
-    """Run code of the library that handles the errors for lost histories that it causes."""
+    """Run library code that handles the errors for lost histories itself."""
     token = NOTED.set(None)
     try:
         yield
@@ -223,14 +223,14 @@ _refusal: Final[ContextVar[DetachedConversionError | None]] = ContextVar("viewgr
 
 
 def raise_cause(error: ValueError) -> None:
-    """Raise the error of ours that NumPy reports as `setting an array element with a sequence`, if there is one."""
+    """Raise the library's error that NumPy hides behind `setting an array element with a sequence`, if any."""
     cause = _refusal.get() if error.args == (OF_FLAT,) else error.__cause__
     if isinstance(cause, DetachedConversionError):
         raise cause from None
 
 
 def _is_allowed(site: Site, called: Any, frame: FrameType) -> bool:
-    """Return whether the value goes into a choice or a text, and nowhere else."""
+    """Return whether the value is used only for a choice or a text."""
     if site.is_consumed or site.kind == FORMAT or _is_one_of(called, COMPARING + SORTING):
         return True
     if any(isinstance(_value(left, frame), str) for left in site.formats):

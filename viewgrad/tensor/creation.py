@@ -60,7 +60,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 def checked_device(device: object) -> None:
-    """Raise if `device` is another one than the only one there is.
+    """Raise unless `device` is None or "cpu".
 
     Raises:
         ValueError: for anything but "cpu" and None.
@@ -127,13 +127,14 @@ def of_objects(array: np.ndarray[Any, Any]) -> Tensor:
         if holds_tensor(flat) and not any(np.ndim(item) for item in flat):
             made: Tensor = joined(flat).reshape(array.shape)
             return made
-    return from_numpy(array)  # which refuses it
+    return from_numpy(array)  # from_numpy refuses it
 
 
 def as_its_array(value: Any) -> Any:
     """Return the tensor that an object's `__array__` gives; the object itself if it gives something else.
 
-    Other objects with `__array__` are more than their elements, units for instance, and are left to their own rules.
+    Other objects with `__array__`, such as quantities with units, are more than their elements and follow their own
+    rules.
     """
     kind = type(value)
     if hasattr(kind, "__array__") and not hasattr(kind, "__array_ufunc__") and not isinstance(value, np.generic):
@@ -146,7 +147,7 @@ def as_its_array(value: Any) -> Any:
 def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
     """Convert an assigned value to a tensor of a dtype: None becomes NaN, and strings numbers, as in NumPy.
 
-    What is foreign otherwise is refused, since it would lose its mask, its units or its history.
+    Objects of other libraries are refused, since they would lose their mask, units or history.
     """
     if isinstance(value, np.ndarray) and value.dtype == object:
         value = value.tolist()
@@ -155,7 +156,7 @@ def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
     try:
         made = as_operand(value)
         if dtype.kind != "c" and made._array.dtype.kind == "c" and type(value) in (list, tuple):
-            np.asarray(made._array.tolist(), dtype)  # as before
+            np.asarray(made._array.tolist(), dtype)  # keeps the dtype
         return made
     except (UnsupportedTypeError, TypeError):
         if not (value is None or isinstance(value, (str, bytes, list, tuple))):

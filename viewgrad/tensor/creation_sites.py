@@ -1,5 +1,4 @@
-"""The source location of each node: recorded under anomaly detection and in profiles, and named when a backward pass
-fails.
+"""The source locations of nodes: recorded in anomaly mode and profiles, and named if a backward pass fails.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def note(node: Node) -> None:
 
 
 def line_of(node: Node) -> Line | None:
-    """Return the line of the user's program that made a node, if that was noted."""
+    """Return the line of the user's program that created a node, if it was recorded."""
     found: Line | None = getattr(node, "_metadata", {}).get("line")
     return found
 

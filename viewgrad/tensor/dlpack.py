@@ -22,8 +22,7 @@ DLPACK_CPU: Final = (1, 0)  # kDLCPU, and the number of the device
 
 
 def let_others_write(tensor: Tensor) -> None:
-    """Allow others to write to the memory of `tensor` unseen: preserve saved values, and copy those saved from now
-    on.
+    """Prepare for undetected writes to `tensor`: preserve saved values, and copy later ones when they are saved.
     """
     storage = storage_of(tensor)
     storage.preserve(storage.root, None, "an export by DLPack")

@@ -70,7 +70,7 @@ _TABLE: Final = (
     Escape("int()", "integer", STEPS, GUARDED, steers=True),  # with round(), floor(), ceil(), trunc() and __index__
     Escape("bool()", "bool", STEPS, GUARDED, steers=True),
     Escape("in", "bool", STEPS, GUARDED, steers=True),
-    Escape("hash()", "integer", ENDS, GUARDED),  # of a scalar; that of an array is of its identity
+    Escape("hash()", "integer", ENDS, GUARDED),  # the hash of a scalar; that of an array depends on its identity
     # NumPy's.
     Escape("item()", "number", DETACHES, GUARDED),
     Escape("tolist()", "number", DETACHES, GUARDED),
@@ -147,7 +147,7 @@ def record_escape(tensor: Tensor, name: str, value: Any) -> None:
 
 
 def has_history(tensor: Tensor) -> bool:
-    """Return whether a gradient or a tangent would be lost if the values of a tensor went on without it."""
+    """Return whether a gradient or a tangent would be lost if the values of a tensor were used without it."""
     mode = current_mode()
     return bool(mode & GRAD and tensor.requires_grad) or bool(mode & FORWARD and has_tangent(tensor))
 
@@ -188,7 +188,7 @@ def transform_kind() -> int:
 
 
 def is_within_transform() -> bool:
-    """Return whether a function of `viewgrad.func` runs the program, and will differentiate what it computes."""
+    """Return whether a transform of `viewgrad.func` runs the program and will differentiate its results."""
     return _in_transform.get() in (DIFFERENTIATED, COMPILED_WITHIN)
 
 

@@ -1,4 +1,4 @@
-"""Interceptors: functions that run around calls while a mode is on; see `tensor/modes.py`.
+"""Interceptors: functions that run around calls while a mode is enabled; see `tensor/modes.py`.
 
 A feature is one bit of the mode and a function, which runs around a call of an operator, or around a read or write by
 index. Each feature has its own file and registers itself by `@feature(BIT, KIND)`. This file only determines the order
@@ -19,7 +19,7 @@ from .node import Node
 
 # The outermost first. What is not in this list (view replay) is inspected where it matters.
 ORDER: Final = (PROFILE, FUNCTIONAL, FORWARD, TRACE, STRICT, ANOMALY, PACK, INFERENCE)
-SWITCHING: Final = TRACE | FUNCTIONAL | FORWARD | PACK  # what changes modes, or writes to more than one thing
+SWITCHING: Final = TRACE | FUNCTIONAL | FORWARD | PACK  # features that change modes, or write to several objects
 
 
 @attrs.define(eq=False, kw_only=True)

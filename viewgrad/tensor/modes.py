@@ -21,8 +21,8 @@ ANOMALY: Final = 16  # nodes remember where they were made
 STRICT: Final = 32  # a write to a saved window raises
 REPLAY: Final = 64  # views are taken again by replaying their view functions
 TRACE: Final = 128  # operators are passed to a tracer instead of being run
-CHECK_NAN: Final = 256  # beside ANOMALY: a gradient that is not a number is an error
-FUNCTIONAL: Final = 512  # what would be written to gets a new value instead
+CHECK_NAN: Final = 256  # with ANOMALY: NaN in a gradient is an error
+FUNCTIONAL: Final = 512  # writes replace the value instead of changing memory
 PLAIN: Final = 1024  # backward passes use the plain engine
 PROFILE: Final = 2048  # calls are counted and timed
 NOTING: Final = ANOMALY | PROFILE  # nodes remember where they were made
@@ -191,7 +191,7 @@ def without(stack: Stack | None, owner: object) -> tuple[Stack | None, Stack | N
 
 
 def inherited(stack: Any, left: Stack, bits: int) -> tuple[Stack | None, int]:
-    """Make switches that were entered after the one being left restore its bits, if they override them.
+    """Let switches that were entered later restore the bits of the one being left, if they override them.
 
     A generator may enter a switch inside a block of its caller, and leave it after that block.
 
@@ -232,7 +232,7 @@ class SwitchAtOnce(ModeSwitch):
         return self
 
     def __call__(self, function: F) -> F:
-        if self._made_at is not None:  # as a decorator it was not meant to change anything here and now
+        if self._made_at is not None:  # as a decorator, it must not change the current mode
             self._put_back(self._made_at, self.on | self.off)
             self._made_at = None
         return super().__call__(function)

@@ -240,7 +240,7 @@ class _Unfinished(NodeHooks):
         pass
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # what Python's own tools look for in any object
+        if name.startswith("__"):  # Python's own tools look for such names in any object
             raise AttributeError(name)
         raise InterruptedWriteError(UNFINISHED_WRITE.format("in place"))
 
@@ -273,7 +273,7 @@ def finished_hooks(edge: Node | Edge) -> NodeHooks | None:
 
 
 def hooks_of(node: Node) -> NodeHooks:
-    """Return the hooks of a node, made where there were none."""
+    """Return the hooks of a node, created if there are none."""
     found = finished_hooks(node)
     if found is not None:
         return found
@@ -299,6 +299,6 @@ def add_hook(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
 def named_node(name: str, base: type[Node], doc: str | None) -> Any:
     """Return a class of nodes like `base` under another name; `inspect` shows the source of `base`."""
     members = {"__slots__": (), "__doc__": doc, "__module__": base.__module__, "__qualname__": base.__qualname__}
-    if "__firstlineno__" in vars(base):  # by which Python 3.13 finds a class in its file
+    if "__firstlineno__" in vars(base):  # by which Python 3.13 finds the source of a class
         members["__firstlineno__"] = vars(base)["__firstlineno__"]
     return type(name, (base,), members)

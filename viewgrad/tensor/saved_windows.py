@@ -42,12 +42,12 @@ FIRST_PRUNE: Final = 32  # how many windows may be registered before the dead on
 class SavedWindows:
     """The registry of the windows saved from one storage; see the module for how it finds them.
 
-    A grid is a tree of dictionaries, one level for each dimension, by the number of the cell in it. Below are the lists
-    of the windows in a cell. A write that meets many cells of a dimension goes through those that are there, or through
-    those that it meets, whichever are fewer.
+    A grid is a tree of dictionaries with one level per dimension, indexed by cell number; its leaves are the lists of
+    windows in a cell. A write visits the existing cells of a dimension, or the cells that it intersects, whichever are
+    fewer.
 
-    The windows at one index of the first dimension, the usual case, are found by that index. All that save the same one
-    between two writes to it share what is saved.
+    Windows at one index of the first dimension, the usual case, are found by that index. Saves of the same window
+    between two writes share one saved value.
 
     Attributes:
         compared: the number of compared pairs of windows, for tests of growth.
@@ -72,7 +72,7 @@ class SavedWindows:
 
     def __init__(self, root: Array) -> None:
         self._root = root
-        self._address: int | None = None  # of `root`, once it is needed
+        self._address: int | None = None  # the address of `root`, computed on demand
         self._rows: dict[int, SavedTensor] = {}
         self._pending: deque[tuple[SavedTensor, Any]] = deque()
         self._grids: dict[tuple[int, ...], Any] = {}
@@ -118,7 +118,7 @@ class SavedWindows:
     def pop_overlapping(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
         """Remove and return the live saved windows that share memory with `window`, which is `root[index]`.
 
-        With `keep` they are not removed. What is removed is in `touched` too, until `forget_touched` is called.
+        With `keep` they are not removed. Removed values are also in `touched` until `forget_touched` is called.
         """
         touched: list[SavedTensor] = [] if keep else self.touched
         if self._moving is not None:
@@ -209,7 +209,7 @@ class SavedWindows:
 
     def _arrange(self) -> None:
         """Move the windows that are still alive from the list of new ones into the grids."""
-        batch = self._arranging  # which an exception may have left half done: to arrange a window twice is harmless
+        batch = self._arranging  # an exception may have left it half done: arranging a window twice is harmless
         while batch is not None or self._pending:
             if batch is None:
                 self._arranging = batch = self._pending
@@ -271,7 +271,7 @@ class SavedWindows:
         cells.setdefault(first >> level, []).append((saved, ((first, last + 1),)))
 
     def _prune(self) -> None:
-        """Forget windows that no node holds any longer; rare enough that a save costs little."""
+        """Forget windows that no node holds any longer; this is rare enough not to slow down saves."""
         rows = self._rows
         for row in list(rows):
             self._moving = rows.get(row)
@@ -284,9 +284,9 @@ class SavedWindows:
         pending = self._pending
         entries = tuple(pending)
         live_entries = deque([entry for entry in entries if getrefcount(entry[0]) > ALONE_IN_PAIR])
-        if self._pending is pending:  # which another thread that arranges them may have replaced
+        if self._pending is pending:  # another thread that arranges them may have replaced it
             self._pending = live_entries
-            live_entries.extend(tuple(pending)[len(entries) :])  # what other threads have appended meanwhile
+            live_entries.extend(tuple(pending)[len(entries) :])  # entries that other threads have appended since
         count = 0
         for levels, grid in list(self._grids.items()):
             live = _prune_node(grid, len(levels))
@@ -444,8 +444,7 @@ def address_of(array: Array) -> int:
 
 
 def reach_of(window: Array) -> tuple[int, int, int]:
-    """Return the bytes that a window spans before and behind the start of its first element, and the step between its
-    elements.
+    """Return the bytes that a window spans before and after the start of its first element, and their step.
     """
     before = step = 0
     behind = window.itemsize

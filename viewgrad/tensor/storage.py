@@ -1,8 +1,8 @@
 """Storage: one buffer, and everything that all tensors over it share.
 
-A tensor whose memory nothing else can see has no `Storage` until one is needed. It is when a view of it is taken, when
-it is written to, or when its version is asked for. Until then what was saved from it is known to the tensor itself
-(`Tensor._saved`). See Note [Copy-on-write of saved values] in docs/notes/saved_values.md.
+A tensor whose memory nothing else can see has no `Storage` until one is needed. That is when a view of it is taken, it
+is written to, or its version is requested. Until then the tensor itself keeps the saved value (`Tensor._saved`). See
+Note [Copy-on-write of saved values] in docs/notes/saved_values.md.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class WriteLock(SavedWindows):
         self.message = message
 
     def pop_overlapping(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
-        """Raise: this is asked for just before a write."""
+        """Raise an error; this is called just before a write."""
         raise self.error(self.message)
 
 
@@ -157,7 +157,7 @@ class Storage(VersionCounter):
             )
 
     def save(self, array: Array, index: Any) -> SavedTensor:
-        """Return what a node keeps of `array`, a window on this storage taken as `root[index]` (None: otherwise)."""
+        """Return the saved value of `array`, a window on this storage: `root[index]` unless `index` is None."""
         whole = self.whole
         if whole is not None and whole.array is array:
             return whole
@@ -313,13 +313,13 @@ def scalar_write(writer: str = "") -> ScalarWriteError:
 
 
 def refuse_writes(tensor: Tensor) -> None:
-    """Refuse writes to the memory that was just made for a scalar, as they would not reach it."""
+    """Refuse writes to memory that was just created for a scalar, since they would not change the scalar."""
     storage = storage_of(tensor)
     storage.windows = WriteLock(storage.root, ScalarWriteError, scalar_write("a write to a view of a scalar").message)
 
 
 def save(tensor: Tensor) -> SavedTensor:
-    """Return what a node keeps of the current value of `tensor`."""
+    """Return the saved value of `tensor` for a node."""
     storage: Storage | None = tensor._storage
     if storage is None:
         saved = SavedTensor()
@@ -335,7 +335,7 @@ def save(tensor: Tensor) -> SavedTensor:
 
 
 def save_scalar(tensor: Tensor) -> SavedTensor | np.float64:
-    """Return what a node keeps of a 0-d tensor: the number if it is real, since no write can change it.
+    """Return the saved value of a 0-d tensor for a node: the number if it is real, since no write can change it.
 
     Copying a number costs less than registering its window, and arithmetic on numbers less than on arrays without
     dimensions. Not for the strict mode, which reports writes to everything that was saved in it.
@@ -381,7 +381,7 @@ class InferenceScalars(Storage):
         self.windows = WriteLock(self.root, ScalarWriteError, scalar_write().message)
 
     def save(self, array: Array, index: Any) -> SavedTensor:
-        """Return what a node keeps of a scalar: its value."""
+        """Return the saved value of a scalar for a node: its value."""
         saved: SavedTensor = new(SavedTensor)
         saved.array = array
         return saved

@@ -4,9 +4,9 @@ A tangent is kept at the *root* of a tensor: the base of a view, or the tensor i
 is the same window of the root's tangent, taken on access. So the two share memory, whichever of them was given a
 tangent first, and each sees writes to the other.
 
-A dual tensor, as `make_dual` makes it, shares the memory of its primal but has a tangent of its own. Its root, and
-that of its views, is a `TangentRoot`. A write to memory that has several roots updates all of them. See Note
-[Tangents live at roots] in docs/notes/forward_mode.md.
+A dual tensor, as `make_dual` makes it, shares the memory of its primal but has a tangent of its own. Its root, and that
+of its views, is a `TangentRoot`. A write to memory with several roots updates all of them. See Note [Tangents live at
+roots] in docs/notes/forward_mode.md.
 """
 
 from __future__ import annotations
@@ -303,8 +303,7 @@ def _cast(tangent: Tensor, like: Tensor | TangentRoot) -> Tensor:
 
 
 def update_aliases(tensor: Tensor, level: DualLevel, index: Any = None) -> None:
-    """Update the other roots over the memory of `tensor` with the tangent of a value written to `tensor`, or to a
-    part.
+    """Update other roots over the memory of `tensor` with the tangent of a value written to it or a part of it.
     """
     view = tensor._view
     base = tensor if view is None else view.base

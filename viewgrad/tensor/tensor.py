@@ -84,9 +84,9 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     _array: Array  # a number of NumPy's own, np.float64 for instance, where the tensor is a scalar
     _edge: OptionalEdge  # to the node that made this value; an AccumulateGrad for a leaf that requires grad
     _grad: Tensor | None
-    _saved: SavedTensor | None  # what was saved of this value, while nothing else can see the memory
+    _saved: SavedTensor | None  # the saved value, while nothing else can see the memory
     _storage: Storage | None
-    _tangent: Any  # what forward mode knows of it; see tensor/tangents.py
+    _tangent: Any  # the tangent of forward mode; see tensor/tangents.py
     _view: ViewMeta | None
 
     def __init__(self, data: Any, dtype: Any = None, requires_grad: bool = False) -> None:
@@ -338,7 +338,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             if current_mode() & TRACE:
                 OBSERVER.get().cut(self)
             if storage is not None and getrefcount(storage) != ALONE_AS_STORAGE:
-                storage.shared = True  # so that writes of constants are seen
+                storage.shared = True  # writes of constants must be noticed
                 cuts = storage.cuts = storage.cuts or {}
                 cuts[id(self)] = DetachPoint.after(cuts.get(id(self)), next_sequence_nr(), edge)
         self._edge = None
@@ -395,7 +395,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         if dtype is not None and np.dtype(dtype) == object:
             return self._objects()
         if dtype is not None and np.dtype(dtype) == bool != self._array.dtype and copy is not False:
-            return self.astype(bool).numpy().copy()  # as by bool(): the derivative is zero
+            return self.astype(bool).numpy().copy()  # like bool(): the derivative is zero
         traced = self.requires_grad or (current_mode() & FORWARD and has_tangent(self))
         if traced and not is_drawn():
             has = "requires grad" if self.requires_grad else "has a tangent"
@@ -654,8 +654,7 @@ def root_of(tensor: Tensor) -> Tensor:
 
 
 def is_scalar(tensor: Tensor) -> bool:
-    """Return whether a tensor is a scalar: a 0-d value that cannot be written to, as NumPy's scalars
-    are.
+    """Return whether a tensor is a scalar: an immutable 0-d value, like a NumPy scalar.
 
     Operators, reductions and integer indexing return scalars for 0-d results. See
     Note [Scalars are values] in docs/notes/scalars.md.
@@ -664,7 +663,7 @@ def is_scalar(tensor: Tensor) -> bool:
 
 
 def as_scalar(tensor: Tensor) -> Tensor:
-    """Return a 0-d tensor that nothing else holds, as the scalar that it is to be from now on."""
+    """Convert a 0-d tensor that nothing else holds to a scalar."""
     array = tensor._array
     tensor._array = array[()]
     tensor._storage = None
@@ -686,7 +685,7 @@ def as_buffered(tensor: Tensor) -> Tensor:
 
 
 def from_array(array: Array, edge: OptionalEdge = None) -> Tensor:
-    """Return a tensor over `array` itself, which nothing else may hold; a scalar where it is one of NumPy's numbers."""
+    """Return a tensor over `array` itself, which nothing else may hold; a scalar for a NumPy scalar."""
     out: Tensor = new(Tensor)
     out._array = array
     out._edge = edge
@@ -720,7 +719,7 @@ def from_new_array(array: Array) -> Tensor:
 
 
 def tensor_like(saved: SavedTensor | np.float64, edge: OptionalEdge) -> Tensor:
-    """Return a tensor over what a node has saved, with the history that it had, for the recorded backward pass."""
+    """Return a tensor with a saved value and its history, for a recorded backward pass."""
     if isinstance(saved, np.float64):
         return from_array(saved, edge)  # type: ignore[arg-type]
     array = saved.array
@@ -731,7 +730,7 @@ def tensor_like(saved: SavedTensor | np.float64, edge: OptionalEdge) -> Tensor:
         return out
     out = from_array(array, edge)
     storage = out._storage = Storage(array, foreign=True)
-    if type(saved) is SavedTensor:  # what user hooks unpack is a new array each time
+    if type(saved) is SavedTensor:  # values unpacked by user hooks are new arrays each time
         storage.whole = saved
     else:
         saved.restore_onto(out)
@@ -750,7 +749,7 @@ def edge_to(node: Node, input_nr: int) -> Node | Edge:
 
 
 def plain_array(array: Array) -> Array:
-    """Return an array as one that is nothing but its elements.
+    """Return an array as a plain ndarray.
 
     Raises:
         UnsupportedTypeError: for one of a class that gives them another meaning: a mask, a unit, another product.

@@ -109,7 +109,7 @@ def observed() -> Observer | None:
 
 
 def keeps_indices() -> bool:
-    """Return whether single integers used as indices stay arrays."""
+    """Return whether single integers used as indices are kept as arrays."""
     observer = observed()
     return observer is not None and observer.keeps_indices
 

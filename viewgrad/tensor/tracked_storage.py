@@ -1,4 +1,4 @@
-"""Storages that know all their tensors, so that another storage can take their place.
+"""Storages that know all their tensors, so that another storage can replace them.
 
 They are used under `func.functionalize`. A write to a storage goes to a copy of it instead, which then becomes the
 storage of all tensors over the old one. See `autograd/modes/functionalize.py`.
@@ -59,7 +59,7 @@ class KnownStorage(Storage):
 
 
 def share(tensor: Tensor, other: Tensor, alone: bool) -> None:
-    """Note that `other` shares the memory of `tensor`, and that nothing else did before if that was `alone`."""
+    """Record that `other` shares the memory of `tensor`; if `alone`, nothing shared it before."""
     storage = tensor._storage
     assert storage is not None
     if alone:

@@ -75,7 +75,7 @@ def _operator_named(parser: argparse.ArgumentParser, text: str) -> Any:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not module_name.startswith(error.name):
-            raise  # of an import within it
+            raise  # raised by an import inside the module
         parser.error(f"there is no module called {error.name!r} in the current folder or among what is installed")
     operators = [key for key, value in vars(module).items() if _is_operator(value, module_name)]
     there_are = f"{module_name} has {', '.join(operators)}" if operators else f"{module_name} has no operators"

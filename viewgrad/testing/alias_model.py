@@ -111,7 +111,7 @@ class AliasModel:
         return operand.array() if isinstance(operand, s.Table) else operand
 
     def requires_grad(self, operands: tuple[Any, ...]) -> bool:
-        """Return whether any operand does."""
+        """Return whether any operand requires grad."""
         return any(isinstance(operand, str) and self.facts[operand].history.requires_grad for operand in operands)
 
     def index(self, index: Any) -> Any:
@@ -139,12 +139,12 @@ class AliasModel:
     def _view(self, out: str, array: Array, step: Any) -> None:
         facts = self.facts[step.tensor]
         name = step.op.name
-        if name in ("expand", "broadcast_to", "np.broadcast_to"):  # whose parts may be written to
+        if name in ("expand", "broadcast_to", "np.broadcast_to"):  # their parts may be written to
             array.flags.writeable = True
         strided = facts.strided and name not in ("real", "imag", "view_as_real", "view_as_complex")
         self.arrays[out] = array
         base = self.base_of(step.tensor)
-        overlaps = _overlaps(array) or self.facts[base].overlaps  # of a detached tensor that is a base now
+        overlaps = _overlaps(array) or self.facts[base].overlaps  # for a detached tensor that has become a base
         self.facts[out] = attrs.evolve(facts, base=base, overlaps=overlaps, strided=strided, scalar=False)
 
     def compute(self, step: s.Compute) -> None:

@@ -22,11 +22,11 @@ from .program import Program
 
 Array = np.ndarray[Any, Any]
 
-CLOSE = 1e-9  # of two exact computations
-CLOSE_THIRD = 1e-7  # of the same for third derivatives
-SINGLE = 1e-3  # of two in single precision
-NUMERIC = 1e-6  # of finite differences
-NUMERIC_SECOND = 1e-5  # of second differences
+CLOSE = 1e-9  # tolerance for two exact computations
+CLOSE_THIRD = 1e-7  # the same for third derivatives
+SINGLE = 1e-3  # tolerance in single precision
+NUMERIC = 1e-6  # tolerance of finite differences
+NUMERIC_SECOND = 1e-5  # tolerance of second differences
 
 
 class Mismatch(AssertionError):

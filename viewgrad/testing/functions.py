@@ -92,7 +92,7 @@ class ProgramFunction:
                     moved = list(operands)
                     moved[i] = np.broadcast_to(operand, shape) + turn * around
                     near = np.stack(self.numpy(*moved), -1) if self.outputs > 1 else np.asarray(self.numpy(*moved))
-                    for largest in (LARGEST, *STEEPEST):  # of the value, and of each derivative
+                    for largest in (LARGEST, *STEEPEST):  # limits for the value, and for each derivative
                         if not (np.abs(near) <= largest).all():
                             return False
                         near = np.diff(near, axis=0) / STEP

@@ -75,7 +75,7 @@ class ProgramGenerator:
             leaf = attrs.evolve(leaf, kind="f", requires_grad=True)
         self.leaves.append(leaf)
         self.sketch.leaf(leaf)
-        if leaf.requires_grad:  # of which a copy can be written to
+        if leaf.requires_grad:  # a copy of a leaf can be written to
             clone = next(f for f in OTHERS if f.name == "clone")
             self.add(s.Call(self.new_name(), clone, (leaf.name,)))
 
@@ -150,7 +150,7 @@ class ProgramGenerator:
         mul, add = (next(f for f in ELEMENTWISE if f.name == wanted) for wanted in ("mul", "add"))
         product, reduced = self.new_name("p"), self.new_name("p")
         self.add(s.Compute(product, mul, (name, table)))
-        if self.draw(st.booleans()):  # so that what reaches the tensors is no constant
+        if self.draw(st.booleans()):  # so that the tensors do not receive constants
             squared, product = product, self.new_name("p")
             self.add(s.Compute(product, mul, (squared, name)))
         self.add(s.Call(reduced, next(f for f in OTHERS if f.name == "sum"), (product,)))
@@ -174,7 +174,7 @@ class ProgramGenerator:
     def draw_view(self) -> Any:
         name = self.source()
         facts = self.sketch.facts[name]
-        whole = facts.strided and not facts.unrecorded and not facts.old  # so that the base says all of it
+        whole = facts.strided and not facts.unrecorded and not facts.old  # the base alone determines such a view
         base = self.sketch.arrays.get(self.sketch.base_of(name)) if whole else None
         return s.View(self.new_name("v"), name, self.draw(view_ops(self.array(name), base, complex=self.complex)))
 
@@ -231,8 +231,7 @@ class ProgramGenerator:
         return self.choose(NUMBERS)  # type: ignore[no-any-return]
 
     def _tame(self, function: ProgramFunction, operands: Sequence[s.Operand], like: Array | None = None) -> bool:
-        """Return whether the function can be applied to the operands, and its result be written to an array like
-        `like`.
+        """Return whether the function accepts the operands, and its result can be written to an array like `like`.
         """
         values = [self.sketch.value(operand) for operand in operands]
         shape = np.broadcast_shapes(*(np.shape(value) for value in values))
@@ -368,7 +367,7 @@ class ProgramGenerator:
         index = self.draw_write_index(array.shape)
         given = index_value(index, self.sketch.arrays.__getitem__)
         basic = Ellipsis not in index and not any(isinstance(item, np.ndarray) for item in given)
-        window = array[(*given, ...) if basic else given]  # else NumPy may take a number out
+        window = array[(*given, ...) if basic else given]  # `...` keeps NumPy from returning a number
         return s.Assign(target, index, self.draw_value(target, np.asarray(window)))
 
     def draw_write_index(self, shape: tuple[int, ...]) -> Index:

@@ -100,7 +100,7 @@ class Step:
     """One line of a program. By default, the names that it binds and uses are those in its fields."""
 
     __slots__ = ()
-    method: ClassVar[str]  # of the machines that run it
+    method: ClassVar[str]  # the name of the method of machines that run it
 
     def __init_subclass__(cls) -> None:
         cls.method = re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()

@@ -14,7 +14,7 @@ from .indices import Index
 Array = np.ndarray[Any, Any]
 Draw = Callable[..., Any]
 
-LARGEST_SIZE = 24  # of any array in a program
+LARGEST_SIZE = 24  # elements of any array in a program
 
 
 @st.composite
@@ -32,7 +32,7 @@ def view_ops(draw: Draw, array: Array, base: Array | None, *, complex: bool = Tr
     if array.ndim > 1:
         kinds += ["swapaxes", "moveaxis", "T", "mT", "diagonal", "permute"]
     if array.flags.f_contiguous and not array.flags.c_contiguous:
-        kinds += ["T", "T", "T"]  # of which a reshape is a view that a gradient laid out in row order has not
+        kinds += ["T", "T", "T"]  # their reshape is a view, while that of a gradient in row order is not
     if array.ndim > 1 and base is not None and array.flags.c_contiguous and not base.flags.c_contiguous:
         kinds += ["reshape", "ravel", "flatten"]
     if array.dtype.kind == "c":

@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Given:
-    """The place, in an index, of the array that a node takes as an input."""
+    """A placeholder in an index for an array that is an input of the node."""
 
     __slots__ = ("number",)
 

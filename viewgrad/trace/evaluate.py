@@ -243,7 +243,7 @@ def add_into(base: Array, window: Window, value: Any) -> None:
 
 
 def winners(shape: tuple[int, ...], index: tuple[Any, ...]) -> Array:
-    """Return for each value assigned to an index of an array of `shape` whether it is the last one for its element."""
+    """Return the mask of values, assigned to an index of an array, that are the last ones for their element."""
     probe = np.empty(shape, bool)
     last = last_writers(probe, index)
     if last is None:

@@ -484,7 +484,7 @@ class Graph:
 
 
 def nodes_of(block: Block) -> Iterator[Node]:
-    """Yield all nodes of a block, those inside of others behind them."""
+    """Yield all nodes of a block; nested nodes follow the node that contains them."""
     for node in block:
         yield node
         for inner in node.blocks:

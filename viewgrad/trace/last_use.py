@@ -86,7 +86,7 @@ def _writes_in_place(
     """Return the in-place writes; their times by buffer, identified by its first value; and the buffers."""
     in_place: set[Node] = set()
     writes: dict[Value, list[int]] = {}
-    buffers: dict[Value, Value] = {}  # of values that are the whole of a buffer of ours
+    buffers: dict[Value, Value] = {}  # values that fill a buffer of the program's own
     for node in nodes:
         if node.kind in WRITES:
             base = node.inputs[0]
@@ -144,7 +144,7 @@ def _copied_reads(
 
 
 def meet(window: Window, write: Node) -> bool:
-    """Return whether a write may touch a window of the same base; never no where it does."""
+    """Return whether a write may overlap a window of the same base (never False if it does)."""
     other = write.attributes if type(write.attributes) is Window else write.attributes[0]
     base = write.output.type
     assert type(base) is TensorType

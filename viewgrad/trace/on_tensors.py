@@ -147,7 +147,7 @@ class TensorNamespace(ArrayNamespace):
 
     def call_operator(self, node: Node, operator: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
         given = list(inputs)
-        is_variant = node.kind.endswith(f"{operator.name}_")  # that the row states itself
+        is_variant = node.kind.endswith(f"{operator.name}_")  # an in-place variant that the row itself states
         if is_variant:
             given[0] = given[0].clone()
         args, keywords = forward_call(operator, given, node.attributes)

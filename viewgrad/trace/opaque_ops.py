@@ -1,7 +1,7 @@
-"""Opaque steps: what cannot be written as operators of the table, kept as functions of arrays and of tensors.
+"""Opaque steps: operations that are not operators of the table, kept as functions of arrays and of tensors.
 
-A step computes on arrays when a graph runs, and on tensors when it is differentiated. The derivative of a step is a
-step again, which differentiates the other eagerly. So a graph with opaque steps has derivatives of any order.
+A step computes on arrays when a graph runs, and on tensors when it is differentiated. The derivative of a step is
+another step, which differentiates the first one eagerly. So a graph with opaque steps has derivatives of any order.
 """
 
 from __future__ import annotations

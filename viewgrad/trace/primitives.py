@@ -80,7 +80,7 @@ SHAPED_BY_VALUES: Final = {"bincount": 0, "one_hot": 0, "repeat": 1, "unique": 0
 
 
 def is_shaped_by_values(operator: Operator, node: Node) -> bool:
-    """Return whether values that may be others in another run decide which shapes a node's outputs have."""
+    """Return whether the shapes of a node's outputs depend on values that may differ between runs."""
     if operator.user_defined:
         return not operator.elementwise and any(each is not None and not is_constant(each) for each in node.inputs)
     number = SHAPED_BY_VALUES.get(operator.name)
@@ -96,7 +96,7 @@ def is_constant(value: Value) -> bool:
 
 
 def is_deterministic(kind: str) -> bool:
-    """Return whether nodes of a kind have the same outputs for the same inputs; operators of users need not."""
+    """Return whether nodes of a kind are deterministic; operators of users need not be."""
     operator = operator_of(kind)
     return kind != "call" and kind not in RANDOM and not (operator is not None and operator.user_defined)
 

@@ -127,11 +127,11 @@ class Printer:
 
 
 LITERALS: Final = frozenset({int, float, str, bool, type(None), type(Ellipsis)})
-LONG: Final = frozenset({np.longdouble, np.clongdouble})  # which item() and tolist() return unchanged
+LONG: Final = frozenset({np.longdouble, np.clongdouble})  # item() and tolist() return these unchanged
 
 
 def number_text(value: Any) -> str:
-    """Return a number as an expression that has the same bits; but of NaN the sign."""
+    """Return a number as an expression with the same bits, except for the sign of NaN."""
     kind = type(value)
     if kind is complex:
         plain = math.isfinite(value.real) and math.isfinite(value.imag) and value.real and value.imag
@@ -232,7 +232,7 @@ class Parser:
     def _node(self, block: Block, line: str) -> None:
         found = NODE.match(line)
         if found is None:
-            raise self._error("this is no node")
+            raise self._error("expected a node")
         inputs, _, rest = found["inside"].partition(";")
         outputs = list(self._declarations(found["outputs"] or ""))
         location = -1
@@ -260,7 +260,7 @@ class Parser:
         values: list[Value | None] = []
         for name in filter(None, map(str.strip, text.split(","))):
             if name != "None" and name not in self.values:
-                raise self._error(f"{name} is not known here")
+                raise self._error(f"{name} is not defined here")
             values.append(None if name == "None" else self.values[name])
         return values
 
@@ -283,7 +283,7 @@ class Parser:
             return TupleType(tuple([self._type(part) for part in split_types(text[6:-1])]))
         found = re.fullmatch(r"(\w+)\[([\d, ]*)\]( grad)?", text)
         if found is None:
-            raise self._error(f"{text!r} is no type")
+            raise self._error(f"{text!r} is not a type")
         shape = tuple([int(part) for part in found[2].split(",") if part.strip()])
         try:
             return TensorType.of(np.dtype(found[1]), shape, found[3] is not None)
@@ -353,14 +353,14 @@ CALLS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def clongdouble(real: str, imag: str) -> Any:
-    """Return a complex number of two long ones."""
+    """Return a complex number from two long doubles."""
     number = np.zeros((), np.clongdouble)
     number.real, number.imag = np.longdouble(real), np.longdouble(imag)
     return number[()]
 
 
 def split_types(text: str) -> list[str]:
-    """Return the types in a tuple's, apart."""
+    """Return the element types in the text of a tuple type."""
     parts, depth, start = [], 0, 0
     for i, letter in enumerate(text):
         depth += (letter in "([") - (letter in ")]")

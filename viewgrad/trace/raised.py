@@ -1,4 +1,4 @@
-"""Exceptions raised by operators: the node that checks whether an operator raises one again.
+"""Exceptions raised by operators, and the nodes that check whether they are raised again.
 
 A program that catches an exception of an operator (`LinAlgError` of a Cholesky factorization, for example) branches on
 values. The branch is guarded like any other: the node `raises:module:Class:operator` returns a bool, and a guard checks
@@ -113,7 +113,7 @@ def _array(value: Any) -> Any:
 def guard_exceptions(graph: Graph) -> None:
     """Guard the operators that raised nothing, may raise for other values, and whose results are unused.
 
-    Otherwise they would be removed as dead code. `try: cholesky(m)` is a test whether `m` is positive definite.
+    Otherwise they would be removed as dead code, although `try: cholesky(m)` tests whether `m` is positive definite.
     """
     live: set[Value] = {value for value in graph.outputs if value is not None}
     for node in reversed(list(graph.block)):

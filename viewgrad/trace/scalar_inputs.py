@@ -15,7 +15,7 @@ from ..tensor.tensor import Tensor, as_scalar, from_array
 from .graph import Graph, Node, Value
 from .types import ScalarType, TensorType
 
-WEAK: Final = (float, complex)  # which take the dtype of the other operand; NumPy's numbers have their own
+WEAK: Final = (float, complex)  # types that take the dtype of the other operand; NumPy's numbers have their own
 # Operators whose result on Python numbers is a Python number.
 OF_PYTHON: Final = frozenset({"abs", "add", "div", "floor_divide", "mul", "neg", "positive", "pow", "remainder", "sub"})
 # Operations that do not promote it: the value is cast to the dtype of the target.
@@ -81,7 +81,7 @@ def lower_numbers(graph: Graph) -> None:
 
 
 def is_number(value: Value) -> bool:
-    """Return whether a value is a number that the program has."""
+    """Return whether a value is a Python number of the program."""
     node: Node = value.node
     return node.kind in ("constant", "full") and type(value.type) is TensorType and not value.type.shape
 

@@ -118,7 +118,7 @@ def record(
     if numbers == "inputs":
         given = [number_traced(leaf) for leaf in given]
     elif numbers != "fixed":
-        raise ValueError(f"numbers is 'fixed' or 'inputs', not {numbers!r}")
+        raise ValueError(f"numbers must be 'fixed' or 'inputs', not {numbers!r}")
     binder = Binder(tracer, given, structure, argument_names(f))
     containers = Containers((tuple(args), dict(keywords or {})), structure, given)
     bound_args, bound_keywords = containers.given
@@ -130,7 +130,7 @@ def record(
         if drawn is not None:
             raise TraceError(
                 f"the function has drawn random numbers from {drawn}, which its graph would keep as constants; draw "
-                "them before, and pass them as tensors"
+                "them outside of the function, and pass them as tensors"
             )
         check_containers(containers)
         signature = binder.signature(structure, given, result)
@@ -146,7 +146,7 @@ def options_of(graph: Graph) -> list[Any]:
 
 
 def check_containers(containers: Containers) -> None:
-    """Refuse a function that has put other things into the lists and dicts among its arguments."""
+    """Raise for a function that has changed the items of lists and dicts among its arguments."""
     changed = containers.changed()
     if changed is not None:
         containers.give_back()
@@ -174,7 +174,7 @@ def argument_names(f: Callable[..., Any]) -> list[str]:
 
 
 class Binder:
-    """Makes inputs of arguments, and outputs of results.
+    """Converts arguments to inputs of the graph, and results to outputs.
 
     Arguments:
         tracer: what watches.
@@ -190,7 +190,7 @@ class Binder:
         self.histories: dict[int, int] = {}
         self.memories: dict[int, int] = {}
         self.outputs: dict[int, int] = {}
-        self.owners: dict[int, Any] = {}  # of each output: what holds the memory of the tensor that it is the value of
+        self.owners: dict[int, Any] = {}  # by output: the owner of the memory of its tensor
         self.layouts: dict[int, tuple[int, ...]] = {}
         for number, leaf in enumerate(leaves):
             if isinstance(leaf, Tensor):
@@ -287,7 +287,7 @@ class Binder:
             if old and self._is_from_outside(root):
                 raise TraceError(
                     "a result is a view of an argument, taken before the history of that was ended in place by "
-                    "detach_() or requires_grad_(False), which no graph can give again; return a clone() of the view"
+                    "detach_() or requires_grad_(False), which a graph cannot reproduce; return a clone() of the view"
                 )
             if given is not None:
                 results.append(ResultSpec(number, kind, given))
@@ -331,7 +331,7 @@ class Binder:
 
 
 def distinct(parts: list[tuple[Tensor, Value]]) -> list[tuple[Any, Value]]:
-    """Return the arrays and values of arguments; of one that is given twice the first."""
+    """Return the arrays and values of the arguments, each once."""
     found: dict[int, tuple[Any, Value]] = {}
     for tensor, value in parts:
         found.setdefault(id(tensor), (tensor._array, value))
@@ -339,8 +339,7 @@ def distinct(parts: list[tuple[Tensor, Value]]) -> list[tuple[Any, Value]]:
 
 
 def is_spread(tensor: Tensor) -> bool:
-    """Return whether a tensor has one place for several elements, as what `np.broadcast_to` gives: it cannot be
-    written to.
+    """Return whether elements of a tensor share memory, as after `np.broadcast_to`, so that it cannot be written to.
     """
     return overlaps_itself(tensor._array)
 

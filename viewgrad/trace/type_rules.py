@@ -58,7 +58,7 @@ def _kind(value: Value | None) -> TensorType:
 
 
 def _gives(node: Node, dtype: Any, shape: tuple[int, ...]) -> str | None:
-    """Return the fault of the only output, given its expected dtype and shape."""
+    """Return the fault of a node's only output, given its expected dtype and shape."""
     if len(node.outputs) != 1:
         return f"gives one value, and has {len(node.outputs)}"
     given = _kind(node.output)
@@ -70,7 +70,7 @@ def _gives(node: Node, dtype: Any, shape: tuple[int, ...]) -> str | None:
 def _broadcast(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
     spare = len(shape) - len(target)
     if spare > 0 and set(shape[:spare]) == {1}:
-        shape = shape[spare:]  # which an assignment leaves out
+        shape = shape[spare:]  # an assignment drops leading dimensions of length 1
     if np.broadcast_shapes(shape, target) != tuple(target):
         raise ValueError(f"{list(shape)} does not fit into {list(target)}")
 
@@ -81,7 +81,7 @@ def _window(base: TensorType, window: Any) -> np.dtype[Any]:
         raise TypeError("a window is missing")
     dtype = base.dtype if window.dtype is None else window.dtype
     if len(window.sizes) != len(window.strides) or min(window.sizes, default=0) < 0:
-        raise ValueError(f"{window} is no window")
+        raise ValueError(f"{window} is not a window")
     if 0 in window.sizes:
         return dtype
     reach = [(n - 1) * t for n, t in zip(window.sizes, window.strides, strict=True)]
@@ -117,7 +117,7 @@ def _write(node: Node) -> str | None:
 
 def _indexed(shape: tuple[int, ...], pattern: Any, given: list[Value | None]) -> tuple[int, ...]:
     if sum(type(item) is Given for item in pattern) != len(given):
-        raise ValueError(f"{len(given)} arrays stand for the places that are given")
+        raise ValueError(f"{len(given)} arrays are given for the placeholders")
     return indexed_shape(shape, pattern, [_kind(value).shape for value in given])
 
 

@@ -108,7 +108,7 @@ class NoneType(Type):
 
 @attrs.frozen
 class ObjectType(Type):
-    """Something that only an opaque step understands."""
+    """A value that only an opaque step uses."""
 
     def __str__(self) -> str:
         return "object"

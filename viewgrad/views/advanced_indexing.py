@@ -102,7 +102,7 @@ WRONG_INDEX: Final = "tensors are indexed by integers, bools, slices, None and .
 
 
 def _reads_once(index: tuple[Any, ...]) -> bool:
-    """Return whether an index by arrays cannot name a place twice: it has bools only."""
+    """Return whether an index by arrays selects no element twice, because it has only bools."""
     return all(type(item) is not ndarray or item.dtype.kind == "b" for item in index)
 
 
@@ -215,7 +215,7 @@ class Write(Call):
 
 
 class Accumulate(Write):
-    """Adding values to places that arrays name, for each mention of a place."""
+    """An addition to elements selected by arrays; repeated elements accumulate."""
 
     def name(self) -> str:
         """Return the name of the function that the user called."""
@@ -234,13 +234,13 @@ def copy_where_(self: Tensor, src: Any, mask: Any) -> Tensor:
         mask = array_of(mask, "a mask")
     if type(src) is not Tensor:
         src = as_assigned(src, self.dtype)
-    if not self.size:  # where NumPy takes more masks
+    if not self.size:  # NumPy accepts more masks there
         np.copyto(self._array, src._array, where=np.asarray(mask, dtype=bool))
         return self
     mask = np.broadcast_to(np.asarray(mask, dtype=bool), self.shape)
     index = (mask.copy(),)
     if src.ndim > self.ndim and all(length == 1 for length in src.shape[: src.ndim - self.ndim]):
-        src = src.reshape(src.shape[src.ndim - self.ndim :])  # as NumPy's assignment does
+        src = src.reshape(src.shape[src.ndim - self.ndim :])  # as in NumPy's assignment
     if src.shape != self.shape:
         src = src.broadcast_to(self.shape)
     put(self, index, src[index])
@@ -290,7 +290,7 @@ def _put(self: Tensor, index: tuple[Any, ...], value: Tensor, last: Array | None
 def last_writers(array: Array, index: tuple[Any, ...]) -> Array | None:
     """Return for each value assigned to `array[index]` the number of the last value written to its element.
 
-    None if no index is repeated.
+    Return None if no index is repeated.
     """
     if _reads_once(index):
         return None

@@ -82,9 +82,9 @@ class IndexPutBackward(IndexedNode):
     edges = TWO_EDGES
     edge0: OptionalEdge
     edge1: OptionalEdge
-    layout: Layout  # of the gradient
+    layout: Layout  # the layout of the gradient
     like: Like | None
-    winners: Array | None  # where a place is written more than once: which of the values stayed
+    winners: Array | None  # if a place is written more than once: the mask of values that remain
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return the gradients along `edges`; the first is `grad` itself, rewritten in place."""

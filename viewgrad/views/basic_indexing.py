@@ -48,7 +48,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     elif kind is slice:
         index = settled_slice(index)
     elif kind is tuple and len(index) == 2 and type(index[0]) is int and type(index[1]) is int:
-        pass  # as in a loop over cells; a call of `is_plain` costs a fifth of such a read
+        pass  # the usual case of a loop over cells; a call of `is_plain` costs a fifth of such a read
     elif kind is not tuple or not is_plain(index):
         given = index
         index, basic = normalised(index)
@@ -86,7 +86,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     node.index = index[0] if kind is tuple and len(index) == 1 else index
     storage = self._storage
     if storage is None:
-        storage = storage_of(self)  # which remembers the layout
+        storage = storage_of(self)  # the storage remembers the layout
     layout = storage.layout
     node.layout = layout_for(self) if layout is None or array is not storage.root else layout
     return out
@@ -123,9 +123,9 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         ):
             _assign(self, index, value)
             return
-        self = view.base  # which is written to just as well
+        self = view.base  # writing to the base is equivalent
         index = of_base
-    window: Any = self._array[index]  # of a tensor that is not a view: no tensor is made for it
+    window: Any = self._array[index]  # the tensor is not a view: no tensor is made for the window
     if type(window) is float64:
         kind = type(value)
         if kind is Tensor:
@@ -137,13 +137,13 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             _write_number(self, index, value, None, mode)
             return
         elif kind is int:
-            _write_number(self, index, float(value), None, mode)  # which raises while nothing has been done
+            _write_number(self, index, float(value), None, mode)  # it raises before anything has been done
             return
     _write_array(self, index, window, value, mode)
 
 
 def _is_row_of_its_own(self: Tensor, index: Any, value: Tensor) -> bool:
-    """Return whether a view of `self` is the very window `self[index]`; raise if compiled code swaps rows."""
+    """Return whether a view of `self` is the window `self[index]` itself; raise if compiled code swaps rows."""
     if _is_same_window(self, index, value):
         return True
     assert value._view is not None
@@ -155,9 +155,9 @@ def _is_row_of_its_own(self: Tensor, index: Any, value: Tensor) -> bool:
 def _refuse_swapped_rows() -> None:
     """Raise if compiled code swaps rows of a tensor with a history, as NumPy's generators do in `shuffle`.
 
-    Rows are views, so that `x[i], x[j] = x[j], x[i]` repeats one, as it does in NumPy; for its own arrays `shuffle`
-    goes another way. Here a row is about to be assigned that was overwritten since it was read. Where a program does
-    that itself, its frame is at an assignment; where compiled code does it, the program's frame is at a call.
+    Rows are views, so `x[i], x[j] = x[j], x[i]` repeats one, as in NumPy; for its own arrays `shuffle` uses a buffer.
+    Here a row is about to be assigned that was overwritten since it was read. If the program itself does that, its
+    frame is at an assignment; if compiled code does it, the program's frame is at a call.
     """
     frame = sys._getframe(4)  # behind what `_setitem` calls
     code = frame.f_code
@@ -306,7 +306,7 @@ def _assign(self: Tensor, index: Any, value: Any) -> None:
         _ = self._array[index]  # raises NumPy's own errors
         raise scalar_write("__setitem__")
     if type(value) is not Tensor or not _is_same_window(self, index, value):
-        if current_mode() & PROFILE and type(self._array) is ndarray:  # for which this view is a part of the write
+        if current_mode() & PROFILE and type(self._array) is ndarray:  # in the profile this view is a part of the write
             window = make_view(self, window_at(self._array, index), index, None, SliceBackward, timed=True)
         else:
             window = index_view(self, index, SliceBackward)
@@ -314,7 +314,7 @@ def _assign(self: Tensor, index: Any, value: Any) -> None:
 
 
 def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:
-    """Return whether `value` is the very window `self[index]`, so that assigning it changes nothing."""
+    """Return whether `value` is the window `self[index]` itself, so that assigning it changes nothing."""
     view = value._view
     if view is None or (view.creation is not CreationMeta.DEFAULT and current_mode() & GRAD):
         return False  # the latter may have another history than the window

@@ -35,7 +35,7 @@ def index_view(self: Tensor, index: Any, node_class: type[IndexViewBackward]) ->
     self = as_buffered(self)
     source = self._array
     array = source[index]
-    if type(array) is not ndarray:  # as window_at does
+    if type(array) is not ndarray:  # the same as in window_at
         array = source[(*index, ...) if type(index) is tuple else (index, ...)]
     return view_of_window(self, array, index, node_class)
 
@@ -143,7 +143,7 @@ def make_view(
         view.placed = None
         view.view_fn = None
         view.index = None
-        if view_fn is None and parent.view_fn is None and not mode & REPLAY:  # which wants every step
+        if view_fn is None and parent.view_fn is None and not mode & REPLAY:  # view replay needs every step
             view.index = composed(parent.index, index, base._array.shape)
         if view.index is None:
             step = Index(index, source._array.shape) if view_fn is None else view_fn

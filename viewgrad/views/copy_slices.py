@@ -60,7 +60,7 @@ class CopySlices(Node):
     fn: Node
     index: Any
     view_fn: ViewFunction | None
-    layout: Layout  # of the gradient
+    layout: Layout  # the layout of the gradient
 
     def apply(self, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Compute the gradients along `edges`; the first is `grad` itself, rewritten in place."""
@@ -69,8 +69,8 @@ class CopySlices(Node):
     def consume(self, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Compute `apply` and release the saved values.
 
-        They are kept if the graph of a recorded backward pass also leads to the wrapped node, through a result that it
-        saved. The wrapped node will then run again, on its own.
+        They are kept if the graph of a recorded backward pass leads to the wrapped node through a saved result, since
+        the wrapped node will then run again on its own.
         """
         fn = self.fn
         return self._overwrite(grad, edges, fn.consume if getrefcount(fn) <= ALONE_IN_COPY_SLICES else fn.apply)
@@ -190,7 +190,7 @@ class CopySlicesOfCopy(CopySlices):
 
 
 def _unshared(grad: Any, window: Array) -> Any:
-    """Return a gradient that a write to `window` does not change."""
+    """Return a gradient that shares no memory with `window`."""
     if grad is window or (type(grad) is ndarray and grad.base is not None):
         return grad.copy()
     return grad

@@ -1,4 +1,4 @@
-"""Views taken before their base was detached in place: which history they have depends on what was written since.
+"""Views taken before their base was detached in place: their history depends on later writes.
 
 Detaching a base does not change the history of earlier views, until their elements are written again. Elements written
 through the base have its present history, in all views. Recorded writes are found in the base's graph, from the last
@@ -60,7 +60,7 @@ class Written:
         self.seen = max(self.seen, last)
 
     def give_up(self, base: Array) -> None:
-        """Mark a write that was begun as one that may have been made."""
+        """Mark an unfinished write as possibly made."""
         if self.begun is not None:
             windows = self.at(base, self.begun)
             _fill(self.may if windows is None else windows[1])
@@ -87,7 +87,7 @@ class Written:
 
     def at(self, base: Array, window: Array) -> tuple[Array, Array] | None:
         """Return the windows of both masks at the position of a window of the base; None if it cannot be located."""
-        if not window.size:  # which may begin anywhere
+        if not window.size:  # an empty window may begin anywhere
             return np.empty_like(window), np.empty_like(window)
         strides = zip(base.shape, base.strides, self.must.strides, strict=True)
         if any(size > 1 and of_base != own for size, of_base, own in strides):
@@ -135,7 +135,7 @@ class MixedBackward(Node):
 
     edge0: OptionalEdge  # the view's own history
     edge1: OptionalEdge  # the present one, of its base
-    present: Array  # which elements have that
+    present: Array  # the mask of elements that have it
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return the gradient of the elements with either history."""

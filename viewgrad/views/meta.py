@@ -128,7 +128,7 @@ class DifferentiableViewMeta:
                 "to since: its history is ambiguous, since the base's history does not include the Function's "
                 "backward; clone() the result of the Function"
             )
-        if self.creation is not CreationMeta.DEFAULT:  # where nothing is recorded: it never has its base's history
+        if self.creation is not CreationMeta.DEFAULT:  # made without recording: it never has its base's history
             return tensor._edge
         old = tensor._edge
         cut = cut_of(self.base)
@@ -196,7 +196,7 @@ class DifferentiableViewMeta:
                 "since, so the view's history is ambiguous; take the view again, or use detach() instead"
             )
         edge: OptionalEdge
-        if own is not None and not written.any():  # nor has a view without elements been overwritten
+        if own is not None and not written.any():  # a view without elements has not been overwritten either
             edge, overwritten = own.edge, False
         else:
             edge, overwritten = self._taken_again(tensor, self.base, base_edge), own is None or is_all_written(written)
@@ -218,7 +218,7 @@ class DifferentiableViewMeta:
         points = (*cut.earlier, cut)
         edge: OptionalEdge
         if isinstance(source_edge, DetachedHistory):
-            if source_edge.view is not self:  # that of the view that this one was taken of
+            if source_edge.view is not self:  # the history of the view that this one was taken of
                 source_edge = DetachedHistory(self, old, source_edge.cut, source_edge.base_edge)
             if source_edge.cut is cut:
                 return source_edge
@@ -361,10 +361,9 @@ class DualViewMeta(GeneralViewMeta):
 
 
 def no_history(base: Tensor) -> int | None:
-    """Return the source of a view whose base has no history: how often a history has ended in place there, None for
-    never.
+    """Return the source of a view whose base has no history: the number of histories that ended in place, or None.
 
-    So views taken before such an end, which may have had a history until then, differ from those taken behind it.
+    So views taken before such an end, which may have had a history, differ from views taken after it.
     """
     cut = cut_of(base)
     return None if cut is None else cut.number

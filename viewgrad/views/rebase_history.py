@@ -38,7 +38,7 @@ from .view_nodes import layout_for
 
 
 class InterruptedWrite(Node):
-    """The node of a write that an error interrupted: the value that it left has no derivative."""
+    """The node of a write that an error interrupted: the remaining value has no derivative."""
 
     __slots__ = ("edge", "writer")
 
@@ -49,7 +49,7 @@ class InterruptedWrite(Node):
     writer: str
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[None, ...]:
-        """Raise, unless the elements in question were overwritten since, so that no gradient arrives."""
+        """Raise an error, unless the elements were overwritten since, so that no gradient arrives."""
         if np.any(grad._array if isinstance(grad, Tensor) else grad):
             raise InterruptedWriteError(
                 f"{self.writer} failed during an in-place write, so the result has no gradient; recompute the "

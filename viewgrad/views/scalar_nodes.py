@@ -33,7 +33,7 @@ OVER_SELF: Final = 6
 NEGATED_TIMES: Final = 7
 NEGATED_OVER: Final = 8
 
-MANY_NODES: Final = 24  # after which the rest of a formula is not merged
+MANY_NODES: Final = 24  # nodes; from here on, the rest of a formula is not merged
 
 # The forms of two operators, the outer one first.
 JOINED: Final[dict[tuple[int, int], int]] = {
@@ -107,7 +107,7 @@ class ScalarNode(Node):
         return super().kept()
 
     def _convert(self) -> None:
-        """Make NumPy's numbers, which formulas are for, of Python's own."""
+        """Convert Python numbers to NumPy scalars, which the formulas expect."""
         for name in self.saved_names:
             if type(getattr(self, f"saved_{name}")) is float:
                 setattr(self, f"saved_{name}", np.float64(getattr(self, f"saved_{name}")))
@@ -180,7 +180,7 @@ def read_node(edge: Any, index: Any, layout: Layout, position: float) -> Element
 def _given_back(taken: Taken, end: float) -> Node | Edge | None:
     """Rebuild the nodes that were merged, with places in the order of creation before `end`.
 
-    The last of them is always given the same place, and so on: those that were given back before keep theirs.
+    Counted from the last one, each node always gets the same place, so nodes that were rebuilt before keep theirs.
     """
     edge, via, number, index, layout = taken
     steps = () if via is None else via.steps or (via,)

@@ -15,7 +15,7 @@ from .unbroadcast import sum_to
 from .view_functions import ViewFunction
 
 Array = np.ndarray[Any, Any]
-Layout = tuple[tuple[int, ...], "np.dtype[Any]", str]  # of a gradient: shape, dtype, and order "C" or "F"
+Layout = tuple[tuple[int, ...], "np.dtype[Any]", str]  # the layout of a gradient: shape, dtype, and order "C" or "F"
 ndarray: Final = np.ndarray
 np_add: Final = np.add
 

@@ -464,7 +464,7 @@ def flat_sizes(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def atleast_1d(self: Tensor) -> Tensor:
-    """Return the tensor itself, or a view with one dimension of one that has none."""
+    """Return the tensor itself, or a view with one dimension of a 0-d tensor."""
     return self if self._array.ndim else reshape(self, 1)
 
 
@@ -487,7 +487,7 @@ def _set_imag(self: Tensor, value: Any) -> None:
 
 
 def _assign(window: Tensor, value: Any) -> None:
-    """Write `value` over a view that was just taken; nothing in the last step of `z.real *= ...`."""
+    """Write `value` to a view that was just taken; do nothing in the last step of `z.real *= ...`."""
     view = window._view
     given = value._view if type(value) is Tensor else None
     if view is not None and given is not None and given.base is view.base and given.tangent_root is view.tangent_root:

@@ -41,7 +41,7 @@ from .tangents import push_forward, tangents_of
 
 ndarray: Final = np.ndarray
 F = TypeVar("F", bound=Callable[..., Any])
-ATTRIBUTES: Final = len(vars(FunctionCtx())) + 1  # on a ctx on which forward has put none, with needs_input_grad
+ATTRIBUTES: Final = len(vars(FunctionCtx())) + 1  # if forward has set no attributes; with needs_input_grad
 
 
 @attrs.define(eq=False)
@@ -61,7 +61,7 @@ class FunctionCall(Call):
         return self.function.__name__
 
     def run(self) -> Any:
-        """Call it hidden from a tracer: the operations of forward are not part of the trace."""
+        """Call the function without a tracer: the operations of forward are not part of the trace."""
         with ModeSwitch(off=TRACE):
             separate = self.function.setup_context is not Function.setup_context
             result = self.function._apply(self.args, separate, current_mode())
@@ -103,7 +103,7 @@ class Function:
     _node_class: ClassVar[type[FunctionNode]] = FunctionNode
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise FunctionError(f"{type(self).__name__} is not to be instantiated; call {type(self).__name__}.apply(...)")
+        raise FunctionError(f"{type(self).__name__} cannot be instantiated; call {type(self).__name__}.apply(...)")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -237,7 +237,7 @@ class Function:
             return cls.backward
         if cls.backward is not Function.backward:
             raise FunctionError(
-                f"{cls.__name__} defines both backward and vjp, which are two names of one method; keep one"
+                f"{cls.__name__} defines both backward and vjp, which are two names for one method; keep one"
             )
         return cls.vjp
 
@@ -270,7 +270,7 @@ def once_differentiable(function: F) -> F:
         if current_mode() & FORWARD and (ctx._dual or any(g is not None and has_tangent(g) for g in grads)):
             raise FunctionError(message)
         with ModeSwitch(off=GRAD):
-            given = [g.detach() if recorded and isinstance(g, Tensor) else g for g in grads]  # numpy() takes them then
+            given = [g.detach() if recorded and isinstance(g, Tensor) else g for g in grads]  # numpy() accepts these
             returned = function(ctx, *given)
         node = None if ctx._node is None else ctx._node()
         if not recorded or node is None:
@@ -306,7 +306,7 @@ SIGNATURES: Final[weakref.WeakKeyDictionary[Any, Known]] = weakref.WeakKeyDictio
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    """Return the signature of a function; kept, since `inspect.signature` takes longer than most calls."""
+    """Return the signature of a function, cached because `inspect.signature` takes longer than most calls."""
     if type(function) is not types.FunctionType or hasattr(function, "__wrapped__"):
         return signature_of(function)
     state = function.__code__, function.__defaults__, function.__kwdefaults__, function.__dict__.get("__signature__")
@@ -325,7 +325,7 @@ def _check_outputs(
     versions: list[int],
     outputs: list[Any],
 ) -> None:
-    """Refuse what would make gradients wrong."""
+    """Raise for outputs and marks that would make gradients wrong."""
     name = ctx._function.__name__
     dirty = ctx._dirty
     for tensor in dirty:
@@ -349,7 +349,7 @@ def _check_outputs(
             tensor is other or tensor._storage is other._storage for other in dirty
         ):
             raise FunctionError(
-                f"{name}: forward wrote to an input of shape {tensor.shape} that requires grad; say so by "
+                f"{name}: forward wrote to an input of shape {tensor.shape} that requires grad; pass it to "
                 "ctx.mark_dirty() and return it, or write to a clone() of it"
             )
     for i, output in enumerate(outputs):
@@ -399,7 +399,7 @@ def _rebase(tensor: Tensor, edge: OptionalEdge) -> None:
     view = tensor._view
     if view is not None and current_mode() & FUNCTIONAL:
         rebase(tensor, edge)
-    elif view is not None:  # as if an output had been copied into the view
+    elif view is not None:  # treat it as an output copied into the view
         step: CopyBackwards = new(CopyBackwards)
         step.edge0 = None
         step.edge1 = edge

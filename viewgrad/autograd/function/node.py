@@ -43,7 +43,7 @@ class FunctionCtx:
         self._dirty: tuple[Tensor, ...] = ()
         self._non_differentiable: tuple[Tensor, ...] = ()
         self._materialize = True
-        self._wrote: dict[int, int] = {}  # which output is which tensor argument, written over
+        self._wrote: dict[int, int] = {}  # by output, the tensor argument that it overwrites
         self._function: Any = None  # the subclass of Function
         self._node: weakref.ref[FunctionNode] | None = None
 
@@ -199,7 +199,7 @@ class FunctionCtx:
             "inputs and compute it from them in backward, or return it as a further output (if it is a constant, make "
             "it outside of forward, or pass it to apply())"
         )
-        if mode & FORWARD and self._dual:  # the tangent of this tensor would be needed at once
+        if mode & FORWARD and self._dual:  # the tangent of this tensor would be needed immediately
             raise FunctionError(message)
         return delayed_error(message, node.edges) if mode & GRAD else None
 

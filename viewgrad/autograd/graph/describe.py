@@ -123,7 +123,7 @@ STEPS: dict[str, Callable[[Any], str]] = {
 
 def _index_text(index: Any) -> str:
     items = index if type(index) is tuple else (index,)
-    if len(items) > 1 and items[-1] is Ellipsis:  # which only selects one element of a window
+    if len(items) > 1 and items[-1] is Ellipsis:  # a trailing ... only selects one element of a window
         items = items[:-1]
     return f"[{', '.join(_item_text(item) for item in items)}]"
 

@@ -14,7 +14,7 @@ from ..hook_runner import HookedRun, RunHook
 class MultiGradHook(RunHook):
     """The state shared by the hooks of several tensors.
 
-    It is called once in a run: when the last gradient has arrived, or at the end of the run where some never do.
+    The hook is called once per run: when the last gradient has arrived, or at the end of the run if some never arrive.
     """
 
     __slots__ = ("count", "fn", "mode")

@@ -85,7 +85,7 @@ class AnomalyTask(GraphTask):
     __slots__ = ()
 
     def propagate(self, node: Node, grads: list[Any], edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """Return the gradients of a node's inputs, as the hooks leave them, checked."""
+        """Return the checked gradients of a node's inputs after its post-hooks."""
         made = super().propagate(node, grads, edges)
         if current_mode() & CHECK_NAN:
             _check(node, grads, made, edges)

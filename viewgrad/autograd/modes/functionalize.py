@@ -241,14 +241,14 @@ def tensors_over(storage: Storage) -> list[Tensor]:
 
 
 def _checked(target: Tensor, values: Tensor) -> tuple[bool, Callable[..., None]]:
-    """Raise if the write itself would raise.
+    """Raise the error that the write itself would raise.
 
     Returns:
         Whether it is recorded, and whether to call `constant_written` after it: see `views/detached_views.py`.
     """
     edge, view = current_edge(values), target._view
     own = current_edge(target)
-    if view is not None and view.is_before_end:  # then only the history of the values matters
+    if view is not None and view.is_before_end:  # only the history of the values matters then
         own = view.base._edge
     kind = target._array.dtype.kind
     recorded = (edge is not None or own is not None) and bool(current_mode() & GRAD) and kind in "fc"

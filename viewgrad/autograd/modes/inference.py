@@ -1,4 +1,4 @@
-"""Inference mode: results of operators can never be recorded."""
+"""Inference mode: results of operators are never recorded."""
 
 from __future__ import annotations
 

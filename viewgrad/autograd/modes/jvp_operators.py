@@ -136,17 +136,17 @@ class Computation:
 
 
 def _refuse_real_part(tangent: Any, output: Tensor) -> None:
-    """Refuse the real part of a complex tangent, which is all that a backward formula may have left of it."""
+    """Raise if a backward formula has dropped the imaginary part of a tangent."""
     if output._array.dtype.kind == "c" and tangent.dtype.kind != "c":
         raise ForwardModeError(
             f"{AUTO_ELEMENTWISE} gives a real tangent for a complex output: the backward formula takes a real part, so "
-            "it is no multiplication by the derivative; write the forward-mode formula out"
+            "it is not a multiplication by the derivative; write the forward-mode formula out"
         )
 
 
 @attrs.frozen
 class Zeros:
-    """The tangent of an input that has none, made where a formula cannot do without."""
+    """Zeros for an input without a tangent, created if a formula needs them."""
 
     like: Tensor
 
@@ -241,7 +241,7 @@ def _write_touches(target: Tensor, values: Mapping[str, Any], names: tuple[str, 
 
 
 def _saved_with_tangents(operator: Operator, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tangents of the inputs that a node may save, saved: before the operator writes to them."""
+    """Return saved copies of the tangents of inputs that a node may save, before the operator writes to them."""
     saved: dict[str, Any] = {}
     for declared in (operator, operator.inplace_declaration):
         if declared is None or declared.node_class is None:

@@ -255,12 +255,12 @@ def timed(call: Call, run: Callable[[], Any]) -> Any:
 
 
 class ProfiledTask(FastTask):
-    """A run of the engine that has a profile time every node."""
+    """A run of the engine in which a profile times every node."""
 
     __slots__ = ()
 
     def run(self) -> None:
-        """Run every node that is ready, and those that become so."""
+        """Run every node that is ready, and every node that becomes ready."""
         profiler = PROFILER.get()
         while self.ready:
             node = heappop(self.ready)[1]

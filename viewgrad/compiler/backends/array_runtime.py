@@ -73,7 +73,7 @@ def _called_with_arrays(name: str, *given: Any) -> Any:
     return getattr(ARRAY_FUNCTIONS, name)(*[np.asarray(each) for each in given])
 
 
-# The functions of numbers that have a counterpart for arrays: all but sums of blocks.
+# The functions of numbers that have a counterpart for arrays: all except block sums.
 SCALAR_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     name: function
     for name, function in {**MATH, **{function.__name__: function for function in FUNCTIONS}}.items()

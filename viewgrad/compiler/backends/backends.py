@@ -50,7 +50,7 @@ class Executor(Protocol):
         """Return the function `kernel` of a source."""
 
     def buffer(self, array: Array, as_array: bool) -> Any:
-        """Return a buffer with the elements of an array, which nothing else holds and is taken over.
+        """Return a buffer with the elements of an array, whose memory it takes over.
 
         Arguments:
             array: the array.
@@ -185,7 +185,7 @@ def _scratch(kernel: Kernel) -> Arena | None:
 
 
 def chosen_executor(name: str | None) -> Executor:
-    """Return the executor of a name; where none is given, the fastest that is installed.
+    """Return the executor with the given name; by default the fastest that is installed.
 
     Raises:
         ValueError: for another name.

@@ -48,7 +48,7 @@ from ..loop_ir import (
 
 EXTREMA: Final = {"greatest": ("(-inf)", "maximum"), "least": ("inf", "minimum")}
 SCRATCH: Final = "scratch"  # the name of the parameter
-RAISED: Final = -2  # what a kernel returns after an exception
+RAISED: Final = -2  # a kernel returns this after an exception
 
 
 @attrs.define(eq=False)
@@ -101,7 +101,7 @@ class CodeWriter(abc.ABC):
 
     scratch = 0
     quiet = False
-    arrays: Any = frozenset()  # the bases that are arrays, where others are not
+    arrays: Any = frozenset()  # the bases that are arrays rather than variables
 
     def __init__(self, program: Program, analysis: AccessAnalysis, arenas: Mapping[str, Arena], down: bool) -> None:
         self.program = program
@@ -112,8 +112,8 @@ class CodeWriter(abc.ABC):
         self.tables: dict[str, Any] = {}
         self.functions: dict[str, Callable[..., Any]] = {}
         self.tapes: dict[str, np.dtype[Any]] = {}
-        self.buffers: dict[str, tuple[int, str]] = {}  # their sizes, and what follows these where they are made
-        self.fixed: dict[str, str] = {}  # what is made once, before all else, with the names of it
+        self.buffers: dict[str, tuple[int, str]] = {}  # their sizes, and the lines that follow their allocation
+        self.fixed: dict[str, str] = {}  # the lines that run once at the start, by the name that they define
         self.owner = {step: block for block, step in steps_of(program.block)}
         self.users: dict[Step, list[Step]] = {}
         for step in self.owner:
@@ -474,7 +474,7 @@ class CodeWriter(abc.ABC):
                 inner = value.step
                 if value.labels != identity or (isinstance(inner, Compute) and inner.out != identity):
                     return False
-            if any(moved in nest.steps for moved in moved_by(value)):  # whose elements may be wanted in another order
+            if any(moved in nest.steps for moved in moved_by(value)):  # its elements may be needed in another order
                 return False
         mine = self._windows(step)
         for other in nest.steps:
@@ -530,7 +530,7 @@ class CodeWriter(abc.ABC):
 
 
 def moved_by(value: Value) -> list[Step]:
-    """Return the steps whose integers move the window of a value, if it is read where the value is used."""
+    """Return the steps whose integers move the window of a value, if the window is read at its use."""
     if not isinstance(value, Operand) or type(value.step) is not Read:
         return []
     return [move.value.step for move in value.step.moves]

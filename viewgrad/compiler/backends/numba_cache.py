@@ -26,8 +26,8 @@ from .codegen import Kernel
 from .scalar_runtime import FUNCTIONS, MATH, NATIVE
 from .small_matrix import MATRIX_FUNCTIONS
 
-LINES: Final = 4000  # of a source; the time that compiling takes grows faster than they do
-DEEP: Final = 100_000  # calls within calls, which Numba makes for long sources
+LINES: Final = 4000  # lines of a source; compile time grows faster than their number
+DEEP: Final = 100_000  # nested calls, which Numba makes for long sources
 KEPT: Final = 400  # sources on disk
 Dtypes = tuple[np.dtype[Any], ...]
 ARRAYS: Final = {"empty": np.empty, "zeros": np.zeros, "int64": np.int64, "bool_": np.bool_}
@@ -67,7 +67,7 @@ def _compiled(source: str, dtypes: Dtypes, called: dict[str, Callable[..., Any]]
     list_source(name, source, space["kernel"].__code__)
     with _lock, _deep(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for keep in (True, False) if path is not None else (False,):  # what is on disk may be of no use
+        for keep in (True, False) if path is not None else (False,):  # a cached kernel on disk may be unusable
             try:
                 function = _numba().njit(nogil=True, error_model="numpy", fastmath=False, cache=keep)(space["kernel"])
                 types_of = [_numba().types.Array(_numba().from_dtype(dtype), 1, "C") for dtype in dtypes]
@@ -127,8 +127,8 @@ def _is_own(folder: Path) -> bool:
     if not own:
         warnings.warn(
             f"{folder} belongs to another user, or others can write to it. Its contents are run as code, so compiled "
-            "kernels are not kept there. Choose another folder by VIEWGRAD_CACHE, or take the rights away (chmod "
-            "700)",
+            "kernels are not kept there. Set VIEWGRAD_CACHE to another folder, or remove the permissions of others "
+            "(chmod 700)",
             UserWarning,
             stacklevel=2,
         )

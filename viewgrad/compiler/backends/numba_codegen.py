@@ -81,7 +81,7 @@ class NumbaWriter(CodeWriter):
         body: list[str] = []
         after: list[str] = []
         before: list[str] = []
-        inner: list[str] = []  # what follows the innermost loop, in its parent
+        inner: list[str] = []  # the lines after the innermost loop, in its parent
         self.current = inside
         deep = indent + "    " * len(sizes)
         for step in nest.steps:
@@ -102,8 +102,7 @@ class NumbaWriter(CodeWriter):
         self.current = frozenset()
 
     def _is_one_row(self, nest: LoopNest) -> bool:
-        """Return whether each step of a nest accesses equally spaced elements, in the order of the
-        nest.
+        """Return whether each step of a nest accesses equally spaced elements in the nest's order.
         """
         sizes = nest.sizes
         identity = tuple(range(len(sizes)))

@@ -48,7 +48,7 @@ INTO: Final[dict[str, str]] = {
     "{0} + {1}": "np_add", "{0} * {1}": "np_multiply", "{0} - {1}": "np_subtract", "{0} / {1}": "np_divide",
     "-{0}": "np_negative", "exp({0})": "np_exp", "log({0})": "np_log", "tanh({0})": "np_tanh", "sqrt({0})": "np_sqrt",
 }
-WORTH_A_BUFFER: Final = 512  # elements; less memory costs nothing to take again
+WORTH_A_BUFFER: Final = 512  # elements; allocating less memory costs nothing
 
 
 
@@ -61,7 +61,7 @@ class NumpyWriter(CodeWriter):
     def __init__(self, program: Program, analysis: AccessAnalysis, arenas: Mapping[str, Arena], down: bool) -> None:
         super().__init__(program, analysis, arenas, down)
         self.arrays = array_bases(program)
-        self.quiet = down  # formulas of derivatives do not complain of infinite slopes, either
+        self.quiet = down  # formulas of derivatives do not warn about infinite values either
 
     def _expression(self, step: Compute, at: dict[int, str]) -> str:
         if self.careful:
@@ -247,7 +247,7 @@ class NumpyWriter(CodeWriter):
     # -- values --------------------------------------------------------------------------------------------------------
 
     def _value(self, value: Value, at: dict[int, str]) -> str:
-        if isinstance(value, Operand) and out_sizes(value.step):  # of one element, in a 0-d step
+        if isinstance(value, Operand) and out_sizes(value.step):  # an array of one element in a 0-d step
             return f"{value.step.name}.item(0)"
         return super()._value(value, at)
 
@@ -264,7 +264,7 @@ class NumpyWriter(CodeWriter):
             return step.name
         text = step.name
         if dims == count and all(label in (-1, place) for place, label in enumerate(value.labels)):
-            return text  # lengths of 1 are spread
+            return text  # dimensions of length 1 are broadcast
         if -1 in value.labels:
             text += "[" + ", ".join("0" if label < 0 else ":" for label in value.labels) + "]"
         labels = [label for label in value.labels if label >= 0]

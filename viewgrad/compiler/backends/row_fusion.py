@@ -23,10 +23,10 @@ from ..loop_ir import Add, Block, Compute, Operand, Program, Read, Step, Write
 from .codegen import Kernel, product_of
 from .numpy_codegen import INTO, NumpyWriter, is_one_to_one
 
-SPREADING: Final = frozenset({"{0} + {1}", "{0} * {1}", "{0} - {1}", "-{0}"})  # what is computed between rows, too
-MOST: Final = 1.25  # times as many elements are computed, at most
-WORTH_A_COPY: Final = 16  # elements; less is copied at no cost
-LEAST: Final = 512  # elements; in less memory a loop for each row costs little
+SPREADING: Final = frozenset({"{0} + {1}", "{0} * {1}", "{0} - {1}", "-{0}"})  # also computed in the gaps between rows
+MOST: Final = 1.25  # at most this many times as many elements are computed
+WORTH_A_COPY: Final = 16  # elements; copying fewer costs nothing
+LEAST: Final = 512  # elements; for fewer, a loop over rows is cheap
 
 
 def write_vectors(
@@ -53,10 +53,10 @@ class RunWriter(NumpyWriter):
 
     def __init__(self, program: Program, analysis: AccessAnalysis, arenas: Mapping[str, Arena], down: bool) -> None:
         super().__init__(program, analysis, arenas, down)
-        self.done: set[Write] = set()  # what is written where it is computed
+        self.done: set[Write] = set()  # writes that were emitted where their value is computed
         self._spreads: dict[Step, Spread | None] = {}
-        self._buffers_of: dict[Step, str] = {}  # of values that are spread
-        self._between: dict[str, str] = {}  # what lies between the rows in a buffer, if that was set
+        self._buffers_of: dict[Step, str] = {}  # the buffers of values computed as runs
+        self._between: dict[str, str] = {}  # the numbers in the gaps between rows of a buffer, if they were set
 
     def _lines_of(self, block: Block, step: Step) -> list[str]:
         lines: list[str] | None = None
@@ -81,7 +81,7 @@ class RunWriter(NumpyWriter):
         return lines
 
     def _target(self, step: Step) -> Write | None:
-        """Return the write of a value that nothing else needs, at once after it was computed; None for others."""
+        """Return the write of a value if it immediately follows the computation and is the only use; None otherwise."""
         identity = tuple(range(len(step.sizes)))
         users = self.users.get(step, [])
         if type(step) is not Compute or step.expression not in INTO or step.out != identity or not step.sizes:
@@ -160,7 +160,7 @@ class RunWriter(NumpyWriter):
         return self._is_inlined(self.owner[step], step)
 
     def _takes_runs(self, user: Step, step: Step) -> bool:
-        """Return whether who takes a value takes it as a run."""
+        """Return whether all users of a value take it as a run."""
         if self.owner[user] is not self.owner[step] or self._spread(step) is None:
             return False
         return self._added(user) is not None or (type(user) is Compute and self._spread(user) is not None)

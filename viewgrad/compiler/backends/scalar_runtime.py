@@ -233,7 +233,7 @@ def block_sum(values: Any, start: int, count: int) -> Any:
 
 
 def pairwise_sum(values: Any, start: int, count: int) -> Any:
-    # Halves within halves, with a stack of their own: what calls itself, Numba cannot load from disk.
+    # Recursive halves, with an explicit stack: Numba cannot load recursive functions from disk.
     if count <= 128:
         return block_sum(values, start, count)
     starts, counts, sums = np.empty(128, np.int64), np.empty(128, np.int64), np.empty(64)
@@ -258,7 +258,7 @@ def pairwise_sum(values: Any, start: int, count: int) -> Any:
     return sums[0]
 
 
-# In an order in which each calls only those before it.
+# In an order in which each function calls only earlier ones.
 FUNCTIONS: Final = (
     floor, ceil, trunc, rint, as_float, as_integer, wrapped, place, quotient, modulo, rounded, square, sign, maximum,
     minimum, fmax, fmin, power, exp2, logaddexp, less_exponent, sigmoid, floor_divide, remainder, digamma,

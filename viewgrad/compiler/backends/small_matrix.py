@@ -13,13 +13,13 @@ import numpy as np
 
 from ..loop_ir import Call
 
-MOST: Final = 32  # rows, and right sides; of larger ones NumPy's functions are as fast
-LEAST_PIVOT: Final = 1e-6  # of its column, or of the diagonal: a pivot that is smaller has lost too many digits
+MOST: Final = 32  # rows, and right-hand sides; for larger matrices NumPy's functions are as fast
+LEAST_PIVOT: Final = 1e-6  # relative to its column or the diagonal: a smaller pivot has lost too many digits
 GAVE_UP: Final = 1
 
 
 def eliminated(a: Any, n: int) -> tuple[int, Any, Any]:
-    # L and U of a matrix with its rows in another order, after the sign of that order, which is 0 where it gave up.
+    # L and U of a matrix with permuted rows, and the sign of the permutation; 0 if it gave up.
     factors, order, sign = np.empty(n * n), np.empty(n, np.int64), 1
     for i in range(n * n):
         factors[i] = a[i]
@@ -48,7 +48,7 @@ def eliminated(a: Any, n: int) -> tuple[int, Any, Any]:
 
 
 def substituted(factors: Any, order: Any, n: int, b: Any, m: int, x: Any) -> None:
-    # The solutions for m right sides.
+    # The solutions for m right-hand sides.
     for i in range(n):
         for c in range(m):
             x[i * m + c] = b[order[i] * m + c]
@@ -64,7 +64,7 @@ def substituted(factors: Any, order: Any, n: int, b: Any, m: int, x: Any) -> Non
 
 
 def substituted_back(factors: Any, order: Any, n: int, b: Any, m: int, x: Any) -> None:
-    # Those of the transposed matrix.
+    # The solutions for the transposed matrix.
     y = np.empty(n * m)
     for i in range(n):
         for c in range(m):
@@ -221,7 +221,7 @@ def cholesky_slope_0(grad: Any, a: Any, out: Any, n: int, m: int) -> int:
     return 0
 
 
-# In an order in which each calls only those before it.
+# In an order in which each function calls only earlier ones.
 MATRIX_FUNCTIONS: Final = (
     eliminated, substituted, substituted_back, solve, solve_slope_0, solve_slope_1, inv, inv_slope_0, det, slogdet_0,
     slogdet_1, slogdet_1_slope_0, det_slope_0, cholesky, cholesky_slope_0,

@@ -1,4 +1,4 @@
-"""Calls of a function of tensors with arrays: it receives tensors over the same memory, as in a traced run."""
+"""Calls of compiled functions with arrays: the function receives tensors over the same memory, as in a traced run."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class ExampleFunction(Protocol):
         """Return the program for some arguments; None if calls do not run one, or if it writes to its inputs."""
 
     def examples_for(self, structure: Structure, leaves: list[Any], mode: int) -> Examples | None:
-        """Return what runs a program from source for examples like some arguments; None if calls do not run one."""
+        """Return the runner of a program from source for such examples; None if calls do not run one."""
 
     def explain(self) -> str:
         """Return a description of the compiled program."""
@@ -117,7 +117,9 @@ class Batched:
         functools.update_wrapper(self, compiled.function)
         self.compiled = compiled
         if batch is False or batch == () or batch == []:
-            raise ValueError(f"batch={batch!r} names no argument; say True for all tensors and arrays, or leave it out")
+            raise ValueError(
+                f"batch={batch!r} names no argument; use batch=True for all tensors and arrays, or omit it"
+            )
         self.batch = batch
         self.chosen: tuple[int | str, ...] | None = None  # None for all
         if batch is not True:
@@ -412,8 +414,8 @@ def _concatenated(results: list[Any], rest: list[Any] | None) -> Any:
     for number, (_, other) in enumerate(taken):
         if not is_alike(form, other):
             raise ValueError(
-                f"the result for example {number} is put together in another way than for others, or holds another "
-                "integer, string or None; return tensors"
+                f"the result for example {number} has another structure than the others, or holds another integer, "
+                "string or None; return tensors"
             )
     made = []
     for place in range(form.count):

@@ -246,7 +246,7 @@ class QuietTracer(Tracer):
         self.refusal: TraceError | None = None
         self._guards: dict[int, Node] = {}  # arrays used as indices, by id
         self._masks: dict[int, tuple[Any, Value]] = {}  # bool arrays used as indices, by id
-        self._fixed: set[Node] = set()  # the guards of those that have other uses too
+        self._fixed: set[Node] = set()  # the guards of index arrays that have other uses, too
         self.nothing = Value(Node("nothing", (), None, ()), TensorType.of(np.dtype(float), ()))
 
     value_of = quietly(Tracer.value_of)
@@ -331,7 +331,7 @@ class QuietTracer(Tracer):
                 guard.attributes = ("an index", guard.attributes[1])
 
     def varies(self, tensor: Tensor) -> bool:
-        """Return False: a function may read the elements of any tensor, and a guard then compares them."""
+        """Return False: the function may read the elements of any tensor, which a guard then compares."""
         return False
 
     @quietly

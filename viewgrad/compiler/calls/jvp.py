@@ -1,6 +1,6 @@
 """Jacobian-vector products of compiled functions: the function in forward mode, traced and compiled like any other.
 
-Its gradient is a second derivative of the function, so that Hessian-vector products run compiled too.
+Its gradient contains second derivatives of the function, so Hessian-vector products are compiled, too.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class CompiledBackward(Node):
         found = self._by_program(self.run, seeds, arrays)
         numbers = [base.initial for base in self.program.wanted]
         if holds_nan(found):  # zeros may have met infinite factors
-            with np.errstate(all="ignore"):  # as the program itself
+            with np.errstate(all="ignore"):  # the program itself ignores errors, too
                 found = self._by_replay(seeds, arrays, numbers)
         gradients: list[Any] = [None] * len(edges)
         for number, array in zip(numbers, found, strict=True):

@@ -106,7 +106,7 @@ class ValueAndGradRunner:
         if failed == RAISED:
             try:
                 raise_failure()
-            except Exception:  # which the function itself raises again, or handles
+            except Exception:  # the function itself raises it again, or handles it
                 failed = 0
         if not self._spare:
             self._spare.append(arenas)

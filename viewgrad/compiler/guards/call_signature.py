@@ -84,7 +84,7 @@ def specialization_key(structure: Structure, leaves: Sequence[Any], mode: int, s
 
 
 def share_memory(leaves: Sequence[Any]) -> bool:
-    """Return whether two of some arrays and tensors may share memory."""
+    """Return whether any two of these arrays and tensors may share memory."""
     found = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
     arrays = [array for array in found if isinstance(array, np.ndarray) and array.size]
     for i, array in enumerate(arrays):
@@ -110,7 +110,7 @@ def numbered_tensor(leaf: Any) -> Tensor:
 
 
 def _tree(tree: Any, leaves: Sequence[Any], static: frozenset[int], numbers: list[int]) -> Taker | None:
-    """Return what takes the leaves of an argument."""
+    """Return a function that extracts the leaves of an argument."""
     if isinstance(tree, LEAF_TYPES):
         number = numbers[0]
         numbers[0] += 1

@@ -79,7 +79,7 @@ class ClosureGuard:
 
     @property
     def has_iterators(self) -> bool:
-        """Return whether some captured state can change without notice."""
+        """Return whether some captured state can change undetected."""
         return any(hasattr(type(each.value), "__next__") for each in self.seen)
 
     @property
@@ -92,7 +92,7 @@ class ClosureGuard:
         return any(isinstance(each.value, Tensor) and each.now() is not each.value for each in self.seen)
 
     def unchanged(self) -> bool:
-        """Return whether all captured state but tensors is unchanged, and floating-point errors raise nothing."""
+        """Return whether all captured state except tensors is unchanged, and floating-point errors do not raise."""
         if raises_errors():
             return False
         for get, keys, values in self.items:
@@ -170,7 +170,7 @@ def _state(found: Any) -> Any:
 
 
 def _kept(value: Any) -> Any:
-    """Return what later comparisons need of a value."""
+    """Return the part of a value that later comparisons need."""
     if isinstance(value, np.ndarray):
         return value, value.copy()
     if isinstance(value, KEYED):
@@ -183,7 +183,7 @@ def _kept(value: Any) -> Any:
 
 
 def _paths_at(seen: Sequence[Seen], places: Collection[tuple[int, Any]]) -> frozenset[str]:
-    """Return the paths of values that are captured at some places and nowhere else."""
+    """Return the paths of values that are captured only at the given places."""
     found: set[str] = set()
     others: set[str] = set()
     for each in seen:

@@ -39,7 +39,7 @@ from .libraries import is_immutable, is_library_class, is_library_function, is_l
 
 SIMPLE: Final = (int, float, complex, str, bytes, type(None), np.generic, range, slice)
 MOST: Final = 20_000  # values that are inspected
-CLOSED: Final = frozenset({"builtins", "viewgrad", "logging", "threading", "_thread", "io", "_io"})  # of such objects
+CLOSED: Final = frozenset({"builtins", "viewgrad", "logging", "threading", "_thread", "io", "_io"})  # not inspected
 BOUND: Final = (types.BuiltinMethodType, types.MethodWrapperType)  # methods of objects of classes in C
 VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.values()), type({}.items()))
 ORDERED: Final = OrderedDict[Any, Any]()
@@ -52,7 +52,7 @@ INSPECTED: Final = (
     random.Random, np.ufunc, re.Pattern, decimal.Decimal, datetime.date, datetime.timedelta, struct.Struct, Tensor,
 )  # fmt: skip
 ABOUT_FUNCTIONS: Final = frozenset({"__name__", "__qualname__", "__doc__", "__annotations__", "__module__"})
-STATES: Final = frozenset({"getstate", "get_state", "bit_generator"})  # which ask a generator for its state
+STATES: Final = frozenset({"getstate", "get_state", "bit_generator"})  # ways to read the state of a generator
 PRINTING: Final = frozenset({"str", "repr", "format", "array2string", "array_repr", "array_str", "FORMAT"})
 FUNCTIONS: Final = (types.FunctionType, types.MethodType, functools.partial)
 WRAPPERS: Final = {staticmethod: ("__func__",), classmethod: ("__func__",), property: ("fget", "fset", "fdel")}
@@ -71,19 +71,19 @@ PLAIN: Final = frozenset({
 LIBRARY: Final = "<library>"  # the prefix of the paths of library attributes
 LOCKS: Final = (type(threading.Lock()), type(threading.RLock()))
 LOOKING_UP: Final = frozenset({"globals", "eval", "exec"})
-TEXTS: Final = frozenset({"eval", "exec"})  # after which strings may name variables
+TEXTS: Final = frozenset({"eval", "exec"})  # functions for which strings may name variables
 ASKING: Final = frozenset({"is_leaf", "grad_fn", "_version", "retains_grad", "output_nr", "is_inference"})
 OF_MODULES: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")  # instructions that look up global names
-INTEGERS: Final = ("LOAD_CONST", "LOAD_SMALL_INT")  # that may load the level of a relative import
+INTEGERS: Final = ("LOAD_CONST", "LOAD_SMALL_INT")  # instructions that may load the level of a relative import
 
 
-# How a value is looked up later: in a dict, a cell or a sequence, as an attribute, or never.
-# Or by a call.
+# The ways in which a value is looked up later: in a dict, a cell or a sequence, as an attribute, never,
+# or by a call.
 ITEM, CELL, PLACE, ATTRIBUTE, FIXED, CALLED = range(6)
 
 
 class Hidden(str):
-    """A reason not to compile a function: it captures state that can change without notice."""
+    """A reason not to compile a function: it captures state that can change undetected."""
 
 
 class Attributes:
@@ -260,7 +260,7 @@ class Walk:
         """Look names up among the attributes of a module, a class or a function."""
         path = f"{LIBRARY}{path}" if is_library and not path.startswith(LIBRARY) else path
         self.holders.append([path, owner, content, 0, is_library])
-        if owner is not sys.modules["viewgrad"]:  # whose names are made when they are first used
+        if owner is not sys.modules["viewgrad"]:  # viewgrad creates its names on first use
             self.add(Seen(path + "#", Attributes(content, len(content))))
 
     def _open(self, path: str, value: Any) -> None:
@@ -339,7 +339,7 @@ class Walk:
         return True
 
     def _elements(self, path: str, elements: list[Any]) -> None:
-        """Inspect what cannot be replaced without notice: keys, and elements of sets."""
+        """Inspect the keys of dicts and the elements of sets, which cannot be replaced individually."""
         found = [each for each in elements if type(each) not in SIMPLE]
         self.add(*(Seen(f"{path}{{{number}}}", each) for number, each in enumerate(found)))
 
@@ -358,7 +358,7 @@ class Walk:
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             try:
                 self.add(Seen(f"{path}<{name}>", cell.cell_contents, CELL, cell))
-            except ValueError:  # not assigned yet
+            except ValueError:  # the cell is still empty
                 continue
         if function.__dict__:
             self.add(Seen(path + ".__dict__", function.__dict__))
@@ -499,13 +499,13 @@ CATCHING: Final = (BaseException, Exception, ArithmeticError, FloatingPointError
 def raising_settings(_: Any) -> str:
     """Return the settings by which warnings, and what NumPy notices about numbers, become exceptions."""
     filters: list[Any] = list(warnings.filters)
-    while filters and filters[-1][0] != "error":  # those behind the last one make no error
+    while filters and filters[-1][0] != "error":  # filters after the last "error" raise no exceptions
         filters.pop()
     return f"{[(each[0] == 'error', *each[1:]) for each in filters]} {np.geterr()}"
 
 
 def _is_opaque(value: Any, kind: type) -> bool:
-    """Return whether an object holds state that Python cannot inspect."""
+    """Return whether an object holds state that is inaccessible from Python."""
     packages = [_package(each.__module__) for each in kind.__mro__]
     if not {"_ctypes", "mmap"}.isdisjoint(packages):
         return True

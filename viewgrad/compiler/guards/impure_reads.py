@@ -35,7 +35,7 @@ CLOCKS: Final = (
     "thread_time_ns gmtime localtime ctime asctime strftime"
 )
 FILES: Final = "stat lstat listdir scandir getcwd getpid getloadavg times open"
-OF_SETTINGS: Final = "asking NumPy for its settings"  # not noticed in adopted functions, which call a counterpart
+OF_SETTINGS: Final = "asking NumPy for its settings"  # not detected in adopted functions, which call a counterpart
 SETTINGS: Final = ("geterr", "geterrcall", "get_printoptions", "getbufsize")
 
 

@@ -228,16 +228,16 @@ class LoweringContext:
         return self.read(memory, array.shape)
 
     def assign_constant(self, output: Value, array: np.ndarray[Any, Any]) -> None:
-        """Set a value that is an array of the trace."""
+        """Set a value to a constant array of the trace."""
         self.remember(output, self._constant(("constant", self.location, array.dtype), array))
 
     def input(self, value: Value, number: int) -> None:
-        """Set a value that is an input."""
+        """Set a value to an input."""
         kind = self.type_of(value)
         self.remember(value, Memory(self._buffer(math.prod(kind.shape), kind.dtype, "input", number), 0))
 
     def result(self, value: Value) -> Result:
-        """Return where a result is at the end."""
+        """Return the location of a result at the end."""
         memory, shape = self.memory(value), self.shape_of(value)
         return Result(self.stream.bases[memory.base].name, shape, row_strides(shape), memory.offset)
 
@@ -313,7 +313,7 @@ class LoweringContext:
         return operand if self.dtype_of(operand) == to else self.apply(CONVERSIONS[to], operand, dtype=to.char)
 
     def detached(self, operand: TracedValue) -> TracedValue:
-        """Return a value through which no gradient flows."""
+        """Return a detached value."""
         return self.apply("detach", operand)
 
     def read(

@@ -117,7 +117,7 @@ def _pad(of: LoweringContext, node: Node) -> bool:
         return False
     inner = of.shape_of(value)
     numbers = np.pad(np.zeros(inner), width, constant_values=1.0)
-    place = int(np.argmin(numbers))  # of the first element
+    place = int(np.argmin(numbers))  # the position of the first element
     strides = row_strides(shape)
     part = of.named(value)
     made = of.new_part("padded", math.prod(shape))

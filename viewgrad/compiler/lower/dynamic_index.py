@@ -19,7 +19,7 @@ from ..element_types import BOOL, INTEGER, as_number
 from ..trace_stream import Moved, TracedValue
 from .context import LoweringContext, Shape, broadcast_labels
 
-COMPUTED: Final = "a computed index"  # how integers leave the record that an index takes
+COMPUTED: Final = "a computed index"  # how the trace marks integers that an index uses
 
 
 def is_computed(node: Node) -> bool:
@@ -104,11 +104,11 @@ def _window(
     spread = np.broadcast_shapes(*[of.shape_of(value) for value in values.values() if value is not None])
     taken = [place for place, item in enumerate(items) if type(item) in (int, Given)]
     together = taken == list(range(taken[0], taken[-1] + 1))
-    first = taken[0] if together else 0  # where the dimensions of the integers come in the result
+    first = taken[0] if together else 0  # the position of the integers' dimensions in the result
     sizes: list[int] = []
     strides: list[int] = []
     offset = axis = 0
-    moving: list[tuple[Value, int]] = []  # with the dimension of each
+    moving: list[tuple[Value, int]] = []  # each with its dimension
     begin = None
     for place, item in enumerate(items):
         if place == first and together:

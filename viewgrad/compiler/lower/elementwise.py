@@ -16,9 +16,9 @@ from ..scalar_rules import OPERATOR_RULES, Rule
 from ..trace_stream import TracedValue
 from .context import LoweringContext, Shape, labels_of
 
-# The operands of these that select one of the others.
+# The operands that select one of the others.
 CHOOSING: Final = {"where": 0, "masked_fill": 1}
-ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div"})  # of floats and of others as they are
+ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div"})  # operators that take floats and other dtypes unconverted
 
 
 def _elementwise(of: LoweringContext, node: Node) -> bool:

@@ -15,7 +15,7 @@ from ..trace_stream import TracedValue
 from .context import LoweringContext, Memory, Shape, is_single
 from .dynamic_index import is_computed, moved_read, moved_write
 
-ROUNDS: Final = 32  # how often one place may be added to
+ROUNDS: Final = 32  # the maximal number of additions to one place
 
 
 def _index(of: LoweringContext, node: Node) -> bool:
@@ -63,7 +63,7 @@ def _index_put(of: LoweringContext, node: Node) -> bool:
 
 
 def _index_add(of: LoweringContext, node: Node) -> bool:
-    """Add a value at places of a buffer, once for each mention: of one place one mention after the other."""
+    """Add a value to elements of a buffer; repeated elements accumulate, one occurrence after the other."""
     target, value = node.inputs[:2]
     assert target is not None and value is not None
     window, pattern = node.attributes

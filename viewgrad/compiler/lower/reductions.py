@@ -297,7 +297,7 @@ def _kept_labels(shape: Shape, dims: set[int]) -> Shape:
 
 
 def _only_input(of: LoweringContext, node: Node, dtypes: Set[Any] = FLOATS) -> Value | None:
-    """Return the first input of a node, if it has no other and the dtype of the input is one of some."""
+    """Return the only input of a node if its dtype is one of the given ones; None otherwise."""
     value = node.inputs[0]
     if value is None or any(other is not None for other in node.inputs[1:]):
         return None
@@ -305,7 +305,7 @@ def _only_input(of: LoweringContext, node: Node, dtypes: Set[Any] = FLOATS) -> V
 
 
 def options_of(node: Node, *names: str) -> list[Any] | None:
-    """Return the options of a node with some names; None if another one has not its default."""
+    """Return the named options of a node; None if any other option differs from its default."""
     operator = OPERATORS[node.kind]
     given = dict(zip([argument.name for argument in operator.signature.plain], node.attributes or (), strict=True))
     for argument in operator.signature.plain:
@@ -318,6 +318,6 @@ def reduced_dims(axis: Any, ndim: int) -> set[int]:
     """Return the dimensions over which a reduction goes."""
     if axis is None:
         return set(range(ndim))
-    if not ndim:  # NumPy takes 0 there
+    if not ndim:  # NumPy takes axis 0 there
         return set()
     return {dim % ndim for dim in (axis if isinstance(axis, tuple) else (axis,))}

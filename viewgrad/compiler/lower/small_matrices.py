@@ -18,7 +18,7 @@ from .context import LoweringContext, labels_of
 from .reductions import options_of
 
 LARGEST: Final = 3
-LEAST: Final = 1e-6  # of its terms: a determinant that is smaller has lost too many digits
+LEAST: Final = 1e-6  # relative to its terms: a smaller determinant has lost too many digits
 Rows = list[list[Any]]
 
 

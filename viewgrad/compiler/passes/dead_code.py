@@ -30,7 +30,7 @@ SETTLED: Final = frozenset({"tied", "tied_by_share", "logsumexp"})  # their firs
 
 
 def eliminate_dead_code(program: Program) -> Program:
-    """Remove steps whose values are not used, as those that only the gradient would have needed."""
+    """Remove steps whose values are not used, such as those that only a gradient would need."""
     steps = [step for _, step in steps_of(program.block)]
     for step in steps:
         if type(step) is Compute and step.operator in SETTLED:
@@ -132,7 +132,7 @@ def _source(value: Value) -> Value:
 
 
 def promote_to_scalars(program: Program) -> Program:
-    """Make buffers of one element variables, if no one reads them after the program has run."""
+    """Make buffers of one element variables, unless they are read after the program has run."""
     kept = set(program.kept) | {result.base for result in program.results}
     for _, step in steps_of(program.block):
         if isinstance(step, (Read, Write)) and (step.sizes or step.is_picked):

@@ -90,7 +90,7 @@ class _Accesses:
         self._find_zeros()
         unseen = _Counts(self.kinds)
         self.seen_first = False  # whether an element is inspected before it is written
-        self.elements = 0  # that are accessed
+        self.elements = 0  # the number of elements that are accessed
         for part in self._parts():
             unseen.add(part, ~part.is_read_later(wanted))
             first = part.is_first()
@@ -196,7 +196,7 @@ class _Counts:
         self.wrong = np.zeros(len(kinds), int)
 
     def add(self, part: _Slice, holds: Array) -> None:
-        """Count some more."""
+        """Add to the counts."""
         self.all += np.bincount(part.numbers, minlength=len(self.all))
         self.wrong += np.bincount(part.numbers[~holds], minlength=len(self.all))
 

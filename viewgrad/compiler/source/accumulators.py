@@ -1,4 +1,4 @@
-"""Sums of adjoints in variables: cells that a loop adds to and that nothing else in it touches.
+"""Accumulation of adjoints in variables, for array elements that a loop only adds to.
 
 In `a_bar[i, k] += b * a[k, j]` the cell is the same in all iterations of the loop over `j`. If no other access in the
 loop can meet it, the terms are summed in a variable, and the cell is added to once.

@@ -93,7 +93,7 @@ def active_names(block: Block, roots: dict[str, str], wanted: Collection[str], r
                     names.add(name)
                     edges += [(root(name_of(leaf)), root(name)) for leaf in flows(stmt.value)]
         elif isinstance(stmt, Set) and is_float(stmt.base.kind):
-            names.add(stmt.base.name)  # which may be an input whose own gradient is not asked for
+            names.add(stmt.base.name)  # it may be an input without a gradient
             edges += [(root(name_of(leaf)), root(stmt.base.name)) for leaf in flows(stmt.value)]
     varied = _reached({root(name) for name in wanted}, edges)
     useful = _reached({root(name) for name in results}, [(b, a) for a, b in edges])

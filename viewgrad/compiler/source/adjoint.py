@@ -112,9 +112,9 @@ class Analysis:
         self.wraps = wraps
         self.reverser = Reverser(active, roots, fresh, kinds, preaccumulates)
         self.reverses: dict[int, ir.Block] = {}
-        self.firsts: dict[int, ir.Block] = {}  # what reads the values from after a statement
+        self.firsts: dict[int, ir.Block] = {}  # by statement: the reads of values as they are after it
         self.positions: dict[int, int] = {}
-        self.ends: dict[int, int] = {}  # of blocks
+        self.ends: dict[int, int] = {}  # the ends of blocks
         self.loops: dict[int, tuple[Any, ...]] = {}
         self.conditions: dict[int, tuple[tuple[Any, bool], ...]] = {}  # tests of branches around, and whether they hold
         self.lets: dict[str, list[Any]] = {}
@@ -128,7 +128,7 @@ class Analysis:
         self.notes: list[tuple[int, str]] = []
         self.born: dict[str, tuple[Any, ...]] = {}  # the loops around the only place where an array is made
         self.counted: dict[int, int] = {}  # counters: what is added to them
-        self.lasts: dict[int, str] = {}  # of loops: the variables that say how far they came
+        self.lasts: dict[int, str] = {}  # by loop: the variable that holds its last counter
         self.is_decided = False  # whether it is decided which parts of arrays are kept
         self.repeated: set[int] = set()  # loops that are run again before their reverse
 

@@ -107,7 +107,7 @@ class Reverser:
         self.first: ir.Block = []
         self.line = 0
         self.preaccumulates = preaccumulates
-        self.partials: dict[Any, list[Any]] | None = None  # of the operands of an expression, while they are collected
+        self.partials: dict[Any, list[Any]] | None = None  # the partial derivatives while they are collected
         self.unbounded: set[str] = set()  # the variables that hold partial derivatives which may be infinite
 
     def reverse(self, stmt: Any) -> tuple[ir.Block, ir.Block]:

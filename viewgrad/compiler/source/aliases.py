@@ -81,7 +81,7 @@ def _either(one: Origins, other: Origins) -> Origins:
 
 # -- arrays that were copied -------------------------------------------------------------------------------------------
 
-Cell = tuple[object, bool]  # where an array is made, and whether it is the one that was made there last
+Cell = tuple[object, bool]  # the site of an allocation, and whether the array is the latest one from there
 
 
 def line_of_write(block: Block, inputs: Collection[str], copies: Collection[Set]) -> int | None:

@@ -82,7 +82,7 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def _parts(value: Any) -> list[Any] | None:
-    """Return the parts of a container or record among the arguments; None for others."""
+    """Return the parts of a container or record among the arguments; None for other arguments."""
     kind = type(value)
     if kind in (tuple, list) or hasattr(kind, "_fields"):
         return list(value)

@@ -29,8 +29,8 @@ def with_bounds(block: ir.Block, definitions: Definitions) -> ir.Block:
 class _Bounds:
     def __init__(self, definitions: Definitions) -> None:
         self.definitions = definitions
-        self.checks: list[dict[Any, Any]] = []  # of each loop around: what is to be checked at its entry
-        self.changed: list[set[str]] = []  # of each loop around: what it binds
+        self.checks: list[dict[Any, Any]] = []  # by enclosing loop: the checks at its entry
+        self.changed: list[set[str]] = []  # by enclosing loop: the variables that it binds
 
     def block(self, stmts: ir.Block, loops: tuple[Any, ...], always: bool) -> ir.Block:
         """Return a block.

@@ -141,7 +141,7 @@ def build(
         raise AssertionError
 
     def optimized(block: Block, is_checked: bool) -> Block:
-        if executor not in KEEPING or wraps:  # where x[i - 1] may be x[i], of one element
+        if executor not in KEEPING or wraps:  # with wrapped indices, x[i - 1] may be x[i] if there is one element
             return block
         return with_scalars(block, kinds, roots, fresh, cells, is_checked)
 
@@ -204,7 +204,7 @@ def _has_taped_loops(forward: Block) -> bool:
 def _check_results(source: Source, results: Collection[str], roots: dict[str, str]) -> None:
     """Refuse results that share memory whatever happens; others are checked when the program has run."""
     inputs = {each.name for each in source.inputs}
-    bound: dict[str, set[bool]] = {}  # of each class of variables that share memory: whether one is a view
+    bound: dict[str, set[bool]] = {}  # by class of variables that share memory: whether one is a view
     for stmt in statements(source.body):
         if isinstance(stmt, Let) and isinstance(stmt.value.kind, Arr):
             bound.setdefault(roots.get(stmt.name, stmt.name), set()).add(base_of(stmt.value) is None)

@@ -177,7 +177,7 @@ class _Writer:
         return found, "return" in jumps, f"_stop{number}" if stops else None
 
 
-_SET: Final = ast.Constant("set")  # what is returned was assigned before
+_SET: Final = ast.Constant("set")  # the returned value was assigned before
 
 
 def _return_set(at: ast.stmt) -> ast.stmt:

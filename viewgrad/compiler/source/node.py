@@ -238,7 +238,7 @@ class SourceDoubleBackward(Node):
                     for n in first.wanted]
         with np.errstate(all="ignore"):
             outputs, pullback = self.first.tapes.run(program, [*arrays, *[each[()] for each in tangents]])
-            outputs = [np.array(each) for each in outputs]  # which the reverse part may write to
+            outputs = [np.array(each) for each in outputs]  # copies: the reverse part may write to them
             count = len(first.results)
             seeds = [None if each is None else each.array[()] for each in self.seeds]
             found = pullback(*[None] * count, *seeds) if pullback is not None else ()

@@ -137,7 +137,7 @@ class ObjectReader:
         self.static = static
         self.guards: dict[Any, Guard] = {}
         self.captured: dict[Any, Any] = {}
-        self.paths: list[Any] = []  # what holds the addresses that are keys
+        self.paths: list[Any] = []  # objects that keep the addresses used as keys valid
         self.room: Room | None = None
         self.out.room = self.room_for_items
 

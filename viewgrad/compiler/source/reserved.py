@@ -1,4 +1,4 @@
-"""Names that generated programs use themselves, so that no variable of the user's may have them."""
+"""Names reserved for generated programs; variables of the user with these names are renamed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATTERN: Final = re.compile(r"seed\d+|loop_\d+(_\d+)?|loop\d+(_[a-z]+)?|.*_(bar|
 
 
 def is_reserved(name: str) -> bool:
-    """Return whether a name is one that programs use themselves.
+    """Return whether a name is reserved for generated programs.
 
     Arguments:
         name: the name of a variable.

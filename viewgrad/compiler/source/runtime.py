@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 
 class GiveUp(Exception):
-    """A run meets what the program does not do; the function runs eagerly in its place."""
+    """Raised if a program encounters an unsupported case; the function then runs eagerly."""
 
 
 class NoRoom(Exception):
@@ -126,7 +126,7 @@ KERNEL: Final = (
 
 
 def add_to(target: Any, value: Any) -> None:
-    """Add to an array what may have been broadcast against it."""
+    """Add a value to an array that may have been broadcast against it."""
     shape = value.shape if isinstance(value, (np.ndarray, np.generic)) else np.shape(value)
     if shape and shape != target.shape:
         value = np.asarray(value)
@@ -203,7 +203,7 @@ def gradients_of(
             return tensor
 
         given = [[leaf(each) for each in arg] if isinstance(arg, tuple) else leaf(arg) for arg in args]
-        function = tangent_of if name == "tangent" else operator.attrgetter(name)(np)  # which tensors take over
+        function = tangent_of if name == "tangent" else operator.attrgetter(name)(np)  # tensors override these
         result = _of_sequences(function, given, options)
         results = result if isinstance(result, tuple) else (result,)
         pairs = [(r, from_array(np.asarray(g, r.dtype))) for r, g in zip(results, grads)

@@ -109,7 +109,7 @@ class _Replacement:
         """Return the loop with elements in variables, after what loads the first of them."""
         if abs(loop.step) != 1 or not all(map(self.is_scalar, ir.statements(loop.body))):
             return [loop]
-        if loop.down and is_parallel(loop, self.roots):  # which runs as vector operations
+        if loop.down and is_parallel(loop, self.roots):  # parallel loops run as vector operations
             return [loop]
         chosen: list[_Cell] = []
         carried: list[tuple[_Cell, _Cell]] = []
@@ -120,7 +120,7 @@ class _Replacement:
             for cell in cells:
                 before = by_offset.get(tuple([c + a * step for c, a in zip(cell.offset, strides)]))
                 if before is not None and cell.is_read_first:
-                    flows.append((cell, before))  # what it is now, and the same element an iteration before
+                    flows.append((cell, before))  # the cell now, and the same element one iteration earlier
             useful = {id(cell) for cell in cells if cell.is_written and cell.is_reused}
             for cell, before in flows:
                 if before.is_written:

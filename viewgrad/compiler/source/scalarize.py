@@ -111,7 +111,7 @@ class _Lowering:
         self.before: ir.Block = []
         self.out: ir.Block = []
         self.views: dict[str, Part] = {}
-        self.ready: set[str] = set()  # arrays that are written to in place of being bound
+        self.ready: set[str] = set()  # arrays that are written to instead of rebound
         self.copied: set[str] = set()
         self.bound_inside = {name for stmt in ir.statements([self.loop]) for name in ir.assigned(stmt)}
         self.lets: dict[str, list[Any]] = {}
@@ -374,7 +374,7 @@ class _Lowering:
                 number = len(extents)
                 extents.append(index.extents[0])
                 makers.append(_of_axis(lambda one, index=index: index.at([one]), number))  # type: ignore[misc]
-                keys.append(("gather", self.fresh("key")))  # which may name an element twice
+                keys.append(("gather", self.fresh("key")))  # an index array may name an element twice
             else:
                 fixed = self.number(each)
                 makers.append(_always(fixed))

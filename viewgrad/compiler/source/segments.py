@@ -104,13 +104,13 @@ class Segments:
         self.shadows = shadows
         self.mark = mark
         self.rewind = rewind
-        self.length = 1  # of a segment, in iterations
+        self.length = 1  # the length of a segment, in iterations
         self.most = 1  # snapshots
         self.snapshots: list[tuple[int, Any]] = []
         self.total = 0  # iterations that were run
         self.again = 0  # iterations that were run again
         self.is_recorded = False
-        self.adjoints: Any = ()  # of the arrays that the loop binds, after the iterations that are reversed next
+        self.adjoints: Any = ()  # the adjoints of arrays that the loop binds, after the iterations to be reversed next
 
     # -- forwards ------------------------------------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class Segments:
                 self.snapshots = self.snapshots[::2]
                 spacing *= 2
                 at_last = self.snapshots[-1][0]
-                if at_last != at:  # so that snapshots stay a multiple of the spacing apart
+                if at_last != at:  # snapshots stay a multiple of the spacing apart
                     ran, stopped = self.advance(at, at_last + spacing)
                     at += ran
                     if stopped or at < at_last + spacing:

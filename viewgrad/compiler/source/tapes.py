@@ -19,7 +19,7 @@ KEPT_STACKS: Final = 4
 KEPT_SIZE: Final = 1 << 22  # items of each of them, 64 MB together
 FEW: Final = 8192  # elements whose dot product BLAS computes in one thread
 Array = np.ndarray[Any, Any]
-Stacks = tuple[Array, Array]  # of floats, and of integers
+Stacks = tuple[Array, Array]  # the stacks of floats and of integers
 
 
 class Tapes:
@@ -72,7 +72,7 @@ class Tapes:
         if taken is None:
             return np.empty(size), np.empty(size, np.int64)
         try:
-            stacks = self.spare.pop()  # which no other thread gets too
+            stacks = self.spare.pop()  # popped at once, so that no other thread gets it, too
         except IndexError:
             stacks = None
         if stacks is None or stacks[0].size != size:

@@ -253,7 +253,7 @@ class SourceTier:
             return None
         try:
             value, found = quietly(self.tapes.value_and_gradients, program, arrays)
-        except Exception:  # which the function raises too; if not, its call counts as a failed run
+        except Exception:  # the function raises it, too; if not, its call counts as a failed run
             return None
         if found is None:
             return None

@@ -137,7 +137,7 @@ class _Writer:
         if isinstance(node, ast.Call):
             inside = [each for part in (*node.args, *node.keywords) for each in ast.walk(part)]
             if any(isinstance(each, (ast.Call, ast.BinOp, ast.Subscript, ast.Attribute)) for each in inside):
-                return None  # which may raise another error
+                return None  # it may raise another error
             node = node.func
         return self.error_of(node) if isinstance(node, ast.Name) else None
 

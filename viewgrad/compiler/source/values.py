@@ -15,7 +15,7 @@ from .kinds import INT, Kind, Num, joined, kind_of
 
 
 class Refused(Exception):
-    """The source compiler does not take a construct.
+    """Raised for a construct that the source compiler does not support.
 
     Attributes:
         reason: why.
@@ -31,11 +31,11 @@ class Refused(Exception):
 
 
 class Empty(Refused):
-    """An item is read of a list whose kind of items is not known yet."""
+    """Raised when an item is read from a list whose kind of items is not known yet."""
 
 
 class Reread(Exception):
-    """The function must be read again, with more known of an object that it makes.
+    """Raised to read the function again, knowing more about an object that it creates.
 
     Attributes:
         site: where the object is made.
@@ -163,7 +163,7 @@ class Cell:
 
 @attrs.frozen(eq=False)
 class Once:
-    """An iterator, which is used where it is made and nowhere else, since it has no items left afterwards.
+    """An iterator; it may only be used where it is created, since it is exhausted afterwards.
 
     Attributes:
         value: its items.
@@ -331,7 +331,7 @@ def is_plain(value: Any) -> bool:
 
 
 def is_identity(value: Any) -> bool:
-    """Return whether an object equals itself alone."""
+    """Return whether an object equals only itself."""
     equality: Any = type(value).__eq__
     return equality is object.__eq__
 

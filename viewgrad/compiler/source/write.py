@@ -89,7 +89,7 @@ class Writer(ExpressionWriter):
         self.kinds = kinds
         self.file = file
         self.is_limited = is_limited
-        self.adjoints: set[str] = set()  # of numbers
+        self.adjoints: set[str] = set()  # adjoints that are numbers
         self.has_stacks = False  # whether numbers are kept in arrays that kernels write to
         self.kernels: list[Kernel] = []
         self.lines: list[str] = []

@@ -14,7 +14,7 @@ def refuses_itself(operator: Operator) -> bool:
 
 
 def kind_check(operator: Operator, *, always: bool = False) -> list[str]:
-    """Return a check that nothing is complex that has no derivative there.
+    """Return a check that no argument without a complex derivative is complex.
 
     Arguments:
         operator: whose function is written.
@@ -45,7 +45,7 @@ def kind_check(operator: Operator, *, always: bool = False) -> list[str]:
 
 
 def guarded_forward(operator: Operator, call: str) -> list[str]:
-    """Return the call of the forward, with an error of our own for complex numbers that NumPy refuses."""
+    """Return the call of the forward, with the library's own error for complex numbers that NumPy refuses."""
     if not operator.formulas or not refuses_itself(operator):
         return [f"    {call}"]
     return [

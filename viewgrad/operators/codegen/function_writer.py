@@ -10,7 +10,7 @@ from .dtype_checks import guarded_forward, kind_check
 from .node_writer import backward_name, edge_slots, grads_are_several, keeps_precision, needs_input_specs
 from .scalars import scalar_path
 
-CHOOSING = ("condition", "mask")  # which choose among the others, and are not combined with them
+CHOOSING = ("condition", "mask")  # arguments that choose among the others, and are not combined with them
 
 
 class FunctionWriter:
@@ -48,12 +48,12 @@ class FunctionWriter:
         call = f"{name}_forward({self.signature.call(self._array_name)})"
         lines += guarded_forward(operator, f"{', '.join(f'r{i}' for i in range(len(outputs)))} = {call}")
         for i in range(len(outputs)):
-            if not self.is_ufunc:  # which returns numbers for 0-d results, and new arrays otherwise
+            if not self.is_ufunc:  # a ufunc returns numbers for 0-d results, and new arrays otherwise
                 others = [self._array_name(argument.name) for argument in self.tensors]
                 test = f"type(r{i}) is not ndarray or r{i}.base is not None"
                 if not operator.returns_0d_arrays:
                     test += f" or not r{i}.ndim"
-                if operator.user_defined:  # which may return an input itself, or one array twice
+                if operator.user_defined:  # it may return an input itself, or one array twice
                     others += [f"r{j}" for j in range(i)]
                     test += "".join(f" or r{i} is {other}" for other in others)
                 if not operator.returns_0d_arrays and not operator.user_defined:
@@ -231,7 +231,7 @@ class FunctionWriter:
                 lines.append(f"    a{i} = None if {argument.name} is None else {value}")
             else:
                 lines.append(f"    a{i} = {argument.name}._array")
-                if not self.is_ufunc:  # which takes arrays only
+                if not self.is_ufunc:  # a ufunc accepts only arrays here
                     lines += [f"    if type(a{i}) is not ndarray:", f"        a{i} = asarray(a{i})"]
         return lines
 
@@ -317,7 +317,7 @@ class FunctionWriter:
         numbers = sorted({self.number[name] for formula in formulas for name in formula.inputs})
         others = set(self._differentiable())
         if self.inplace_result:
-            others.add(0)  # which may be all that is recorded for
+            others.add(0)  # it may be the only input that needs the value
         if self.listed is not None or others <= set(numbers):
             return [indent + line for line in body]
         test = " or ".join(f"e{i} is not None" for i in numbers)

@@ -61,12 +61,12 @@ from .function_writer import FunctionWriter, may_write_reals
 from .node_writer import LARGE, MANY_ELEMENTS, NodeWriter, backward_name
 from .scalars import form_of
 
-try:  # what numpy.count_nonzero calls, without its checks, which cost as much again
+try:  # the function behind numpy.count_nonzero, whose checks cost as much again
     from numpy._core.multiarray import count_nonzero
 except ImportError:
     from numpy import count_nonzero
 
-# The helpers that generated code calls.
+# The helper functions that generated code calls.
 INTERNAL: Final[dict[str, Any]] = ENVIRONMENT | {
     "ALONE_IN_NODE": ALONE_IN_NODE,
     "CopyBackwards": CopyBackwards,
@@ -198,7 +198,7 @@ def write(operator: Operator, which: str, function: FunctionType) -> FunctionTyp
 
 
 def with_names(function: Callable[..., Any], names: dict[str, Any]) -> FunctionType:
-    """Return a copy of a generated function, written or not, to which some global names mean something else."""
+    """Return a copy of a generated function, written or not, with other values for some global names."""
     assert isinstance(function, FunctionType)
     names = function.__globals__ | names
     made = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
@@ -245,7 +245,7 @@ def generate(operator: Operator, environment: dict[str, Any]) -> Code:
     if form is not None:
         environment[f"{name}_scalar_rule"] = ScalarRule(form, scope[node_name])
     if f"{inplace_name}InPlace" in scope:
-        scope[f"{inplace_name}InPlace"].__name__ = inplace_name  # as which it is known to the user
+        scope[f"{inplace_name}InPlace"].__name__ = inplace_name  # the user knows it by this name
     sys.modules[environment["__name__"]] = environment["_module"]
     for function in (operator.function, operator.inplace_function):
         if isinstance(function, FunctionType):
@@ -294,7 +294,7 @@ def augmented(operator: Operator) -> Callable[..., Any]:
 def reflected(operator: Operator) -> Callable[..., Any]:
     """Return the function of an operator with its two operands exchanged, for Python's `2.0 - x`.
 
-    It is written instead of being a call of the function, which would add a tenth to the time of a scalar's operator.
+    It is generated instead of calling the function, which would make operators on scalars 10 % slower.
     """
     operator.write_code()
     environment = operator.function.__globals__

@@ -168,8 +168,7 @@ class NodeWriter:
         return [f"{read} = {self._load(read, recorded)}"]
 
     def _evaluated(self, formula: Formula, recorded: bool, release: bool, indent: str) -> list[str]:
-        """Write the lines that compute the gradients of a formula, in the memory of the incoming gradient if it can
-        be reused.
+        """Write the lines that compute the gradients of a formula, reusing the incoming gradient's memory if possible.
         """
         operator, order = self.operator, self.order
         targets = ", ".join(f"g{order[name]}" for name in formula.inputs)
@@ -226,8 +225,7 @@ class NodeWriter:
         ]
 
     def _is_symmetric(self) -> bool:
-        """Return whether both operands have the same formula, a product, so that a value times itself needs it only
-        once.
+        """Return whether both operands have the same product as formula, which a value times itself needs only once.
         """
         formulas = self.operator.formulas
         if len(self.arguments) != 2 or len(formulas) != 2 or None in map(self._in_place, formulas):
@@ -267,7 +265,7 @@ class NodeWriter:
         others: list[str],
         indent: str,
     ) -> list[str]:
-        """Return a formula computed over the gradient where that is large and nothing else holds it.
+        """Return a formula computed in the memory of the gradient if the gradient is large and nothing else holds it.
 
         See Note [Ownership of gradients] in docs/notes/engine.md. Fresh memory costs more than the arithmetic.
         """
@@ -394,8 +392,7 @@ def needs_input_specs(operator: Operator) -> bool:
 
 
 def keeps_precision(operator: Operator) -> bool:
-    """Return whether everything is computed in the dtype of the operands; SciPy's functions compute float16 in
-    another one.
+    """Return whether the operator computes in the dtype of its operands, unlike SciPy's functions for float16.
     """
     called = [getattr(ARRAY_FUNCTIONS, name, None) for formula in operator.formulas for name in formula.functions]
     found = [each.found() if isinstance(each, LateFunction) else each for each in called]
@@ -408,5 +405,5 @@ def backward_name(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward"
 
 
-MANY_ELEMENTS: Final = 4096  # from which counting zeros costs more than a check of the product
+MANY_ELEMENTS: Final = 4096  # elements; from here on, counting zeros costs more than checking the product
 LARGE: Final = 1000  # elements; below, looking whether a gradient can be written over costs more than it saves

@@ -1,5 +1,4 @@
-"""The fast path of generated functions for scalars: Python's operators on NumPy's numbers, ten times as fast as a
-ufunc.
+"""The fast path for scalars: Python's operators on NumPy scalars, ten times as fast as a ufunc.
 
 See Note [Scalars are values] in docs/notes/scalars.md.
 """
@@ -49,7 +48,7 @@ FORMS: Final[dict[tuple[str, ...], int]] = {
 
 
 def form_of(operator: Operator) -> int | None:
-    """Return the form of the formulas of an elementwise operator, if it is one that the engine knows."""
+    """Return the form of the formulas of an elementwise operator if the engine knows it."""
     formulas = operator.formulas
     names = tuple(argument.name for argument in operator.signature.tensors)
     if names != ("self", "other")[: len(names)] or tuple(formula.inputs for formula in formulas) != tuple(

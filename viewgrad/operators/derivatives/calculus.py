@@ -1,5 +1,4 @@
-"""The derivatives of calculus on sampled functions: differences, integrals, interpolation, convolutions in one
-dimension."""
+"""The derivatives of operators on sampled functions: differences, integrals, interpolation, 1-d convolutions."""
 
 from __future__ import annotations
 
@@ -125,7 +124,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         The derivative, or a tuple with one for each dimension.
     """
     f = as_operand(f)
-    f = f.astype(float) if f.dtype.kind in "iu" else f  # whose differences might wrap
+    f = f.astype(float) if f.dtype.kind in "iu" else f  # differences of integers might wrap
     axes = tuple(range(f.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
     if len(spacings) != len(axes) or edge_order not in (1, 2):
@@ -134,7 +133,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
             f"not {len(varargs)} spacings and edge_order {edge_order}"
         )
     order = memory_order(f._array)
-    if axes and order != sorted(order):  # so that the result is laid out as NumPy's
+    if axes and order != sorted(order):  # the result must have NumPy's memory layout
         found = gradient(f.transpose(order), *varargs, axis=tuple(order.index(dim % f.ndim) for dim in axes),
                          edge_order=edge_order)  # fmt: skip
         back = [order.index(dim) for dim in range(f.ndim)]
@@ -381,7 +380,7 @@ def in_full(grad: Any, n: int, m: int, mode: str, correlated: bool) -> Any:
 
 @formula_function
 def reversed_conj(a: Any) -> Any:
-    """Return a vector conjugated and back to front."""
+    """Return a vector conjugated and reversed."""
     return conjugated(a)[::-1]
 
 

@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 NOT: Final = "not_differentiable"
 AUTO: Final = "auto_element_wise"
 LINEAR: Final = "auto_linear"
-STEP: Final = "zeros_like(grad)"  # of functions that are constant between their jumps
+STEP: Final = "zeros_like(grad)"  # the derivative of step functions
 
 
 def unary(name: str, forward: Any, gradient: str, doc: str, *, tangent: str = AUTO, **options: Any) -> Operator:
@@ -63,7 +63,7 @@ def logaddexp_forward(a: Array, b: Array) -> Any:
 
 
 unary("positive",   np.positive,   "grad",                         "A copy of the value.", tangent=LINEAR)
-# Not over the value itself: some builds of NumPy then read from wrong places where every eighth number is taken.
+# Not over the value itself: some builds of NumPy then read from wrong addresses if the stride is eight elements.
 unary("neg",        np.negative,   "-grad",                        "The negative value.", tangent=LINEAR,
       inplace=InPlace(forward=lambda a: np.negative(a)))
 unary("square",     np.square,     "grad * conj(2 * self)",        "The square of the value.")
@@ -356,7 +356,7 @@ def root_of_difference(value: Any) -> Any:
 
 @formula_function
 def first_chosen(better: Any, first: Any, second: Any) -> Any:
-    """Return the mask of places where the first of two values is chosen, ignoring NaN: it is better, or alone."""
+    """Return the mask of places where the first of two values is chosen: it is better, or the second is NaN."""
     return better | np.isnan(second)
 
 

@@ -64,10 +64,10 @@ def flowing(product: Any, grad: Any, dim: int | None = None) -> Any:
     See Note [Infinite slopes] in docs/notes/declarations.md.
     """
     recorded = isinstance(product, Tensor)
-    if recorded and observed() is not None:  # whose record is to hold for other values
+    if recorded and observed() is not None:  # a trace must hold for other values, too
         return call("_where_flowing", product, grad if dim is None else (grad != 0).any(dim, keepdims=True))
     array = product._array if recorded else product
-    if not array.size or not np.isnan(minimum_reduce(array, None)):  # which is NaN if one of them is
+    if not array.size or not np.isnan(minimum_reduce(array, None)):  # the minimum is NaN if any element is
         return product
     still = (grad._array if isinstance(grad, Tensor) else grad) == 0
     if dim is not None and array.ndim:
@@ -139,7 +139,7 @@ def conjugated(value: Any) -> Any:
 
 @formula_function
 def as_dtype(grad: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the gradient in another dtype; its real part where that is real."""
+    """Return the gradient in another dtype; its real part if that is real."""
     return match_spec(grad, (grad.shape, dtype))
 
 
@@ -154,7 +154,7 @@ LOOKED_AT: Final = {"b": "a mask", "i": "an index", "u": "an index"}
 
 
 def pattern_of(value: Any) -> Any:
-    """Return an array of the shape, dtype and layout of a tensor or an array, whose elements no one is to look at."""
+    """Return an uninitialized array with the shape, dtype and layout of a tensor or an array."""
     return np.asarray(value._array if isinstance(value, Tensor) else value)
 
 

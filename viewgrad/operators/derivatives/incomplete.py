@@ -25,7 +25,7 @@ __all__: list[str] = []
 
 Array = np.ndarray[Any, Any]
 
-LEFT, RIGHT = -10.0, 4.5  # of the nodes; beyond them, the integrand is negligible
+LEFT, RIGHT = -10.0, 4.5  # the range of the nodes; beyond it, the integrand is negligible
 STEP: Final = 1 / 32
 
 

@@ -119,7 +119,7 @@ def places_of_slices(index: Any, axis: int, ndim: int) -> Any:
     """Return the index of slices along an axis."""
     index = plain(index)
     if index.dtype.kind not in "iu":
-        raise IndexError(f"slices are indexed by integers here, not by {index.dtype}")
+        raise IndexError(f"slices must be indexed by integers, not by {index.dtype}")
     return (slice(None),) * (axis % ndim) + (index,)
 
 
@@ -255,8 +255,8 @@ def places_along_axis(indices: Any, axis: int, shape: tuple[int, ...]) -> tuple[
     """Return the index by which `numpy.take_along_axis` takes, and `numpy.put_along_axis` puts."""
     if indices.dtype.kind not in "iu" or indices.ndim != len(shape):
         raise IndexError(
-            f"along an axis of shape {shape} one indexes with integers in {len(shape)} dimensions, "
-            f"not with {indices.dtype} in {indices.ndim}"
+            f"indices along an axis of shape {shape} must be integers of {len(shape)} dimensions, not {indices.dtype} "
+            f"of {indices.ndim}"
         )
     places: list[Any] = list(np.ogrid[tuple(slice(extent) for extent in shape)])
     places[axis % len(shape)] = indices

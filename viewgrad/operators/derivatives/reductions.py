@@ -302,7 +302,7 @@ def tie_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def shares_of(hit: Any, value: Any, axis: Any) -> Any:
-    """Return the share of each element that is chosen, where no element is chosen of each that is not a number."""
+    """Return the share of each chosen element; if no element is chosen, of each NaN."""
     counts = hit.sum(axis=axis, keepdims=True)
     if not (counts._array if isinstance(counts, Tensor) else counts).all():
         plain(counts)

@@ -38,7 +38,7 @@ def materialized(grads: Sequence[Any], input_specs: Sequence[Like], recorded: bo
 def is_known_zero(grad: Any) -> bool:
     """Return whether a gradient is known to be zero: all zeros, without a history and without a tangent.
 
-    What an undefined gradient was replaced by is; what depends on something and merely happens to be zero is not.
+    Zeros that replace an undefined gradient are; a value that depends on something and happens to be zero is not.
     """
     if isinstance(grad, Tensor):
         if grad.requires_grad or has_tangent(grad):

@@ -36,7 +36,7 @@ def topk_forward(a: Any, k: int, axis: int = -1, largest: bool = True, sorted: b
         raise ValueError(f"topk takes between 0 and {n} values along dimension {axis} of shape {a.shape}, not {k}")
     if not a.ndim:
         return np.array(a), np.zeros((), np.intp)
-    if largest:  # of equal values the first comes first
+    if largest:  # the first of equal values comes first
         order = n - 1 - np.flip(np.argsort(np.flip(a, axis), axis=axis, kind="stable"), axis)
     else:
         order = np.argsort(a, axis=axis, kind="stable")

@@ -1,5 +1,4 @@
-"""The derivatives of special functions: those of `scipy.special` if SciPy is installed, and a few that do not
-need SciPy."""
+"""The derivatives of special functions: of `scipy.special` if installed, and a few that do not need SciPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives of special functions at poles, at zero and far out, where the textbook subtracts equals.
+"""Derivatives of special functions at poles, at zero and for large arguments, where the textbook formula cancels.
 
 Each is written with NumPy's functions and SciPy's ufuncs, which mean the same for tensors: so they can be
 differentiated again.
@@ -43,7 +43,7 @@ WHOLE: Final = 6.0
 def powers_times(log_rest: Any, *powers: tuple[Any, Any, bool]) -> Any:
     """Return powers of numbers times an exponential, without overflow in between, and right in all derivatives at 0.
 
-    The textbook adds logarithms, and loses what there is at 0 and at 1, where the first of them is infinite.
+    The textbook formula adds logarithms, which loses accuracy at 0 and 1, where the first logarithm is infinite.
 
     Arguments:
         log_rest: the logarithm of the other factor.
@@ -76,7 +76,7 @@ def _parted(x: Any, far: Any, otherwise: float) -> tuple[Any, Any]:
 
 @in_its_precision
 def erfcx_slope(x: Any) -> Any:
-    """Return the derivative of erfcx, 2 x erfcx(x) - 2/sqrt(pi): far out a difference of equals."""
+    """Return the derivative of erfcx, 2 x erfcx(x) - 2/sqrt(pi): without cancellation for large arguments."""
     if x.dtype.kind == "c":
         return 2 * x * special.erfcx(x) - 2 / ROOT_OF_PI
     near, out = _parted(x, x > FAR, FAR)
@@ -86,7 +86,7 @@ def erfcx_slope(x: Any) -> Any:
 
 @in_its_precision
 def dawsn_slope(x: Any) -> Any:
-    """Return the derivative of Dawson's integral, 1 - 2 x dawsn(x): far out a difference of equals."""
+    """Return the derivative of Dawson's integral, 1 - 2 x dawsn(x): without cancellation for large arguments."""
     if x.dtype.kind == "c":
         return 1 - 2 * x * special.dawsn(x)
     far = (x > FAR) | (x < -FAR)
@@ -126,7 +126,7 @@ def ive_of_two(x: Any) -> Any:
 
 @in_its_precision
 def logit_slope(x: Any) -> Any:
-    """Return the derivative of logit: not a number outside of the interval, as the value."""
+    """Return the derivative of logit; NaN outside the interval, like the value."""
     return np.where((x < 0) | (x > 1), math.nan, 1 / (x * (1 - x)))
 
 
@@ -139,7 +139,7 @@ def less_exponent(x: Any, y: Any) -> Any:
 
 @in_its_precision
 def ellipk_slope(x: Any) -> Any:
-    """Return the derivative of ellipk: by a series about 0, if it is a quotient of two zeros."""
+    """Return the derivative of ellipk: near 0 by a series, since the formula is 0 / 0 there."""
     near, out = np.where(_is_half(x), x, 0.0), np.where(_is_half(x), -1.0, x)
     return np.where(
         _is_half(x),
@@ -150,7 +150,7 @@ def ellipk_slope(x: Any) -> Any:
 
 @in_its_precision
 def ellipe_slope(x: Any) -> Any:
-    """Return the derivative of ellipe: by a series about 0, if it is a quotient of two zeros."""
+    """Return the derivative of ellipe: near 0 by a series, since the formula is 0 / 0 there."""
     near, out = np.where(_is_half(x), x, 0.0), np.where(_is_half(x), -1.0, x)
     return np.where(
         _is_half(x),

@@ -133,7 +133,7 @@ def in_places_of_numpy(quantiles: Any, ndim: int, axes: tuple[int, ...], q_ndim:
 def quantile_gradient(grad: Any, weights: Any, q_ndim: int, axis: Any, ignore_nan: bool = False) -> Any:
     """Return the gradient of the operand of a weighted sum."""
     shape = weights.shape[q_ndim:]
-    if not weights.size:  # where NumPy's quantiles that pass over NaN have not the shape of the fractions
+    if not weights.size:  # NumPy's NaN-ignoring quantiles then lack the shape of the fractions
         return weights.sum(axis=tuple(range(q_ndim))) if q_ndim else weights
     axes = reduced_axes(axis, len(shape))
     kept = tuple(1 if dim in axes else extent for dim, extent in enumerate(shape))
@@ -219,7 +219,7 @@ def nanpercentile(self: Any, q: Any, axis: Any = None, keepdims: bool = False, *
 
 
 def _fraction(self: Any, q: Any) -> Any:
-    """Return a percentage as a fraction, in the precision in which NumPy has it."""
+    """Return a percentage as a fraction, in the precision that NumPy uses."""
     if type(q) in (int, float) or _is_followed(q):
         return q / 100
     return np.true_divide(plain(q), self.dtype.type(100) if self.dtype.kind == "f" else 100)
@@ -231,7 +231,7 @@ def _is_followed(q: Any) -> bool:
 
 
 PICKING = frozenset({"lower", "higher", "nearest", "inverted_cdf", "closest_observation"})  # one of the values
-STEPS = PICKING | {"midpoint", "averaged_inverted_cdf"}  # which a small change of the fraction does not change
+STEPS = PICKING | {"midpoint", "averaged_inverted_cdf"}  # methods that are constant under small changes of the fraction
 
 
 def _following(function: Callable[..., Any], numpy: Any, whole: float, counted: bool) -> Callable[..., Any]:
@@ -280,7 +280,7 @@ def _following(function: Callable[..., Any], numpy: Any, whole: float, counted: 
 
 
 def _of_single_values(function: Any, a: Any, q: Any, keepdims: bool, method: str) -> Any:
-    """Return the quantiles of each value alone, which are that value, where NumPy puts them."""
+    """Return the quantiles of single values, which are the values themselves, with NumPy's dimensions."""
     options = {"axis": (), "keepdims": keepdims, "method": method}
     q = q if type(q) in (int, float) else plain(q)
     places = function(np.arange(float(a.size)).reshape(a.shape), q, **options)
@@ -306,7 +306,7 @@ def _weighted(function: Any, a: Any, q: Any, axis: Any, weights: Any, method: st
 
 
 def _as_precise(function: Callable[..., Any], counted: bool) -> Callable[..., Any]:
-    """Return the function as NumPy has it: of single precision beside fractions in double precision it is in double."""
+    """Return the function with NumPy's promotion of single-precision values and double-precision fractions."""
 
     def call(a: Any, q: Any, *args: Any, **options: Any) -> Any:
         a = as_operand(a)
@@ -442,7 +442,7 @@ def average(self: Any, axis: Any = None, weights: Any = None, returned: bool = F
         return (mean, mean * 0 + self.size / max(mean.size, 1)) if returned else mean
     weights = as_operand(weights)
     dtype = np.result_type(self.dtype, weights.dtype, *(() if self.dtype.kind in "fc" else (float,)))
-    weights = weights if weights.dtype == dtype else weights.astype(dtype)  # in which NumPy sums them
+    weights = weights if weights.dtype == dtype else weights.astype(dtype)  # NumPy sums the weights in this dtype
     axes = reduced_axes(axis, self.ndim)
     if weights.shape != self.shape:
         if axis is None or weights.shape != tuple(self.shape[dim] for dim in axes):

@@ -1,4 +1,4 @@
-"""The derivatives of distinct values: each is picked out of the tensor, if it comes first."""
+"""The derivatives of distinct values: each is the first occurrence in the tensor."""
 
 from __future__ import annotations
 

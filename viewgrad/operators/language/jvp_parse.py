@@ -86,7 +86,7 @@ def read_tangents(
 def _too_many(
     rule: str, differentiable: Sequence[str], differentiable_outputs: Sequence[str], place: Place
 ) -> DeclarationError:
-    """Return the error of a rule for operators with less inputs or outputs."""
+    """Return the error for a rule that is limited to operators with fewer inputs or outputs."""
     if rule == AUTO_LINEAR:
         return place.error(1, f"{rule} needs one differentiable output, not {len(differentiable_outputs)}")
     counts = f"{len(differentiable)} and {len(differentiable_outputs)}"
@@ -177,7 +177,9 @@ class _ForwardReader(ast.NodeTransformer):
             if node.func.id == NOT_IMPLEMENTED and not re.fullmatch(
                 rf"\s*{NOT_IMPLEMENTED}\((\"[^\"]*\"|'[^']*')\)\s*", self.text
             ):
-                raise self._error(node, f'{NOT_IMPLEMENTED} stands alone, with the reason: {NOT_IMPLEMENTED}("reason")')
+                raise self._error(
+                    node, f'{NOT_IMPLEMENTED} must stand alone, with the reason: {NOT_IMPLEMENTED}("reason")'
+                )
             self.uses.append(Use("function", node.func.id, position_of(node.func, self.text)))
         else:
             node.func = self.visit(node.func)
@@ -213,11 +215,11 @@ class _ForwardReader(ast.NodeTransformer):
             return node
         if suffix in ("_p", "_t") and stem in self.plain:
             raise self._error(
-                node, f"the input {stem!r} has no formula, so it is no tensor; give it one, or read {stem!r} itself"
+                node, f"the input {stem!r} has no formula, so it is not a tensor; give it one, or read {stem!r} itself"
             )
         if re.fullmatch(r"result\d*", name):
             outputs = ", ".join(self.signature.outputs)
-            raise self._error(node, f"no output is called {name!r}; the outputs are {outputs}")
+            raise self._error(node, f"no output is named {name!r}; the outputs are {outputs}")
         if name in ("grad", "grads") or name.startswith("grad_"):
             raise self._error(node, f"{name!r} is the incoming gradient, which forward mode does not have")
         tensors = ", ".join(f"{argument.name}_p" for argument in self.signature.tensors)

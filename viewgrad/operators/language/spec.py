@@ -79,7 +79,7 @@ class Signature:
 
     @functools.cached_property
     def plain(self) -> tuple[Argument, ...]:
-        """The arguments that are neither."""
+        """The plain arguments."""
         return tuple(argument for argument in self.arguments if argument.kind == "plain")
 
     def argument(self, name: str) -> Argument:
@@ -113,7 +113,7 @@ class Signature:
         return lines
 
     def call(self, rename: Callable[[str], str] = str) -> str:
-        """Return the text between the parentheses of a call that passes these arguments on."""
+        """Return the text between the parentheses of a call that forwards these arguments."""
         pairs = [(rename(argument.name), argument) for argument in self.arguments]
         return ", ".join(f"{argument.name}={name}" if argument.keyword_only else name for name, argument in pairs)
 
@@ -403,7 +403,7 @@ class Operator:
         return self.recipe
 
     def inplace(self, *args: Any, **kwargs: Any) -> Any:
-        """Write the result over the first argument, and return that.
+        """Write the result to the first argument, and return it.
 
         Raises:
             DeclarationError: if the operator has no in-place variant.

@@ -29,7 +29,7 @@ GENERATED: Final = re.compile(
 
 
 def declaration_error(operator: str, message: str) -> DeclarationError:
-    """Return the error of a declaration that is wrong in a way that belongs to no formula."""
+    """Return the error of a declaration that concerns no single formula."""
     return DeclarationError(f"operator {operator!r}: {message}", operator)
 
 
@@ -207,7 +207,7 @@ def _check_names(signature: Signature, formula: Formula, place: Place) -> None:
             raise unknown_name(signature, use, place, "the incoming gradient (grad)")
         if use.kind == "grad_NAME" and use.detail is None:
             raise place.error(
-                use.position, f"no output is called {use.name!r}; the outputs are {', '.join(signature.outputs)}"
+                use.position, f"no output is named {use.name!r}; the outputs are {', '.join(signature.outputs)}"
             )
         if use.kind == "grads[i]" and not 0 <= use.detail < len(signature.outputs):
             raise place.error(
@@ -220,16 +220,16 @@ def _check_names(signature: Signature, formula: Formula, place: Place) -> None:
         if use.kind == "function" and use.name == NOT_IMPLEMENTED:
             if not re.fullmatch(rf"\s*{NOT_IMPLEMENTED}\((\"[^\"]*\"|'[^']*')\)\s*", formula.text):
                 raise place.error(
-                    use.position, f'{NOT_IMPLEMENTED} stands alone, with the reason: {NOT_IMPLEMENTED}("reason")'
+                    use.position, f'{NOT_IMPLEMENTED} must stand alone, with the reason: {NOT_IMPLEMENTED}("reason")'
                 )
 
 
 def unknown_name(signature: Signature, use: Use, place: Place, more: str) -> DeclarationError:
-    """Return the error of a name in a formula that means nothing."""
+    """Return the error of an unknown name in a formula."""
     numbered = re.fullmatch(r"result\d*", use.name)
     if numbered:
         return place.error(
-            use.position, f"no output is called {use.name!r}; the outputs are {', '.join(signature.outputs)}"
+            use.position, f"no output is named {use.name!r}; the outputs are {', '.join(signature.outputs)}"
         )
     arguments = ", ".join(argument.name for argument in signature.arguments)
     return place.error(
@@ -325,7 +325,7 @@ def _note_gradients(
 
 
 def check_functions(operator: str, reading: Reading, known: Callable[[str], bool]) -> None:
-    """Check that everything that formulas call exists.
+    """Check that all functions that formulas call exist.
 
     Arguments:
         operator: the name of the operator that they belong to.

@@ -97,5 +97,5 @@ def lost(name: str, way_out: str = "") -> UnsupportedFunctionError:
 
 
 def _each(value: Any) -> Any:
-    """Return the items of a list of arrays, each by itself."""
+    """Return the converted items of a list of arrays."""
     return type(value)(map(as_argument, value)) if type(value) in NESTED else value

@@ -92,7 +92,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
 
 @composite(np.resize, method=False)
 def resized(a: Any, new_shape: Any) -> Any:
-    """Return a copy in another shape, repeated as often as that takes."""
+    """Return a copy in another shape, repeated as often as needed."""
     a = as_operand(a).reshape(-1)
     shape = tuple(new_shape) if np.iterable(new_shape) else (new_shape,)
     size = int(np.prod(shape))

@@ -27,7 +27,7 @@ def carries_history(value: Any) -> bool:
 
 
 def plain_values(value: Any) -> Any:
-    """Return `value` with read-only arrays for the tensors in it, however deep."""
+    """Return `value` with read-only arrays in place of the tensors in it, at any depth."""
     if isinstance(value, Tensor):
         array = array_of(value, "a choice by values")  # their values would be constants of a trace
         if is_scalar(value):

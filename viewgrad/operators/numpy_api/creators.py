@@ -81,7 +81,7 @@ def array(
     """
     if not isinstance(object, (Tensor, np.ndarray, list, tuple)):
         created = getattr(type(object), "_created", None)
-        if created is not None:  # of masked tensors
+        if created is not None:  # created for masked tensors
             made = created(object, subok)
             if made is object:
                 return made
@@ -96,7 +96,7 @@ def array(
     elif copy and made is object:
         made = made.clone()
     if is_scalar(made):
-        made = made.reshape(())  # of a scalar NumPy makes an array, which can be written to
+        made = made.reshape(())  # NumPy makes a writeable 0-d array of a scalar
     if order == "F":
         made = _in_column_order(made)
     elif order == "C":
@@ -114,7 +114,7 @@ def _elements(value: Any) -> Any:
 
 
 def _in_column_order(tensor: Tensor) -> Tensor:
-    """Return a tensor laid out in column order: itself where it is."""
+    """Return a tensor in column-major order: itself if it is."""
     if tensor._array.flags.f_contiguous:
         return tensor
     laid_out: Tensor = tensor.T.clone().T

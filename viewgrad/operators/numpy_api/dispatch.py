@@ -1,5 +1,4 @@
-"""The dispatch of NumPy's ufuncs and functions to operators: `np.add(x, y, out=z, where=m)`, `np.sum(x, axis=0,
-out=y)`.
+"""The dispatch of NumPy's ufuncs and functions to operators, with options such as `out=` and `where=`.
 
 The operators have NumPy's names for their options; what differs (the names of the arrays, `out=`, `dtype=`) is
 translated here.
@@ -74,7 +73,7 @@ def in_numpy_names(options: dict[str, Any]) -> dict[str, Any]:
     """
     for theirs, ours in (("dim", "axis"), ("keepdim", "keepdims")):
         if theirs in options and ours in options:
-            raise TypeError(f"{theirs} and {ours} are two names of one option: pass only one")
+            raise TypeError(f"{theirs} and {ours} are two names for one option: pass only one")
     return {{"dim": "axis", "keepdim": "keepdims"}.get(name, name): value for name, value in options.items()}
 
 

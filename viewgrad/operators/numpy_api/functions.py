@@ -110,7 +110,7 @@ def allclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equa
 def isclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Return whether elements are nearly equal, elementwise."""
     a, b = as_operand(self), as_operand(other)
-    b = b.astype(np.result_type(b.dtype, 1.0), copy=False)  # of integers the difference might wrap
+    b = b.astype(np.result_type(b.dtype, 1.0), copy=False)  # differences of integers might wrap
     with ModeSwitch(off=GRAD), np.errstate(invalid="ignore"):
         close: Any = abs(a - b) <= atol + rtol * abs(b)
         return (close & b.isfinite()) | _equal(a, b, equal_nan)  # type: ignore[no-any-return]
@@ -154,7 +154,7 @@ def meshgrid(*tensors: Any, copy: bool = True, sparse: bool = False, indexing: s
         indexing: "xy", so that the first axis is the second dimension of the results, or "ij".
     """
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"indexing is 'xy' or 'ij', not {indexing!r}")
+        raise ValueError(f"indexing must be 'xy' or 'ij', not {indexing!r}")
     vectors = [as_operand(tensor).reshape(-1) for tensor in tensors]
     shape = tuple(vector.size for vector in vectors)
     swapped = indexing == "xy" and len(shape) > 1

@@ -1,4 +1,4 @@
-"""Functions whose code is written when they are first called, or asked for their parameters."""
+"""Functions whose code is generated on the first call, or when their parameters are requested."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Source = Callable[[], tuple[str, dict[str, Any]]]
 
 
 def late_function(name: str, source: Source, parameters: Source | None = None) -> types.FunctionType:
-    """Return a function whose code is written when it is first called; later calls have no overhead.
+    """Return a function whose code is generated on the first call; later calls have no overhead.
 
     Arguments:
         name: its name.
@@ -45,7 +45,7 @@ def _write(function: types.FunctionType, source: Source) -> types.FunctionType:
 
 
 class LateSignature(inspect.Signature):
-    """The parameters of a function, which are found when somebody asks for them.
+    """The parameters of a function, determined on first access.
 
     Arguments:
         name: the name of the function.

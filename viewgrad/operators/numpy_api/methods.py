@@ -44,7 +44,7 @@ def _in_columns(self: Tensor, order: Any) -> bool:
 
 
 def _in_order(self: Tensor, order: Any) -> Any:
-    """Return the tensor with its dimensions in such an order that counting in rows counts its elements in `order`."""
+    """Return the tensor with dimensions permuted so that its row-major order is `order`."""
     if _in_columns(self, order):
         return _reversed(self)
     return self.transpose(memory_order(self._array)) if order == "K" and self.ndim > 1 else self
@@ -358,7 +358,7 @@ def _handing_out(name: str, result: str) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if _carries_history(self):
             raise UnsupportedFunctionError(
-                f"{name}() hands out the values of a tensor without their history; call it on detach() of the tensor"
+                f"{name}() returns the values of a tensor without their history; call it on detach() of the tensor"
             )
         array = np.asarray(array_of(self, f"{name}()")).view()
         array.flags.writeable = False

@@ -68,7 +68,7 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> 
 
 
 def _by_function(array: Any, widths: list[tuple[int, int]], function: Callable[..., Any], options: Any) -> Any:
-    """Return each line along each dimension, given to a function that writes its margin in place."""
+    """Pad by a function that writes the margins of each line along each dimension in place."""
     padded = OPERATORS["pad"].function(array, widths).clone()
     for dim, width in enumerate(widths):
         for place in np.ndindex(*padded.shape[:dim], *padded.shape[dim + 1 :]):

@@ -54,7 +54,7 @@ def polymul(a1: Any, a2: Any) -> Any:
 
 def _without_leading_zeros(p: Any) -> Any:
     if p.ndim > 1:
-        raise ValueError("a factor has coefficients of one dimension")
+        raise ValueError("the coefficients of a polynomial must be one-dimensional")
     places = np.flatnonzero(plain(p != 0))
     return p[places[0] :] if len(places) else p[-1:] if p.size else _zeros(1, p)
 
@@ -71,7 +71,7 @@ def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
         steps.append(step)
         rest = concatenate([rest[:k], rest[k : k + n + 1] - step * v, rest[k + n + 1 :]])
     quotient: Any = np.stack(steps) if steps else _zeros(1, rest)
-    start = 0  # as NumPy: zero leading coefficients are removed from the remainder
+    start = 0  # like NumPy, remove zero leading coefficients from the remainder
     while start + 1 < len(rest) and np.allclose(rest._array[start], 0, rtol=1e-14):
         start += 1
     return quotient, rest[start:]
@@ -174,7 +174,7 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     if rank == deg + 1:
         q, r = np.linalg.qr(scaled)
         found = np.linalg.solve(r, q.T.conj() @ right)
-    else:  # of all that fit, the least
+    else:  # the shortest of all solutions
         found = np.linalg.lstsq(scaled, right, tolerance)[0]
     coefficients = (found.T / scale).T
     if full:

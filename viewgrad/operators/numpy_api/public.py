@@ -120,7 +120,7 @@ class Public:
         return _Writer(self, theirs, self.function if handler is None else meaning(handler), ()).described(bound)
 
     def _forwarding(self, head: list[str], handler: Callable[..., Any] | None) -> tuple[str, dict[str, Any]]:
-        """Return the code of a function that passes its arguments on, as many as there are."""
+        """Return the code of a function that forwards all of its arguments."""
         lines = [f"def {self.name}({', '.join([*head, '*args'])}, **options):"]
         test = "args and type(args[0]) is Tensor"
         if self.function in LOOKING:
@@ -171,7 +171,7 @@ class Public:
         return "\n".join(lines) + "\n", {"Tensor": Tensor, "quick": quick, "remaining": remaining}
 
     def computed(self, args: Any, options: dict[str, Any], given: tuple[Any, dict[str, Any]]) -> Any:
-        """Return what NumPy's function gives, and of what that refuses, what the library's function gives.
+        """Return code that calls NumPy's function, and the library's function for arguments that NumPy's rejects.
 
         Arguments:
             args, options: the arguments, for NumPy's function.
@@ -267,7 +267,7 @@ class _Writer:
         return key
 
     def _default_of(self, parameter: inspect.Parameter) -> Any:
-        """Return the default of one of NumPy's parameters: that of the library's function, if it has one."""
+        """Return the default of one of NumPy's parameters: the default of the library's function, if it has one."""
         ours = self.ours.get(self.ours_of.get(parameter.name, ""))
         if ours is not None and ours.default is not Parameter.empty:
             return ours.default
@@ -367,7 +367,7 @@ class _Writer:
 
 
 def _up_to_last(names: Sequence[str], values: dict[str, Any], given: dict[str, Any]) -> list[Any]:
-    """Return the values of the names up to the last one that is given."""
+    """Return the values of the names up to the last given one."""
     count = max((number + 1 for number, name in enumerate(names) if name in given), default=0)
     return [values[name] for name in names[:count]]
 
@@ -410,7 +410,7 @@ def public(
     code.__doc__ = function.__doc__ if doc is None else doc
     made = PUBLIC[function] = types.MethodType(code, BUILT_IN) if bound else code
     if bound:
-        setattr(BUILT_IN, name, made)  # where a pickled bound method is looked up
+        setattr(BUILT_IN, name, made)  # a pickled bound method is looked up here
     return made
 
 
@@ -437,7 +437,7 @@ def meant_by(value: Any) -> Any:
 
 
 class BuiltIn:
-    """The object to which functions are bound that are built in in NumPy, and therefore no methods of other objects."""
+    """The object to which counterparts of built-in functions are bound, so that they never bind to other objects."""
 
     def __reduce__(self) -> str:
         return "BUILT_IN"

@@ -60,7 +60,7 @@ def _keeps(keepdims: Any) -> bool:
 
 
 def _chosen(self: Tensor, where: Any, neutral: Any) -> Any:
-    """Return the elements where `where` is true, and what changes nothing elsewhere."""
+    """Return the elements where `where` is true, and the neutral element elsewhere."""
     mask = np.asarray(plain(where), bool)
     return self if mask.ndim == 0 and mask else _where(mask, self, neutral)
 
@@ -74,7 +74,7 @@ def _begun_with(initial: Any, result: Any, join: Callable[..., Any]) -> Any:
 
 
 def _whole(dtype: Any) -> bool:
-    """Return whether the requested dtype lets no gradient flow; NumPy then computes in it, step by step."""
+    """Return whether no gradient flows through the requested dtype; NumPy then computes in it, step by step."""
     return dtype is not None and np.dtype(dtype).kind not in "fc"
 
 
@@ -83,7 +83,7 @@ def _degrees(ddof: Any, correction: Any) -> Any:
     if not _given(correction):
         return ddof
     if ddof != 0:
-        raise ValueError("ddof and correction are two names of one option: pass only one")
+        raise ValueError("ddof and correction are two names for one option: pass only one")
     return correction
 
 
@@ -352,7 +352,7 @@ def _skipping_spread(of: Callable[..., Any], spread: Callable[..., Any], doc: st
             axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
         axis, dtype, ddof, keeps = _spread_options(axis, dtype, ddof, keepdims, correction)
         self = as_operand(self)
-        partly = self.is_complex() and dtype is not None and np.dtype(dtype).kind == "f"  # of the mean alone
+        partly = self.is_complex() and dtype is not None and np.dtype(dtype).kind == "f"  # only of the mean
         self = self if partly else _inexact(self, dtype)
         if self.dtype.kind not in "fc":
             return spread(self, axis, dtype, out, ddof, keeps, where=where, mean=mean)

@@ -36,7 +36,7 @@ def as_floating(value: Any) -> Any:
 def ldexp(self: Any, other: Any) -> Any:
     """Return `x1 * 2**x2`."""
     base, exponent = as_operand(self), as_operand(other)
-    if exponent.dtype.kind in "fc":  # which NumPy refuses
+    if exponent.dtype.kind in "fc":  # NumPy refuses such exponents
         return base * np.exp2(exponent)
     base = as_floating(base)
     # In factors that do not overflow: 0.5 * 2**1024 is finite.
@@ -82,7 +82,7 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
     if axis is None:
         a, axis = a.reshape(-1), -1
     order = memory_order(a._array)
-    if order != sorted(order):  # so that the result is laid out as NumPy's
+    if order != sorted(order):  # the result must have NumPy's memory layout
         found = partition(a.transpose(order), kth, order.index(axis % a.ndim))
         return found.transpose([order.index(dim) for dim in range(a.ndim)])
     return np.take_along_axis(a, OPERATORS["_partition_places"].function(a, kth, axis), axis)
@@ -96,7 +96,7 @@ def sort(a: Any, axis: int | None = -1, descending: Any = False) -> Any:
     if axis is None:
         a, axis = a.reshape(-1), -1
     order = memory_order(a._array)
-    if order != sorted(order):  # so that the result is laid out as NumPy's
+    if order != sorted(order):  # the result must have NumPy's memory layout
         found = sort(a.transpose(order), order.index(axis % a.ndim), True)
         return found.transpose([order.index(dim) for dim in range(a.ndim)])
     return np.take_along_axis(a, argsort(a, axis, True), axis)
@@ -139,7 +139,7 @@ def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
     ) -> Any:  # fmt: skip
         array = _computed_in(ufunc, array, dtype)
         axes = _reduced(axis, array.ndim)
-        if len(axes) > 1:  # which NumPy refuses where the order matters
+        if len(axes) > 1:  # NumPy refuses several axes if their order matters
             ufunc.reduce(np.ones((1,) * array.ndim, array.dtype), axes)
         kept = tuple(dim for dim in range(array.ndim) if dim not in axes)
         shape = tuple(array.shape[dim] for dim in kept)
@@ -210,7 +210,7 @@ def _single(out: Any) -> Any:
 def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
     def reduceat(array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
         array = _computed_in(ufunc, array, dtype)
-        if dtype is None and ufunc in (np.add, np.multiply):  # which add up small whole numbers in large ones
+        if dtype is None and ufunc in (np.add, np.multiply):  # these accumulate small integers in large ones
             array = array.astype(ufunc.reduce(np.zeros(1, array.dtype)).dtype, copy=False)
         axis = 0 if axis is None and array.ndim == 1 else axis
         rows = array.moveaxis(axis, 0)

@@ -46,7 +46,7 @@ class UniversalFunction:
         return self._run("reduce", args, kwargs)
 
     def accumulate(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the results of `reduce` on the way."""
+        """Return the intermediate results of `reduce`."""
         return self._run("accumulate", args, kwargs)
 
     def reduceat(self, *args: Any, **kwargs: Any) -> Any:
@@ -54,7 +54,7 @@ class UniversalFunction:
         return self._run("reduceat", args, kwargs)
 
     def outer(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the function on every pair of elements."""
+        """Apply the function to every pair of elements."""
         return self._run("outer", args, kwargs)
 
     def at(self, *args: Any, **kwargs: Any) -> Any:
@@ -146,8 +146,8 @@ UNIVERSAL: Final[dict[np.ufunc, types.MethodType]] = {}
 def ufunc(function: np.ufunc, name: str | None = None, way_out: str = "", doc: str | None = None) -> Any:
     """Return the counterpart of a NumPy ufunc, the same one for all its names.
 
-    It is a bound method: like NumPy's ufuncs, and other than a function, that is no method of the objects of a class
-    that has it as an attribute, and a call of it costs as little as that of a function.
+    It is a bound method: like a NumPy ufunc and unlike a function, it does not bind to objects as an attribute of a
+    class, and calling it is as fast as calling a function.
 
     Arguments:
         function: the NumPy ufunc.
@@ -165,7 +165,7 @@ def ufunc(function: np.ufunc, name: str | None = None, way_out: str = "", doc: s
         call.__dict__.update({each: getattr(holder, each) for each in METHODS})
         call.__dict__.update({each: getattr(function, each) for each in FACTS if hasattr(function, each)})
         made = UNIVERSAL[function] = types.MethodType(call, holder)
-        setattr(holder, holder.__name__, made)  # where a pickled bound method is looked up
+        setattr(holder, holder.__name__, made)  # a pickled bound method is looked up here
     return made
 
 

@@ -1,4 +1,4 @@
-"""The signs and the order of eigenvectors, which are SciPy's also where another routine finds them."""
+"""The signs and the order of eigenvectors, matched to SciPy's if another routine computes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...operators.numpy_api.conversion import plain_values
 
 
 def signs_between(vectors: Any, wanted: Any) -> Any:
-    """Return the factors, of absolute value 1, by which columns differ: another routine may choose others."""
+    """Return the factors of absolute value 1 by which the columns of two routines differ."""
     ours = np.asarray(plain_values(vectors))
     along = (ours.conj() * wanted).sum(-2, keepdims=True)
     return along / np.where(along == 0, 1, np.abs(along))

@@ -71,7 +71,7 @@ def schur(a: Any, output: str = "real", lwork: Any = None, overwrite_a: bool = F
                 [-1.,  0.]])
     """
     if output not in ("real", "r"):
-        raise lost("scipy.linalg.schur", "leave output away: the phases of a complex form are arbitrary")
+        raise lost("scipy.linalg.schur", "omit output: the phases of a complex form are arbitrary")
     matrix = _square(a, "schur")
     form, q, *count = scipy.linalg.schur(plain_values(matrix), sort=sort)
     paired = np.diagonal(form, -1) != 0

@@ -174,7 +174,7 @@ class SparseArray:
         """Return the elementwise product with a scalar, a dense array, or a sparse array."""
         if is_sparse(other):
             return self._intersected(as_sparse(other))
-        if type(other) in NUMBERS:  # which do not change the dtype, as 0-d arrays do
+        if type(other) in NUMBERS:  # Python numbers do not change the dtype, unlike 0-d arrays
             return self._of(self.pattern, self.data * other)
         dense = numbers(other)
         if not dense.ndim:

@@ -1,7 +1,6 @@
 """Sparse arrays that elements are written to: the LIL and DOK formats.
 
-Elements are kept by their place until a product or a conversion asks for the stored values, which are joined to one
-tensor then.
+Elements are kept by position until a product or a conversion needs the stored values as one tensor.
 """
 
 from __future__ import annotations

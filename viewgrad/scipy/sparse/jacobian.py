@@ -64,7 +64,7 @@ def sparse_jacobian(
                [ 0.,  0.,  0.,  0.,  0.]])
     """
     if mode not in ("auto", "fwd", "rev"):
-        raise ValueError(f"mode is 'auto', 'fwd' or 'rev', not {mode!r}")
+        raise ValueError(f"mode must be 'auto', 'fwd' or 'rev', not {mode!r}")
     pattern = _pattern_of(sparsity)
     patterns = {"fwd": pattern, "rev": pattern.transposed}
     colors = {way: color_columns(each) for way, each in patterns.items() if mode in (way, "auto")}
@@ -102,7 +102,9 @@ class _Jacobian:
             output, pull = vjp(vector, x)
             transform, like = (lambda cotangent: pull(cotangent)[0].reshape(-1)), output
         if self.pattern.shape != (output.size, x.size):
-            raise ValueError(f"the Jacobian has the shape {(output.size, x.size)}, but sparsity {self.pattern.shape}")
+            raise ValueError(
+                f"the Jacobian has shape {(output.size, x.size)}, but sparsity has shape {self.pattern.shape}"
+            )
         values = self._values(transform, like)
         found = ARRAYS["csr_array"]._of(self.pattern, values)
         return found if isinstance(given, Tensor) else found.to_scipy()

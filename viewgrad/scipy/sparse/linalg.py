@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = public_names(scipy.sparse.linalg)
 MADE: Final[dict[str, Any]] = {}
 ITERATIVE: Final = ("bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minres", "qmr", "tfqmr")
-ADJOINT_TOLERANCE: Final = 1e-10  # of an iterative solver in the backward pass
+ADJOINT_TOLERANCE: Final = 1e-10  # the tolerance of iterative solvers in the backward pass
 ACCEPTED: Final = 1e-8  # the relative residual above which that is an error
 
 
@@ -119,10 +119,10 @@ def _system(matrix: Any, b: Any, single: bool = False) -> tuple[Any, Any]:
     """Return the square matrix, and the right-hand side in a common dtype; single precision only on request."""
     a = as_sparse(matrix)
     if a.shape[0] != a.shape[1]:
-        raise ValueError(f"the matrix of a linear system is square, not of shape {a.shape}")
+        raise ValueError(f"the matrix of a linear system must be square, not of shape {a.shape}")
     right = as_operand(b)
     if right.ndim not in (1, 2) or right.shape[0] != a.shape[0]:
-        raise ValueError(f"a right-hand side of shape {right.shape} does not belong to a matrix of shape {a.shape}")
+        raise ValueError(f"a right-hand side of shape {right.shape} does not match a matrix of shape {a.shape}")
     dtype = np.result_type(a.dtype, right.dtype)
     dtype = _inexact(dtype) if single else np.result_type(dtype, np.float64)
     return a if a.dtype == dtype else a.astype(dtype), right if right.dtype == dtype else right.astype(dtype)
@@ -170,9 +170,9 @@ class SuperLU:
     def solve(self, rhs: Any, trans: str = "N") -> Any:
         """Return the solution for a right-hand side of shape (n,) or (n, k); `trans` as in SciPy."""
         if trans not in ("N", "T", "H"):
-            raise ValueError(f"trans is 'N', 'T' or 'H', not {trans!r}")
+            raise ValueError(f"trans must be 'N', 'T' or 'H', not {trans!r}")
         a, right = _system(self.matrix, rhs, single=True)
-        if right.dtype.kind != "c" or self.matrix.dtype.kind == "c":  # else SciPy has no result
+        if right.dtype.kind != "c" or self.matrix.dtype.kind == "c":  # SciPy has no result otherwise
             a, right = self.matrix, right.astype(self.matrix.dtype)
         return _Solve.apply(self._factored, a.pattern, trans != "N", trans == "H", a.data, right)
 
@@ -348,7 +348,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
         return abs(array).sum(axis=0 if ord == 1 else 1).max()
     if axis is not None and ord in (None, 2):
         squares = abs(array).power(2).sum(axis)
-        empty = plain_values(squares) == 0.0  # where the gradient is 0, as in numpy.linalg.norm
+        empty = plain_values(squares) == 0.0  # the gradient is 0 there, as in numpy.linalg.norm
         return np.where(empty, 0.0, np.sqrt(np.where(empty, 1.0, squares)))
     if carries_history(array.data):
         raise lost("scipy.sparse.linalg.norm", f"ord={ord!r} with axis={axis!r} has no derivative here")

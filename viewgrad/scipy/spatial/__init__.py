@@ -47,7 +47,7 @@ class KDTree:
         return np.where(missing, np.inf, distances) if missing.any() else distances, as_tensors(places)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # what copies and pickles ask for, before there is anything inside
+        if name.startswith("_"):  # `copy` and `pickle` ask for such names before the object has contents
             raise AttributeError(name)
         function = getattr(self._tree, name)
         if not callable(function):
@@ -73,7 +73,7 @@ class _OfPoints:
         self._plain = getattr(scipy.spatial, type(self).__name__)(np.array(_values(self.points)), *args, **options)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # what copies and pickles ask for, before there is anything inside
+        if name.startswith("_"):  # `copy` and `pickle` ask for such names before the object has contents
             raise AttributeError(name)
         value = getattr(self._plain, name)
         if callable(value):

@@ -61,7 +61,7 @@ class Rotation:
 
     @classmethod
     def identity(cls, num: int | None = None) -> Rotation:
-        """Return the rotation that moves nothing."""
+        """Return the identity rotation."""
         return cls(np.eye(3) if num is None else np.tile(np.eye(3), (num, 1, 1)))
 
     @classmethod
@@ -94,7 +94,7 @@ class Rotation:
 
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
-        """Return the rotation about a vector, by the angle that its length is."""
+        """Return the rotation by a rotation vector, whose length is the angle."""
         vector = float_copy(rotvec)
         if degrees:
             vector = vector * (np.pi / 180)
@@ -148,7 +148,7 @@ class Rotation:
         return np.concatenate([quat[..., 3:], quat[..., :3]], -1) if scalar_first else quat
 
     def as_rotvec(self, degrees: bool = False) -> Any:
-        """Return the vector about which it turns, as long as the angle."""
+        """Return the rotation vector: the axis times the angle."""
         quat = self.as_quat(canonical=True)
         imaginary = quat[..., :3]
         length = imaginary.vector_norm(2, -1, True)
@@ -175,7 +175,7 @@ class Rotation:
         return angles * (180 / np.pi) if degrees else angles
 
     def apply(self, vectors: Any, inverse: bool = False) -> Any:
-        """Return the vectors, turned."""
+        """Return the rotated vectors."""
         vectors = float_copy(vectors)
         matrix = self._matrix.mT if inverse else self._matrix
         return (matrix @ vectors[..., None])[..., 0]

@@ -109,7 +109,7 @@ def _inverse(name: str, function: Callable[..., Any], solved: int) -> None:
         if solved < len(given) and np.any((found == 0) | (np.abs(found) >= 1e99)):
             raise lost(f"scipy.special.{name}", "it is at the bound of SciPy's search, so it has no derivative")
         start = value = as_tensors(np.array(found))
-        with np.errstate(divide="ignore", invalid="ignore"):  # where the slope is 0, which is refused below
+        with np.errstate(divide="ignore", invalid="ignore"):  # where the slope is 0; it is refused below
             for _ in range(STEPS):
                 arguments = [*given[:solved], value, *given[solved:]]
                 value = value - (function(*arguments) - probability) / _slope(function, arguments, solved)

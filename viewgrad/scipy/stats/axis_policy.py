@@ -18,7 +18,7 @@ made: Final = maker(scipy.stats, MADE)
 
 
 class Outcome(tuple[Any, ...]):
-    """Results that are unpacked and have names, and more of them by their names alone.
+    """A named result that can be unpacked, with further attributes that are not unpacked.
 
     Arguments:
         named: the results that are unpacked.

@@ -34,7 +34,7 @@ class NamedDistribution:
     def __getattr__(self, name: str) -> Any:
         if name in STANDARD:
             return getattr(self, name[1:])
-        if name.startswith("_"):  # copies and pickles ask for such names before there is anything inside
+        if name.startswith("_"):  # `copy` and `pickle` ask for such names before the object has contents
             raise AttributeError(name)
         return _without_history(getattr(self.scipy, name), f"scipy.stats.{self.name}.{name}")
 
@@ -293,7 +293,7 @@ class Frozen:
         self.dist, self.args, self.kwds = dist, args, kwds
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # what copies and pickles ask for, before there is anything inside
+        if name.startswith("_"):  # `copy` and `pickle` ask for such names before the object has contents
             raise AttributeError(name)
         method = getattr(self.dist, name)
 

@@ -158,8 +158,7 @@ class MultivariateT(NamedDistribution):
 class Multinomial(NamedDistribution):
     """`scipy.stats.multinomial`, differentiable with respect to the probabilities.
 
-    The last probability counts as what the others leave, whatever is given for it. SciPy 1.18 gives NaN if they do not
-    sum to 1, and so does this.
+    The last probability is computed from the others. As in SciPy 1.18, the result is NaN if they do not sum to 1.
     """
 
     name = "multinomial"
@@ -197,7 +196,7 @@ class Wishart(NamedDistribution):
         if not holds_tensor((x, df, scale)):
             return as_tensors(self.scipy.logpdf(x, df, scale))
         x, df, scale = (float_copy(each) for each in (x, df, scale))
-        self.scipy.logpdf(*(plain_values(detached(each)) for each in (x, df, scale)))  # which checks them
+        self.scipy.logpdf(*(plain_values(detached(each)) for each in (x, df, scale)))  # SciPy checks the arguments
         scale = scale if scale.ndim == 2 else np.diag(scale) if scale.ndim else scale.reshape(1, 1)
         size = scale.shape[0]
         x = x if x.ndim else x.reshape(1, 1)

@@ -22,7 +22,7 @@ DECAYED: Final = 40.0  # the exponent at which the characteristic function is be
 TURNS: Final = 1200.0  # the angle that the quadrature resolves
 SMALLEST: Final = 0.5  # index, below which the integrals reach too far
 CANCELLED: Final = 1e-9  # a density with fewer than half of its digits right
-POWER: Final = 4  # of the substitution, after which the integrand is smooth at 0
+POWER: Final = 4  # the power of the substitution that makes the integrand smooth at 0
 
 
 @functools.cache

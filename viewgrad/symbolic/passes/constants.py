@@ -98,7 +98,7 @@ def fold_constants(block: Block) -> int:
 
 
 def is_pure(node: Node) -> bool:
-    """Return whether a node gives the same each time, and does nothing else."""
+    """Return whether a node is deterministic and has no side effects."""
     if node.kind in ("guard", "call", "return", "param", "detach") or node.blocks:
         return False
     return not any(hasattr(option, "random") for option in node.attributes or () if type(node.attributes) is tuple)

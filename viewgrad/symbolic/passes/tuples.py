@@ -80,7 +80,9 @@ def lower_all_tuples(graph: Graph) -> None:
     lower_tuples(block)
     for node in block:
         if node.kind in MAKING or node.kind in TAKING:
-            raise GraphError(f"the node {node.kind} at {graph.where(node)} takes or gives a tuple that is used as one")
+            raise GraphError(
+                f"the node {node.kind} at {graph.where(node)} takes or returns a tuple that cannot be lowered"
+            )
 
 
 def _item_types(graph: Graph, value: Value) -> Iterator[Type]:
@@ -90,7 +92,9 @@ def _item_types(graph: Graph, value: Value) -> Iterator[Type]:
     assert isinstance(value.type, ListType)
     counts = {len(user.outputs) for user in value.users if user.kind == "ListUnpack"}
     if len(counts) != 1:
-        raise GraphError(f"how many items the input %{graph.names.get(value, '')} of type {value.type} has is not said")
+        raise GraphError(
+            f"the number of items of the input %{graph.names.get(value, '')} of type {value.type} is unknown"
+        )
     yield from [value.type.element] * counts.pop()
 
 

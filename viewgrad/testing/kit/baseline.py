@@ -144,7 +144,7 @@ class Baseline:
             number = self.example.wanted.index(k)
             expected = self.gradients[number] * factor
             size = float(np.abs(expected).max(initial=0.0))
-            left = 1e-15 * abs(factor) * given  # of gradients that cancel
+            left = 1e-15 * abs(factor) * given  # the remainder of gradients that cancel
             atol = self.loose(1e-11) * (size + 1e-290 if factor != 1.0 else max(size, 1.0)) + left
             options = {"rtol": self.loose(1e-9), "atol": atol} | tolerance
             told = f"{what} with respect to {self.example.named(k)}"

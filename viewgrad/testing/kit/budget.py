@@ -12,7 +12,7 @@ from .arguments import Example
 
 PROFILES: Final = {"quick": 0.5, "default": 2.0, "thorough": 60.0}  # CPU seconds of a check
 CALLS: Final = 400  # multiples of the time of the user's call that are always allowed
-SHARE: Final = 0.25  # of the time left, after which every fourth call of a family is checked
+SHARE: Final = 0.25  # fraction of the remaining time, after which every fourth call of a family is checked
 
 
 class _Chosen:

@@ -13,7 +13,7 @@ from ...operators.language.spec import Operator
 
 MOST: Final = 12  # words
 WORD: Final = re.compile(r"[A-Za-z_][\w,.>-]{0,18}")
-DEPTH: Final = 4  # of functions that call functions
+DEPTH: Final = 4  # depth of nested function calls
 
 
 def numbers_in(*things: Any) -> list[float]:

@@ -16,7 +16,7 @@ from .arguments import Example, mapped, slots_in
 Array = np.ndarray[Any, Any]
 Interval = tuple[float, float]
 
-SMALLEST_EIGENVALUE: Final = 0.05  # of a derived positive definite matrix, relative to the largest
+SMALLEST_EIGENVALUE: Final = 0.05  # of derived positive definite matrices, relative to the largest one
 WITHIN: Final = 1e-9  # relative distance to a structure up to which an array has it
 
 
@@ -111,7 +111,7 @@ class Structure:
             with np.errstate(all="ignore"):  # infinite elements
                 columns.append((at(start + step) - at(start - step)) / (2 * step[place]))
         jacobian = np.array(columns).T.reshape(start.size, start.size)
-        rounded = np.round(jacobian * 2.0**20) / 2.0**20  # of linear projections the entries are 0, 1/2 and 1
+        rounded = np.round(jacobian * 2.0**20) / 2.0**20  # the entries of linear projections are 0, 1/2 and 1
         return np.where(np.abs(rounded - jacobian) < 1e-9, rounded, jacobian)
 
 

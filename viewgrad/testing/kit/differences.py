@@ -20,7 +20,7 @@ Along = Callable[[float], Array | None]  # the values after a step; None if ther
 
 DOUBLE: Final = 2.3e-16
 SINGLE: Final = 1.2e-7
-RATIO: Final = 3.0  # of the steps of the long ladder
+RATIO: Final = 3.0  # the ratio of steps of the long ladder
 STAIRS: Final = (1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7, 3e-8, 1e-8)
 CANCELLING: Final = 2e-6  # steps over which the digits of a difference may all cancel
 

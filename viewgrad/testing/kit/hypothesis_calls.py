@@ -100,11 +100,11 @@ class KnownFailures:
 
     def __init__(self) -> None:
         self._known: dict[Any, Failure] = {}
-        self.source: Any = None  # of the operator, before its first call
+        self.source: Any = None  # the source of the operator, before its first call
         self.calls = 0
-        self.refused = 0  # of them
-        self.seconds = 0.0  # of CPU time, for all calls
-        self.spent = 0.0  # of them, after a failure
+        self.refused = 0  # refused calls
+        self.seconds = 0.0  # CPU time of all calls
+        self.spent = 0.0  # CPU time after a failure
 
     @property
     def property(self) -> str | None:
@@ -126,7 +126,7 @@ class KnownFailures:
         except Failure as error:
             if rejects_refused and _is_refusal(error):
                 self._tell_if_nothing_is_checked(error)
-                reject()  # as a call that Hypothesis's `assume` excludes
+                reject()  # like a call that Hypothesis's `assume` excludes
             failure = error
         finally:
             took = time.process_time() - began
@@ -239,7 +239,7 @@ def check_declared(make: Callable[[Any, Any], Checks], operator: Operator) -> Re
         call = sample.replace(**arrays)
         try:
             _run_after(reports, make(call.args, call.kwargs))
-        except Failure as failure:  # such as eigenvectors of complex matrices, whose phases are arbitrary
+        except Failure as failure:  # for example eigenvectors of complex matrices, whose phases are arbitrary
             unasked = any(np.asarray(part).dtype.kind == "c" for part in _leaves(list(arrays.values())))
             if not (reports and unasked and isinstance(failure.__cause__, DifferentiabilityError)):
                 raise

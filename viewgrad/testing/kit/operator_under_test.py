@@ -307,7 +307,7 @@ FAULTS: Final = (AutogradError, MemoryError, Refused)
 def refusals() -> Iterator[None]:
     """Return a context in which an operator may reject its arguments by any error that does not indicate a fault.
 
-    It leaves recording on or off as it was.
+    The recording mode is restored afterwards.
     """
     recording = is_grad_enabled()
     try:

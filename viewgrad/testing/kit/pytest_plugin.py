@@ -33,7 +33,7 @@ def property_test(operator: Any, *args: Any, **kwargs: Any) -> Callable[[Callabl
         >>> @property_test(vg.exp, np.array([0.5, -1.0, 2.0]))
         ... def test_exp(report): ...
     """
-    pytest: Any = importlib.import_module("pytest")  # which those who do without it need not have
+    pytest: Any = importlib.import_module("pytest")  # an optional dependency
     only = kwargs.get("only")
     chosen = PROPERTIES if only is None else (only,) if isinstance(only, str) else tuple(only)
 
@@ -51,7 +51,7 @@ def property_test(operator: Any, *args: Any, **kwargs: Any) -> Callable[[Callabl
         test.__name__, test.__qualname__ = function.__name__, function.__qualname__
         test.__doc__, test.__module__ = function.__doc__, function.__module__
         names = [name.replace(" ", "-") for name in chosen]
-        if PLUGIN in sys.modules:  # which registers the marker
+        if PLUGIN in sys.modules:  # the plugin registers the marker
             test = pytest.mark.viewgrad(test)
         marked: Callable[..., None] = pytest.mark.parametrize("property", chosen, ids=names)(test)
         return marked

@@ -21,7 +21,7 @@ def is_meant_for_ranks(subject: OperatorUnderTest, example: Example, base: Examp
 
     They do if the result is that of each slice, along the first or the last axis, or that of merged axes: of
     elementwise functions, of reductions, and of functions of stacks of matrices. If none of these holds, a function of
-    vectors was given matrices and computed something that its author had not in mind.
+    vectors was given matrices and computed something that its author did not intend.
 
     Arguments:
         subject: the operator; its `ranks` are those in the user's call.
@@ -43,8 +43,7 @@ def is_meant_for_ranks(subject: OperatorUnderTest, example: Example, base: Examp
 def is_meant_for_lengths(subject: OperatorUnderTest, example: Example, base: Example) -> bool:
     """Return whether an argument of length 1 counts as repeated, beside others of the lengths that the user gave.
 
-    If it does not, NumPy broadcast it somewhere in a place that the author had not in mind: a diagonal of one element
-    beside a right-hand side of four.
+    If it does not, NumPy broadcast it somewhere unintended: a diagonal of one element beside a right-hand side of four.
 
     Arguments:
         subject: the operator.

@@ -136,8 +136,8 @@ class SourceWriter:
     """
 
     def __init__(self, written: Any = None, inline: bool = False) -> None:
-        self._written = written  # this one is not imported
-        self._inline = inline  # nor is what must be found by a path
+        self._written = written  # this definition is not imported
+        self._inline = inline  # definitions found only by a path are not imported either
         self.imports: list[str] = []
         self.lines: list[str] = []
         self._names: dict[int, str] = {}

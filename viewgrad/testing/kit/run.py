@@ -57,7 +57,7 @@ MOST_TRIED: Final = 60  # calls that are remembered
 # Time limits of a call that the user did not ask for, which may not terminate: in seconds, and in calls of the user's.
 PATIENCE: Final = 0.4
 TIMES: Final = 500.0
-FAMILY_SHARE, COMPOSED_SHARE = 0.5, 0.25  # of the time of a check, for one family of calls
+FAMILY_SHARE, COMPOSED_SHARE = 0.5, 0.25  # fractions of the time of a check, for one family of calls
 AFFORDABLE: Final = 0.25  # seconds for the forms of calls that no one asked for
 GRADIENTS: Final = "gradients"
 # What tells nothing more where the gradients of the user's call are wrong.
@@ -464,7 +464,7 @@ class Check:
             if self.wanted(name):
                 for results in variants:
                     try:
-                        if self.short:  # of a drawn call, which may be at any point
+                        if self.short:  # a drawn call may be at any point
                             self._form_elsewhere(name, check, results)
                         else:
                             self._count(name, check, results)
@@ -556,7 +556,7 @@ class Check:
         """Compare the gradients of one call with differences; return whether it was accepted."""
         if example.family in self.too_slow:
             return False
-        compared = GRADIENTS not in self.switched_off  # else they are not meant to be the derivatives
+        compared = GRADIENTS not in self.switched_off  # if not, they are not meant to be the derivatives
         self.again = lambda example: check_gradients(self.subject, example, example.family, compared)
 
         def counted() -> bool:

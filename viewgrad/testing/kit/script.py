@@ -22,7 +22,7 @@ from .reproduction import definition_of
 
 Array = np.ndarray[Any, Any]
 
-MOST_ENTRIES: Final = 6  # that a message lists
+MOST_ENTRIES: Final = 6  # the number of entries that a message lists
 
 
 class Script:

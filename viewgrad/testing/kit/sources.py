@@ -1,4 +1,4 @@
-"""The source texts of functions and classes, each read once, since a drawn test needs them in every call."""
+"""A cache of the source texts of functions and classes, which a drawn test needs in every call."""
 
 from __future__ import annotations
 

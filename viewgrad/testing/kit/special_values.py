@@ -250,7 +250,7 @@ def with_other_indices(example: Example) -> Iterator[Example]:
                 versions += [
                     ("counted from the end", -1 - array),
                     ("one of them negative", np.where(np.arange(flat.size) == 0, -1, flat).reshape(array.shape)),
-                    ("each larger by 1", array + 1),  # of counts and powers; too large for an index
+                    ("each larger by 1", array + 1),  # for counts and powers; too large for an index
                 ]
         for told, version in versions:
             arrays = list(example.arrays)

@@ -99,14 +99,13 @@ def ended_of(memory: Memory, root: Any) -> Ended | None:
 
 
 def has_old_history(tensor: Any, root: Any) -> bool:
-    """Return whether a view still has, perhaps in part, the history that its base, `root`, had until it
-    ended.
+    """Return whether a view still has, at least in part, the history of its base `root` before that ended.
     """
     if tensor is root:
         return False
     try:
         return current_edge(tensor) is not None and tensor._view.is_before_end
-    except ViewInPlaceError:  # which is restored when its history is requested
+    except ViewInPlaceError:  # the history is restored on access
         return False
 
 
@@ -158,8 +157,8 @@ def belongs(history: Chain | Memory | Ended, node: Node) -> bool:
 def history_of(memory: Memory, node: Node) -> Chain | Memory | Ended | None:
     """Return the history of a buffer that a node belongs to, or None.
 
-    A tensor that comes out of a node is a new one. With the one that was saved it shares the step in which its history
-    ends, or that of a view of it.
+    A tensor unpacked from a node is a new object. It shares the last step of its history, or of a view's history, with
+    the saved one.
     """
     if memory.ended is None and not any(chain.nodes or has_history(chain.root()) for chain in memory.others or ()):
         return memory
@@ -178,5 +177,5 @@ def history_of(memory: Memory, node: Node) -> Chain | Memory | Ended | None:
 
 
 def has_history(root: Any) -> bool:
-    """Return whether a tensor that is still there has a history."""
+    """Return whether a tensor that still exists has a history."""
     return root is not None and root._edge is not None

@@ -30,7 +30,7 @@ PLAIN: Final = frozenset({int, float, complex, bool, str, type(None), type(...),
 
 
 def tracer() -> Tracer:
-    """Return the tracer that watches here."""
+    """Return the current tracer."""
     observer = OBSERVER.get()
     assert isinstance(observer, Tracer)
     return observer
@@ -38,11 +38,11 @@ def tracer() -> Tracer:
 
 @feature(TRACE, OperatorCall)
 def operator_traced(call: OperatorCall, run: Callable[[], Any]) -> Any:
-    """Run an operator, and write it down."""
+    """Run an operator, and record it."""
     self = tracer()
     operator = call.operator
     location = self.locations.here()
-    if operator.signature.takes_tensors_alone and not call.kwargs:  # as in most lines of a loop over single numbers
+    if operator.signature.takes_tensors_alone and not call.kwargs:  # the usual case in a loop over single numbers
         value_of = self.value_of
         inputs: list[Value | None] = [value_of(value) for value in call.args]
         attributes: tuple[Any, ...] = ()
@@ -92,7 +92,7 @@ def taken(self: Tracer, call: OperatorCall) -> tuple[list[Value | None], tuple[A
 
 @feature(TRACE, Gather)
 def gather_traced(call: Gather, run: Callable[[], Any]) -> Any:
-    """Read by arrays, and write it down."""
+    """Read by index arrays, and record it."""
     self = tracer()
     source = self.value_of(call.source)
     pattern, indices = self.pattern(call.index)
@@ -109,7 +109,7 @@ def gather_traced(call: Gather, run: Callable[[], Any]) -> Any:
 
 @feature(TRACE, ReadElement)
 def element_traced(call: ReadElement, run: Callable[[], Any]) -> Any:
-    """Read one element, and write it down: a 0-d window, of the value at that time."""
+    """Read one element, and record it as a 0-d window of the current value."""
     self = tracer()
     value = self.element_of(call.source, call.index)
     out = run()
@@ -119,7 +119,7 @@ def element_traced(call: ReadElement, run: Callable[[], Any]) -> Any:
 
 @feature(TRACE, Write)
 def write_traced(call: Write, run: Callable[[], Any]) -> Any:
-    """Write, and write it down."""
+    """Write, and record the write."""
     self = tracer()
     value = self.value_of(call.value)
     added = isinstance(call, Accumulate)
@@ -173,8 +173,7 @@ def function_traced(call: FunctionCall, run: Callable[[], Any]) -> Any:
 
 
 def leads_to_an_input(values: Iterable[Value | None]) -> bool:
-    """Return whether a gradient can flow through any of the values to an input: not to a leaf that the program has
-    made.
+    """Return whether a gradient can flow through any of the values to an input, not only to new leaves.
     """
     for value in values:
         if value is not None and value.type.requires_grad:
@@ -203,7 +202,7 @@ class Applied:
     def __call__(self, *tensors: Tensor) -> Any:
         args = [thawed(arg) for arg in self.args]
         for place, tensor in zip(self.places, tensors, strict=True):
-            args[place] = tensor.clone()  # which forward may write to
+            args[place] = tensor.clone()  # forward may write to it
         result = self.function.apply(*args)
         kinds = kinds_of(result if isinstance(result, tuple) else (result,))
         if kinds != self.kinds:

@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 
 
 def full_or_constant(array: Array, garbage: bool = False) -> tuple[str, Any]:
-    """Return the kind and the attributes of a node that gives the elements of an array."""
+    """Return the kind and the attributes of a node for the elements of an array."""
     if garbage:
         return "full", (array.shape, array.dtype.type(0).item(), array.dtype)
     if array.size > 1:

@@ -49,7 +49,7 @@ _harmless: Any = None  # the last settings seen that raise nothing
 
 
 def raises_errors() -> bool:
-    """Return whether a floating-point error raises an exception or calls a function here and now."""
+    """Return whether a floating-point error currently raises an exception or calls a function."""
     global _harmless
     mode = error_mode()
     if mode is _harmless:

@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Indices:
-    """The arrays, each with the value that it is."""
+    """The index arrays, each with the value that it holds."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Array, Value]] = {}  # by the ids of the arrays, which are kept

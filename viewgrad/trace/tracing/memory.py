@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 
 
 def owner_of(array: Array) -> Array:
-    """Return the array that owns the memory of `array`, or that is the last known to look at it."""
+    """Return the array that owns the memory of `array`, or the outermost known view of it."""
     while True:
         base: Any = array.base
         if base is None:
@@ -39,7 +39,7 @@ def owner_of(array: Array) -> Array:
 
 
 class TracedNumber(np.ndarray[Any, Any]):
-    """The number that a scalar holds while it is traced: a 0-d array, by which it is known again.
+    """The number of a scalar while it is traced: a 0-d array, which identifies the scalar.
 
     NumPy's numbers have no identity: each `True` is the same object. To the rest of the library a tensor that holds one
     of these is a scalar, as it holds no plain array.
@@ -49,11 +49,11 @@ class TracedNumber(np.ndarray[Any, Any]):
         return np.asarray(array)[()]  # values computed from it are not among them
 
     def __getitem__(self, index: Any) -> Any:
-        return np.asarray(self)[()][index]  # as of a number: a number, or an array of its own
+        return np.asarray(self)[()][index]  # indexed like a number: the result is a number, or a new array
 
 
 def identified(tensor: Any) -> Any:
-    """Return the array of a tensor; a scalar gets one by which it is known again."""
+    """Return the array of a tensor; a scalar gets an array that identifies it."""
     array = tensor._array
     if isinstance(array, np.generic):
         number = np.ndarray.__new__(TracedNumber, (), array.dtype)
@@ -102,7 +102,7 @@ class Memory:
 
     value: Any
     array_id: int
-    array: Any  # what is kept of the array until it is a base: nothing in the usual case that it is the owner
+    array: Any  # kept of the array until it is a base: nothing if the array owns its memory, as usual
     address: int
     dtype: Any
     shape: Any
@@ -120,7 +120,7 @@ class Memory:
 
     @property
     def is_simple(self) -> bool:
-        """Return whether it has one history, and no tensor from outside."""
+        """Return whether the buffer has a single history and no tensor from outside."""
         return self.others is None and self.ended is None and self.root is None
 
     def window(self, array: Array) -> Window | None:
@@ -270,9 +270,9 @@ class Memories:
                     value = self.emit("full", (), (memory.shape, 0, dtype), (TensorType.of(dtype, memory.shape),))
             if part.type.requires_grad and window.overlaps_itself and overlaps_itself(array):
                 raise TraceError(
-                    "parts are taken of a tensor that has one place for several elements, as np.broadcast_to gives it; "
-                    "of which of them a part is, a graph cannot tell, so that it has no gradients: trace the function "
-                    "with a clone() of the tensor"
+                    "a part is taken of a tensor whose elements share memory, as after np.broadcast_to; a graph cannot "
+                    "tell which element the part is, so it has no gradients: trace the function with a clone() of the "
+                    "tensor"
                 )
             grad = value.type.requires_grad or part.type.requires_grad
             value = self.emit("write", (value, part), window, (TensorType.of(dtype, memory.shape, grad),))

@@ -48,7 +48,7 @@ def composed(tracer: Tracer, name: str, function: Callable[..., Any], args: Any,
         leaves, structure = flatten((args, kwargs))
         if tracer.lenient or not is_known(structure, KNOWN + NUMBERS):
             raise
-        tracer.failure, failure = failure, tracer.failure  # which is caught here, and not by the program
+        tracer.failure, failure = failure, tracer.failure  # an exception that is caught here, not by the program
         try:
             with ModeSwitch(off=TRACE):
                 result = function(*args, **kwargs)

@@ -55,7 +55,7 @@ class Existing:
             self._known.setdefault(id(owner), weakref.ref(owner))
 
     def __contains__(self, thing: Any) -> bool:
-        """Return whether a tensor, or an array that owns memory, was there."""
+        """Return whether a tensor, or an array that owns memory, existed before."""
         found = self._known.get(id(thing))
         return found is not None and found() is thing
 
@@ -63,8 +63,8 @@ class Existing:
 def _objects() -> list[Any]:
     """Return all objects of these kinds.
 
-    If there are other threads, they are found in one step that none of these comes between. Else there would be
-    another reference to tuples that they are making, which they must not have. It takes three times as long.
+    If there are other threads, the objects are found in one atomic step: otherwise this search would hold a second
+    reference to tuples that other threads are building. It takes three times as long.
     """
     if threading.active_count() == 1:
         objects = gc.get_objects()
@@ -77,8 +77,8 @@ def _objects() -> list[Any]:
 class _Frozen:
     """The tensors and generators among the objects of `gc.freeze`, which `gc.get_objects` leaves out.
 
-    They are looked for after each freeze, which has hidden the marker made after the last one: to go from reference to
-    reference takes a second where there are a million objects.
+    The search runs once after each freeze, detected by a marker that the freeze hides, since following references takes
+    a second for a million objects.
     """
 
     def __init__(self) -> None:
@@ -88,10 +88,10 @@ class _Frozen:
         self._lock = threading.Lock()
 
     def objects(self, visible: list[Any]) -> list[Any]:
-        """Return those that are still there, given the objects that the collector shows."""
+        """Return the frozen objects that still exist, given the objects that the collector lists."""
         with self._lock:
             if not any(thing is self._marker for thing in visible):
-                found = _referred_to() if gc.get_freeze_count() else []  # which goes through all of them to count them
+                found = _referred_to() if gc.get_freeze_count() else []  # counting frozen objects visits all of them
                 self._tensors = [weakref.ref(thing) for thing in found if type(thing) is Tensor]
                 self._generators = [thing for thing in found if type(thing) in GENERATORS]
                 self._marker = _Marker()

@@ -22,15 +22,14 @@ IMPORTING: Final = "<frozen importlib._bootstrap>"
 
 
 def _refuse(what: str) -> None:
-    """Refuse numbers from the system to a program that is traced: they would be others in each run."""
+    """Raise if a traced program draws random numbers from the system, which would differ in each run."""
     observer = observed()
     if observer is not None and not is_importing():
         observer.refuse(what)
 
 
 def is_importing() -> bool:
-    """Return whether the traced program is importing a module, whose random numbers are not part of the
-    program.
+    """Return whether the traced program is importing a module, whose random numbers do not count.
     """
     return imports() > _imports.get()
 
@@ -113,7 +112,7 @@ class Generators:
         return repr(generator.get_state(legacy=False))
 
     def drawn_from(self, known: list[Any]) -> str | None:
-        """Return a generator that numbers were drawn from, other than the known ones, or None."""
+        """Return an unknown generator from which numbers were drawn, or None."""
         if random.getstate() != self._python:
             return "Python's random"
         if self._state(np.random) != self._numpy:

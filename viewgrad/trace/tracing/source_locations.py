@@ -13,7 +13,7 @@ from typing import Any, Final
 
 PACKAGE: Final = str(Path(__file__).parents[2])
 GENERATED: Final = "<viewgrad generated"
-DRAWING: Final = frozenset([str(module.__file__) for module in (random, secrets, uuid)])  # what draws for its callers
+DRAWING: Final = frozenset([str(module.__file__) for module in (random, secrets, uuid)])  # draw for their callers
 
 
 class Locations:
@@ -33,7 +33,7 @@ class Locations:
         self._codes: list[CodeType] = []
 
     def here(self) -> int:
-        """Return the number of the place that is being run, outside of the library."""
+        """Return the number of the current location outside the library."""
         frame: Any = sys._getframe(2)
         ours = self._ours
         while True:
@@ -58,7 +58,7 @@ class Locations:
         return number
 
     def _is_ours(self, code: CodeType) -> bool:
-        """Return whether code, which is not known to be the library's, is that after all."""
+        """Return whether code that was not seen before belongs to the library."""
         if id(code) in self._others:
             return False
         self._codes.append(code)
@@ -72,6 +72,6 @@ class Locations:
 
 
 def is_of_library(file: str) -> bool:
-    """Return whether the code of a file is passed over: this library's, NumPy's, and what draws for its callers."""
+    """Return whether code of a file is skipped: this library, NumPy, and modules that draw random numbers."""
     inside = file.startswith(PACKAGE) and not file.startswith(PACKAGE + "/testing")
     return inside or file.startswith((GENERATED, "<__array_function__")) or "/numpy/" in file or file in DRAWING

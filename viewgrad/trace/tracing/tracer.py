@@ -62,7 +62,7 @@ class Tracer:
 
     def __init__(self, escapes: str = "error", *, lenient: bool = False, limit: int | None = None) -> None:
         if escapes not in ESCAPES:
-            raise ValueError(f"escapes is one of {', '.join(ESCAPES)}, not {escapes!r}")
+            raise ValueError(f"escapes must be one of {', '.join(ESCAPES)}, not {escapes!r}")
         self.escapes = escapes
         self.lenient = lenient
         self.limit = limit
@@ -81,14 +81,14 @@ class Tracer:
         self.indices = Indices()
         self.failure: TraceError | None = None
         self.unguarded: str | None = None
-        self._fixed_values: dict[Value, bool] = {}  # of values: whether they are the same in each run
+        self._fixed_values: dict[Value, bool] = {}  # by value: whether it is the same in each run
         self._error_mode: Any = None  # the last that raises nothing
         self.existing = None if lenient else Existing()
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
     def node(self, kind: str, inputs: Any, attributes: Any, types: Any, location: int | None = None) -> Node:
-        """Write down one node."""
+        """Record one node."""
         self.count += 1
         mode = error_mode()
         if mode is not self._error_mode:
@@ -101,7 +101,7 @@ class Tracer:
         return Node(kind, inputs, attributes, types, location).insert_before(self.block.returns)
 
     def _check_error_mode(self, mode: Any) -> None:
-        """Refuse a block in which floating-point errors raise: a graph raises nothing."""
+        """Raise for a block in which floating-point errors raise, since a graph does not."""
         if raises_errors() and not self.lenient:
             self.refuse("a block in which NumPy raises floating-point errors (np.errstate, np.seterr)")
         self._error_mode = mode
@@ -134,7 +134,7 @@ class Tracer:
             )
 
     def check_caught(self) -> None:
-        """Refuse a program that has caught an exception that no guard covers; called once it has returned.
+        """Raise if the program has caught an exception that no guard covers; called after it has returned.
 
         Raises:
             TraceError: if it has.
@@ -161,7 +161,7 @@ class Tracer:
     # -- tensors -------------------------------------------------------------------------------------------------------
 
     def value_of(self, tensor: Tensor, part: Any = None) -> Value:
-        """Return the value that a tensor, or the part of it that is the array `part`, has now."""
+        """Return the current value of a tensor, or of its part `part`."""
         return self._with_history_of(tensor, self._read(tensor, part))
 
     def _with_history_of(self, tensor: Tensor, value: Value) -> Value:
@@ -188,7 +188,7 @@ class Tracer:
         return taken
 
     def element_of(self, tensor: Tensor, index: tuple[Any, ...]) -> Value:
-        """Return the value that one element of a tensor has now."""
+        """Return the current value of one element of a tensor."""
         array = tensor._array
         memory = self.memories.known.get(id(array))
         window = None if memory is None else memory.element(array, index)
@@ -224,7 +224,7 @@ class Tracer:
         window = memory.window(tensor._array if array is None else array)
         if window is None or not reaches(window, memory.shape):
             raise self._failed(
-                f"a tensor of {tensor.dtype} and shape {tensor.shape} is no window of the memory of {memory.dtype} "
+                f"a tensor of {tensor.dtype} and shape {tensor.shape} is not a window of the memory of {memory.dtype} "
                 f"that it shares with others, at {self._here()}"
             )
         return window
@@ -257,8 +257,8 @@ class Tracer:
         found = memory if node is None else history_of(memory, node)
         if found is None:
             raise self._failed(
-                f"of several tensors over one buffer at {self._here()}, it is ambiguous which one's history a saved "
-                "value of that buffer has; clone() the result of detach()"
+                f"of several tensors over one buffer at {self._here()}, it is ambiguous whose history a saved value of "
+                "that buffer has; clone() the result of detach()"
             )
         if memory.kept is not None and isinstance(found, Ended):
             copy: Any = memory.reference()
@@ -336,7 +336,8 @@ class Tracer:
             return self.memories.add(array, self.constant(array))
         if not self._is_old(tensor if is_scalar(tensor) else owner):
             raise self._failed(
-                f"a tensor of shape {tensor.shape} at {self._here()} was made in a way that is not recorded"
+                f"a tensor of shape {tensor.shape} at {self._here()} was created by an operation that tracing does not "
+                "record"
             )
         root = root_of(tensor)
         return self.input_memory(root, self._input(root))
@@ -353,7 +354,7 @@ class Tracer:
         return value
 
     def _is_old(self, thing: Any) -> bool:
-        """Return whether a tensor, or an array that owns memory, was there before."""
+        """Return whether a tensor, or an array that owns memory, existed before."""
         return self.existing is not None and thing in self.existing
 
     def input_memory(self, tensor: Tensor, value: Value) -> Memory:
@@ -427,7 +428,7 @@ class Tracer:
     def moved(self, tensor: Tensor, before: Tensor) -> None:
         """Handle a tensor whose elements were moved to another array; `before` has the old one."""
         array = before._array
-        if self.memories.find(array) is not None or self._is_number(owner_of(array)):  # else it is unknown
+        if self.memories.find(array) is not None or self._is_number(owner_of(array)):  # otherwise it is unknown
             self.add(tensor, self.value_of(before))
 
     def branch(self, memory: Memory, tensor: Tensor, given: Sequence[tuple[Any, Value]] = ()) -> Chain:

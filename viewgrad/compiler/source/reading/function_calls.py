@@ -73,7 +73,7 @@ class CallReader(SelectionReader):
 
     def __init__(self, static: frozenset[str] = frozenset(), known: dict[Any, Any] | None = None) -> None:
         super().__init__(static, known)
-        self.depth = 0  # of calls within calls
+        self.depth = 0  # the depth of nested calls
 
     def of_Call(self, scope: Scope, node: ast.Call) -> Any:
         """Read a call."""
@@ -537,7 +537,7 @@ class CallReader(SelectionReader):
                 return self.call_python(member.fget, Path(member.fget, False), [base], {})
             if isinstance(member, types.FunctionType):
                 return Partial(self.member(base, node.attr, node), [], {})
-            if member is not None and base.cls is not dict:  # of the class
+            if member is not None and base.cls is not dict:  # a member of the class
                 return self.attribute_of(Static(base.cls), node.attr)
             raise self.out.refused(f"attribute {node.attr} of a {base.cls.__name__}", node)
         if isinstance(base, Tup) and hasattr(base.cls, "_fields") and node.attr in base.cls._fields:

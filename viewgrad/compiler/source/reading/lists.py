@@ -394,13 +394,13 @@ def array_of_list(out: Emitter, lst: Lst | Ref) -> Any:
         view = vector_of(out, lst)
         if view is None:
             raise out.refused("an array of a list of tuples in a list")
-        if view.kind.dtype != "d":  # else it has another dtype
+        if view.kind.dtype != "d":  # an empty array would have another dtype
             out.emit(Check(Op("less", (ZERO, count_of(out, lst)), BOOL), out.line))
         return out.temporary(Call("copy", (view,), (), view.kind), "listed")
     arrays = []
     for part, store, width in _stores(lst):
         if isinstance(part, Row) or part.dtype != "d" or isinstance(lst.kind, tuple):
-            out.emit(Check(Op("less", (ZERO, lst.count), BOOL), out.line))  # else it has another dtype, or dimensions
+            out.emit(Check(Op("less", (ZERO, lst.count), BOOL), out.line))  # an empty array has another dtype or shape
         if width is None:
             view = get(store, (Slice(None, lst.count),))
         else:

@@ -43,10 +43,10 @@ class NameReader(ObjectReader):
     def __init__(self, static: frozenset[str] = frozenset(), known: dict[Any, Any] | None = None) -> None:
         super().__init__(static)
         self.out.numbers_at = frozenset(site[1] for site in known or () if site[0] == "number")
-        self.known_sites = known or {}  # what is known of the lists that are made at places of the source
+        self.known_sites = known or {}  # facts about the lists that are made at places of the source
         self.maybe: set[str] = set()
         self.shared: set[str] = set()  # variables that functions which are called may bind
-        self.unsure = 0  # how many blocks around need not be run
+        self.unsure = 0  # the number of enclosing blocks that may not run
 
     def lookup(self, scope: Scope, node: ast.Name) -> Any:
         """Return the value of a name."""
@@ -299,7 +299,7 @@ class NameReader(ObjectReader):
             return Tup(tuple([self.given(item) for item in value.items]), value.cls, value.site)
         if isinstance(value, Ref):
             return attrs.evolve(value, number=self.given(value.number))
-        if isinstance(value, Var) and self.shared & {value.name, value.name.rpartition("_")[0]}:  # maybe with a number
+        if isinstance(value, Var) and self.shared & {value.name, value.name.rpartition("_")[0]}:  # maybe numbered
             return self.out.temporary(value)
         return self.held(value)
 

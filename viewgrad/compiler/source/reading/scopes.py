@@ -32,7 +32,7 @@ class Scope:
     stores: dict[str, int]
     prefix: str
     variables: dict[str, Any]  # the globals of the module
-    path: Path | None  # of the function whose globals and cells are meant
+    path: Path | None  # the path to the function that has these globals and cells
     cells: dict[str, int]
     file: str
     env: dict[str, Any] = attrs.Factory(dict)
@@ -149,7 +149,7 @@ def means_the_same(a: Any, b: Any) -> bool:
 
 
 def always_raises(block: Block) -> bool:
-    """Return whether a block gives up."""
+    """Return whether a block always gives up."""
     return bool(block) and isinstance(block[-1], Check) and block[-1].test == Const(False, BOOL)
 
 

@@ -78,7 +78,7 @@ class StatementReader(CallReader):
             try:
                 self.statement(scope, stmt)
             except Empty:
-                for later in stmts[number + 1 :]:  # which may say what items the list has, by `Reread`
+                for later in stmts[number + 1 :]:  # a later statement may determine the kind of items, by `Reread`
                     with contextlib.suppress(Refused):
                         self.statement(scope, later)
                 raise
@@ -99,7 +99,7 @@ class StatementReader(CallReader):
         if not isinstance(stmt.value, ast.Constant):
             found = self.value(scope, stmt.value)
             for leaf in leaves_of(found):
-                if isinstance(leaf, (Call, Get, Op, Lazy)):  # which may raise
+                if isinstance(leaf, (Call, Get, Op, Lazy)):  # these may raise
                     self.out.temporary(leaf)
 
     def on_Assign(self, scope: Scope, stmt: ast.Assign) -> None:
@@ -321,7 +321,7 @@ class StatementReader(CallReader):
 
         def read() -> None:
             test = self.condition(scope, stmt.test)
-            if self.out.buffer:  # what the condition needs is computed in the body
+            if self.out.buffer:  # statements that the condition needs run in the body
                 if flag is None:
                     raise self.out.refused("a condition that needs statements", stmt)
                 pre, self.out.buffer = self.out.buffer, []
@@ -429,7 +429,7 @@ class StatementReader(CallReader):
         return True
 
     def kept(self, scope: Scope, value: Any) -> str:
-        """Keep a value under a name that no function has, and return the name."""
+        """Bind a value to a name that no function uses, and return the name."""
         name = self.out.fresh(" kept")
         scope.env[name] = self.held(value)
         return name

@@ -87,7 +87,7 @@ def of_finite(a: Any, values: Any, other: float) -> Any:
 
 def cofactor_matrix_forward(a: Any) -> Any:
     if a.shape[-1] <= SMALL:
-        values = alternating(a.shape[-1]) * np.linalg.det(minors(of_finite(a, a, 0))) + 0.0  # not -0.0
+        values = alternating(a.shape[-1]) * np.linalg.det(minors(of_finite(a, a, 0))) + 0.0  # + 0.0 avoids -0.0
         return of_finite(a, values, math.nan).astype(a.dtype, copy=False)
     u, s, vh, sign = decomposed(a)
     return sign * conjugated((u * products_without(s, 1)[..., None, :]) @ vh)

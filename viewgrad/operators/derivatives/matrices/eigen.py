@@ -45,7 +45,7 @@ def eig_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any,
     """Return the gradient of a matrix from those of its eigenvalues and eigenvectors."""
     inner = on_diagonal(grad_values)
     if not is_known_zero(grad_vectors):
-        if dtype.kind != "c" and vectors.dtype.kind == "c":  # of a real matrix, real eigenvalues have real vectors
+        if dtype.kind != "c" and vectors.dtype.kind == "c":  # real eigenvalues of a real matrix have real vectors
             are_real = np.all(values_of(vectors).imag == 0, axis=-2, keepdims=True)
             grad_vectors = np.where(are_real, grad_vectors.real, grad_vectors)
         turn = adjoint(vectors) @ grad_vectors

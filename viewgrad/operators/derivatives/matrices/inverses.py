@@ -67,7 +67,7 @@ row(
 
 
 def triangle_mask(n: int, upper: bool, unitriangular: bool, dtype: Any) -> Array:
-    """Return ones where a triangular matrix has its elements; without the diagonal where that is known to be one."""
+    """Return ones where a triangular matrix has elements, excluding a diagonal that is known to be one."""
     mask = np.tri(n, k=-1 if unitriangular else 0, dtype=real_dtype(dtype))
     return mask.T if upper else mask
 

@@ -24,7 +24,7 @@ def lstsq_forward(a: Any, b: Any, rcond: float | None = None) -> Any:
 @formula_function
 def lstsq_inverse(a: Any, rcond: float | None) -> Any:
     """Return the pseudo-inverse that a least-squares solution is made with."""
-    if rcond is None or rcond <= 0 or rcond >= 1:  # where LAPACK takes its own bound
+    if rcond is None or rcond <= 0 or rcond >= 1:  # LAPACK uses its own bound then
         rcond = np.finfo(np.result_type(a.dtype, np.float16)).eps * max(a.shape)  # also of whole numbers
     return np.linalg.pinv(a, rcond)
 

@@ -134,7 +134,7 @@ def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: Any = N
     result = summed_products(subscripts, given)
     if optimize and not result.ndim and isinstance(
         np.einsum(subscripts, *map(plain, given), optimize=optimize), np.ndarray
-    ):  # what BLAS sums up is an array, and no scalar, in NumPy
+    ):  # BLAS returns arrays instead of scalars for such sums
         result = as_buffered(result)
     return result if out is None else write_out(result, out, "np.einsum")
 

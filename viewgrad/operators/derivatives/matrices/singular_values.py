@@ -25,8 +25,8 @@ __all__: list[str] = []
 def _of_null_space(others: Any, grad: Any, vectors: Any) -> Any:
     """Return the gradient that the vectors of a null space send to `A @ V / s`, whose change turns them.
 
-    They move so that they stay orthogonal to `vectors`. Among themselves they are any basis, so a function of them must
-    not change if they are turned into each other, as the projector `N @ N.T` does not.
+    The vectors stay orthogonal to `vectors`, but are an arbitrary basis, so only functions that do not depend on the
+    choice of basis, such as the projector `N @ N.T`, have a derivative.
 
     Arguments:
         others: the vectors of the null space, as columns.

@@ -163,7 +163,7 @@ def convolution_input_forward(y: Any, w: Any, extents: Any, window: Window, grou
 
 
 def _require_fit(extents: Sequence[int], kernel: Sequence[int], places: Sequence[int], window: Window) -> None:
-    """Raise if a window does not fit in so many places into the extents that a transposed convolution is to have."""
+    """Raise if the window does not fit that often into the requested extents of a transposed convolution."""
     for n, k, count, step, (before, after), gap in zip(extents, kernel, places, *window, strict=True):
         if n < 0 or count < 1 or (n + before + after - (k - 1) * gap - 1) // step + 1 != count:
             raise ValueError(f"a transposed convolution from {tuple(places)} to {tuple(extents)} with {window}")

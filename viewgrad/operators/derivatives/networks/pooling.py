@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 def pooling_window(
     kernel_size: Any, stride: Any, padding: Any, dilation: Any, n: int
 ) -> tuple[tuple[int, ...], Window]:
-    """Return the extents of the window, and how it moves; by default it moves on by its own extents."""
+    """Return the extents of the window and its stride, by default equal to the extents."""
     kernel = tuple_of(kernel_size, n, "kernel_size")
     around = tuple_of(padding, n, "padding")
     if min(kernel) < 1 or any(2 * extent > size or extent < 0 for extent, size in zip(around, kernel)):
@@ -57,7 +57,7 @@ def max_pool(n: int) -> Any:
             np.copyto(values, value, where=better)
             np.copyto(indices, number, where=better)
         if (indices < 0).any():
-            raise ValueError("a window of max pooling holds nothing but padding")
+            raise ValueError("a window of max pooling contains only padding")
         return values, indices
 
     return forward
@@ -65,7 +65,7 @@ def max_pool(n: int) -> Any:
 
 @formula_function
 def max_pool_gradient(grad: Any, indices: Any, shape: tuple[int, ...], n: int) -> Any:
-    """Return the gradient put at the places that were chosen."""
+    """Return the gradient scattered to the chosen places."""
     length = math.prod(shape[len(shape) - n :])
     return call("_scatter_along_axis", flattened(grad, n), flattened(indices, n), -1, length).reshape(shape)
 

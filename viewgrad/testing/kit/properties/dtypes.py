@@ -180,7 +180,7 @@ def in_lower_precision(baseline: Baseline, dtype: Any) -> int:
         script.do(f"s{i} = vg.Tensor(u{i}.astype({kind.name!r}))")
     script.do(reference.gradient_line(starts="s{}"))
     given = max(float(np.abs(start).max(initial=0.0)) for start in reference.starts.values())
-    left = 4 * float(np.finfo(real).eps) * given if subject.composed else 0.0  # of gradients that cancel
+    left = 4 * float(np.finfo(real).eps) * given if subject.composed else 0.0  # the remainder of gradients that cancel
     for n, k in enumerate(example.wanted):
         expected = reference.gradients[n]
         if script[f"g[{n}]"] is not None:
@@ -283,20 +283,18 @@ def _as_the_reference(script: Script, paths: Sequence[str]) -> bool:
 
 
 def _has_numbers_of(dtype: np.dtype[Any], example: Example) -> bool:
-    """Return whether an argument that is not a tensor holds numbers of that dtype (such as a sparse matrix), or is the
-    dtype itself.
+    """Return whether a plain argument is that dtype, or holds numbers of it, like a sparse matrix.
     """
     found: list[Any] = []
     mapped(
         lambda leaf: found.append(leaf if isinstance(leaf, np.dtype) else getattr(leaf, "dtype", ...)),
         (example.args, example.kwargs),
     )
-    return dtype in found  # which float64 is in [None]
+    return dtype in found  # `in` compares, and None is float64 as a dtype
 
 
 def _beyond(numbers: Sequence[float], real: np.dtype[Any]) -> bool:
-    """Return whether constants in the operator's code are 0 or infinite in a precision, for which it is then not
-    meant.
+    """Return whether constants in the operator's code underflow or overflow in a precision.
     """
     with np.errstate(all="ignore"):
         lower = np.array(numbers, dtype=float).astype(real)

@@ -1,4 +1,4 @@
-"""The gradients of a call, held against finite differences."""
+"""Comparison of the gradients of a call with finite differences."""
 
 from __future__ import annotations
 
@@ -241,8 +241,7 @@ def _can_be_compared(subject: OperatorUnderTest, example: Example, recorded: Rec
 
 
 def _finite_near_infinity(subject: OperatorUnderTest, example: Example) -> bool:
-    """Return whether results and gradients are finite near the infinite elements of a call that the user did not
-    make.
+    """Return whether results and gradients are finite near the infinite elements of a derived call.
     """
     if not example.label or not any(np.isinf(array).any() for array in example.arrays if array.dtype.kind in "fc"):
         return True
@@ -402,8 +401,8 @@ def _few_directions(moves: Moves, example: Example, n: int) -> Array:
 def _directions(moves: Moves, example: Example, n: int) -> Array:
     """Return the directions to move in, as columns.
 
-    Elements that are equal are moved together: of them alone, any choice among several derivatives may be right. In
-    the call that the user gave they are moved alone as well.
+    Equal elements are moved together: for one of them alone, any of several derivatives may be right. In the call that
+    the user gave they are moved alone as well.
     """
     _, group = np.unique(moves.start, return_inverse=True)
     sizes = np.bincount(group)

@@ -25,7 +25,7 @@ from .weights import weights_like
 
 Array = np.ndarray[Any, Any]
 
-CANCELLED: Final = 1e-13  # of a tangent may be left by rounding, where reverse mode says that nothing is
+CANCELLED: Final = 1e-13  # the part of a tangent that rounding may leave where reverse mode gives zero
 
 
 class Absent(Exception):
@@ -33,8 +33,7 @@ class Absent(Exception):
 
 
 def _needs_plain_arrays(error: BaseException) -> bool:
-    """Return whether a backward that computes with plain arrays was refused them: the second derivative would be
-    lost.
+    """Return whether a backward was refused plain arrays, with which its second derivative would be lost.
     """
     return isinstance(error, AutogradError | TypeError) and "would lose" in str(error)
 

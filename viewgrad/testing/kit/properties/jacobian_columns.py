@@ -1,4 +1,4 @@
-"""Columns of a Jacobian, held against finite differences of values."""
+"""Comparison of columns of a Jacobian with finite differences."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class Columns:
         scale = float((self.scales[places] / np.abs(direction[places])).min())
         with quiet():
             mine = self.jacobian[:, places] @ direction[places]
-            terms = np.abs(self.jacobian[:, places]) @ np.abs(direction[places])  # which may cancel
+            terms = np.abs(self.jacobian[:, places]) @ np.abs(direction[places])  # the terms may cancel
             rounding = 16 * DOUBLE * np.nan_to_num(terms, nan=0.0, posinf=0.0)
             return scale, mine, 1e-10 * (np.abs(self.rows) @ np.abs(self.start)) / scale + rounding + 1e-13
 
@@ -240,7 +240,7 @@ class Columns:
     def _whole(self, direction: Array, scale: float) -> Array:
         """Return for each row whether its outputs are integers nearby, not only by rounding."""
         whole, small = np.ones(self.start.shape, bool), np.ones(self.start.shape, bool)
-        longer = np.zeros(self.start.shape, bool)  # which single precision does not have
+        longer = np.zeros(self.start.shape, bool)  # single precision has no longer steps
         for step in (0.0, *(sign * place * size for place in PLACES for size in (1.0, 0.3717) for sign in (1, -1))):
             values = self._along(direction)(step * scale)
             if values is None:
@@ -342,7 +342,7 @@ class Columns:
         if self.again is not None and self.nudge is None:
             self.nudge = _sensitivity(self.again, self.x, self.jacobian, self.lenient)
         slack = np.zeros(mine.shape) if self.nudge is None else self.nudge @ np.abs(direction)
-        slack = np.where(estimate.kink, 0.0, slack)  # where slopes jump, a derivative is one of them or between
+        slack = np.where(estimate.kink, 0.0, slack)  # at a jump, any value between the slopes is right
         wrong = ~estimate.agrees(mine, rtol, floor + 20 * slack)
         wrong &= ~_by_complex_step(self.moves, self.x, direction, self.rows, mine)
         away = np.maximum(estimate.low - mine, mine - estimate.high)
@@ -356,7 +356,7 @@ class Columns:
         if estimate.kink.any() and np.count_nonzero(self.x == self.x[np.argmax(direction)]) > moved:
             wrong &= False  # a tie, at which it may be right to choose one of them
         if len(np.unique(np.abs(direction[direction != 0]))) > 1:
-            wrong &= ~estimate.kink  # of several kinks at once, the slopes may go either way
+            wrong &= ~estimate.kink  # with several kinks at once, the slopes may go either way
         if self.lenient or not np.isfinite(estimate.error).all():
             wrong &= np.isfinite(mine)  # zero times the infinite derivative of another output
         return wrong

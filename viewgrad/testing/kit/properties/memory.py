@@ -1,4 +1,4 @@
-"""Whose memory is whose: arguments that stay as they are, results that are views, writes after the call."""
+"""Ownership of memory: unmodified arguments, results that are views, and writes after the call."""
 
 from __future__ import annotations
 

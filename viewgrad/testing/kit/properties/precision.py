@@ -1,4 +1,4 @@
-"""Values that are lost on the way to a result: by numbers too large in between, and by digits that cancel at 0."""
+"""Loss of accuracy: by overflow of intermediate values, and by cancellation near 0."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..script import Script
 Array = np.ndarray[Any, Any]
 
 TITLE: Final = "values"
-FAR: Final = 800.0  # where exp overflows
+FAR: Final = 800.0  # exp overflows there
 TINY: Final = 1e-17  # rounded away when added to 1
 MODERATE: Final = 1e30  # no value that overflows on its own account
 BISECTIONS: Final = 45
@@ -27,7 +27,7 @@ STEPS: Final = (1e-3, 1e-4, 1e-5, TINY)
 def where_digits_get_lost(subject: OperatorUnderTest, example: Example) -> Iterator[tuple[Callable[..., int], Example]]:
     """Yield calls in which digits may be lost, each with its check.
 
-    What is composed of operators may be naive and right. So may be what no one has another way to compute.
+    Compositions of operators may be naive and right, and so may functions without an alternative formula.
     """
     for slot in example.wanted:
         array, allowed = example.arrays[slot], subject.domains.get(slot, (-np.inf, np.inf))
@@ -111,8 +111,8 @@ def _with(example: Example, slot: int, array: Array, told: str) -> Example:
 def overflow_in_between(subject: OperatorUnderTest, example: Example) -> int:
     """Check for a finite result whose intermediate values overflow or underflow, as in log(1 + exp(x)).
 
-    The edge beyond which it is not is told from an honest overflow by the values before it. From the edge of a domain
-    it is told by numbers that overflow there, or by another place in single precision.
+    A premature overflow differs from a genuine one by the values before it, and from the edge of a domain by
+    intermediate values that overflow there, or by another position in single precision.
     """
     if np.isfinite(_values(subject, example, example.arrays)).all():
         return 1

@@ -14,7 +14,7 @@ from ..operator_under_test import Refused
 TITLE: Final = "threads"
 FACTORS: Final = (1.0, 0.97, 0.94, 0.91)
 LARGEST: Final = 2000  # elements
-SECONDS: Final = 0.08  # of computing
+SECONDS: Final = 0.08  # seconds of computing
 TOGETHER: Final = """
 interval = sys.getswitchinterval()
 sys.setswitchinterval(1e-6)
