@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
+from viewgrad.compiler.guards.closure_guard import ClosureGuard
+from viewgrad.compiler.guards.identity_checks import FEW, Place, identity_check
 
 factor = 2.0
 
@@ -243,3 +245,70 @@ def test_the_sign_of_a_captured_zero_is_a_part_of_the_program(monkeypatch):
     monkeypatch.setattr(f"{__name__}.zero", -0.0)
     for _ in range(3):
         assert f(vg.ones(3)).tolist() == [-1.0] * 3
+
+
+# -- checks by identity, which are generated after some calls ----------------------------------------------------------
+
+
+def compared_often(function, *arguments):
+    guard = ClosureGuard(function, arguments)
+    assert all(guard.unchanged() for _ in range(FEW + 2))
+    assert guard.quick is not None and guard.quick(())
+    return guard
+
+
+def test_generated_checks_see_changes_of_modules_cells_attributes_and_items():
+    space = {"__name__": __name__, "np": np, "rate": 3, "table": {"a": 1, 2: "b"}}
+    exec("def f(x):\n    return np.sin(x) * rate * table['a'] * len(table[2])", space)
+    for change in (
+        lambda: space.update(rate=4), lambda: space.pop("rate"), lambda: space.update(sin=np.cos, np=settings),
+        lambda: space["table"].update(a=2), lambda: space["table"].pop(2), lambda: space["table"].update(c=1),
+        lambda: space.update(len=lambda text: 3),
+    ):
+        kept, table = dict(space), dict(space["table"])
+        guard = compared_often(space["f"])
+        change()
+        assert not guard.unchanged()
+        space["table"].clear()
+        space["table"].update(table)
+        space.clear()
+        space.update(kept)
+        assert compared_often(space["f"])
+
+    def enclosing(factor):
+        def scaled(x):
+            return x * factor
+
+        def change(value):
+            nonlocal factor
+            factor = value
+
+        return scaled, change
+
+    scaled, change = enclosing(3)
+    guard = compared_often(scaled)
+    change(4)
+    assert not guard.unchanged()
+
+
+def test_a_generated_check_of_places():
+    owner = types.SimpleNamespace(a=[1, 2], b={"k": "v", (1, 2): 3})
+    key = (1, 2)
+    check = identity_check([
+        Place(owner, (("attr", "a"),), owner.a), Place(owner, (("attr", "b"), ("item", key)), 3),
+        Place(owner.b, (("get", "other"),), None), Place(owner.a, (), 2, how="length"),
+        Place(owner.b, (), "other", how="absent"), Place(0, (("attr", "real"),), 7, is_argument=True),
+    ])
+    assert check([7])
+    assert not check([8]) and not check([])
+    for change, undo in (
+        (lambda: owner.a.append(3), lambda: owner.a.pop()),
+        (lambda: owner.b.update(other=1), lambda: owner.b.pop("other")),
+        (lambda: owner.b.pop(key), lambda: owner.b.update({key: 3})),
+    ):
+        change()
+        assert not check([7])
+        undo()
+        assert check([7])
+    del owner.a
+    assert not check([7])

@@ -20,6 +20,7 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from ...trace.tracing.error_modes import raises_errors
 from .closure_walk import ATTRIBUTE, CELL, FIXED, ITEM, MOST, SIMPLE, Attributes, Hidden, Seen, things_seen
+from .identity_checks import FEW, MOST_CHECKED, Place, identity_check
 
 COPIED: Final = (set, deque, bytearray, array.array)  # compared with a copy
 COUNTED: Final = (list,)  # compared by length
@@ -61,16 +62,18 @@ class ClosureGuard:
             if isinstance(each.value, (np.ndarray, *COUNTED, *KEYED, *COPIED)) and type(kept) is tuple
         ]
         owners: dict[int, tuple[Any, list[Any], list[Any]]] = {}
-        for each in seen:
-            if each.how == ITEM:
-                _, keys, values = owners.setdefault(id(each.owner), (each.owner.get, [], []))
-                keys.append(each.key)
-                values.append(each.value)
+        self.looked_up = [each for each in seen if each.how == ITEM]
+        for each in self.looked_up:
+            _, keys, values = owners.setdefault(id(each.owner), (each.owner.get, [], []))
+            keys.append(each.key)
+            values.append(each.value)
         self.items = list(owners.values())
         self.counts = [(each.value.content, each.value.count) for each in seen if type(each.value) is Attributes]
         self.cells = [(each.owner, each.value) for each in seen if each.how == CELL]
         self.attributes = [(each.owner, each.key, each.value) for each in seen if each.how == ATTRIBUTE]
         self.others = [each for each in seen if each.how not in (ITEM, CELL, ATTRIBUTE, FIXED)]
+        self.held = 0  # how often nothing has changed since
+        self.quick: Callable[[Sequence[Any]], bool] | None = None  # of items, cells and attributes
 
     @property
     def too_many(self) -> bool:
@@ -95,26 +98,40 @@ class ClosureGuard:
         """Return whether all captured state except tensors is unchanged, and floating-point errors do not raise."""
         if raises_errors():
             return False
-        for get, keys, values in self.items:
-            if not all(map(operator.is_, map(get, keys), values)):
-                return self._equal()
+        if self.quick is None or not self.quick(()):
+            for get, keys, values in self.items:
+                if not all(map(operator.is_, map(get, keys), values)):
+                    return self._equal()
+            try:
+                for cell, value in self.cells:
+                    if cell.cell_contents is not value:
+                        return self._equal()
+            except ValueError:  # it was deleted
+                return False
+            for owner, key, value in self.attributes:
+                if getattr(owner, key, None) is not value:
+                    return self._equal()
+            self.held += 1
+            if self.held == FEW:
+                self.quick = self._quick_check()
         for content, count in self.counts:
             if len(content) != count:
-                return self._equal()
-        try:
-            for cell, value in self.cells:
-                if cell.cell_contents is not value:
-                    return self._equal()
-        except ValueError:  # it was deleted
-            return False
-        for owner, key, value in self.attributes:
-            if getattr(owner, key, None) is not value:
                 return self._equal()
         for each in self.others:
             now = each.now()
             if now is not each.value and not (type(now) is str and now == each.value):
                 return self._equal()
         return not self.contents or all(_same(kept, value) for kept, value in self.contents)
+
+    def _quick_check(self) -> Callable[[Sequence[Any]], bool] | None:
+        """Return one expression for the comparisons by identity; None if there are too many."""
+        places = []
+        for each in self.looked_up:
+            way = "item" if type(each.owner) is dict and each.value is not None else "get"
+            places.append(Place(each.owner, ((way, each.key),), each.value))
+        places += [Place(cell, (("cell", None),), value) for cell, value in self.cells]
+        places += [Place(owner, (("attr", key),), value) for owner, key, value in self.attributes]
+        return identity_check(places) if len(places) <= MOST_CHECKED else None
 
     def _equal(self) -> bool:
         """Return whether all captured state is unchanged, by walking it again."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import attrs
 import numpy as np
 
+from ..guards.identity_checks import MOST_CHECKED, Place, identity_check
 from ..guards.libraries import is_library_class, is_library_module
 from .emitting import Emitter
 from .ir import Var
@@ -80,6 +81,17 @@ def guards_hold(guards: Sequence[Guard], arguments: Any) -> bool:
         elif not guard.matches(found):
             return False
     return True
+
+
+def quick_check(guards: Sequence[Guard]) -> Callable[[Sequence[Any]], bool]:
+    """Return a function of the arguments that may return False although all guards hold, but never True if not."""
+    if len(guards) > MOST_CHECKED:
+        return lambda arguments: False
+    places = []
+    for each in guards:
+        path, how = each.path, "is" if each.how == "equal" else each.how
+        places.append(Place(path.root, path.steps, each.value, path.is_argument, how))
+    return identity_check(places)
 
 
 @attrs.define(eq=False)

@@ -19,6 +19,7 @@ from ...views.meta import CreationMeta
 from ..guards.call_signature import share_memory
 from ..guards.closure_guard import ClosureGuard
 from ..guards.closure_walk import user_function
+from ..guards.identity_checks import FEW as FEW_CALLS
 from .argument_types import classes_in, is_same, objects_in, type_key, type_text
 from .build import Program, build
 from .comparing import is_close, scale_of
@@ -27,7 +28,7 @@ from .functions import users_function
 from .ir import Var
 from .kinds import Arr, Num
 from .node import outputs_of
-from .objects import Input, guards_hold
+from .objects import Input, guards_hold, quick_check
 from .read import Reader, Source
 from .results import flatten_result, typed_leaf, with_leaf
 from .runtime import GiveUp
@@ -61,6 +62,7 @@ class Entry:
         runs: how often it was run.
         failures: the reasons of failed runs, and their counts.
         failed_runs: the number of failed runs since the last successful one.
+        quick: a generated check of the guards of the source, after some runs.
     """
 
     source: Source | None
@@ -75,6 +77,7 @@ class Entry:
     runs: int = 0
     failures: Counter[str] = attrs.Factory(Counter)
     failed_runs: int = 0
+    quick: Callable[[Sequence[Any]], bool] | None = None
 
 
 @attrs.frozen(eq=False)
@@ -552,7 +555,12 @@ class SourceTier:
             now = [each for value in given for each in objects_in(value)]
             if len(now) != len(entry.objects) or not all(map(is_same, now, entry.objects)):
                 return False
-        return guards_hold(entry.source.guards, given) and entry.guard.unchanged()
+        quick = entry.quick
+        if quick is None and entry.runs > FEW_CALLS:
+            quick = entry.quick = quick_check(entry.source.guards)
+        if quick is None or not quick(given):
+            return guards_hold(entry.source.guards, given) and entry.guard.unchanged()
+        return entry.guard.unchanged()
 
     def _program(self, entry: Entry, wanted: tuple[int, ...]) -> Program | None:
         program = entry.programs.get((wanted, entry.wraps, entry.lowers))
@@ -662,6 +670,8 @@ def _is_writable(value: Any, is_recording: bool) -> bool:
 
 def _may_share(arrays: Sequence[Array]) -> bool:
     """Return whether an array occurs twice, or is a view."""
+    if len(arrays) == 2 and arrays[0] is not arrays[1]:
+        return arrays[0].base is not None or arrays[1].base is not None
     return len(set(map(id, arrays))) < len(arrays) or any(each.base is not None for each in arrays)
 
 

@@ -1,0 +1,67 @@
+"""Generated checks of captured state, as one expression: each call of a compiled function runs it."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+
+__all__ = ["FEW", "MOST_CHECKED", "Place", "identity_check"]
+
+MOST_CHECKED: Final = 200  # places in one expression
+FEW: Final = 3  # calls that hold before a check is generated, which takes as long as a hundred of them
+
+
+@attrs.frozen(eq=False)
+class Place:
+    """A place that is reached from an object, and what it must hold.
+
+    Attributes:
+        root: the object; the number of an argument if `is_argument`.
+        steps: how to go on: ("attr", name), ("cell", None), ("get", key) or ("item", key).
+        value: the object that it must hold, its length, or a key that it must not have.
+        how: "is", "length" or "absent".
+    """
+
+    root: Any
+    steps: Sequence[tuple[str, Any]]
+    value: Any
+    is_argument: bool = False
+    how: str = "is"
+
+
+def identity_check(places: Sequence[Place]) -> Callable[[Sequence[Any]], bool]:
+    """Return a function of the arguments of a call that tests whether all places hold what they must.
+
+    A place that does not exist fails the test.
+    """
+    space: dict[str, Any] = {}
+    names: dict[int, str] = {}
+
+    def named(value: Any) -> str:
+        name = names.setdefault(id(value), f"o{len(names)}")
+        space[name] = value  # which keeps it alive, so that its id is its own
+        return name
+
+    tests = []
+    for place in places:
+        text = f"arguments[{place.root}]" if place.is_argument else named(place.root)
+        for way, key in place.steps:
+            if way == "attr":
+                is_plain = key.isidentifier() and not keyword.iskeyword(key)
+                text = f"{text}.{key}" if is_plain else f"getattr({text}, {key!r})"
+            elif way == "cell":
+                text = f"{text}.cell_contents"
+            else:
+                given = repr(key) if type(key) is str else named(key)
+                text = f"{text}.get({given})" if way == "get" else f"{text}[{given}]"
+        value = named(place.value)
+        tests.append({"is": f"{text} is {value}", "length": f"len({text}) == {value}",
+                      "absent": f"{value} not in {text}"}[place.how])
+    lines = ["def holds(arguments):", "    try:", f"        return {' and '.join(tests) or 'True'}",
+             "    except Exception:", "        return False"]
+    exec("\n".join(lines), space)
+    found: Callable[[Sequence[Any]], bool] = space["holds"]
+    return found
