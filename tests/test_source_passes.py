@@ -7,6 +7,7 @@ import textwrap
 import numpy as np
 import pytest
 
+from viewgrad.compiler.source import ir
 from viewgrad.compiler.source.adjoint import adjoint
 from viewgrad.compiler.source.bounds import with_bounds
 from viewgrad.compiler.source.build import build
@@ -270,6 +271,43 @@ def test_indices_are_shown_to_be_in_range_or_checked_once():
     assert "y.shape[0]" in program_text(checks)
 
 
+def safe_reads(f, *args):
+    source = read(f, *args)
+    body = with_bounds(source.body, Definitions(source.body, [each.name for each in source.inputs]))
+    return {ir.text_of(node): node.safe for stmt in statements(body) for expr in ir.expressions_of(stmt)
+            for node in ir.nodes(expr) if isinstance(node, Get)}
+
+
+def test_branches_show_that_indices_are_in_range():
+    def f(x, y):
+        s = 0.0
+        for i in range(len(x)):
+            if i > 0 and x[i - 1] < 1.0:
+                s += x[i - 1] * y[i - 1]
+            s += x[i + 1] if i < len(x) - 1 else 0.0
+            if i != 0:
+                s += x[i - 1]
+            else:
+                s += x[i - 2]
+        return s
+
+    found = safe_reads(f, np.ones(3), np.ones(3))
+    assert found["x[sub(i, 1)]"] and found["x[add(i, 1)]"]
+    assert not found["x[sub(i, 2)]"] and not found["y[sub(i, 1)]"]
+
+
+def test_columns_in_branches_are_checked_ahead():
+    def f(x):
+        s = 0.0
+        for i in range(len(x)):
+            for j in range(len(x)):
+                if i != j:
+                    s += x[i, 0] * x[j, 1]
+        return s
+
+    assert all(safe_reads(f, np.ones((3, 2))).values())
+
+
 def test_the_verifier_finds_violations():
     x = Var("x", Arr("d", 1))
     kinds = {"x": x.kind, "y": FLOAT}
@@ -320,6 +358,66 @@ def test_overlapping_operands_go_through_a_buffer():
 
     assert "buffer" in lowered(shifted, np.ones(5))
     assert "buffer" not in lowered(same, np.ones(5))
+
+
+def test_operands_that_no_write_meets_need_no_buffer():
+    def rows(y, a):
+        for i in range(1, len(y)):
+            y[i] = a * y[i - 1]
+        return y[0, 0]
+
+    def columns(a):
+        for k in range(len(a) - 1):
+            a[k + 1 :, k] = a[k + 1 :, k] - a[k, k] * a[k + 1 :, k + 1]
+        return a[0, 0]
+
+    def panels(a):
+        for k in range(len(a) - 1):
+            a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+        return a[0, 0]
+
+    def spread(a):
+        for k in range(len(a) - 1):
+            a[k:, k:] -= np.outer(a[k:, k], a[k, k:])
+        return a[0, 0]
+
+    assert "buffer" not in lowered(rows, np.ones((5, 3)), 2.0)
+    assert "buffer" not in lowered(columns, np.ones((5, 5)))
+    text = lowered(panels, np.ones((5, 5)))
+    assert "outer" not in text
+    assert "mul(a[add(e_" in text
+    assert "outer" in lowered(spread, np.ones((5, 5)))  # which reads what it writes, and stays in NumPy
+
+
+def test_values_in_place_are_computed_once():
+    def f(a, x):
+        a -= np.outer(x, x)
+        return a[0, 0]
+
+    assert program_text(read(f, np.ones((2, 2)), np.ones(2)).body).count("outer") == 1
+
+
+def test_conditions_are_checked_once():
+    def f(a):
+        for k in range(len(a) - 1):
+            a[k + 1 :] = a[k + 1 :] + 2.0 * a[k + 1 :]
+        return a[0]
+
+    def ahead(a, m):
+        for k in range(m):
+            a[k:] = a[k:] + 2.0 * a[k:]
+        return a[0]
+
+    def checks(f, *args):
+        source = read(f, *args)
+        names = [each.name for each in source.inputs]
+        kinds, numbers = dict(source.kinds), itertools.count(1)
+        block = scalarized(source.body, kinds, names, lambda name: f"{name}_{next(numbers)}")
+        block = with_bounds(block, Definitions(block, names))
+        return [program_text([stmt]) for stmt in statements(block) if isinstance(stmt, Check)]
+
+    assert checks(f, np.ones(5)) == []
+    assert checks(ahead, np.ones(5), 3) == ["check less_equal(k, a.shape[0])"]
 
 
 def test_views_in_loops_are_replaced_by_their_arrays():

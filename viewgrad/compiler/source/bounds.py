@@ -6,13 +6,15 @@ count from the end, is compiled again without this pass.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import attrs
 
 from . import ir
 from .definitions import Definitions
-from .dependence import Affine, affine, combined, has_solution
+from .dependence import Affine, affine, combined, constraints_of, has_solution, sides_of
 from .kinds import BOOL, INT, Num
 
 
@@ -31,6 +33,7 @@ class _Bounds:
         self.definitions = definitions
         self.checks: list[dict[Any, Any]] = []  # by enclosing loop: the checks at its entry
         self.changed: list[set[str]] = []  # by enclosing loop: the variables that it binds
+        self.conditions: list[tuple[Any, bool]] = []  # tests of the branches around, and whether they hold
 
     def block(self, stmts: ir.Block, loops: tuple[Any, ...], always: bool) -> ir.Block:
         """Return a block.
@@ -66,8 +69,10 @@ class _Bounds:
                 self.changed.pop()
                 found.append(attrs.evolve(stmt, test=test, body=body))
             elif isinstance(stmt, ir.If):
-                found.append(ir.If(self.expr(stmt.test, loops, always), self.block(stmt.then, loops, False),
-                                self.block(stmt.other, loops, False), stmt.line))
+                test = self.expr(stmt.test, loops, always)
+                then, other = [self.under(stmt.test, holds, functools.partial(self.block, inner, loops, False))
+                               for holds, inner in ((True, stmt.then), (False, stmt.other))]
+                found.append(ir.If(test, then, other, stmt.line))
             elif isinstance(stmt, ir.Let):
                 found.append(ir.Let(stmt.name, self.expr(stmt.value, loops, always), stmt.line))
             elif isinstance(stmt, ir.Set):
@@ -76,7 +81,8 @@ class _Bounds:
                 safe = stmt.safe or self.is_safe(stmt.base, stmt.index, loops, always)
                 found.append(attrs.evolve(stmt, index=index, value=value, safe=safe))
             elif isinstance(stmt, ir.Check):
-                found.append(attrs.evolve(stmt, test=self.expr(stmt.test, loops, always)))
+                if not self.always_holds(stmt.test, loops):
+                    found.append(attrs.evolve(stmt, test=self.expr(stmt.test, loops, always)))
             else:
                 found.append(stmt)
         return found
@@ -98,17 +104,43 @@ class _Bounds:
             return each
         return self.expr(each, loops, always)
 
+    def under(self, test: Any, holds: bool, work: Callable[[], Any]) -> Any:
+        """Return the result of some work on what runs only if a condition holds, or does not."""
+        self.conditions.append((test, holds))
+        try:
+            return work()
+        finally:
+            self.conditions.pop()
+
     def expr(self, expr: Any, loops: tuple[Any, ...], always: bool) -> Any:
         """Return an expression with its indices marked."""
-        conditional = {id(inner) for each in ir.nodes(expr) if isinstance(each, ir.Lazy) for arg in each.args[1:]
-                       for inner in ir.nodes(arg)}
+        if isinstance(expr, ir.Lazy):
+            return attrs.evolve(expr, args=self.lazy(expr, loops, always))
+        if any(isinstance(node, ir.Lazy) for node in ir.nodes(expr)):
+            if isinstance(expr, ir.Op):
+                return attrs.evolve(expr, args=tuple([self.expr(arg, loops, always) for arg in expr.args]))
+            always = False
 
         def change(node: Any) -> Any:
             if isinstance(node, ir.Get) and isinstance(node.kind, Num) and not node.safe:
-                return attrs.evolve(node, safe=self.is_safe(node.base, node.index, loops, always and not conditional))
+                return attrs.evolve(node, safe=self.is_safe(node.base, node.index, loops, always))
             return node
 
         return ir.mapped(expr, change)
+
+    def lazy(self, expr: ir.Lazy, loops: tuple[Any, ...], always: bool) -> tuple[Any, ...]:
+        """Return the operands of an operator that evaluates the second only for some values of the first."""
+        found = []
+        before = len(self.conditions)
+        for number, arg in enumerate(expr.args):
+            found.append(self.expr(arg, loops, always and number == 0))
+            if expr.name in ("and", "or"):
+                self.conditions.append((arg, expr.name == "and"))
+            elif expr.name == "if":
+                del self.conditions[before:]
+                self.conditions.append((expr.args[0], number == 0))
+        del self.conditions[before:]
+        return tuple(found)
 
     def is_safe(self, base: ir.Var, index: tuple[Any, ...], loops: tuple[Any, ...], always: bool) -> bool:
         """Return whether the integers in an index are in range, maybe by checks at the entry of the innermost loop."""
@@ -121,7 +153,8 @@ class _Bounds:
             if not isinstance(each.kind, Num):
                 return False
             if not self.in_range(base, axis, each, loops):
-                may_check = always and loops and isinstance(loops[-1], ir.For)
+                # A constant, such as that of a column, is checked ahead of the loop even if a branch reads it.
+                may_check = (always or isinstance(each, ir.Const)) and loops and isinstance(loops[-1], ir.For)
                 test = self.check(base, axis, each, loops) if may_check else None
                 if test is None:
                     return False
@@ -133,37 +166,66 @@ class _Bounds:
 
     def in_range(self, base: ir.Var, axis: int, each: Any, loops: tuple[Any, ...]) -> bool:
         """Return whether an index is in range whatever the inputs are."""
-        names = {loop.name for loop in loops if isinstance(loop, ir.For)}
-
-        def known(name: str) -> bool:
-            return name in names or self.definitions.is_fixed(name)
-
-        meaning = self.definitions.meaning
-        form = affine(each, known, meaning)
+        known = self.known(loops)
+        form = affine(each, known, self.definitions.meaning)
         if form is None or not known(base.name):
             return False
-        length = affine(ir.Dim(base, axis), known, meaning)
+        length = affine(ir.Dim(base, axis), known, self.definitions.meaning)
         if length is None:
             return False
+        below = combined(combined({}, form, -1), {"": 1}, -1)  # the index is at most -1
+        above = combined(form, length, -1)  # or at least the length
+        return not self.may_be(loops, [], [below], [form, length]) and not self.may_be(
+            loops, [], [above], [form, length])
+
+    def always_holds(self, test: Any, loops: tuple[Any, ...]) -> bool:
+        """Return whether a condition on integers holds whatever the inputs are."""
+        known = self.known(loops)
+        equal, least, apart = constraints_of(
+            test, False, lambda expr: affine(expr, known, self.definitions.meaning))
+        if not equal and not least and not apart:
+            return False
+        forms = [*equal, *least, *apart]
+        return not any(self.may_be(loops, equal, [*least, *sides], forms) for sides in sides_of(apart))
+
+    def known(self, loops: tuple[Any, ...]) -> Callable[[str], bool]:
+        """Return a function that tests whether a variable has one value in an iteration of some loops."""
+        names = {loop.name for loop in loops if isinstance(loop, ir.For)}
+        return lambda name: name in names or self.definitions.is_fixed(name)
+
+    def may_be(
+        self, loops: tuple[Any, ...], equal: list[Affine], least: list[Affine], forms: list[Affine]
+    ) -> bool:
+        """Return whether forms may be 0, and others at least 0, in some loops and branches.
+
+        Arguments:
+            loops: the loops.
+            equal, least: the forms.
+            forms: those in which lengths occur.
+        """
+        known = self.known(loops)
+
+        def form(expr: Any) -> Affine | None:
+            return affine(expr, known, self.definitions.meaning)
+
+        equal = list(equal)
         bounds: list[Affine] = []
-        lengths: set[str] = set()
         for loop in loops:
             if isinstance(loop, ir.For):
                 here: Affine = {loop.name: 1}
-                low, high = affine(loop.low, known, meaning), affine(loop.high, known, meaning)
-                one: Affine = {"": 1}
+                low, high = form(loop.low), form(loop.high)
                 if low is not None:
                     bounds.append(combined(here, low, -1) if loop.step > 0 else combined(low, here, -1))
                 if high is not None:
-                    bounds.append(combined(combined(high, here, -1), one, -1) if loop.step > 0
-                                  else combined(combined(here, high, -1), one, -1))
-        for each_form in (form, length, *bounds):
-            lengths.update(name for name in each_form if "." in name)
+                    rest = combined(high, here, -1) if loop.step > 0 else combined(here, high, -1)
+                    bounds.append(combined(rest, {"": 1}, -1))
+        apart: list[Affine] = []
+        for test, holds in self.conditions:
+            for all_of, new in zip((equal, bounds, apart), constraints_of(test, holds, form)):
+                all_of += new
+        lengths = {name for each in (*forms, *equal, *bounds, *apart) for name in each if "." in name}
         bounds += [{name: 1} for name in lengths]
-        one = {"": 1}
-        below = combined(combined({}, form, -1), one, -1)  # the index is at most -1
-        above = combined(form, length, -1)  # or at least the length
-        return not has_solution([], [*bounds, below]) and not has_solution([], [*bounds, above])
+        return any(has_solution(equal, [*bounds, *least, *sides]) for sides in sides_of(apart[:2]))
 
     def check(self, base: ir.Var, axis: int, each: Any, loops: tuple[Any, ...]) -> tuple[Any, Any] | None:
         """Return the condition to check at the entry of the innermost loop."""

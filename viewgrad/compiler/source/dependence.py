@@ -126,7 +126,7 @@ def may_overwrite(
                 order.append(_ahead(shared[level]))
         elif write.position < read.position:
             continue
-        if any(has_solution([*equalities, *same], [*bounds, *order, *sides]) for sides in _sides(apart[:2])):
+        if any(has_solution([*equalities, *same], [*bounds, *order, *sides]) for sides in sides_of(apart[:2])):
             return True
     return False
 
@@ -148,7 +148,7 @@ def _constraints(
     apart: list[Affine] = []
     for access, tag in ((write, "'"), (read, '"')):
         for test, holds in access.conditions:
-            found = _of_condition(test, holds, functools.partial(form, access=access, tag=tag))
+            found = constraints_of(test, holds, functools.partial(form, access=access, tag=tag))
             for all_of, new in zip((equalities, bounds, apart), found):
                 all_of += new
     return equalities, bounds, apart
@@ -174,12 +174,12 @@ def _within(loop: For, tag: str, form: Callable[[Any], Affine | None]) -> list[A
     return found
 
 
-def _of_condition(
+def constraints_of(
     test: Any, holds: bool, form: Callable[[Any], Affine | None]
 ) -> tuple[list[Affine], list[Affine], list[Affine]]:
     """Return the forms that are 0, at least 0, and not 0, if a condition on integers holds, or does not."""
     if isinstance(test, Lazy) and test.name == ("and" if holds else "or"):
-        parts = [_of_condition(each, holds, form) for each in test.args]
+        parts = [constraints_of(each, holds, form) for each in test.args]
         equal, least, apart = [[each for part in parts for each in part[number]] for number in range(3)]
         return equal, least, apart
     if not isinstance(test, Op) or len(test.args) != 2 or any(arg.kind.dtype != "l" for arg in test.args):
@@ -197,7 +197,7 @@ def _of_condition(
     return [found] if name == "equal" else [], [found] if is_order else [], [found] if name == "not_equal" else []
 
 
-def _sides(apart: Sequence[Affine]) -> Iterator[list[Affine]]:
+def sides_of(apart: Sequence[Affine]) -> Iterator[list[Affine]]:
     """Yield the ways in which a nonzero form may be greater or less."""
     for signs in itertools.product((1, -1), repeat=len(apart)):
         yield [combined(combined({}, form, sign), {"": 1}, -1) for form, sign in zip(apart, signs)]

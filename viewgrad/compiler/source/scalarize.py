@@ -15,9 +15,10 @@ import numpy as np
 
 from . import ir
 from .aliases import base_of, roots_of
-from .dependence import affine
+from .dependence import Affine, affine, combined, has_solution
 from .formulas import has_scalar_form
 from .kinds import BOOL, DTYPES, FLOAT, INT, Arr, Num
+from .outer_products import with_outer_products
 
 ONE: Final = ir.Const(1, INT)
 ZERO: Final = ir.Const(0, INT)
@@ -58,11 +59,12 @@ def scalarized(block: ir.Block, kinds: dict[str, Any], inputs: Sequence[str], fr
     found: ir.Block = []
     for number, stmt in enumerate(block):
         if isinstance(stmt, (ir.For, ir.While)) and _has_arrays(stmt):
-            current = found + block[number:]
+            (lowerable,) = with_outer_products([stmt])
+            current = [*found, lowerable, *block[number + 1 :]]
             before = dict(kinds)
             try:
                 lowering = _Lowering(current, len(found), kinds, inputs, fresh)
-                new = lowering.statement(stmt)
+                new = lowering.statement(lowerable)
             except NotLowered:
                 kinds.clear()
                 kinds.update(before)
@@ -124,8 +126,17 @@ class _Lowering:
 
     def block(self, stmts: ir.Block) -> ir.Block:
         found: ir.Block = []
+        checked: list[Any] = []  # the conditions that have been checked, and that nothing has changed since
         for stmt in stmts:
-            found += self.statement(stmt)
+            for new in self.statement(stmt):
+                if isinstance(new, ir.Check):
+                    if new.test in checked:
+                        continue
+                    checked.append(new.test)
+                else:
+                    names = {name for each in ir.statements([new]) for name in ir.assigned(each)}
+                    checked = [test for test in checked if names.isdisjoint(_names_in(test))]
+                found.append(new)
         return found
 
     def statement(self, stmt: Any) -> ir.Block:
@@ -199,11 +210,12 @@ class _Lowering:
         self.loops(extents, body)
 
     def overlaps(self, target: Part, value: Any) -> bool:
-        """Return whether an expression reads elements of an array other than those being written."""
+        """Return whether an expression may read an element that is written at another position."""
         root = self.root(target.name)
         for node in self.leaves(value):
             part = self.part(node)
-            if self.root(part.name) == root and (part.key != target.key or len(part.extents) != len(target.extents)):
+            is_same = part.key == target.key and len(part.extents) == len(target.extents)
+            if self.root(part.name) == root and not is_same and (part.name != target.name or _meet(part, target)):
                 return True
         return False
 
@@ -631,6 +643,31 @@ class _Lowering:
             return ir.Set(target, tuple(outer), part.at([*outer[:axis], k, *outer[axis:]]), "add", line)
 
         self.loops([*extents, part.extents[axis]], body)
+
+
+def _meet(one: Part, other: Part) -> bool:
+    """Return whether two parts of one array may have an element in common."""
+    bounds: list[Affine] = []
+    places = []
+    for part, tag in ((one, "'"), (other, '"')):
+        names = [f"{number}{tag}" for number in range(len(part.extents))]
+        for name, extent in zip(names, part.extents):
+            bounds.append({name: 1})
+            length = affine(extent, lambda _: True)
+            if length is not None:
+                bounds.append(combined(combined(length, {name: 1}, -1), {"": 1}, -1))
+        places.append(part.at([ir.Var(name, INT) for name in names]).index)
+    equalities = []
+    for a, b in zip(*places):
+        first, second = affine(a, lambda _: True), affine(b, lambda _: True)
+        if first is not None and second is not None:
+            equalities.append(combined(first, second, -1))
+    return has_solution(equalities, bounds)
+
+
+def _names_in(expr: Any) -> set[str]:
+    return {node.base.name if isinstance(node, (ir.Dim, ir.Get)) else node.name for node in ir.nodes(expr)
+            if isinstance(node, (ir.Dim, ir.Get, ir.Var))}
 
 
 def _of_axis(place: Callable[[Any], Any], number: int) -> Callable[[Sequence[Any]], Any]:

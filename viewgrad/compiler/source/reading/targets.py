@@ -159,6 +159,7 @@ class TargetReader(ExpressionReader):
             return
         if expr is None or name is None:
             raise self.out.refused(f"{kind_name(value)} in place", stmt)
+        expr = self.out.lifted(expr)  # once, although it is tried in an operator below
         old = get(base, index)
         new = arithmetic(self.out, name, old, expr)
         simple = name in ("add", "sub") and isinstance(new, Op) and new.kind.dtype == base.kind.dtype
