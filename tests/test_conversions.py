@@ -527,3 +527,35 @@ def test_checkpointed_functions_convert_as_the_function_does():
         assert grad(checkpoint(scaled)(x).sum(), x)[0].tolist() == plain == [3.0, 3.0]
     inside = func.grad(lambda x: checkpoint(scaled)(x).sum())(x.detach())
     assert inside.tolist() == func.grad(lambda x: scaled(x).sum())(x.detach()).tolist() == [6.0, 6.0]
+
+
+# -- plots -------------------------------------------------------------------------------------------------------------
+
+
+def test_numbers_computed_by_matplotlib_are_refused_and_plots_are_not():
+    pytest.importorskip("matplotlib")
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import colors, mlab, tri
+    from matplotlib.figure import Figure
+
+    x = np.linspace(0.0, 3.0, 64)
+    axes = Figure().subplots()
+    computing = (
+        lambda t: mlab.psd(t, NFFT=16)[0].sum(),
+        lambda t: axes.psd(t, NFFT=16)[0].sum(),
+        lambda t: colors.rgb_to_hsv(t[:63].reshape(-1, 3) / 3.0).sum(),
+        lambda t: tri.LinearTriInterpolator(tri.Triangulation(x, x**2), t)(1.0, 1.5).sum(),
+    )
+    for function in computing:
+        with pytest.raises(DetachedConversionError):
+            func.grad(function)(vg.Tensor(x))
+
+    def plotted(t):
+        axes.plot(t)
+        axes.scatter(t, t**2, c=t)
+        axes.hist(t)
+        return (t * t).sum()
+
+    assert np.allclose(func.grad(plotted)(vg.Tensor(x)), 2 * x)

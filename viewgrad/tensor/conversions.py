@@ -61,6 +61,9 @@ STEPPING: Final = (
 OF_FLAT: Final = "Error setting single item of array."  # NumPy's message for `plain.flat[i] = x`, whatever failed
 TEXTS: Final = (print, format, str, repr, ascii)
 STANDARD: Final = os.path.dirname(linecache.__file__)
+# Modules of matplotlib whose functions are called for their results; also `pyplot.psd` returns those of mlab.
+COMPUTING: Final = frozenset({"cbook", "mlab", "path", "transforms", "tri"})
+COLOURS: Final = frozenset({"rgb_to_hsv", "hsv_to_rgb"})
 PRINTERS: Final = frozenset({"print", "pprint", "pformat", "format", "echo"})
 LOGGERS: Final = frozenset({
     "debug", "info", "warning", "warn", "error", "critical", "exception", "add_scalar", "set_postfix",
@@ -128,7 +131,8 @@ def conversion_refused(what: str) -> str:
     Arguments:
         what: the property that an array cannot have: "requires grad" or "has a tangent".
     """
-    frame, libraries = _frame_of_user()
+    frame, calls = _frame_of_user()
+    libraries = [module.partition(".")[0] for module, _ in calls]
     line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip() if frame is not None else ""
     if "scipy" in libraries:
         way_out = "use the function of viewgrad.scipy, or wrap it in a viewgrad.autograd.Function"
@@ -146,8 +150,11 @@ def conversion_refused(what: str) -> str:
 
 
 def is_drawn() -> bool:
-    """Return whether a plotting library requests the array, so that no result depends on it."""
-    return "matplotlib" in _frame_of_user()[1]
+    """Return whether matplotlib requests the array for a plot, so that no result depends on it."""
+    calls = [(module.split(".")[1], name) for module, name in _frame_of_user()[1] if module.startswith("matplotlib.")]
+    if not calls or calls[0][0] in COMPUTING:
+        return False
+    return not any(module == "mlab" or name in COLOURS for module, name in calls)
 
 
 def judge_conversion(by: str, history: str, in_transform: bool) -> None:
@@ -353,16 +360,20 @@ def warn_of_missing_grad(is_retained: bool) -> None:
     )
 
 
-def _frame_of_user() -> tuple[FrameType | None, list[str]]:
-    """Return the innermost frame outside this library and array libraries, and the names of the latter."""
+def _frame_of_user() -> tuple[FrameType | None, list[tuple[str, str]]]:
+    """Return the innermost frame outside this library and installed ones, and the modules and functions of the latter.
+
+    The function called by the frame comes first.
+    """
     frame: FrameType | None = sys._getframe(1)
-    libraries: list[str] = []
+    calls: list[tuple[str, str]] = []
     while frame is not None:
-        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        module = str(frame.f_globals.get("__name__", ""))
+        package = module.partition(".")[0]
         in_site = "site-packages" in frame.f_code.co_filename
         if package != "viewgrad" and not in_site and not frame.f_code.co_filename.startswith("<"):
-            return frame, libraries
+            return frame, calls
         if package != "viewgrad" and in_site:
-            libraries.insert(0, package)
+            calls.insert(0, (module, frame.f_code.co_name))
         frame = frame.f_back
-    return None, libraries
+    return None, calls
