@@ -42,6 +42,9 @@ PROGRAMS = {
     "range": lambda np, x: np.ma.ptp(np.ma.masked_less(x, 0.0), axis=1),
     "fix_invalid": lambda np, x: np.ma.fix_invalid(x, fill_value=2.0),
     "transposed": lambda np, x: np.ma.transpose(np.ma.masked_less(x, 0.0)).flatten(),
+    "equality": lambda np, x: x[:, ~(np.ma.masked_less(x, 0.0).var(axis=0) == 0)] * (np.ma.masked_less(x, 0.0) != 0.7),
+    "conditions": lambda np, x: np.ma.masked_less(x, 0.0)[(np.ma.masked_less(x, 0.0) > 0.65) & (x < 2) | ~(x < 2.5)],
+    "linear algebra": lambda np, x: np.linalg.solve(2 * np.eye(2), np.ma.masked_greater(x, 9.0)) * np.asarray(x),
     "functions of NumPy": lambda np, x: np.exp(np.ma.masked_greater(x, 2.0)).sum(),
 }
 
@@ -287,3 +290,40 @@ def test_results_without_a_derivative_match_numpy(name):
     found = getattr(vnp.ma, name)(row(vnp.ma.array(vg.Tensor(X, requires_grad=True), mask=MASK)))
     expected = getattr(np.ma, name)(row(np.ma.array(X, mask=MASK)))
     assert repr(found) == repr(expected)
+
+
+def test_masked_tensors_are_written_in_place():
+    def program(np, x):
+        values = x * 1.0
+        masked = np.ma.masked_less(values, 0.0, copy=False)
+        alias = masked
+        masked += 1.0
+        masked *= np.ma.masked_greater(x, 2.5)
+        return alias.filled(0.0) + values
+
+    x = vg.Tensor(X, requires_grad=True)
+    assert np.allclose(program(vnp, x).detach(), program(np, X))
+    assert gradcheck(lambda x: program(vnp, x), x)
+
+
+def test_masked_tensors_compare_by_elements():
+    masked = np.ma.masked_less
+    for one, other in ((X, X), (X, X[::-1])):
+        for compare in (lambda a, b: a == b, lambda a, b: a != b):
+            ours = compare(vnp.ma.masked_less(vg.Tensor(one, requires_grad=True), 0.0), vnp.ma.masked_less(other, 0.6))
+            theirs = compare(masked(one, 0.0), masked(other, 0.6))
+            assert np.array_equal(ours.data, theirs.data) and np.array_equal(ours.mask, theirs.mask)
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(vnp.ma.masked_less(vg.Tensor(X, requires_grad=True), 0.0))
+
+
+def test_functions_of_numpy_leave_masked_operands_to_their_own_rules():
+    x = vg.Tensor(X, requires_grad=True)
+    masked = vnp.ma.masked_less(x, 0.0)
+    product = np.multiply(x, masked)
+    assert isinstance(product, MaskedTensor) and np.array_equal(product.mask, X < 0)
+    whole = vnp.ma.array(x)
+    assert np.allclose((x @ whole.T).detach(), X @ X.T)
+    assert np.allclose(vg.Tensor(np.eye(2)).dot(whole).detach(), X)
+    with pytest.raises(UnsupportedFunctionError, match="ignores masks"):
+        x @ masked.T

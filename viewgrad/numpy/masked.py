@@ -94,6 +94,9 @@ class MaskedTensor:
     def __len__(self) -> int:
         return len(self.mask)
 
+    def __bool__(self) -> bool:
+        return bool(np.ma.MaskedArray(plain_values(self.data.detach()), self.mask))
+
     def __repr__(self) -> str:
         return f"MaskedTensor({self.data!r}, mask={self.mask!r})"
 
@@ -277,11 +280,16 @@ class MaskedTensor:
     def __abs__(self) -> Any:
         return self.__array_ufunc__(np.absolute, "__call__", self)
 
+    def __invert__(self) -> Any:
+        return self.__array_ufunc__(np.invert, "__call__", self)
+
     # -- functions of NumPy --------------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method != "__call__" or kwargs or ufunc.nout > 1:
             return NotImplemented
+        if ufunc is np.matmul:  # which ignores masks
+            return ufunc(*(unmasked(each, "numpy.matmul") for each in inputs))
         parts = [_parts(each) for each in inputs]
         mask: Any = np.zeros(np.broadcast_shapes(*(np.shape(each) for each, _ in parts)), bool)
         for _, hidden in parts:
@@ -289,15 +297,20 @@ class MaskedTensor:
         domain = DOMAINS.get(ufunc)
         if domain is not None:
             mask = mask | domain(*(plain_values(data.detach()) for data, _ in parts))
+        if ufunc in OF_MASKED_TOO:
+            found = ufunc(*(plain_values(data.detach()) for data, _ in parts))
+            if ufunc in (np.equal, np.not_equal):  # below the mask NumPy compares the masks
+                found = np.where(mask, ufunc(*(hidden for _, hidden in parts)), found)
+            return MaskedTensor(found, mask, self.fill_value)
         # Masked elements are replaced by a value at which every function is smooth.
-        if ufunc in COMPARED:  # NumPy compares masked values too
-            return MaskedTensor(ufunc(*(plain_values(data.detach()) for data, _ in parts)), mask, self.fill_value)
         safe = [np.where(mask, 0.5, np.broadcast_to(data, mask.shape)) if mask.any() else data for data, _ in parts]
         found = ufunc(*safe)
         return MaskedTensor(found, mask, self.fill_value)
 
     def __array_function__(self, function: Callable[..., Any], kinds: Any, args: Any, kwargs: Any) -> Any:
         name: str = function.__name__
+        if function.__module__ == "numpy.linalg":
+            return function(*[unmasked(each, f"numpy.linalg.{name}") for each in args], **kwargs)
         if getattr(np, name, None) is not function:
             return NotImplemented
         if name == "average":
@@ -319,14 +332,31 @@ def _operator(name: str, ufunc: Any, reflected: bool) -> None:
     setattr(MaskedTensor, operate.__name__, operate)
 
 
+def _in_place(name: str, ufunc: Any) -> None:
+    def operate(self: MaskedTensor, other: Any) -> MaskedTensor:
+        found = self.__array_ufunc__(ufunc, "__call__", self, other)
+        self.data[...] = np.where(found.mask, self.data, found.data)
+        self._mask[...] = found.mask
+        return self
+
+    operate.__name__ = f"__i{name}__"
+    setattr(MaskedTensor, operate.__name__, operate)
+
+
 for _name, _ufunc in {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "pow": np.power,
-    "floordiv": np.floor_divide, "mod": np.remainder,
+    "floordiv": np.floor_divide, "mod": np.remainder, "matmul": np.matmul, "and": np.bitwise_and, "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
 }.items():  # fmt: skip
     _operator(_name, _ufunc, False)
     _operator(_name, _ufunc, True)
-for _name, _ufunc in {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}.items():
+    if _ufunc is not np.matmul:
+        _in_place(_name, _ufunc)
+for _name, _ufunc in {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+}.items():  # fmt: skip
     _operator(_name, _ufunc, False)
+MaskedTensor.__hash__ = None  # type: ignore[assignment]  # as of arrays, which compare by elements
 
 
 # NumPy's own functions that heed masks, and those that ignore them: of these, some give masked arrays.
@@ -345,7 +375,12 @@ OF_DATA: Final = frozenset(
     convolve copy corrcoef correlate cov dot inner interp outer polyfit tensordot vander vdot where
     """.split()
 )
-COMPARED: Final = frozenset({np.less, np.less_equal, np.greater, np.greater_equal})
+# Functions without a derivative, which NumPy computes below masks too.
+OF_MASKED_TOO: Final = frozenset({
+    np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal,
+    np.invert, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.logical_and, np.logical_or, np.logical_xor,
+    np.logical_not, np.isnan, np.isfinite, np.isinf,
+})  # fmt: skip
 
 
 def unmasked(value: Any, name: str) -> Any:

@@ -452,13 +452,23 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             raise UnsupportedFunctionError(_unknown(name, ufunc))
         if out is not None:
             kwargs["out"] = out[0] if len(out) == 1 else out
-        return handler(*inputs, **kwargs)
+        try:
+            return handler(*inputs, **kwargs)
+        except UnsupportedTypeError:
+            if any(_has_own_rules(type(each), "__array_ufunc__") for each in inputs):
+                return NotImplemented
+            raise
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         handler = FUNCTIONS.get(function)
         if handler is None:
             raise UnsupportedFunctionError(_unknown(function.__name__))
-        return handler(*args, **kwargs)
+        try:
+            return handler(*args, **kwargs)
+        except UnsupportedTypeError:
+            if any(_has_own_rules(kind, "__array_function__") for kind in types):
+                return NotImplemented
+            raise
 
     # -- Python's protocols --------------------------------------------------------------------------------------------
 
@@ -776,6 +786,11 @@ def _unpickle(array: Array, requires_grad: bool, grad: Tensor | None) -> Tensor:
     if grad is not None:
         out._grad = grad
     return out
+
+
+def _has_own_rules(kind: type, protocol: str) -> bool:
+    """Return whether objects of a class, such as masked tensors, have rules of their own in a protocol of NumPy."""
+    return hasattr(kind, protocol) and not issubclass(kind, Tensor | np.ndarray | np.generic)
 
 
 def _unknown(name: str, ufunc: Any = None) -> str:

@@ -204,6 +204,18 @@ def _set_shape(self: Tensor, shape: Any) -> None:
 # -- with out= ---------------------------------------------------------------------------------------------------------
 
 
+def _deferring(dot: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method `dot` that leaves operands which are neither arrays nor tensors, but masked, to NumPy."""
+
+    @functools.wraps(dot)
+    def call(self: Tensor, other: Any) -> Any:
+        if isinstance(other, Tensor | np.ndarray) or not hasattr(type(other), "__array_function__"):
+            return dot(self, other)
+        return np.dot(self, other)
+
+    return call
+
+
 def _with_out(function: Callable[..., Any], name: str, place: int) -> Callable[..., Any]:
     """Return a method that takes `out=` as well, also by its place among the arguments."""
 
@@ -441,7 +453,8 @@ def _install() -> None:
         "setfield": _no_flags,
     }
     for name, place in (("clip", 2), ("dot", 1), ("round", 1), ("ptp", 1)):
-        methods[name] = _with_out(getattr(Tensor, name), name, place)
+        method = getattr(Tensor, name)
+        methods[name] = _with_out(_deferring(method) if name == "dot" else method, name, place)
     results = {"byteswap": "Tensor", "dump": "None", "dumps": "bytes", "getfield": "Tensor"}
     for name, result in (results | {"tofile": "None"}).items():
         methods[name] = _handing_out(name, result)
