@@ -27,7 +27,7 @@ PARAMETERS = {
     "reciprocal": (0.5, 3.0), "powerlaw": (1.7,), "johnsonsb": (0.3, 1.2), "arcsine": (), "bradford": (1.5,),
     "ncx2": (3.5, 1.7), "nct": (4.5, 0.8), "ncf": (3.0, 7.0, 1.3),
     "anglit": (), "cosine": (), "semicircular": (), "halflogistic": (),
-    "loglaplace": (2.5,), "fatiguelife": (1.3,), "recipinvgauss": (1.3,), "rdist": (2.7,),
+    "loglaplace": (2.5,), "fatiguelife": (1.3,), "recipinvgauss": (1.3,), "rdist": (2.7,), "pearson3": (0.8,),
 }  # fmt: skip
 WHOLE = {
     "poisson": (2.3,), "bernoulli": (0.3,), "binom": (5, 0.4), "geom": (0.3,), "nbinom": (3.5, 0.4),

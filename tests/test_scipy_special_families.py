@@ -7,6 +7,7 @@ scipy = pytest.importorskip("scipy")
 from scipy_cases import call, check, named  # noqa: E402
 
 import viewgrad as vg  # noqa: E402
+from viewgrad.autograd import gradcheck  # noqa: E402
 from viewgrad.errors import UnsupportedFunctionError  # noqa: E402
 from viewgrad.scipy import special  # noqa: E402
 
@@ -32,6 +33,8 @@ CASES = [
     call("agm", X, Y),
     *[call(name, 2, X, n) for name in ("jvp", "yvp", "ivp", "kvp", "h1vp", "h2vp") for n in (1, 3)],
     *[call(f"spherical_{kind}n", n, X, d) for kind in "jyik" for n in (0, 3) for d in (False, True)],
+    *[call(name, np.array([0, 1, 2]), X) for name in ("jv", "iv", "ive")],
+    call("spherical_jn", 1.7, X),
     call("spherical_jn", 2, np.array([-1.5, 0.0, 0.5])),
     *[call(name, X) for name in ("cbrt", "exp2", "exp10", "expm1", "log1p", "cosm1", "sindg", "cosdg", "tandg")],
     call("cotdg", X),
@@ -87,6 +90,13 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_values_and_gradients(case):
     check("special", case)
+
+
+def test_orders_in_an_array_need_not_be_integers():
+    orders = np.arange(3.0) + 0.5
+    for z in (X[0], Z[0]):
+        np.testing.assert_allclose(special.jv(orders, vg.Tensor(z)), scipy.special.jv(orders, z))
+        assert gradcheck(lambda z: special.jv(orders, z), vg.Tensor(z, requires_grad=True))
 
 
 def test_arguments_without_gradient_raise():

@@ -24,6 +24,8 @@ CASES = [
     *[call(name, M, axis=None) for name in ("skew", "gmean", "median_abs_deviation", "tmean", "zscore", "hmean")],
     call("zmap", X, Y),
     call("pmean", X, 3),
+    call("gmean", np.array(2.5)),
+    call("mode", M),
     call("pmean", M, 0.5, axis=1),
     call("gmean", X, weights=W),
     call("hmean", M, axis=1, weights=M[0], keepdims=True),
@@ -129,3 +131,11 @@ def test_unsupported_options_raise():
         stats.skew(x * np.nan, nan_policy="omit")
     with pytest.raises(UnsupportedFunctionError, match="method"):
         stats.pearsonr(x, Y, method=scipy.stats.PermutationMethod())
+
+
+def test_the_mode_has_the_gradient_of_its_first_occurrence():
+    x = vg.Tensor([1.0, 2.0, 3.0, 2.0], requires_grad=True)
+    mode, count = stats.mode(x * 1.0)
+    (2 * mode).backward()
+    assert mode == 2.0 and count == 2
+    assert x.grad.tolist() == [0.0, 2.0, 0.0, 0.0]

@@ -76,6 +76,7 @@ _neighbours("yv", 0.5, -0.5)
 _neighbours("iv", 0.5, 0.5)
 _neighbours("kv", -0.5, -0.5)
 _neighbours("kve", -0.5, -0.5, 1.0)
+FAMILIES["ive"] = lambda x, value, v: (_of("ive", x, v - 1) + _of("ive", x, v + 1)) / 2 - np.sign(x) * value
 _neighbours("hankel1", 0.5, -0.5)
 _neighbours("hankel2", 0.5, -0.5)
 _neighbours("hankel1e", 0.5, -0.5, -1j)

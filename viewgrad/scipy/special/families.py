@@ -50,6 +50,15 @@ for _name in ("kv", "kve", "struve", "modstruve", "hyp0f1"):
 _made("yv", lambda v, z: family("yv", z, v))
 
 
+def _of_orders(name: str) -> None:
+    operator = OPERATORS[name].function
+    _made(name, lambda v, z: family(name, z, v) if np.ndim(plain_values(numbers(v))) else operator(v, numbers(z)))
+
+
+for _name in ("jv", "iv", "ive"):
+    _of_orders(_name)
+
+
 def _of_one(name: str) -> None:
     _made(name, lambda x: family(name, x))
 
@@ -241,7 +250,7 @@ def _spherical(name: str, plain: str, sign: float, regular: bool) -> None:
 
     def spherical(n: Any, z: Any, derivative: bool = False) -> Any:
         z = numbers(z) * 1.0
-        orders = np.asarray(plain_values(numbers(n)))
+        orders = np.trunc(plain_values(numbers(n)))
         if orders.ndim:
             shape = np.broadcast_shapes(orders.shape, z.shape)
             places = z.broadcast_to(shape)
@@ -250,9 +259,7 @@ def _spherical(name: str, plain: str, sign: float, regular: bool) -> None:
             for order in np.unique(orders):
                 total = np.where(wanted == order, spherical(order, places, derivative), total)
             return total
-        order = int(orders)
-        if order != orders:
-            raise lost(f"scipy.special.{name}", "for tensors with a history the order must be an integer")
+        order = int(orders)  # SciPy also cuts it off
         if not derivative:
             return alone(order, z)
         if order == 0:

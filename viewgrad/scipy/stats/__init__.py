@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import scipy.stats  # type: ignore[import-untyped]
 
 from ...numpy.namespace import filled, public_names
-from . import fitting, ordered, samples, two_sample
+from . import fitting, mstats, ordered, samples, two_sample
 from .axis_policy import MADE as STATISTICS
 from .continuous import CONTINUOUS
 from .discrete import DISCRETE
@@ -36,6 +36,7 @@ MADE: dict[str, Any] = {
     "multinomial": Multinomial(),
     "multivariate_t": MultivariateT(),
     "wishart": Wishart(),
+    "mstats": mstats,
 }
 MADE |= {name: each for name, each in unsupported().items() if name not in MADE}
 __all__ = public_names(scipy.stats)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
+import scipy.stats  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import plain_values
@@ -70,6 +71,7 @@ def _mean(name: str, there: Callable[..., Any], back: Callable[..., Any]) -> Non
             axis = power[-1]
         given = power[:1] if name == "pmean" else ()
         a = floating(a)
+        a = a if a.ndim else a.reshape(1)
         moved = np.moveaxis(a, axis, -1) if axis is not None else a.reshape(-1)
         if weights is not None:
             weights = floating(weights)
@@ -86,6 +88,19 @@ def _mean(name: str, there: Callable[..., Any], back: Callable[..., Any]) -> Non
 _mean("gmean", np.log, np.exp)
 _mean("hmean", lambda x: np.where(plain_values(x) < 0, np.nan, 1.0 / x), lambda x: 1.0 / x)
 _mean("pmean", lambda x, p: x**p if p else np.log(x), lambda x, p: x ** (1.0 / p) if p else np.exp(x))
+
+
+@made
+def mode(a: Any, axis: Any = 0, nan_policy: str = "propagate", keepdims: bool = False) -> Any:
+    """Return the most frequent value, to whose first occurrence the gradient flows, and how often it occurs."""
+    a = floating(a)
+    a, along = (a.reshape(-1), 0) if axis is None or not a.ndim else (a, axis)
+    found = scipy.stats.mode(plain_values(a), axis=along, nan_policy=nan_policy, keepdims=True)
+    first = np.argmax((plain_values(a) == found.mode) | np.isnan(found.mode), axis=along, keepdims=True)
+    value, count = np.take_along_axis(a, first, along), found.count
+    if not keepdims:
+        value, count = value.squeeze(along), count.squeeze(along)
+    return Outcome({"mode": value, "count": count})
 
 
 @made
