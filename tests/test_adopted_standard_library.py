@@ -166,3 +166,23 @@ def test_threads_compute_in_the_modes_of_the_transform(program, specialize):
         for _ in range(2):
             np.testing.assert_allclose(transform(f)(x), transform(plain)(x), rtol=1e-10)
     assert by_threads(x) == pytest.approx(plain(x))
+
+
+STANDARD_NORMAL, WIDE = statistics.NormalDist(), statistics.NormalDist(1.0, 2.0)
+
+
+def _of_normal_distributions(x):
+    own = statistics.NormalDist(x, 2 * x)
+    return (
+        STANDARD_NORMAL.cdf(x) * WIDE.pdf(x) + WIDE.inv_cdf(x / 3) + own.cdf(1.3) + own.zscore(0.4) + own.pdf(0.9)
+        + own.inv_cdf(0.3) + own.mean * own.stdev * WIDE.cdf(0.3)
+    )  # fmt: skip
+
+
+def test_normal_distributions_made_inside_and_outside():
+    x, h = 0.7, 1e-4
+    f = _of_normal_distributions
+    value, slope = vg.value_and_grad(f)(x)
+    assert value == pytest.approx(f(x), rel=1e-14)
+    assert slope == pytest.approx((f(x + h) - f(x - h)) / (2 * h), rel=1e-6)
+    assert vg.hessian(f)(x) == pytest.approx((f(x + h) - 2 * f(x) + f(x - h)) / h**2, rel=1e-4)

@@ -8,6 +8,7 @@ import copy
 import dataclasses
 import functools
 import gc
+import importlib
 import inspect
 import linecache
 import math
@@ -25,8 +26,11 @@ import attrs
 import numpy as np
 import pytest
 import scipy.interpolate
+import scipy.sparse
+import scipy.sparse.csgraph
 import scipy.special
 import scipy.stats
+import scipy.stats.mstats
 from interruptions import interruptions
 from numpy import exp as exponential
 from numpy import zeros
@@ -224,6 +228,14 @@ def test_generic_functions():
     assert vg.grad(lambda x: generic(x) + generic(np.array([x, x])))(1.5) == 5.0
 
 
+class LazyModule(types.ModuleType):
+    """A module that is imported when an attribute is first looked up."""
+
+    def __getattr__(self, name):
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+LAZY_NUMPY, LAZY_LINALG = LazyModule("numpy"), LazyModule("scipy.linalg")
 RANDOM = np.random.default_rng(3)
 PLACES = np.linspace(0.0, 3.0, 7)
 SPLINE = scipy.interpolate.CubicSpline(PLACES, np.sin(PLACES))
@@ -231,6 +243,7 @@ B_SPLINE = scipy.interpolate.make_interp_spline(PLACES, np.cos(PLACES))
 LINEAR = scipy.interpolate.interp1d(PLACES, np.sin(PLACES))
 CUBIC = scipy.interpolate.interp1d(PLACES, np.sin(PLACES), "cubic")
 NORMAL = scipy.stats.norm(0.3, 1.2)
+SPARSE = scipy.sparse.csr_matrix([[2.0, 1.0], [0.5, 3.0]])
 POLYNOMIAL = np.poly1d([1.0, 2.0, 3.0])
 MADE_OUTSIDE = {
     "spline": lambda x: SPLINE(x) + SPLINE.derivative()(x),
@@ -239,6 +252,11 @@ MADE_OUTSIDE = {
     "cubic": lambda x: CUBIC(x) * 1.0,
     "distribution": lambda x: NORMAL.logpdf(x) + NORMAL.cdf(x),
     "polynomial": lambda x: POLYNOMIAL(x) + POLYNOMIAL.deriv()(x),
+    "sparse": lambda x: ((x * np.ones(2)) * SPARSE) @ (SPARSE.T @ np.array([x, 1.0])) + SPARSE.dot(np.ones(2) * x)[0],
+    "graph": lambda x: x * x * scipy.sparse.csgraph.shortest_path(SPARSE).sum(),
+    "lazily imported modules": lambda x: LAZY_LINALG.norm(LAZY_NUMPY.array([x, 2.0])) + LAZY_NUMPY.zeros(1)[0],
+    "statistics of mstats": lambda x: scipy.stats.mstats.gmean(np.array([x, 2.0])),
+    "dates": lambda x: x * np.array(np.array([x, 0.0]) * 3, dtype="datetime64[D]").astype(int)[0],
 }
 
 

@@ -46,6 +46,8 @@ class Namespaces:
         """Return the counterpart of an object; MISSING if it has none."""
         self._load("math")
         self._load("numpy")
+        if isinstance(value, types.ModuleType) and type(value) is not types.ModuleType:
+            value = _imported(value)
         found = self._found.get(id(value))
         if found is None:
             for root in LAZY:
@@ -91,6 +93,14 @@ class Namespaces:
             return
         self._found.setdefault(id(original), (original, counterpart))
         self._originals.setdefault(id(counterpart), (counterpart, original))
+
+
+def _imported(module: types.ModuleType) -> types.ModuleType:
+    """Return the module that a proxy for a lazy import stands for, if that has a counterpart."""
+    name = object.__getattribute__(module, "__dict__").get("__name__")
+    if type(name) is not str or not is_replaced_module(name):
+        return module
+    return importlib.import_module(name)
 
 
 def _may_be_of(root: str, value: Any) -> bool:

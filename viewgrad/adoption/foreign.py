@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..tensor.tensor import Tensor, is_scalar
-from .counterparts import MISSING, namespace
+from .counterparts import MISSING, counterpart, namespace
 
 Adopt = Callable[[Any], Any]
 
@@ -49,8 +49,8 @@ CONVERTERS: Final[dict[type, Callable[[Any, Adopt], Any]]] = {
 
 
 def _of_scipy(value: Any) -> Any:
-    """Return the counterpart of a spline or a distribution; MISSING for other objects."""
-    interpolate, stats = sys.modules.get("scipy.interpolate"), sys.modules.get("scipy.stats")
+    """Return the counterpart of a spline, a distribution or a sparse array; MISSING for other objects."""
+    interpolate, stats, sparse = (sys.modules.get(f"scipy.{name}") for name in ("interpolate", "stats", "sparse"))
     if interpolate is not None and isinstance(value, (interpolate.PPoly, interpolate.BSpline, interpolate.interp1d)):
         made = namespace("scipy").interpolate
         if isinstance(value, interpolate.PPoly):
@@ -65,6 +65,8 @@ def _of_scipy(value: Any) -> Any:
     if stats is not None and isinstance(value, type(stats.norm())):
         family = getattr(namespace("scipy").stats, value.dist.name, None)
         return MISSING if family is None else family(*value.args, **value.kwds)
+    if sparse is not None and sparse.issparse(value) and value.format in ("csr", "csc", "coo") and value.ndim == 2:
+        return getattr(namespace("scipy").sparse, type(value).__name__)(value)
     return MISSING
 
 
@@ -114,6 +116,8 @@ def converted(value: Any, adopted: Adopt) -> Any:
         return converter(value, adopted)
     if type(value).__module__.startswith("scipy."):
         return _of_scipy(value)
+    if type(value).__module__ == "statistics" and type(value).__name__ == "NormalDist":
+        return counterpart(type(value))(value.mean, value.stdev)
     numba = sys.modules.get("numba")
     if numba is not None and hasattr(value, "py_func") and isinstance(value, numba.core.dispatcher.Dispatcher):
         return adopted(value.py_func)

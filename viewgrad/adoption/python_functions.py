@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import cmath
 import functools
-import importlib
+import math
 import statistics
 import types
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .builtin_names import carries_history
+from .counterparts import namespace
 
 FUNCTIONS: Final[dict[str, dict[str, Callable[..., Any]]]] = {"statistics": {}, "cmath": {}}
 
 
 def _numpy() -> Any:
-    return importlib.import_module("viewgrad.numpy")
+    return namespace("numpy")
 
 
 def _for_tensors(module: types.ModuleType) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -212,6 +213,64 @@ def linear_regression(x: Any, y: Any, /, *, proportional: bool = False) -> Any:
     slope = (a * b).sum() / (a * a).sum()
     return statistics.LinearRegression(slope, 0.0 if proportional else y.mean() - slope * x.mean())
 
+
+class NormalDist(statistics.NormalDist):
+    """A normal distribution whose parameters, and the arguments of its functions, may have a gradient.
+
+    Arguments:
+        mu: the mean.
+        sigma: the standard deviation.
+    """
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+        _mu: Any
+        _sigma: Any
+
+    def __init__(self, mu: Any = 0.0, sigma: Any = 1.0) -> None:
+        if sigma < 0.0:
+            raise statistics.StatisticsError("sigma must be non-negative")
+        self._mu, self._sigma = (each if carries_history(each) else float(each) for each in (mu, sigma))
+
+    def zscore(self, x: Any) -> Any:
+        """Return the distance from the mean in standard deviations."""
+        if not self._sigma:
+            raise statistics.StatisticsError("zscore() not defined when sigma is zero")
+        return (x - self._mu) / self._sigma
+
+    def pdf(self, x: Any) -> Any:
+        """Return the density."""
+        if not self._concerns(x):
+            return super().pdf(x)
+        z = self.zscore(x)
+        return _numpy().exp(z * z / -2.0) / (self._sigma * math.sqrt(math.tau))
+
+    def cdf(self, x: Any) -> Any:
+        """Return the distribution function."""
+        if not self._concerns(x):
+            return super().cdf(x)
+        return namespace("math").erfc(-self.zscore(x) / math.sqrt(2.0)) / 2.0
+
+    def inv_cdf(self, p: Any) -> Any:
+        """Return the quantile of a probability."""
+        if not self._concerns(p):
+            return super().inv_cdf(p)
+        standard = NormalDist()
+        start = statistics.NormalDist().inv_cdf(float(_detached(p)))
+        z = p * 0.0 + start
+        for _ in range(3):  # Newton's method, which makes derivatives of p exact
+            z = z - (standard.cdf(z) - p) / standard.pdf(z)
+        return self._mu + self._sigma * (z + (start - _detached(z)))
+
+    def _concerns(self, x: Any) -> bool:
+        return any(map(carries_history, (x, self._mu, self._sigma)))
+
+
+def _detached(x: Any) -> Any:
+    return x.detach() if hasattr(x, "detach") else x
+
+
+FUNCTIONS["statistics"]["NormalDist"] = NormalDist
 
 # -- cmath -------------------------------------------------------------------------------------------------------------
 

@@ -32,8 +32,8 @@ from . import (
 
 # Modules that stay SciPy's: numbers, files, and what takes plain arrays alone and refuses tensors with a history.
 PLAIN = ("cluster", "differentiate", "io", "odr", "version")
-INNER = ("cluster.hierarchy", "cluster.vq", "linalg.blas", "linalg.interpolative", "linalg.lapack", "sparse.csgraph")
-STATISTICS = ("contingency", "mstats", "qmc", "sampling")
+INNER = ("cluster.hierarchy", "cluster.vq", "linalg.blas", "linalg.interpolative", "linalg.lapack")
+STATISTICS = ("contingency", "qmc", "sampling")
 for _name in (*PLAIN, *INNER, *[f"stats.{_part}" for _part in STATISTICS]):
     if importlib.util.find_spec(f"scipy.{_name}") is None:  # in this version of SciPy
         continue

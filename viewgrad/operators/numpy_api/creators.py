@@ -15,7 +15,7 @@ from ...tensor.creation import _fresh as fresh
 from ...tensor.creation import as_its_array, as_operand, holds_tensor, joined
 from ...tensor.tensor import Tensor, is_scalar
 from . import spaced
-from .conversion import NESTED, as_argument, as_tensors
+from .conversion import NESTED, as_argument, as_tensors, plain_values
 
 CREATORS: dict[str, Callable[..., Any]] = {}
 
@@ -88,7 +88,9 @@ def array(
             object = made
         object = as_its_array(object)
     if not holds_tensor(object) or np.dtype(dtype if dtype is not None else float).kind not in "biufc":
-        given = _elements(object) if holds_tensor(object) else object
+        given = object
+        if holds_tensor(object):
+            given = _elements(object) if dtype is None or np.dtype(dtype).kind not in "mM" else _times(object)
         return as_tensors(np.array(given, dtype=dtype, copy=copy, order=order, subok=subok, ndmin=ndmin), (object,))  # type: ignore[call-overload]
     made = object if isinstance(object, Tensor) else joined(object).contiguous()
     if dtype is not None and np.dtype(dtype) != made.dtype:
@@ -119,6 +121,11 @@ def _in_column_order(tensor: Tensor) -> Tensor:
         return tensor
     laid_out: Tensor = tensor.T.clone().T
     return laid_out
+
+
+def _times(value: Any) -> Any:
+    """Return the values of which dates and durations are made; they are integers, so that their derivative is zero."""
+    return plain_values((value if isinstance(value, Tensor) else joined(value)).detach())
 
 
 @creator

@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import scipy.sparse  # type: ignore[import-untyped]
-from scipy.sparse import csgraph
 
 from ...numpy.namespace import public_names
-from . import assignable, linalg
+from . import assignable, csgraph, linalg
 from .arrays import ARRAYS, SparseArray
 from .construct import MADE
 from .namespace import namespace

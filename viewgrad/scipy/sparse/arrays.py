@@ -50,7 +50,7 @@ class SparseArray:
     is_matrix: ClassVar[bool] = False
 
     def __init__(self, arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> None:
-        pattern, data = _parts_of(self.format, arg1, shape)
+        pattern, data = _parts_of(self.format, arg1, shape, self.is_matrix)
         if dtype is not None and data.dtype != dtype:
             data = data.astype(dtype)
         self.pattern, self.data = _ordered(self.format, pattern, data)
@@ -385,9 +385,11 @@ def is_sparse(value: Any) -> bool:
 
 
 def as_sparse(value: Any) -> Any:
-    """Return a sparse array of SciPy's as one with a tensor for its stored values."""
+    """Return a sparse array of SciPy's, or a dense matrix, as one with a tensor for its stored values."""
     if isinstance(value, SparseArray):
         return value
+    if not scipy.sparse.issparse(value):
+        return ARRAYS["csc_array"](value)
     is_matrix = not isinstance(value, scipy.sparse.sparray)
     name = value.format if value.format in ("csr", "csc", "coo") else "csr"
     return ARRAYS[f"{name}_{'matrix' if is_matrix else 'array'}"](value)
@@ -406,7 +408,7 @@ def _promoted(data: Any, dense: Any) -> tuple[Any, Any]:
     return tuple([each if each.dtype == dtype else each.astype(dtype) for each in (data, dense)])
 
 
-def _parts_of(format: str, arg1: Any, shape: Any) -> tuple[Pattern, Any]:
+def _parts_of(format: str, arg1: Any, shape: Any, is_matrix: bool) -> tuple[Pattern, Any]:
     """Return the pattern and the stored values that the arguments of a constructor mean."""
     if isinstance(arg1, SparseArray):
         return arg1.pattern, arg1.data
@@ -430,6 +432,8 @@ def _parts_of(format: str, arg1: Any, shape: Any) -> tuple[Pattern, Any]:
         empty = scipy.sparse.coo_array(arg1)
         return Pattern(empty.row, empty.col, empty.shape), as_operand(np.zeros(0))
     dense = numbers(arg1)
+    if is_matrix and dense.ndim < 2:
+        dense = dense.reshape(1, -1)  # a row
     if dense.ndim != 2:
         raise ValueError(f"a sparse array of tensors has two dimensions, not {dense.ndim}")
     rows, cols = np.nonzero(plain_values(dense.detach()))
