@@ -168,7 +168,7 @@ REJECTED = {
     ),
     "forward mode of no output": (
         (TWO, {"self": "grads[0] + grads[1]"}, {"forward_derivative": {"first": "self_t", "third": "self_t"}}),
-        "operator 'bad': there is a forward-mode formula for 'third', which is no output; those are first, second",
+        "operator 'bad': there is a forward-mode formula for 'third', which is not an output; those are first, second",
     ),
     "forward mode twice": (
         (

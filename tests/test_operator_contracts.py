@@ -623,7 +623,7 @@ def test_the_command_line_lists_operators(capsys):
         (["gallery.polished"], "say which operator, as in gallery.polished:unbroadcast; gallery.polished has"),
         (["gallery.nowhere:f"], "there is no module called 'gallery.nowhere'"),
         (["gallery.polished:Square", "--call", "np.nope(3)"], "AttributeError"),
-        (["gallery.polished:np"], "is no operator but module"),
+        (["gallery.polished:np"], "is not an operator but module"),
         (["gallery.polished:Square", "--only", "gradiens"], "did you mean 'gradients'"),
     ):
         with pytest.raises(SystemExit) as stopped:

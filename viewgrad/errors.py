@@ -446,10 +446,10 @@ class GradcheckError(AutogradError):
     - If the function is steep, adjust `eps` and the tolerances, or use `viewgrad.testing.check_operator`.
 
     Attributes, where the check is one of single numbers (None elsewhere):
-        input, output: which argument and which output, counted from 0.
+        input, output: the numbers of the argument and the output, counted from 0.
         element, output_element: the indices of the element in each.
-        analytical, numerical: what the backward pass and what finite differences say.
-        tolerance: how far apart the two might have been.
+        analytical, numerical: the derivatives by the backward pass and by finite differences.
+        tolerance: the allowed difference.
 
     Example:
         >>> import numpy as np
@@ -646,7 +646,7 @@ class DeclarationError(AutogradError, ValueError):
         message: the problem, and the source line.
         operator: the name of the operator.
         formula: the text of the formula, if one is to blame.
-        position: where in it, counted from 1.
+        position: the position in it, counted from 1.
 
     Example:
         >>> import numpy as np

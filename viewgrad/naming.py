@@ -15,13 +15,13 @@ def name_functions(module: str, names: Mapping[str, Any], inside: str = "") -> N
     """Set the module and qualified name of functions that were generated, or made by other functions.
 
     Arguments:
-        module: where that is.
+        module: the name of its module.
         names: the contents of the namespace.
         inside: the name of the class, and a dot, if they are methods.
     """
     nameless = {name: each for name, each in names.items() if type(each) is FunctionType and _is_nameless(each)}
     for name, function in sorted(nameless.items(), key=lambda item: item[0] != item[1].__name__):
-        if _is_nameless(function):  # once only: some have several names, the first of which is their own
+        if _is_nameless(function):  # only once: a function with several names keeps the first
             function.__module__ = module
             function.__qualname__ = f"{inside}{name}"
 

@@ -13,8 +13,8 @@ class ProgressBar:
     """A progress line that is overwritten as the work proceeds; nothing if the output is not a terminal.
 
     Arguments:
-        stream: where to write.
-        always: whether to write even if that is no terminal.
+        stream: the output stream.
+        always: whether to write even if it is not a terminal.
     """
 
     def __init__(self, stream: TextIO | None = None, *, always: bool = False) -> None:

@@ -84,7 +84,7 @@ def spectral_function(A: Any, f: Callable[[Any], Any]) -> Any:
     Unlike the eigenvectors, the result has derivatives at repeated eigenvalues: first and second ones, in both modes.
 
     Arguments:
-        A: matrices of shape (..., n, n), of which the Hermitian part is used.
+        A: matrices of shape (..., n, n), whose Hermitian part is used.
         f: a real function of one real variable. It receives a tensor of eigenvalues, must work element by element, and
             must not capture differentiable tensors. viewgrad computes its first and second derivatives.
 
@@ -113,7 +113,7 @@ def spectral_projector(A: Any, low: float, high: float) -> Any:
     """Compute the projector onto the eigenvectors of a Hermitian matrix whose eigenvalues lie in an interval.
 
     Arguments:
-        A: matrices of shape (..., n, n), of which the Hermitian part is used.
+        A: matrices of shape (..., n, n), whose Hermitian part is used.
         low, high: the ends of the interval, neither of which may be an eigenvalue.
 
     Example:

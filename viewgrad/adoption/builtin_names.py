@@ -149,8 +149,8 @@ def adopting_import(
 
     Arguments:
         plain: the `__import__` that the module would use.
-        original: the globals of the module, to which relative imports refer.
-        adopted: gives the adopted version of a module.
+        original: the globals of the module, for relative imports.
+        adopted: returns the adopted version of a module.
     """
 
     def __import__(

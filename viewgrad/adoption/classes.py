@@ -165,8 +165,8 @@ def adopted_class(
     Arguments:
         cls: the user's class.
         bases: the adopted classes of those that it is derived from, in their order.
-        adopted: gives the adopted version of a value.
-        unadopted: gives the user's own object for an adopted version.
+        adopted: returns the adopted version of a value.
+        unadopted: returns the user's own object for an adopted version.
     """
     body: dict[str, Any] = {
         ORIGINAL: cls,
@@ -238,7 +238,7 @@ def view_of(original: Any, view_class: type) -> Any:
 
     Arguments:
         original: the user's object.
-        view_class: as `view_class` gives it.
+        view_class: the result of `view_class`.
     """
     view: Any = object.__new__(view_class)
     _set_state(view, ViewState(original))
@@ -322,7 +322,7 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
 
     Arguments:
         made: the adopted class.
-        lookup: gives the adopted version of an attribute, for a view and the value.
+        lookup: returns the adopted version of an attribute, for a view and the value.
     """
     cls = vars(made)[ORIGINAL]
     body: dict[str, Any] = {

@@ -16,8 +16,8 @@ class AdoptedList(list[Any]):
 
     Arguments:
         original: the user's list.
-        adopted: gives the adopted version of an item.
-        unadopted: gives the user's own object for an adopted version.
+        adopted: returns the adopted version of an item.
+        unadopted: returns the user's own object for an adopted version.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class AdoptedDict(dict[Any, Any]):
 
     Arguments:
         original: the user's dict.
-        adopted: gives the adopted version of a value.
-        unadopted: gives the user's own object for an adopted version.
+        adopted: returns the adopted version of a value.
+        unadopted: returns the user's own object for an adopted version.
     """
 
     def __init__(

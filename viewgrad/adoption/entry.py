@@ -24,7 +24,7 @@ class AdoptedFunction:
 
     Arguments:
         original: the user's function.
-        world: where it is adopted.
+        world: the world that it belongs to.
     """
 
     def __init__(self, original: Callable[..., Any], world: World) -> None:

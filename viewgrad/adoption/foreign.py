@@ -109,7 +109,7 @@ def converted(value: Any, adopted: Adopt) -> Any:
 
     Arguments:
         value: the object.
-        adopted: gives the adopted version of a function.
+        adopted: returns the adopted version of a function.
     """
     converter = CONVERTERS.get(type(value))
     if converter is not None:

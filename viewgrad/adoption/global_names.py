@@ -59,8 +59,8 @@ class AdoptedGlobals:
     Arguments:
         original: the globals of the module.
         names: the dict for adopted functions.
-        adopted: gives the adopted version of a value.
-        unadopted: gives the user's own object for an adopted version.
+        adopted: returns the adopted version of a value.
+        unadopted: returns the user's own object for an adopted version.
         lock: held while names are bound; the one that `adopted` takes, so that threads do not wait for each other.
         renew: takes over the code and the defaults of a function, which may be set at any time.
     """

@@ -70,7 +70,7 @@ class Modules(MutableMapping[str, Any]):
     """`sys.modules` as an adopted package sees it: its own modules are the adopted ones.
 
     Arguments:
-        names: of the packages whose modules are adopted.
+        names: the names of the packages whose modules are adopted.
         adopted: their modules that are imported.
     """
 
@@ -102,7 +102,7 @@ class Package:
     """The adopted modules of one package, and of others that it is adopted with.
 
     Arguments:
-        names: of the packages.
+        names: the names of the packages.
     """
 
     def __init__(self, names: frozenset[str]) -> None:
@@ -275,7 +275,7 @@ def adopted_package(name: str, also: Iterable[str] = ()) -> types.ModuleType:
     """Return a module of a package with viewgrad's objects for NumPy's, imported beside the original.
 
     Arguments:
-        name: of the package, or of a module in it.
+        name: the name of the package, or of a module in it.
         also: the names of packages that it imports, and that are adopted with it.
     """
     if is_replaced_module(name):

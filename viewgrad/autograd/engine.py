@@ -49,7 +49,7 @@ class GraphTask(HookedRun):
 
     Attributes:
         retain: whether saved values are kept for another run.
-        exec_info: which nodes must run, with the edges that must be followed from each; None for all of them.
+        exec_info: the nodes that must run, each with the edges to follow; None for all of them.
         captures: the gradients to be returned, by node and input number; filled in as they arrive.
         captured: the nodes for which there is an entry in `captures`.
         buffers: the gradients that arrived at nodes that have not run yet: for each output a gradient or None.

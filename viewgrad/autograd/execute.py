@@ -29,7 +29,7 @@ def run_backward(
     """Run the engine from `edges` with the gradients `grads`.
 
     Arguments:
-        edges: where to start.
+        edges: the edges at which to start.
         grads: the gradient for each of them.
         retain_graph: whether saved values are kept for another run.
         create_graph: whether the run is recorded.

@@ -205,7 +205,7 @@ class Program:
     Arguments:
         fn: the function.
         arguments: all its arguments.
-        positions: which of them are differentiated with respect to.
+        positions: the positions of the differentiated arguments.
     """
 
     fn: Callable[..., Any]

@@ -22,7 +22,7 @@ def run_alone(edge: Node | Edge, grad: Array, inputs: Sequence[Node | Edge] | No
     """Return the gradients of a pass from one step to leaves; `MISSED` if the engine is needed.
 
     Arguments:
-        edge: where to start.
+        edge: the edge at which to start.
         grad: the gradient there, an array.
         inputs: the edges of the leaves whose gradients are returned; None if all leaves accumulate theirs.
         retain: whether saved values are kept for another run.

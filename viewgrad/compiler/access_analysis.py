@@ -167,7 +167,7 @@ class AccessAnalysis:
 
         Arguments:
             steps: these.
-            size: of the base.
+            size: the size of the base.
         """
         return grain_of(map(self.runs, steps), size)
 

@@ -55,11 +55,11 @@ class Tape:
     """The kept values of one step.
 
     Arguments:
-        name: of the array.
-        step: whose values they are.
-        sizes: of one of them.
-        entries: how many elements are kept in all.
-        dtype: of these.
+        name: the name of the array.
+        step: the step whose values are kept.
+        sizes: the sizes of one value.
+        entries: the total number of saved elements.
+        dtype: the dtype of the elements.
     """
 
     name: str
@@ -92,7 +92,7 @@ def differentiated(program: Program, wanted: Iterable[str], analysis: AccessAnal
     Arguments:
         program: the program.
         wanted: the names of the inputs to differentiate with respect to.
-        analysis: of the program.
+        analysis: the analysis of the program.
     """
     return _Differentiation(program, set(wanted), analysis).run()
 

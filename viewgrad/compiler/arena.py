@@ -21,11 +21,11 @@ class Arena:
     Fresh memory costs more than the arithmetic on it: so an array that is no longer used is kept for a later run.
 
     Arguments:
-        name: of the array in the source, which takes the buffers from it.
+        name: the name of the array in the source, whose parts are the buffers.
         unset: whether the buffers may begin with anything; otherwise they begin with zeros.
 
     Attributes:
-        parts: of each buffer, by its name, the first element and the one after the last.
+        parts: by name of a buffer, its first element and the one after its last.
     """
 
     def __init__(self, name: str, unset: bool) -> None:

@@ -189,7 +189,7 @@ class Cache:
     """The specializations of a function, and the fast paths of calls.
 
     Attributes:
-        specializations: in the order in which they were added.
+        specializations: the specializations, in the order of their addition.
         fast_calls: the fast paths, each with its specialization.
         eager_calls: the signatures of calls that run the function.
         lock: held while any of these is changed.

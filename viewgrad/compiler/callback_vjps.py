@@ -27,7 +27,7 @@ def gradient_by_formula(operator: Any, attributes: Any, kinds: Sequence[Any], nu
         operator: the operator, of one result.
         attributes: its options.
         kinds: the shapes and dtypes of its operands; None for those that are not given.
-        number: that of the operand whose gradient it is.
+        number: the number of the operand whose gradient is computed.
     """
     tensors = operator.signature.tensors
     if len(operator.signature.outputs) > 1 or any(argument.kind == "tensors" for argument in tensors):

@@ -37,7 +37,7 @@ class Operation:
         attributes: its options.
         operands: the shapes and dtypes of its operands; None for those that are not given.
         number: the number of the output.
-        shape, dtype: of the output.
+        shape, dtype: the shape and dtype of the output.
     """
 
     name: str
@@ -118,7 +118,7 @@ def native_caller(function: Callable[..., Any], kinds: list[Any], size: int, dty
     Arguments:
         function: a function of arrays and numbers.
         kinds: the shapes and dtypes of its operands; () for numbers.
-        size, dtype: of its result.
+        size, dtype: the size and dtype of its result.
     """
 
     def call(*given: Any) -> int:

@@ -25,7 +25,7 @@ class Kind:
     Arguments:
         number: the class of Python's numbers that they are.
         zero: the literal of zero.
-        made: what follows the size where an array of them is made.
+        made: the further arguments of the call that creates an array of them.
     """
 
     def __init__(self, number: type, zero: str, made: str) -> None:

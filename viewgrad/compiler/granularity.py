@@ -20,9 +20,9 @@ class Runs:
     """The granularity of accesses: the runs of neighbours that a step accesses in all of its executions.
 
     Arguments:
-        length: of each run.
-        rest: of the dimensions over the runs, their lengths and strides.
-        first: where the first of them begins in some execution.
+        length: the length of each run.
+        rest: the lengths and strides of the dimensions over the runs.
+        first: the start of the first run in some execution.
         moves: a common divisor of the differences between executions.
     """
 
@@ -37,8 +37,8 @@ class Grain:
     """The grains of a base: its rows, each cut at the same places.
 
     Arguments:
-        row: how long a row is.
-        begins: where grains begin in it.
+        row: the length of a row.
+        begins: the starts of the grains in it.
     """
 
     row: int
@@ -100,7 +100,7 @@ def runs_of(step: Read | Write, offsets: Array) -> Runs | None:
 
     Arguments:
         step: the step.
-        offsets: where its window begins, in all executions.
+        offsets: the offsets of its window, in all executions.
     """
     if step.is_picked or not step.sizes:
         return None

@@ -92,7 +92,7 @@ class Step:
     """A step: an operation that computes, reads, writes or checks a value.
 
     Arguments:
-        name: of its value in the source.
+        name: the name of its value in the source.
         sizes: the ranges of its labels.
         location: the number of the line that it comes from.
     """
@@ -182,11 +182,11 @@ class Places:
     """The elements that an index by arrays picks from a base, counted from an offset.
 
     Arguments:
-        name: of the table in the source.
+        name: the name of the table in the source.
         array: the numbers of the elements, in row order, of each array that is an index here, one after the other.
             Strides and labels lead into one of these.
-        start: where in the table the array begins that is the index in an execution.
-        count: how many elements each of them has.
+        start: the start, in the table, of the index array of an execution.
+        count: the number of elements of each.
     """
 
     name: str

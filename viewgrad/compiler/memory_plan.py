@@ -28,7 +28,7 @@ class Placement(NamedTuple):
         name: the name of the buffer or arena.
         shape: the shape of the result.
         start, stop: its first element, and the one after its last.
-        dtype: of the elements.
+        dtype: the dtype of the elements.
     """
 
     name: str

@@ -28,7 +28,7 @@ class Run:
     """A run of a program.
 
     Attributes:
-        buffers: what its gradient needs, by name.
+        buffers: the buffers that its gradient needs, by name.
         arenas, arrays: the arenas that some of them are in, and the arrays of these, which go back with the run.
         given: the inputs.
     """
@@ -53,7 +53,7 @@ class Boundary(NamedTuple):
     """The differences between inputs and results and the buffers of a program.
 
     Arguments:
-        single_inputs, single_results: which of them are in single precision.
+        single_inputs, single_results: the inputs and results in single precision.
         layouts: the layouts of results that are not in C order, by number.
     """
 

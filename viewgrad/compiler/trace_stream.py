@@ -52,8 +52,8 @@ class Parts:
 
     Attributes:
         arrays: these, flat.
-        size: how many elements they have in all.
-        starts: where each begins, by its content.
+        size: their total number of elements.
+        starts: the start of each, by its content.
         last: the content of the last one.
     """
 
@@ -75,7 +75,7 @@ class Stream:
 
     Arguments:
         locations: the source lines that they come from.
-        limit: how many terms may be left when all is rolled up.
+        limit: the number of terms that may remain at the end.
         spilled: the keys of the places whose values go through memory, and the room that each value has in a buffer.
         crowded: the keys of the tables that are known to have many parts.
 
@@ -247,7 +247,7 @@ class Stream:
 
         Arguments:
             what: "gather" or "scatter".
-            location, base, shape: of the line, of the base, and of the arrays.
+            location, base, shape: the line, the base and the shape of the line, of the base, and of the arrays.
         """
         return _key_of(what, location, base, shape) in self.crowded
 

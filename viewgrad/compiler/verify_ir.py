@@ -39,7 +39,7 @@ def verify_program(program: Program, what: str) -> None:
 
     Arguments:
         program: the program.
-        what: how messages name it.
+        what: its name in messages.
 
     Raises:
         InvalidProgramError: if a step uses a value that is not defined before it, if labels, sizes or dtypes do not

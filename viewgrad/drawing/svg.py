@@ -41,9 +41,9 @@ def sheet(width: float, height: float, shapes: list[str], title: str) -> str:
     """Return the source of a picture.
 
     Arguments:
-        width, height: in pixels.
+        width, height: the size in pixels.
         shapes: the source of its contents.
-        title: what a screen reader says of it.
+        title: the text for screen readers.
     """
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '

@@ -23,9 +23,9 @@ class Differentiated:
     """The trees with respect to which a function is differentiated.
 
     Arguments:
-        structures: of each tree.
-        single: whether there is one, and results are not to be wrapped in a tuple.
-        numbers: of the arguments that they are.
+        structures: the structure of each tree.
+        single: whether there is one, so that results are not wrapped in a tuple.
+        numbers: the numbers of these arguments.
     """
 
     structures: list[Structure]

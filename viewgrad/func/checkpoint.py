@@ -174,7 +174,7 @@ class _Run:
     """The results of one run.
 
     Attributes:
-        leaves, structure: of the result.
+        leaves, structure: the leaves and structure of the result.
         outputs: the differentiable tensors among the leaves, each once.
         captured: the edges that lead from the run's graph to histories outside.
         digest: a checksum of the graph, except reads of elements, of the values that it saves, and of the results.
@@ -210,12 +210,12 @@ class _Call:
 
     Attributes:
         function: the function.
-        structure, leaves: of the arguments; None in place of each tensor.
+        structure, leaves: the structure and leaves of the arguments; None in place of each tensor.
         random: the states of random number generators before the call.
         captured: the edges to histories that the function uses and was not given.
         digest: see `_Run`.
-        kind: which transform the call was made in, if in any.
-        compiled_calls: what its calls of compiled functions ran.
+        kind: the kind of transform in which the call was made, if any.
+        compiled_calls: the record of its calls of compiled functions.
     """
 
     function: Function

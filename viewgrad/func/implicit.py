@@ -113,7 +113,7 @@ class Problem:
 
     Attributes:
         residual: as for `implicit`.
-        structure, leaves: of its arguments; `places` are the numbers of the differentiable leaves.
+        structure, leaves: the structure and leaves of its arguments; `places` are the differentiable ones.
         form, shapes: the structure of the solution, and the shapes of its leaves.
         linear_solve, tolerance: as for `implicit`.
     """

@@ -25,7 +25,7 @@ class Structure:
     """The structure of a tree, from which it can be rebuilt.
 
     Attributes:
-        count: how many leaves there are.
+        count: the number of leaves.
     """
 
     count: ClassVar[int]
@@ -63,8 +63,8 @@ class Branch(Structure):
         kind: its type.
         template: the container that was taken apart, where more of it is kept than its children.
         keys: the keys of its children: positions, keys of a dict, or names of fields.
-        children: how each of these is put together.
-        count: how many leaves there are.
+        children: the structures of the children.
+        count: the number of leaves.
     """
 
     kind: type

@@ -124,9 +124,9 @@ class _Batch:
     """The arguments of one call.
 
     Attributes:
-        leaves, structure: of `(args, kwargs)`; the axis of the examples is the first of mapped leaves.
+        leaves, structure: the leaves and structure of `(args, kwargs)`, with the axis of examples first.
         mapped: for each leaf, whether it has one.
-        count: how many examples there are.
+        count: the number of examples.
     """
 
     leaves: list[Any]

@@ -37,7 +37,7 @@ class Operation:
 
     Attributes:
         function: takes tensors, and returns a tree of tensors.
-        name: in messages.
+        name: the name in messages.
     """
 
     function: Callable[..., Any]
@@ -74,7 +74,7 @@ class Operation:
         """Return the operation from inputs and the gradients of outputs to the gradients of floating-point inputs.
 
         Arguments:
-            count: how many inputs there are.
+            count: the number of inputs.
         """
 
         def pulled(*given: Any) -> Any:

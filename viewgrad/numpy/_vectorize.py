@@ -19,7 +19,7 @@ class vectorize:
 
     Arguments:
         pyfunc: the function.
-        otypes: the dtypes of its outputs; found out by calling it, if left out.
+        otypes: the dtypes of its outputs; determined by calling it if omitted.
         doc: its docstring.
         excluded: the names and places of the arguments that are passed as they are.
         cache: without influence.

@@ -614,7 +614,7 @@ def _vander(x: Any, n: Any = None) -> Any:
 def _polyfit(
     x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:
-    """Implement `numpy.ma.polyfit`: points with a masked value are left out."""
+    """Implement `numpy.ma.polyfit`: points with a masked value are ignored."""
     x, y, w = _of(x), _of(y), None if w is None else _of(w)
     if y.ndim > 1 and y.mask.any():
         hidden = x.mask | y.mask.any(axis=1)

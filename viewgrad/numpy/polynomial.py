@@ -100,7 +100,7 @@ def _of_polynomials(mapdomain: Callable[..., Any], mapparms: Callable[..., Any])
     def mapped(x: Any, old: Any, new: Any) -> Any:
         if not hasattr(x, "has_samecoef"):
             return mapdomain(x, old, new)
-        off, scale = mapparms(old, new)  # a polynomial is no array, so that NumPy makes one of objects
+        off, scale = mapparms(old, new)  # a polynomial is not an array, so NumPy would create an object array
         return off + scale * x
 
     return mapped

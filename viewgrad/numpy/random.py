@@ -58,7 +58,7 @@ def sampler(draw: Callable[..., Any], name: str, seeded_in: Any = None) -> Calla
 
     Arguments:
         draw: the method of NumPy's.
-        name: of the method.
+        name: the name of the method.
         seeded_in: the trace in which the generator was made with a seed, so that its samples are constants there.
     """
 
@@ -150,7 +150,7 @@ def correlated(generator: Any, mean: Any, cov: Any, size: Any, method: str = "sv
         generator: where the random numbers come from: a `Generator`, or a `RandomState`, which has another factor.
         mean: the mean.
         cov: the covariances, a tensor.
-        size: how many vectors.
+        size: the number of vectors.
         method: how the covariances are factored: "svd", "eigh" or "cholesky".
 
     Returns:

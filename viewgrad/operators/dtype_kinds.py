@@ -47,7 +47,7 @@ def confirm_kinds(operator: Operator, *arguments: Any) -> None:
     """Determine, at these arguments, whether a user's operator without `dtype_kinds` is right for complex numbers.
 
     Arguments:
-        operator: whose `dtype_kinds` are undecided; they are decided afterwards.
+        operator: an operator with undecided `dtype_kinds`, which are decided afterwards.
         arguments: the arguments of a call, in the order of the signature, with tensors in place of arrays.
 
     Raises:

@@ -93,7 +93,7 @@ def draws(*cases: Call, domain: tuple[float, float] | None = None) -> Callable[[
 
     Arguments:
         cases: the calls.
-        domain: the interval to draw from; the numbers are normally distributed if left out.
+        domain: the interval to draw from; if omitted, the numbers are normally distributed.
 
     Example:
         >>> import numpy as np

@@ -947,7 +947,7 @@ def batch_norm(self: _TensorLike, running_mean: Any = None, running_var: Any = N
     """Normalize each channel to mean 0 and variance 1, then scale by `weight` and add `bias`.
 
     Arguments:
-        self: of shape (batch, channels, ...).
+        self: a tensor of shape (batch, channels, ...).
         running_mean, running_var: the statistics that are used where not `training`, one number for each channel. When
             training they are updated in place, the variance without bias.
         weight, bias: one number for each channel.
@@ -987,7 +987,7 @@ def cross_entropy(self: _TensorLike, target: Any, weight: Any = None, ignore_ind
     """Return the negative log-probability, by `softmax`, of each example's class.
 
     Arguments:
-        self: of shape (batch, classes, ...) or (classes,).
+        self: a tensor of shape (batch, classes, ...) or (classes,).
         target: the class of each example; or the probability of each class, in the shape of `self`.
         weight: one number for each class.
         ignore_index: the class that does not count.
@@ -1114,7 +1114,7 @@ def flatnonzero(a: _TensorLike) -> Tensor:
     """Return the indices of the nonzero elements in the flattened tensor."""
 
 def flip(m: _TensorLike, axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
-    """Return a view with the elements along `axis` (along every dimension, if left out) in reverse order."""
+    """Return a view with the elements along `axis` (along every dimension, if omitted) in reverse order."""
 
 def fliplr(m: _TensorLike) -> Tensor:
     """Return a view with the second dimension in reverse order."""
@@ -1142,7 +1142,7 @@ def group_norm(self: _TensorLike, num_groups: int, weight: Any = None, bias: Any
     """Normalize groups of channels of each example to mean 0 and variance 1, then scale and shift.
 
     Arguments:
-        self: of shape (batch, channels, ...).
+        self: a tensor of shape (batch, channels, ...).
         num_groups: the number of groups.
         weight, bias: one number for each channel.
         eps: a constant added to the variance, for stability.

@@ -36,7 +36,7 @@ class ThroughPoints:
     Arguments:
         xi: the points, each different from the others.
         yi: the values there, along `axis`.
-        axis: which axis of the values belongs to the points.
+        axis: the axis of the values that belongs to the points.
     """
 
     def __init__(self, xi: Any, yi: Any, axis: int = 0) -> None:

@@ -136,7 +136,7 @@ class Rbf:
         args: the coordinates of the places, an array for each, and the values there.
         function: the name of the radial function.
         epsilon: the scale of distances.
-        smooth: how far the result may be from the values.
+        smooth: the smoothing parameter; 0 for interpolation.
         options: norm and mode, which are SciPy's defaults for tensors with a history.
     """
 
@@ -173,10 +173,10 @@ class RBFInterpolator:
     Arguments:
         y, d: the places, one row for each, and the values there.
         neighbors: refused where tensors have a history; all places are used.
-        smoothing: how far the result may be from the values; a number, or one for each.
+        smoothing: the smoothing parameter, a number or one for each value; 0 for interpolation.
         kernel: the name of the radial function.
-        epsilon: what distances are multiplied by.
-        degree: of the polynomial that is added; -1 for none.
+        epsilon: the factor of distances.
+        degree: the degree of the polynomial that is added; -1 for none.
     """
 
     def __init__(

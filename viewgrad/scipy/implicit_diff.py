@@ -50,7 +50,7 @@ def root_place(function: Function, place: Any) -> Any:
 
     Arguments:
         function: gives as many values as the place has elements; it may refer to tensors that have a history.
-        place: where it vanishes, an array or a number.
+        place: a root, an array or a number.
     """
 
     def residual(x: Any) -> Any:
@@ -99,8 +99,8 @@ def least_place(function: Function, place: Any, free: Any = None) -> Any:
 
     Arguments:
         function: gives one number; it may refer to tensors that have a history.
-        place: where it is least.
-        free: which elements of the place may move; the others are held by their bounds. All if left out.
+        place: the minimizer.
+        free: the mask of elements that may move; the others are at their bounds. All if omitted.
     """
     found = np.asarray(plain_values(place), float)
     places = np.flatnonzero(np.ones(found.shape, bool) if free is None else free)

@@ -46,7 +46,7 @@ def scaled_slopes(slopes: Any, residuals: Any, options: dict[str, Any]) -> Any:
 
     Arguments:
         slopes: a row per residual.
-        residuals, options: as of `squares`.
+        residuals, options: as for `squares`.
     """
     if options.get("loss", "linear") == "linear":
         return slopes

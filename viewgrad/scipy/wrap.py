@@ -83,7 +83,7 @@ def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., A
 
     Arguments:
         module: SciPy's.
-        made: where the counterparts are put, by name.
+        made: the dict that receives the counterparts, by name.
     """
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -127,7 +127,7 @@ def registrar(made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[.
     """Return a decorator for counterparts that take functions, which they adopt before calling.
 
     Arguments:
-        made: where they are put, by name.
+        made: the dict that receives them, by name.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -153,8 +153,8 @@ def make_constant(module: ModuleType, names: Iterable[str], made: dict[str, Any]
     Arguments:
         module: SciPy's.
         names: the names of the functions.
-        made: where the counterparts are put, by name.
-        doc: what their docstrings say, after the name.
+        made: the dict that receives the counterparts, by name.
+        doc: the text of their docstrings after the name.
     """
     for name in names:
         made[name] = _constant(f"{module.__name__}.{name}", getattr(module, name), doc)

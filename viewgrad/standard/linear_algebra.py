@@ -223,7 +223,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
     Arguments:
         x: a tensor.
-        axis: the dimensions over which each norm is taken; all of them if left out.
+        axis: the dimensions over which each norm is taken; all of them if omitted.
         keepdims: whether to keep these with length one.
         ord: the order of the norm, a number or an infinity.
 

@@ -198,7 +198,7 @@ class TracedFunction:
 
         Raises:
             GraphError: for arguments of another structure, of other shapes or dtypes, or that share memory otherwise.
-            GuardError: if a value that steered the function is another, or an operator raises an exception that
+            GuardError: if a value that control flow depends on differs, or an operator raises an exception that
                 it did not raise then (the error is an instance of the class of that exception, too).
             ForwardModeError: for tangents of memory that a detached tensor shares and that was written to.
         """

@@ -85,7 +85,7 @@ KEEPING: Final = {
 PLAIN: Final = "gives a plain number, through which no gradient flows"
 GIVEN: Final = {
     "tobytes()": "gives plain bytes: no gradient flows through them, nor to a tensor that finds a result under them",
-    "hash()": "goes by its value: another tensor of equal value finds what is kept under it, without a gradient",
+    "hash()": "depends on the value: another tensor of equal value finds the cached entry, without a gradient",
 }
 # What a line attempts, and the way to keep the history; the first match is used.
 TRIED: Final = (
@@ -107,7 +107,7 @@ TRIED: Final = (
         re.compile(r"\bTensor\s*\(\s*[\[(]"),
         "use stack(), concatenate() or array() of viewgrad.numpy, through which gradients flow to the parts",
     ),
-    (re.compile(r"\bmatrix\s*\("), "a numpy.matrix is no tensor: use array(), and @ for products"),
+    (re.compile(r"\bmatrix\s*\("), "a numpy.matrix is not a tensor: use array(), and @ for products"),
     (re.compile(r"\bascontiguousarray\b"), "use contiguous()"),
     (re.compile(r"\bmath\s*\."), "use viewgrad.math instead of math"),
     (re.compile(r"\btype\s*\("), "cast a tensor by astype()"),
@@ -162,7 +162,7 @@ def judge_conversion(by: str, history: str, in_transform: bool) -> None:
 
     Arguments:
         by: the name of the escape.
-        history: what happens to a history: ENDS, DETACHES or STEPS.
+        history: the effect on a history: ENDS, DETACHES or STEPS.
         in_transform: whether a function is being differentiated or compiled.
 
     Raises:

@@ -214,7 +214,7 @@ def joined(nested: Any, dtype: np.dtype[Any] | None = None) -> Tensor:
 
     Arguments:
         nested: the lists.
-        dtype: what None and strings among the items become; they are refused where it is left out.
+        dtype: the dtype to which None and strings among the items are converted; they are refused if it is omitted.
     """
     items = [as_operand(item) if dtype is None else as_assigned(item, dtype) for item in nested]
     tensor: Tensor = np.stack(items)  # type: ignore[assignment]

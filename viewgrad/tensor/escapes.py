@@ -43,33 +43,33 @@ class Escape:
     """A way in which information about a tensor leaves the library.
 
     Attributes:
-        name: what messages and guards call it.
+        name: its name in messages and guards.
         gives: what is returned: "number", "integer", "bool", "array", "memory", "bytes", "text", "file", "copy",
             "gradient", "shape", "identity", "version", "graph" or "exception".
-        history: what happens to a history.
+        history: the effect on a history.
             ENDS: the value has none; whether that is an error depends on the line of the program.
             DETACHES: as ENDS; but in `viewgrad.func` the result is a differentiable scalar.
             STEPS: the derivative is zero, since the value is a step function of the elements; nothing is lost.
             REFUSES: an error.
             KEEPS: nothing is lost.
-        traced: what a trace does: GUARDED, TOLD, RECORDED, FIXED or UNSEEN.
-        steers: whether programs use such values for control flow, so that a trace guards them by default.
+        traced: the action of a trace: GUARDED, TOLD, RECORDED, FIXED or UNSEEN.
+        controls_flow: whether programs use such values for control flow, so that a trace guards them by default.
     """
 
     name: str
     gives: str
     history: str
     traced: str
-    steers: bool = False
+    controls_flow: bool = False
 
 
 _TABLE: Final = (
     # Python's conversions.
     Escape("float()", "number", ENDS, GUARDED),
     Escape("complex()", "number", ENDS, GUARDED),
-    Escape("int()", "integer", STEPS, GUARDED, steers=True),  # with round(), floor(), ceil(), trunc() and __index__
-    Escape("bool()", "bool", STEPS, GUARDED, steers=True),
-    Escape("in", "bool", STEPS, GUARDED, steers=True),
+    Escape("int()", "integer", STEPS, GUARDED, controls_flow=True),  # with round(), floor(), ceil(), trunc(), __index__
+    Escape("bool()", "bool", STEPS, GUARDED, controls_flow=True),
+    Escape("in", "bool", STEPS, GUARDED, controls_flow=True),
     Escape("hash()", "integer", ENDS, GUARDED),  # the hash of a scalar; that of an array depends on its identity
     # NumPy's.
     Escape("item()", "number", DETACHES, GUARDED),
@@ -98,9 +98,9 @@ _TABLE: Final = (
     Escape("repr()", "text", STEPS, TOLD),
     Escape("format()", "text", STEPS, TOLD),
     # Values by which the library itself chooses, or that NumPy's own functions answer with.
-    Escape("a mask", "bool", STEPS, GUARDED, steers=True),
-    Escape("where=", "bool", STEPS, GUARDED, steers=True),
-    Escape("an index", "integer", STEPS, GUARDED, steers=True),
+    Escape("a mask", "bool", STEPS, GUARDED, controls_flow=True),
+    Escape("where=", "bool", STEPS, GUARDED, controls_flow=True),
+    Escape("an index", "integer", STEPS, GUARDED, controls_flow=True),
     Escape("a choice by values", "number", STEPS, GUARDED),
     # About the graph, and the gradients in it.
     Escape("the gradient", "gradient", KEEPS, TOLD),
@@ -109,14 +109,14 @@ _TABLE: Final = (
     Escape("shape", "shape", KEEPS, FIXED),  # with dtype, ndim, size, strides, len(), flags
     Escape("identity", "identity", KEEPS, FIXED),  # id(), `is`, weak references, the hash of an array
     # An exception by the elements: LinAlgError, FloatingPointError under np.errstate(all="raise"). That it was raised,
-    # and that it was not, steers a program that catches it.
-    Escape("an exception", "exception", STEPS, GUARDED, steers=True),
+    # and that it was not, decides the control flow of a program that catches it.
+    Escape("an exception", "exception", STEPS, GUARDED, controls_flow=True),
     # Refused for every tensor.
     Escape("ctypes", "memory", REFUSES, UNSEEN),
     Escape("memoryview()", "memory", REFUSES, UNSEEN),
 )
 ESCAPES: Final[dict[str, Escape]] = {escape.name: escape for escape in _TABLE}
-STEERING: Final = frozenset(escape.name for escape in _TABLE if escape.steers)
+CONTROL_FLOW: Final = frozenset(escape.name for escape in _TABLE if escape.controls_flow)
 
 
 def record_escape(tensor: Tensor, name: str, value: Any) -> None:
@@ -127,7 +127,7 @@ def record_escape(tensor: Tensor, name: str, value: Any) -> None:
     Arguments:
         tensor: the tensor.
         name: the name of the escape.
-        value: what is returned.
+        value: the returned value.
 
     Raises:
         DetachedConversionError: if a history would be lost and the line of the program does not say that this is meant.

@@ -222,7 +222,7 @@ class OperatorMethods:
         Arguments:
             size: the lengths of its dimensions.
             stride: the steps between neighbours, in elements; not negative.
-            storage_offset: where it starts, in elements from the start of the base; where `self` starts, if left out.
+            storage_offset: the start of the view, in elements from the start of the base; by default the start of `self`.
 
         Raises:
             ValueError: for a window that leaves the memory, or a base that is not laid out in row order.
@@ -628,7 +628,7 @@ class OperatorMethods:
         """Flatten the tensor, or its dimensions from `start_dim` to `end_dim`."""
 
     def flip(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
-        """Return a view with the elements along `axis` (along every dimension, if left out) in reverse order."""
+        """Return a view with the elements along `axis` (along every dimension, if omitted) in reverse order."""
 
     def fliplr(self) -> Tensor:
         """Return a view with the second dimension in reverse order."""

@@ -198,7 +198,7 @@ def inherited(stack: Any, left: Stack, bits: int) -> tuple[Stack | None, int]:
     Arguments:
         stack: all entries.
         left: the entry of the switch that is left.
-        bits: those of that switch.
+        bits: the bits of that switch.
 
     Returns:
         The stack without that entry, and the bits that no later switch is in force for.

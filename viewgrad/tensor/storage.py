@@ -71,12 +71,12 @@ class DetachPoint:
     """The point at which the history of a tensor ended in place, by `detach_()` or `requires_grad_(False)`.
 
     Attributes:
-        number: how often that has happened to the tensor, this time included.
+        number: the number of such points of the tensor so far.
         sequence_nr: a number smaller than those of all nodes made since.
-        edge: what the history ended with, for the views that were taken before.
+        edge: the last edge of the history, for views that were taken before.
         before: the number like `sequence_nr` of the time before; 0 for the first.
         earlier: the last few times before, the oldest first.
-        written: what has been written since, once requested; see `views/detached_views.py`.
+        written: the later writes, once requested; see `views/detached_views.py`.
     """
 
     REMEMBERED: ClassVar[int] = 7  # earlier times: they keep the nodes of ended histories alive
@@ -103,13 +103,13 @@ class Storage(VersionCounter):
 
     Attributes:
         root: the array of the whole buffer, or of its known part, when the storage was made.
-        whole: what was saved of the whole of `root`, if anything.
-        windows: what was saved of parts of it, if anything.
+        whole: the saved value of the whole of `root`, if any.
+        windows: the saved values of parts of `root`, if any.
         foreign: whether other code may write to the memory unnoticed, so that saved values must be copied.
         shared: whether tensors that are not views of one base, or arrays given out, look at the memory.
         preserved: the windows that were copied before a write, and who wrote; the latest of them.
-        cuts: where tensors over it were detached in place, by their ids; the last time of each.
-        layout: how a gradient of `root` is laid out, once requested; see `views/view_nodes.py`.
+        cuts: by id of a tensor over it, the last point at which the tensor was detached in place.
+        layout: the layout of a gradient of `root`, once requested; see `views/view_nodes.py`.
     """
 
     # Writes to the storages that this one replaced; see tensor/tracked_storage.py.

@@ -711,7 +711,7 @@ def notify_created(tensor: Tensor, data: Any = None, garbage: bool = False) -> N
     Arguments:
         tensor: it.
         data: its source, if that is of interest.
-        garbage: whether its elements are whatever the memory held.
+        garbage: whether its elements are uninitialized.
     """
     mode = current_mode()
     if mode & INFERENCE:

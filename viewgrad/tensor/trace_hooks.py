@@ -35,7 +35,7 @@ class Observer(Protocol):
         Arguments:
             tensor: the tensor.
             data: its source, if that is a tensor.
-            garbage: whether its elements are whatever the memory held.
+            garbage: whether its elements are uninitialized.
         """
 
     def number(self, tensor: Tensor) -> None:

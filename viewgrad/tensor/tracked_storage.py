@@ -36,8 +36,8 @@ class KnownStorage(Storage):
 
     Attributes:
         session: for how long it knows them.
-        tensors: these tensors.
-        writes: how many writes there have been to the storages in whose place it is.
+        tensors: the tensors.
+        writes: the number of writes to the storages that it has replaced.
     """
 
     __slots__ = ("session", "tensors", "writes")

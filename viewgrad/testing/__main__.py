@@ -89,7 +89,7 @@ def _operator_named(parser: argparse.ArgumentParser, text: str) -> Any:
             parser.error(f"{module_name} has no {name!r}; {told}{there_are}")
         operator = getattr(operator, part)
     if not callable(operator):
-        parser.error(f"{text} is no operator but {type(operator).__name__}; {there_are}")
+        parser.error(f"{text} is not an operator but {type(operator).__name__}; {there_are}")
     return operator
 
 
@@ -128,7 +128,7 @@ def _compare(given: list[str]) -> int:
     )
     parser.add_argument("--programs", type=int, default=1000, metavar="N", help="how many (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="draw others (default: %(default)s)")
-    parser.add_argument("--backends", nargs="+", choices=sorted(BACKENDS), help="all that are installed where left out")
+    parser.add_argument("--backends", nargs="+", choices=sorted(BACKENDS), help="by default all that are installed")
     options = parser.parse_args(given)
     bar = ProgressBar()
     summary = compare_many(options.programs, seed=options.seed, backends=options.backends, progress=bar.update)

@@ -23,7 +23,7 @@ class Memory:
     """A buffer.
 
     Attributes:
-        version: how often it has been written to.
+        version: the number of writes to it.
     """
 
     version: int = 0
@@ -83,7 +83,7 @@ class AliasModel:
     """Runs steps on plain arrays.
 
     Attributes:
-        arrays, facts: what each tensor holds, and what else is known of it, by its name.
+        arrays, facts: the array of each tensor, and its other properties, by name.
         recording: whether the steps are in grad mode.
         to_itself: bases of which elements were perhaps assigned to themselves. This is no write where both windows are
             taken in the same way, so no one tells here which history a view has.

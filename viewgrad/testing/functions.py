@@ -156,7 +156,7 @@ def function_of_tensors(function: Any, arity: int | None = None) -> ProgramFunct
 
     Arguments:
         function: an operator, a class of `Function`, or a function that gives a tensor, or a tuple or list of some.
-        arity: how many tensors it takes; as many as it has arguments without default if left out.
+        arity: the number of its tensor arguments; by default, of its arguments without a default.
     """
     called = function.apply if isinstance(function, type) and issubclass(function, Function) else function
     inner = function.func if isinstance(function, functools.partial) else function
@@ -239,7 +239,7 @@ class ViewOp:
     """A view operator with its arguments.
 
     Arguments:
-        name: of the method; "index" is `x[...]`, and a property has no arguments.
+        name: the name of the method; "index" is `x[...]`, and a property has no arguments.
         args: its arguments.
         copies: whether it gives a copy here, as `reshape` may.
     """

@@ -23,7 +23,7 @@ def view_ops(draw: Draw, array: Array, base: Array | None, *, complex: bool = Tr
 
     Arguments:
         array: the array.
-        base: what `as_strided` may take windows of, if anything.
+        base: the array of which `as_strided` may take windows, if any.
         complex: whether real numbers may be viewed as complex ones.
     """
     kinds = ["index", "index", "reshape", "transpose", "unsqueeze", "squeeze", "expand", "ravel", "index"]
@@ -96,8 +96,8 @@ def array_indices(draw: Draw, shape: tuple[int, ...], integers: Sequence[Any]) -
     """Return an index with an array in it, for an array of that shape, which has elements and dimensions.
 
     Arguments:
-        shape: of the array indexed.
-        integers: what can index the first dimension besides arrays drawn.
+        shape: the shape of the indexed array.
+        integers: the integer arrays that can index the first dimension, besides drawn ones.
     """
     kinds = ["rows", "rows", "mask", "pair", "columns"] + (["given"] if integers else [])
     kind = draw(st.sampled_from(kinds if len(shape) > 1 else [k for k in kinds if k not in ("pair", "columns")]))

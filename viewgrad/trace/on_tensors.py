@@ -165,7 +165,7 @@ class TensorNamespace(ArrayNamespace):
 def _in_row_order(base: Any) -> Any:
     """Return a tensor whose elements are in C order, so that windows of it are views.
 
-    It is no view itself: `as_strided` counts from the start of a view's base.
+    It is not a view itself: `as_strided` counts from the start of a view's base.
     """
     if base is None or (base.ndim and base._view is None and base.is_contiguous()):
         return base

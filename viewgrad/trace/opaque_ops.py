@@ -169,7 +169,7 @@ class VjpStep(Step):
     Its inputs are those of that step, and after them the gradients of some of its outputs: None for an undefined one.
 
     Arguments:
-        step: that step.
+        step: the differentiated step.
         count: the number of its inputs.
         arriving: the numbers of the outputs whose gradients are given.
         wanted: the numbers of the inputs whose gradients are computed.

@@ -17,7 +17,7 @@ class InputSpec:
     Arguments:
         kind: "argument", or "closure" for a captured tensor.
         leaf: the number of the argument's leaf, in the order of `func.tree`; -1 for a closure.
-        path: how it is reached, for messages.
+        path: its access path, for messages.
         type: its type.
         tensor: the captured tensor; None for an argument.
         memory: arguments with the same number share memory.

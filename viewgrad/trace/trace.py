@@ -177,10 +177,10 @@ class Binder:
     """Converts arguments to inputs of the graph, and results to outputs.
 
     Arguments:
-        tracer: what watches.
+        tracer: the current tracer.
         leaves: the leaves of the arguments, tensors and others.
-        structure: of `(args, keywords)`.
-        names: of the positional arguments.
+        structure: the structure of `(args, keywords)`.
+        names: the names of the positional arguments.
     """
 
     def __init__(self, tracer: Tracer, leaves: list[Any], structure: Structure, names: list[str]) -> None:

@@ -99,7 +99,7 @@ def _apart(base: TensorType, window: Window) -> None:
         raise ValueError(f"{window} has one place for several elements")
 
 
-# -- kinds that are no operators ---------------------------------------------------------------------------------------
+# -- kinds that are not operators --------------------------------------------------------------------------------------
 
 
 def _read(node: Node) -> str | None:
@@ -174,7 +174,7 @@ def _zero(node: Node) -> str | None:
 def _guard(node: Node) -> str | None:
     how, expected = node.attributes
     if not isinstance(how, str) or node.outputs:
-        return "is no guard"
+        return "is not a guard"
     if how not in (SHAPE, RAN) and not isinstance(expected, Frozen) and _kind(node.inputs[0]).size != 1:
         return "is for one number"
     return None

@@ -195,7 +195,7 @@ class DetachedHistory:
     Attributes:
         view: the metadata that this belongs to; a view taken of the view finds the metadata of another here.
         edge: the edge to it.
-        cut: where the base's history has ended.
+        cut: the point at which the base's history ended.
         base_edge: the base's present history, where the view's edge has been made for that.
     """
 
@@ -218,7 +218,7 @@ def written_since(cut: DetachPoint, base: Tensor, base_edge: OptionalEdge, view:
     If only one part of some complex number was written, the result is complex, with a 1 in each part that was.
 
     Arguments:
-        cut: where the base's history ended.
+        cut: the point at which the base's history ended.
         base, base_edge: the base, with the last step of the history that it has had since.
         view: the metadata of the view.
     """

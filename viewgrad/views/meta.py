@@ -319,7 +319,7 @@ class DualViewMeta(GeneralViewMeta):
     """The metadata of a dual tensor, a view of its primal with its own tangent, and of views of it.
 
     Attributes:
-        root: what holds that tangent.
+        root: the holder of that tangent.
         root_steps: the view functions that lead from the dual tensor to this view.
     """
 

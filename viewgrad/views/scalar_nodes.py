@@ -52,7 +52,7 @@ class ScalarRule:
         form: the form of its formulas.
         node_class: the class of its nodes on arrays, which has the formulas.
         steps: the rules of two operators, the outer one first, if this is what both together do.
-        joined: this one joined to rules that come before it, None for those that it cannot be joined to.
+        joined: by preceding rule, the rule that merges both; None if they cannot be merged.
     """
 
     form: int

@@ -355,7 +355,7 @@ def as_strided(
     Arguments:
         size: the lengths of its dimensions.
         stride: the steps between neighbours, in elements; not negative.
-        storage_offset: where it starts, in elements from the start of the base; where `self` starts, if left out.
+        storage_offset: the start of the view, in elements from the start of the base; by default the start of `self`.
 
     Raises:
         ValueError: for a window that leaves the memory, or a base that is not laid out in row order.

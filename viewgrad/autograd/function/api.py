@@ -292,7 +292,7 @@ def once_differentiable(function: F) -> F:
 
 
 def _bound(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], separate: bool) -> tuple[Any, ...]:
-    """Return all arguments of forward in their order, with defaults for those left out."""
+    """Return all arguments of forward in their order, with defaults for omitted ones."""
     signature = _signature(cls.forward)
     bound = signature.bind(*args, **kwargs) if separate else signature.bind(None, *args, **kwargs)
     bound.apply_defaults()

@@ -56,7 +56,7 @@ def saved_attributes(
     Arguments:
         ctx: with attributes that the user has put there.
         keep: keeps a tensor, with its history.
-        inputs, outputs: of forward; arrays over their memory are kept, too.
+        inputs, outputs: the inputs and outputs of forward; arrays over their memory are kept, too.
     """
     found = []
     for name, item, is_new in items_left_in(vars(ctx)):

@@ -211,12 +211,12 @@ class FunctionNode(Node):
     """The step of a custom function: one edge for each argument that is a tensor.
 
     Attributes:
-        ctx: what forward has left for backward.
-        outputs: how many outputs forward has returned.
+        ctx: the context that forward has left for backward.
+        outputs: the number of outputs of forward.
         input_specs: for each tensor argument, its shape and dtype.
         output_specs: for each output, its shape and dtype; None if it is not a tensor.
         positions: for each tensor argument, its place among all arguments.
-        argument_count: how many arguments there were in all.
+        argument_count: the number of all arguments.
     """
 
     __slots__ = ("argument_count", "ctx", "edges", "input_specs", "output_specs", "outputs", "positions")

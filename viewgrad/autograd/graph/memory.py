@@ -26,11 +26,11 @@ class MemoryRow:
 
     Arguments:
         name: the kind, or the line.
-        nodes: how many nodes there are.
-        values: how many values they keep; what several nodes keep together counts once, for the oldest.
-        saved: how many bytes these values have.
-        held: how many bytes the buffers have that are kept alive for them; a buffer counts once, for the oldest.
-        copied: how many bytes of the values were copied before a write touched them.
+        nodes: the number of nodes.
+        values: the number of values they keep; a value shared by several nodes counts once, for the oldest.
+        saved: the number of bytes of these values.
+        held: the number of bytes of the buffers kept alive for them; a buffer counts once, for the oldest.
+        copied: the number of bytes of the values that were copied before a write.
     """
 
     name: str

@@ -71,7 +71,7 @@ class Computation:
 
     Arguments:
         functions: the formulas for the inputs that have tangents.
-        values: what formulas read, by name, apart from the outputs.
+        values: the values that formulas read, by name, apart from the outputs.
         elementwise: whether the formula was derived from the backward formula.
     """
 

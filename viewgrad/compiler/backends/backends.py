@@ -159,7 +159,7 @@ def generate_code(
     """Generate the kernels of a program and its gradient.
 
     Arguments:
-        executor: what runs them.
+        executor: the executor that runs them.
         program, adjoint: the program, and its gradient if there is one.
         arena_of: the arenas of buffers and tapes, by the names of these.
     """

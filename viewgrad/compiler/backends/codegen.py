@@ -60,9 +60,9 @@ class Kernel:
         parameters: the names of its parameters.
         arrays: the buffers among them that are arrays; others may be lists.
         tables: the arrays among these that are constants.
-        tapes: those that are tapes.
+        tapes: the parameters that are tapes.
         functions: the functions that it calls besides those of the runtime, by name.
-        dtypes: of the elements of each parameter.
+        dtypes: the dtypes of the elements of each parameter.
         scratch: the number of elements of its own buffers, which are parts of the last parameter; 0 if it has none.
         quiet: whether NumPy's floating-point warnings are suppressed: in derivatives, and for unused numbers.
     """
@@ -84,7 +84,7 @@ class LoopNest:
 
     Arguments:
         sizes: its ranges.
-        steps: what it does for each element.
+        steps: the steps for each element.
         after: scalar steps that run after the nest, although they precede some of its steps.
     """
 

@@ -28,7 +28,7 @@ def write_kernel(
 
     Arguments:
         program: the program, or its gradient.
-        analysis: of the program, also where its gradient is written.
+        analysis: the analysis of the program, also if its gradient is written.
         arenas: the arenas of buffers and tapes, by the names of these.
         down: whether it is the gradient, in which loops and counters run down.
     """

@@ -40,7 +40,7 @@ def write_vectors(
     """Return a program as the source of one Python function; see `write_kernel`.
 
     Arguments:
-        program, analysis, arenas, down: as there.
+        program, analysis, arenas, down: as for `write_kernel`.
         careful: whether it divides by 0 as NumPy does.
     """
     writer = RunWriter(program, analysis, arenas, down)
@@ -224,7 +224,7 @@ class Spread:
     """The layout of the elements of a window, or of a value like it, in a run.
 
     Arguments:
-        sizes, strides: of the window.
+        sizes, strides: the sizes and strides of the window.
     """
 
     sizes: tuple[int, ...]

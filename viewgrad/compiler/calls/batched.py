@@ -62,7 +62,7 @@ class Examples(Protocol):
 
         Arguments:
             structure, leaves: the arguments of the batch.
-            numbers: which of the leaves have a leading axis.
+            numbers: the numbers of the leaves with a leading axis.
             start, count: the first example, and where they end.
         """
 
@@ -263,7 +263,7 @@ class Batched:
         Arguments:
             of: the program for one example.
             leaves: the leaves of the batch.
-            numbers: which of them have a leading axis.
+            numbers: the numbers of the leaves with a leading axis.
             start, count: the first example, and the end.
         """
         whole = [
@@ -406,7 +406,7 @@ def _concatenated(results: list[Any], rest: list[Any] | None) -> Any:
     """Stack the results of single examples and those of the other examples along a leading axis.
 
     Arguments:
-        results: of each of the first examples.
+        results: the results of each of the first examples.
         rest: the leaves for the others, with a leading axis, and the structure of the result; None without others.
     """
     taken = [flatten(result) for result in results]

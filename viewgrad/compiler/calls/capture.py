@@ -137,7 +137,7 @@ def _unfit_state(guard: ClosureGuard, places: list[int | None]) -> str | None:
 
     Arguments:
         guard: the captured state.
-        places: where it finds the tensors of the closure.
+        places: the numbers of the captured tensors in the guard.
     """
     if None in places:
         return "it uses a tensor that is neither an argument nor a captured variable"

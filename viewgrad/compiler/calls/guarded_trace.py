@@ -25,7 +25,7 @@ class GuardedTrace:
     Arguments:
         graph: the trace.
         guard: the captured state.
-        closures: where the guard finds the tensors of the closure that are inputs.
+        closures: the guard's numbers of the captured tensors that are inputs.
         layouts: the layouts of these in memory.
     """
 

@@ -28,7 +28,7 @@ class CompiledBackward(Node):
         outputs: the number of outputs.
         program: the program.
         graph: its trace.
-        run: what its gradient needs of the call; None once that was released.
+        run: the values of the call that its gradient needs; None once released.
         saved: the inputs, as they were.
     """
 

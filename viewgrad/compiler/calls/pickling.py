@@ -34,7 +34,7 @@ class PickledTrace:
     Arguments:
         key: the key of its specialization.
         graph: the trace, pickled.
-        fingerprint: of the function, and of its captured state.
+        fingerprint: the fingerprint of the function, and of its captured state.
     """
 
     key: Any

@@ -141,8 +141,8 @@ class CodeNames(NamedTuple):
     Arguments:
         variables: names that are looked up in the module of the function.
         names: names of attributes, and strings that could be such names.
-        imports: of each `import` its level and the name of the module.
-        attributes: of variables: the name of the variable, and that of the attribute.
+        imports: the level and the module name of each `import`.
+        attributes: pairs of a variable and an attribute of it, by name.
     """
 
     variables: tuple[str, ...]

@@ -47,7 +47,7 @@ class LoweringContext:
 
     Arguments:
         graph: the graph that is lowered.
-        stream: where instructions go.
+        stream: the stream that receives instructions.
         native: whether the program is compiled to machine code, in which loops over single elements are fast.
         near_singular: the lines with small matrices that are left to NumPy.
         reserves: by allocation site, the size of its largest part.

@@ -68,8 +68,8 @@ class _Accesses:
 
     Attributes:
         zero_reads: the steps that read only zeros.
-        first_adds: those that add only to zeros.
-        needless: those whose writes are never read.
+        first_adds: the additions that add only to zeros.
+        needless: the steps whose writes are never read.
     """
 
     def __init__(

@@ -25,10 +25,10 @@ def with_accumulators(
 
     Arguments:
         block: the program.
-        kinds: of each variable, to which those that are made are added.
-        roots: of variables that share memory.
+        kinds: the kinds of the variables; those of new variables are added.
+        roots: the representatives of variables that share memory.
         fresh: gives a name that is not used yet.
-        definitions: what variables are defined as.
+        definitions: the definitions of variables.
         add: the operator that adds to a sum.
     """
     return _Accumulators(kinds, roots, fresh, definitions, add).block(block, ())

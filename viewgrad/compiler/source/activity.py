@@ -69,7 +69,7 @@ def active_names(block: Block, roots: dict[str, str], wanted: Collection[str], r
 
     Arguments:
         block: the program.
-        roots: of variables that share memory.
+        roots: the representatives of variables that share memory.
         wanted: the inputs that are asked for.
         results: the variables that hold results.
     """

@@ -39,7 +39,7 @@ class Adjoint:
         backward: the program that runs backwards.
         active: the variables that have an adjoint.
         names: the adjoints of numbers, which begin with 0.
-        pushed: how many statements keep what they overwrite.
+        pushed: the number of statements that save the overwritten values.
         notes: for each of these, its line and what is kept.
     """
 
@@ -59,11 +59,11 @@ def adjoint(
 
     Arguments:
         block: the program.
-        kinds: of each variable, to which those that are made are added.
+        kinds: the kinds of the variables; those of new variables are added.
         wanted: the inputs that are asked for.
         results: the variables that hold results.
         fresh: gives a name that is not used yet.
-        definitions: what its variables are defined as.
+        definitions: the definitions of its variables.
         wraps: whether indices may be negative, so that equal cells may have different indices.
         is_segmented: whether the outermost loops are run in segments, so that their tapes are bounded.
         add: the operator that adds to a sum of adjoints.
@@ -252,7 +252,7 @@ class Analysis:
             expr: the expression.
             at: its position.
             loops: the loops around it.
-            changed, writes: what the statements change.
+            changed, writes: the variables that the statements bind, and their writes.
         """
         if any(isinstance(each, ir.Call) for each in ir.nodes(expr)):
             return False

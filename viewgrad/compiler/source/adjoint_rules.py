@@ -32,7 +32,7 @@ def _same_as(expr: Any) -> Any:
 
 
 def _without_term(expr: Any, name: str) -> Any:
-    """Return the other terms of a sum with a variable; None if it is no sum, or they contain the variable."""
+    """Return the other terms of a sum with a variable; None if it is not a sum, or they contain the variable."""
     def found(node: Any) -> Any:
         if isinstance(node, ir.Var) and node.name == name:
             return ir.Const(0.0, node.kind)
@@ -88,9 +88,9 @@ class Reverser:
 
     Arguments:
         active: the variables that have an adjoint.
-        roots: of variables that share memory.
+        roots: the representatives of variables that share memory.
         fresh: gives a name that is not used yet.
-        kinds: of each variable, to which those that are made are added.
+        kinds: the kinds of the variables; those of new variables are added.
         preaccumulates: whether the partial derivatives of an expression are computed before they are multiplied by
             its adjoint. They do not depend on it, so that loop-carried adjoints wait for one product and one sum.
     """

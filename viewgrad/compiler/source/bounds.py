@@ -23,7 +23,7 @@ def with_bounds(block: ir.Block, definitions: Definitions) -> ir.Block:
 
     Arguments:
         block: the program.
-        definitions: what its variables are defined as.
+        definitions: the definitions of its variables.
     """
     return _Bounds(definitions).block(block, (), True)
 

@@ -48,23 +48,23 @@ class Program:
     """A program that runs.
 
     Attributes:
-        source: what was read.
+        source: the source that was read.
         written: the generated source.
         run: the function `program`.
         careful: the same, in which numbers are NumPy's.
         inputs: its inputs.
-        wanted: those whose gradients it gives, by number.
+        wanted: the numbers of the inputs whose gradients it computes.
         results: the variables that hold its results.
         mutated: the inputs that it writes to, by number.
         active: the variables that have an adjoint.
         notes: the values saved on the tape, as lines and names.
         text: the program and its reverse, as text.
         limit: the most bytes on the tape.
-        bounded: gives the same program with its outermost loops in segments; None if they are, or if there is none.
-        reports: what was last run of each loop in segments.
+        bounded: returns the same program with its outermost loops in segments; None if they are, or if there is none.
+        reports: the last run of each loop in segments.
         is_segmented: whether outermost loops are run in segments.
         exceeds_limit: whether the tape has grown beyond its limit.
-        second: gives the tangent of the program along the inputs in `wanted`, with its reverse; None if there is none.
+        second: returns the tangent of the program along the inputs in `wanted`, with its reverse; or None.
         checks_second: whether the first second derivatives are compared with those of the function.
     """
 
@@ -111,7 +111,7 @@ def build(
     """Return the executable program of a source.
 
     Arguments:
-        source: what was read.
+        source: the source that was read.
         wanted: the numbers of the inputs whose gradients are asked for.
         executor: "numba" or "python".
         wraps: whether indices may be negative.

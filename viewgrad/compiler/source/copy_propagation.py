@@ -19,7 +19,7 @@ def without_copies(block: Block, kinds: dict[str, Any], outside: Collection[str]
 
     Arguments:
         block: the program.
-        kinds: of each variable.
+        kinds: the kinds of the variables.
         outside: the inputs, and the variables that hold results.
     """
     own = [renamed(stmt, {}) for stmt in block]
@@ -53,7 +53,7 @@ class _Copies:
         return found
 
     def names(self, block: Block, number: int) -> dict[str, str] | None:
-        """Return the new name of a variable of a copy; None if both are needed, or it is no copy."""
+        """Return the new name of a variable of a copy; None if both are needed, or it is not a copy."""
         stmt = block[number]
         if not isinstance(stmt, Let) or not isinstance(stmt.value, Var) or not is_number(stmt.value):
             return None

@@ -29,7 +29,7 @@ class Access:
         base: the variable.
         index: its index; None for all of it.
         loops: the loops around it, the outermost first.
-        position: where in the program it happens.
+        position: its position in the program.
         conditions: tests of the branches around it, and whether they hold.
     """
 

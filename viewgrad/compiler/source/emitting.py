@@ -20,17 +20,17 @@ class Emitter:
 
     Attributes:
         buffer: the block that is being made.
-        kinds: of each variable.
-        variables: those that are bound by statements.
-        single: of these, those that are bound once in all.
+        kinds: the kinds of the variables.
+        variables: the variables that statements bind.
+        single: the variables that are bound exactly once.
         inputs: the inputs, by their variables.
-        line, file: where in the source the reader is.
+        line, file: the current position in the source.
         rows: the statements that copy arrays to lists.
         bases: the names under which variables were asked for.
         start: the statements before all others.
         heaps: the storage of lists in lists, by the dtypes of their items.
         room: returns the capacity of lists.
-        numbers_at: where in the source 0-d arrays are made that are used as numbers.
+        numbers_at: the places in the source where 0-d arrays are made that are used as numbers.
     """
 
     def __init__(self) -> None:

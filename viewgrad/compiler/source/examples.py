@@ -56,7 +56,7 @@ class SourceExamples:
 
         Arguments:
             structure, leaves: the arguments of the batch.
-            numbers: which of the leaves have a leading axis.
+            numbers: the numbers of the leaves with a leading axis.
             start, count: the first example, and where they end.
         """
         whole = [(leaf[start:] if start else leaf) if n in numbers else leaf for n, leaf in enumerate(leaves)]
@@ -126,7 +126,7 @@ class _Run:
     Arguments:
         program: the program.
         arrays: its inputs.
-        batched: which of them have a leading axis.
+        batched: the inputs with a leading axis.
         tapes: runs programs.
         is_native: whether kernels release the interpreter's lock.
     """
@@ -214,7 +214,7 @@ class SourceExamplesBackward(Node):
         outputs: the number of results.
         run: runs the program.
         pullbacks: for each example, what pulls gradients back once; None after that.
-        numbers: of the inputs that are differentiated.
+        numbers: the numbers of the inputs that are differentiated.
         saved: the inputs that are tensors, as they were, by number.
         replay: runs the function eagerly for an example.
     """

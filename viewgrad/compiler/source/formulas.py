@@ -38,8 +38,8 @@ def scalar_gradient(name: str, number: int, is_complex: bool = False) -> str | N
     """Return the gradient of an operand, with `{0}`, `{result}`, `{grad}`; "" for 0, None if not known.
 
     Arguments:
-        name: of the operator.
-        number: of the operand.
+        name: the name of the operator.
+        number: the number of the operand.
         is_complex: whether an operand or the result is complex.
     """
     if name in CHECKED or name in ("as_float", "as_single", "real"):
@@ -57,7 +57,7 @@ def scalar_forward(name: str, dtypes: str) -> str | None:
     """Return the value of an operator for real numbers, with `{0}`, ...; None if not known.
 
     Arguments:
-        name: of the operator.
+        name: the name of the operator.
         dtypes: the characters of the dtypes of its operands.
     """
     if name == "nonzero":
@@ -160,8 +160,8 @@ def reading(name: str, number: int, is_complex: bool = False) -> Reading:
     """Return the operands and results that the gradient of an operand reads.
 
     Arguments:
-        name: of the operator.
-        number: of the operand.
+        name: the name of the operator.
+        number: the number of the operand.
         is_complex: whether an operand or the result is complex.
 
     Raises:
@@ -200,7 +200,7 @@ class ArrayText(ast.NodeTransformer):
     """Writes a formula for arrays.
 
     Arguments:
-        texts: what stands in the place of each name.
+        texts: the replacement of each name.
         arrays: the same for arguments of functions, which must be arrays.
         is_complex: whether numbers may be complex.
     """

@@ -109,7 +109,7 @@ class Call:
     """A function of arrays: one that creates them, a view, a reduction, a product.
 
     Attributes:
-        name: of the function, as NumPy's: "linalg.solve".
+        name: the name of the function, as NumPy's: "linalg.solve".
         args: expressions, or tuples of them.
         options: names and values of options that are known.
         is_view: whether the result is a view of the first argument.
@@ -127,8 +127,8 @@ class Pull:
     """The gradient of an operand of an elementwise operator, by the formula of its row.
 
     Attributes:
-        name: of the operator.
-        number: of the operand.
+        name: the name of the operator.
+        number: the number of the operand.
         args: the operands; None for those that the formula does not read.
         result: the value of the operator, or None if the formula does not read it.
         grad: the gradient of that.
@@ -348,7 +348,7 @@ class PullCall:
     """A binding of variables to the gradients of the arguments of a call.
 
     Attributes:
-        names: of the variables, one for each argument; None if its gradient is not wanted.
+        names: the names of the variables, one for each argument; None if its gradient is not wanted.
         call: the call.
         grads: the gradients of its results.
     """
@@ -373,15 +373,15 @@ class Segmented:
     """A loop that is run in segments, so that its tape stays within a limit.
 
     Attributes:
-        name: of the object that runs it.
+        name: the name of the object that runs it.
         low, high: the bounds of a `For`; None for a `While`.
-        step: of a `For`.
+        step: the step of a `For`.
         plain: some iterations without the tape.
         taped: the same with the tape.
         first, until: the variables for the bounds of a segment; for a `While` the second is a number of iterations.
         ran: the variable that says how far a segment came; None if it always comes to its end.
         stop: the variable that ends the loop early.
-        state: what must be restored before iterations are run again.
+        state: the state to restore before iterations are run again.
     """
 
     name: str

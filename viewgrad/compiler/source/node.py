@@ -18,7 +18,7 @@ from .comparing import is_close, scale_of
 
 
 class _Given:
-    """An input that is no tensor."""
+    """An input that is not a tensor."""
 
     __slots__ = ("value",)
 
@@ -33,7 +33,7 @@ class SourceBackward(Node):
         edges: one for each input that is differentiated.
         outputs: the number of outputs.
         program: the program.
-        numbers: of these inputs.
+        numbers: the numbers of these inputs.
         saved: the inputs as they were: saved tensors, or what else they are.
         given: the arrays that the program got.
         borrowed: for each of these, whether it is the memory of a tensor.

@@ -33,7 +33,7 @@ class Input:
     Attributes:
         name: its variable.
         kind: its kind.
-        path: how it is reached.
+        path: its access path.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Guard:
     """A condition that a captured object has not changed.
 
     Attributes:
-        path: how it is reached.
+        path: its access path.
         value: its value when the function was read.
         how: "is" for the same object, "equal" for type and value, "length", or "absent" of a key.
     """

@@ -15,7 +15,7 @@ from .kinds import BOOL, FLOAT, Arr, Num
 from .library import ROWS
 from .values import Refused
 
-# Where the derivative of a row uses a function that is no row itself.
+# Where the derivative of a row uses a function that is not a row itself.
 PLAIN: Final = {
     ("pow", 0): "flowing({grad} * ({1} * {0} ** ({1} - 1.0)), {grad})",
     ("pow", 1): "0.0 if {0} == 0.0 else {grad} * ({result} * log({0}))",
@@ -58,7 +58,7 @@ class Slope:
         """Return the derivative as an expression.
 
         Arguments:
-            names: what the names in the tree stand for.
+            names: the meaning of names in the tree.
         """
         return _Expression(names).of(self.tree)
 

@@ -43,14 +43,14 @@ class Source:
     """A function as a program.
 
     Attributes:
-        name: of the function.
+        name: the name of the function.
         inputs: the inputs.
         guards: the conditions under which the program is valid.
         body: the statements.
         result: a tree of expressions and known objects.
-        kinds: of each variable.
-        files: of each line number the file, if it is not that of the function.
-        room: how many items its lists may have; None if it has none.
+        kinds: the kinds of the variables.
+        files: by line number, the file, if it is not the function's.
+        room: the capacity of its lists; None if it has none.
         reshapes: whether it takes views whose being views depends on the layout of arguments.
     """
 

@@ -19,7 +19,7 @@ def with_versions(block: Block, kinds: dict[str, Any], fresh: Callable[[str], st
 
     Arguments:
         block: the program, as it was read.
-        kinds: of each variable, to which those that are made are added.
+        kinds: the kinds of the variables; those of new variables are added.
         fresh: gives a name that is not used yet.
     """
     names: dict[str, str] = {}

@@ -176,11 +176,11 @@ def gradients_of(
     """Return the gradients of the arguments of a function of arrays.
 
     Arguments:
-        name: of the function, as NumPy's.
+        name: the name of the function, as NumPy's.
         args: its arguments; tuples of arrays are arguments too.
         options: its options.
         wanted: for each array, in order, whether its gradient is asked for.
-        grads: those of its results.
+        grads: the gradients of its results.
     """
     direct = DIRECT.get(name)
     if direct is not None and not any(isinstance(each, tuple) or np.iscomplexobj(each) for each in (*args, grads[0])):

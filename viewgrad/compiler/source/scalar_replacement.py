@@ -31,8 +31,8 @@ def with_scalars(
 
     Arguments:
         block: the program.
-        kinds: of each variable, to which the new ones are added.
-        roots: of variables that share memory.
+        kinds: the kinds of the variables; those of new variables are added.
+        roots: the representatives of variables that share memory.
         fresh: gives a name that is not used yet.
         names: the new variables, to which those that are made are added.
         is_checked: whether all indices are known to be in range.

@@ -34,10 +34,10 @@ class Part:
 
     Attributes:
         name: the array.
-        key: what tells parts apart: equal keys mean the same elements at the same indices.
+        key: identifies the part: equal keys mean the same elements at the same indices.
         extents: its lengths; `ONE` for an axis that was added.
-        at: gives the element at some indices.
-        dtype: of its elements.
+        at: a function from indices to the element.
+        dtype: the dtype of its elements.
     """
 
     name: str
@@ -52,7 +52,7 @@ def scalarized(block: ir.Block, kinds: dict[str, Any], inputs: Sequence[str], fr
 
     Arguments:
         block: the program.
-        kinds: of each variable, to which those that are made are added.
+        kinds: the kinds of the variables; those of new variables are added.
         inputs: the inputs.
         fresh: gives a name that is not used yet.
     """
@@ -97,7 +97,7 @@ class _Lowering:
 
     Arguments:
         block: the program.
-        place: where the loop is in it.
+        place: the position of the loop in it.
         kinds, inputs, fresh: as for `scalarized`.
     """
 

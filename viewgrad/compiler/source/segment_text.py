@@ -15,7 +15,7 @@ def segments_text(
 
     Arguments:
         loop: the loop.
-        indent: where the lines begin.
+        indent: the indentation of the lines.
         low, high: the bounds of a `For`; None for a `While`.
         plain, taped: the lines of some iterations, without and with the tape, indented by one level more.
         plain_names, taped_names: the variables that these bind.
@@ -79,7 +79,7 @@ def backwards_text(
 
     Arguments:
         loop: the loop.
-        indent: where the lines begin.
+        indent: the indentation of the lines.
         low: the lower bound of a `For`; None for a `While`.
         body: the lines of the reverse of a segment, indented by one level more.
         names: the variables from outside that it binds.

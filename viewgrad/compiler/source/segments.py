@@ -62,7 +62,7 @@ def left_of(steps: int, snapshots: int) -> int:
     """Return the number of steps before the next snapshot that reverses some steps with the fewest runs.
 
     Arguments:
-        steps: how many are reversed.
+        steps: the number of reversed steps.
         snapshots: the most that may be kept, including the one before these steps; at least 2.
     """
     sweeps = 1
@@ -75,7 +75,7 @@ class Segments:
     """Runs a loop forwards, and its reverse, within a limit on the tape.
 
     Arguments:
-        name: what `explain` calls the loop.
+        name: the name of the loop in `explain`.
         reports: takes what was run, by the name of the loop.
         limit: the most bytes for the tape of a segment and for snapshots.
         advance: runs iterations from one number up to another without the tape; gives how many were run, and whether
@@ -83,7 +83,7 @@ class Segments:
         record: the same with the tape.
         save: gives a snapshot: some numbers, and for each array that changes the array, its adjoint and a copy.
         restore: puts everything back as it was in a snapshot.
-        shadows: gives the adjoints of the arrays that the loop binds: of those that may come from earlier iterations,
+        shadows: returns the adjoints of the arrays that the loop binds: of those that may come from earlier iterations,
             and of the others.
         mark: gives how much is on the tape: the entries for arrays, their bytes, floats and integers.
         rewind: forgets what was recorded since a mark.
@@ -220,7 +220,7 @@ class Segments:
         Arguments:
             first, until: the iterations.
             state: the snapshot before them.
-            free: how many more snapshots there may be.
+            free: the number of further snapshots.
             back: as for `backward`.
         """
         while until > first:

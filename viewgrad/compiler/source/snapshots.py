@@ -18,8 +18,8 @@ class State:
 
     Attributes:
         numbers: the variables of numbers.
-        live: those of arrays that the loop binds, and that may come from an earlier iteration: with whether they have
-            an adjoint, and whether elements are written to.
+        live: the variables of arrays that the loop binds, and that may come from an earlier iteration, each with
+            whether it has an adjoint, and whether elements are written to.
         dead: the arrays that each iteration binds before it reads them, with whether they have an adjoint.
         written: arrays from outside the loop that it writes to.
     """
@@ -36,8 +36,8 @@ class Changes:
     Arguments:
         loop: the loop.
         taped: the loop with its pushes to the tape.
-        kinds: of each variable.
-        roots: of variables that share memory.
+        kinds: the kinds of the variables.
+        roots: the representatives of variables that share memory.
         active: the variables that have an adjoint.
         is_before: whether a variable is an input or bound before the loop.
         is_kept: whether the loop reads the same from an array if it is run again from some iteration on.
@@ -95,7 +95,7 @@ def in_segments(
         ran: the variable that says how far it came; None if it always comes to its end.
         state: the variables and arrays that it changes.
         fresh: gives a name that is not used yet.
-        kinds: of each variable, to which those that are made are added.
+        kinds: the kinds of the variables; those of new variables are added.
     """
     first, until = fresh("first"), fresh("until")
     kinds[first] = kinds[until] = INT

@@ -73,7 +73,7 @@ class _Tangent:
     """Writes the tangent of statements.
 
     Arguments:
-        kinds: of each variable, to which those that are made are added.
+        kinds: the kinds of the variables; those of new variables are added.
         active: the variables that have a tangent.
         directions: the tangents of inputs.
     """

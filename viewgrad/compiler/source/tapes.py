@@ -66,8 +66,8 @@ class Tapes:
         """Return stacks of a size.
 
         Arguments:
-            size: of each of them.
-            taken: where they are noted if they may be those of an earlier run, and be used by a later one.
+            size: the size of each of them.
+            taken: receives the stacks, if those of an earlier run may be reused by a later one.
         """
         if taken is None:
             return np.empty(size), np.empty(size, np.int64)

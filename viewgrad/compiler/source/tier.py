@@ -59,7 +59,7 @@ class Entry:
         lowers: whether operations on arrays in loops become loops over elements.
         checked: for which inputs the gradients have been compared.
         kinds: the types of the leaves of the results.
-        runs: how often it was run.
+        runs: the number of runs.
         failures: the reasons of failed runs, and their counts.
         failed_runs: the number of failed runs since the last successful one.
         quick: a generated check of the guards of the source, after some runs.
@@ -85,7 +85,7 @@ class GradientCall:
     """A cached dispatch of calls of `value_and_grad`, for one combination of argument types.
 
     Attributes:
-        entry, source: what runs them.
+        entry, source: the entry and the source that run them.
         floats: the numbers of the arguments that are differentiated and are floats.
         wanted: the numbers of the inputs that are differentiated.
         chosen: the same, in order.
@@ -221,7 +221,7 @@ class SourceTier:
 
         Arguments:
             args: the arguments, which have no history.
-            numbers: those with respect to which.
+            numbers: the numbers of the arguments to differentiate with respect to.
 
         Returns:
             Whether the value is a scalar, its array, and the gradients.

@@ -21,7 +21,7 @@ def without_try_statements(body: Stmts, error_of: Callable[[ast.Name], Any]) -> 
 
     Arguments:
         body: the statements.
-        error_of: gives the class of errors that a name means; None for others.
+        error_of: returns the exception class that a name refers to; None for other names.
 
     Raises:
         NotImplementedError: for a `try` that is not supported.

@@ -38,9 +38,9 @@ class Reread(Exception):
     """Raised to read the function again, knowing more about an object that it creates.
 
     Attributes:
-        site: where the object is made.
+        site: the place where the object is made.
         known: its known properties.
-        others: where other objects with the same known properties are made.
+        others: the places where other objects with the same known properties are made.
     """
 
     def __init__(self, site: Any, known: Any, others: Sequence[Any] = ()) -> None:
@@ -56,7 +56,7 @@ class Path:
 
     Attributes:
         root: the number of the argument, or the object.
-        is_argument: which of both.
+        is_argument: whether it is an argument.
         steps: pairs of a way ("attr", "item", "cell", "key") and a name or number.
     """
 
@@ -103,7 +103,7 @@ class Tup:
     Attributes:
         items: its items.
         cls: its class.
-        site: where in the source a list is made.
+        site: the place in the source where a list is made.
     """
 
     items: tuple[Any, ...]
@@ -127,12 +127,12 @@ class Lst:
     """A list of unknown length.
 
     Attributes:
-        site: where in the source it is made.
+        site: the place in the source where it is made.
         count: the variable that holds its length.
         kind: the kind of its items: a kind of numbers, a `Row`, or a tuple of them.
         stores: the arrays that hold the items, one for each part of an item.
         widths: for rows, the variables that hold their lengths; None for numbers.
-        room: how many numbers there is room for.
+        room: its capacity.
     """
 
     site: Any
@@ -149,7 +149,7 @@ class Cell:
 
     Attributes:
         store: the array of one element that holds it.
-        site: where in the source it is made.
+        site: the place in the source where it is made.
     """
 
     store: Var
@@ -182,7 +182,7 @@ class CellOrNumber:
     """A name that refers to a 0-d array, or to a number.
 
     Attributes:
-        sites: where in the source the arrays are made.
+        sites: the places in the source where the arrays are made.
     """
 
     sites: frozenset[Any]
@@ -194,7 +194,7 @@ class ListOf:
 
     Attributes:
         kind: the kind of their items; None if they have none.
-        sites: where in the source they are made.
+        sites: the places in the source where they are made.
     """
 
     kind: Any
@@ -212,7 +212,7 @@ class Heap:
         sizes: for each list, how many items there is room for.
         used: the variable that holds how much of the stores is used.
         lists: the variable that holds how many lists there are.
-        room: how many items, and lists, there is room for.
+        room: the capacity for items and for lists.
     """
 
     stores: tuple[Var, ...]
@@ -229,7 +229,7 @@ class Ref:
     """A list on a heap.
 
     Attributes:
-        heap: where it is.
+        heap: the heap that holds it.
         number: its number there.
         of: the kind of its items, and where in the source it may be made.
     """
@@ -257,9 +257,9 @@ class Rec:
     Attributes:
         fields: the items or attributes.
         cls: its class.
-        site: where in the source it is made; None for arguments.
-        prefix: of the variables that hold the fields, if these are assigned; "" if they are not.
-        level: how many blocks that need not be run are around the place where it is made.
+        site: the place in the source where it is made; None for arguments.
+        prefix: the prefix of the variables that hold the fields, if these are assigned; "" if they are not.
+        level: the number of conditional blocks around the place where it is made.
     """
 
     fields: dict[Any, Any]

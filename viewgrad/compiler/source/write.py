@@ -29,9 +29,9 @@ class Kernel:
     """A region of a program that computes with numbers and elements of arrays.
 
     Attributes:
-        name: of its function.
+        name: the name of its function.
         parameters: the variables that it reads.
-        results: those that it gives back.
+        results: the variables that it returns.
         pushes, pops: whether it writes to the tape, or reads from it.
         source: its text.
         calls: the names of the functions that it calls.
@@ -70,12 +70,12 @@ class Writer(ExpressionWriter):
     """Writes a program.
 
     Arguments:
-        kinds: of each variable.
-        file: of the user's function.
+        kinds: the kinds of the variables.
+        file: the file of the user's function.
         native: whether kernels are for Numba, and not for Python over lists.
         wraps: whether indices that are not known to be in range may be negative.
         is_limited: whether there is a limit for the bytes on the tape.
-        roots: of variables that share memory.
+        roots: the representatives of variables that share memory.
         cells: the variables that stand for elements in loops.
     """
 

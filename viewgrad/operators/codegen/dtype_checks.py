@@ -17,7 +17,7 @@ def kind_check(operator: Operator, *, always: bool = False) -> list[str]:
     """Return a check that no argument without a complex derivative is complex.
 
     Arguments:
-        operator: whose function is written.
+        operator: the operator whose function is written.
         always: whether to look at the dtypes also where NumPy would refuse complex numbers.
     """
     if not operator.formulas or (refuses_itself(operator) and not always):

@@ -186,7 +186,7 @@ def write(operator: Operator, which: str, function: FunctionType) -> FunctionTyp
     Arguments:
         operator: the operator.
         which: "function" or "inplace_function".
-        function: that function itself, or a copy of it with other globals.
+        function: the function itself, or a copy of it with other globals.
     """
     operator.write_code()
     written: FunctionType = getattr(operator, which)

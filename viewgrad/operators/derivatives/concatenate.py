@@ -68,7 +68,7 @@ def padded(array: Array, pad_width: Any, mode: Any, constant_values: Any) -> Arr
 
 @composite(np.flip)
 def flip(self: Any, axis: int | tuple[int, ...] | None = None) -> Any:
-    """Return a view with the elements along `axis` (along every dimension, if left out) in reverse order."""
+    """Return a view with the elements along `axis` (along every dimension, if omitted) in reverse order."""
     reverse = [slice(None)] * self.ndim
     for dim in range(self.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,):
         reverse[dim] = slice(None, None, -1)

@@ -34,7 +34,7 @@ def read_tangents(
     Arguments:
         signature: the operator's.
         differentiable: the arguments that have a formula.
-        formulas: those formulas.
+        formulas: the formulas.
         rule: the declared `forward_derivative`.
         nondifferentiable: the outputs through which no gradient flows.
         compile: compiles a source and returns the function of the given name.
@@ -64,7 +64,7 @@ def read_tangents(
         outputs = tuple(part.strip() for part in key.split(","))
         for output in outputs:
             if output not in differentiable_outputs:
-                what = "is not differentiable" if output in signature.outputs else "is no output"
+                what = "is not differentiable" if output in signature.outputs else "is not an output"
                 raise declaration_error(
                     name,
                     f"there is a {KIND} for {output!r}, which {what}; those are {', '.join(differentiable_outputs)}",

@@ -111,7 +111,7 @@ def parse_formula(
     Arguments:
         text: the formula.
         inputs: the arguments that it gives gradients for.
-        signature: of the operator.
+        signature: the signature of the operator.
         nondifferentiable: the outputs through which no gradient flows.
 
     Raises:

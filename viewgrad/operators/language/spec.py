@@ -260,7 +260,7 @@ class Operator:
             pass.
         dtype_kinds: the dtype kinds that its formulas are right for: "f", or "fc" for complex numbers too; by argument
             if they differ. "?" for a user's operator that does not state them, until the first complex argument.
-        domain: of an elementwise operator, the interval from which tests draw its arguments.
+        domain: the interval of an elementwise operator, the interval from which tests draw its arguments.
         samples: draws arguments for tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors.
         reference: computes the same from arrays in another way; tests compare with it.
         places: the lines of the files that declare it, the innermost call first.

@@ -14,7 +14,7 @@ from ...tensor.tensor import FUNCTIONS, Tensor
 from ...tensor.trace_hooks import composed
 from .conversion import NESTED, as_argument, as_tensors, carries_history, plain_values
 
-# Functions that take sequences of arrays, with the places of those arguments: the arrays are not to be joined before.
+# Functions that take sequences of arrays, with the places of those arguments: the arrays must not be joined before.
 LISTS: Final[dict[Any, tuple[int, ...]]] = {
     **{
         getattr(np, name): (0,)

@@ -69,7 +69,7 @@ def array(
         object: a tensor, an array, a number or nested lists of these.
         dtype: the dtype wanted.
         copy: whether a tensor or an array is copied; None for "where it has to be".
-        order, subok, ndmin: as of `numpy.array`.
+        order, subok, ndmin: as for `numpy.array`.
         ndmax, like: without meaning for tensors; there for NumPy's signature.
 
     Example:

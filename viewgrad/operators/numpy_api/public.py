@@ -200,7 +200,7 @@ class _Writer:
     """Writes a function with NumPy's parameters, and those that it has in addition.
 
     Arguments:
-        public: what it consists of.
+        public: the parts of the function.
         theirs: NumPy's parameters.
         direct: the function that computes it of tensors.
         agreeing: the parameters of NumPy with which that computes the same; all that it has if there are none.

@@ -26,7 +26,7 @@ class Spline:
     """Spline interpolation of images; see `scipy.ndimage.map_coordinates`.
 
     Arguments:
-        order, mode, cval, prefilter: as there.
+        order, mode, cval, prefilter: as for `scipy.ndimage.map_coordinates`.
     """
 
     order: int

@@ -33,7 +33,7 @@ class Segments:
 
     Arguments:
         x: the samples, along the last dimension.
-        fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling: as SciPy has them.
+        fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling: as in SciPy.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ class Factored:
 
     Arguments:
         pattern, values: the square matrix.
-        options: of `scipy.sparse.linalg.splu`.
+        options: the options of `scipy.sparse.linalg.splu`.
     """
 
     def __init__(self, pattern: Pattern, values: Any, options: dict[str, Any]) -> None:
@@ -136,7 +136,7 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
         A: a square sparse array.
         b: the right-hand side, of shape (n,) or (n, k); a sparse one is made dense.
         permc_spec: how columns are permuted for the factorization.
-        use_umfpack: as in SciPy; without effect.
+        use_umfpack: accepted for compatibility; has no effect.
 
     Example:
         >>> import viewgrad as vg
@@ -159,7 +159,7 @@ class SuperLU:
 
     Arguments:
         A: the square sparse array.
-        options: of `scipy.sparse.linalg.splu`.
+        options: the options of `scipy.sparse.linalg.splu`.
     """
 
     def __init__(self, A: Any, options: dict[str, Any]) -> None:
@@ -209,7 +209,7 @@ class Iterative:
     Arguments:
         method: SciPy's function.
         matrix: SciPy's array, or a linear operator.
-        options: of the function.
+        options: the options of the function.
     """
 
     def __init__(self, method: Callable[..., Any], matrix: Any, options: dict[str, Any]) -> None:

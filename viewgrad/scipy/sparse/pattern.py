@@ -15,7 +15,7 @@ class Pattern:
 
     Arguments:
         rows, cols: one of each for every stored value; a place may occur more than once.
-        shape: of the matrix.
+        shape: the shape of the matrix.
     """
 
     def __init__(self, rows: Array, cols: Array, shape: tuple[int, int]) -> None:

@@ -22,8 +22,8 @@ def product(pattern: Pattern, data: Any, dense: Any) -> Any:
     """Return the product of a sparse matrix with a dense vector or matrix.
 
     Arguments:
-        pattern: of shape (m, n), with `data` of shape (pattern.count,).
-        dense: of shape (n,) or (n, k).
+        pattern: a pattern of shape (m, n), with `data` of shape (pattern.count,).
+        dense: a tensor of shape (n,) or (n, k).
 
     Returns:
         A tensor of shape (m,) or (m, k).
@@ -35,8 +35,8 @@ def sampled(pattern: Pattern, left: Any, right: Any) -> Any:
     """Return the elements of `left @ right.T` where a pattern has stored values.
 
     Arguments:
-        pattern: of shape (m, n).
-        left, right: of shapes (m,) and (n,), or (m, k) and (n, k).
+        pattern: a pattern of shape (m, n).
+        left, right: tensors of shapes (m,) and (n,), or (m, k) and (n, k).
 
     Returns:
         A tensor of shape (pattern.count,).

@@ -35,7 +35,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
 
     Arguments:
         a: the exponents.
-        axis: the dimensions to sum over; all of them if left out.
+        axis: the dimensions to sum over; all of them if omitted.
         b: factors, broadcast against `a`.
         keepdims: whether the dimensions that are summed over stay, with length 1.
         return_sign: whether to return the sign of the sum as well; then the logarithm is that of its absolute value.

@@ -64,7 +64,7 @@ def statistic(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator for statistics of one or more samples, which are reduced along their last dimension.
 
     Arguments:
-        count: how many samples there are; 0 for as many as are given.
+        count: the number of samples; 0 for any number.
     """
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:

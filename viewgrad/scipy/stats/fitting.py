@@ -24,7 +24,7 @@ class gaussian_kde:
     Arguments:
         dataset: the samples, along the last dimension; the first is that of the variables.
         bw_method: "scott", "silverman", a number, or a function of this object that gives one.
-        weights: of the samples.
+        weights: the weights of the samples.
     """
 
     def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:

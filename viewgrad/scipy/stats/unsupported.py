@@ -16,7 +16,7 @@ class Unsupported(NamedDistribution):
     """A distribution whose functions are SciPy's own.
 
     Arguments:
-        name: what SciPy calls it.
+        name: SciPy's name.
     """
 
     def __init__(self, name: str) -> None:

@@ -33,7 +33,7 @@ class Example:
         kwargs: the keyword arguments.
         arrays: the values of the tensors, by slot.
         wanted: the slots with respect to which to differentiate.
-        label: what is special about the call, for messages; "" of the call that the user gave.
+        label: the special feature of the call, for messages; "" for the user's call.
         family: the property that it is an example of.
         changed: the elements of interest, as (slot, flat index); empty for all.
         lenient: whether an error in the backward pass is a refusal: the call is unlike the one that the user gave.

@@ -23,7 +23,7 @@ class Baseline:
         subject: the operator.
         example: the call.
         paths: for each output, the expression that extracts it from the result.
-        values: of the outputs.
+        values: the values of the outputs.
         outputs: the numbers of those that can be differentiated.
         starts: the incoming gradient of each of these.
         gradients: the gradient with respect to each wanted slot, zeros where there is none.
@@ -65,7 +65,7 @@ class Baseline:
 
         Arguments:
             title: the property.
-            wanted: the slots that require grad; those of the example if left out.
+            wanted: the slots that require grad; those of the example if omitted.
             called: whether to call the operator.
             derived: whether the call is not the user's own.
         """

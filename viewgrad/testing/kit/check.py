@@ -207,7 +207,7 @@ def _parameters(operator: Any, context: bool = False) -> dict[str, inspect.Param
     """Return the parameters of an operator by name; none if they are unknown.
 
     Arguments:
-        operator: as it was given.
+        operator: the operator, as given.
         context: whether the `ctx` of a custom function is among them.
     """
     row = declared(operator)

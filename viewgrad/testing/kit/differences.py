@@ -33,7 +33,7 @@ class Estimate:
         low: the smaller of the slopes on the two sides; the derivative where it is smooth.
         high: the larger.
         error: bounds on their errors.
-        kink: where the two differ.
+        kink: the mask of outputs for which the two differ.
     """
 
     low: Array
@@ -115,7 +115,7 @@ def thorough_estimate(along: Along, start: Array, scale: float, noise: Array, le
         for other in (right, left):
             better = ~np.isfinite(error) | (np.isfinite(other[1]) & (other[1] < error) & ~np.isfinite(center[1]))
             value, error = np.where(better, other[0], value), np.where(better, other[1], error)
-        # A one-sided slope without end is no derivative: a jump, at the start itself where both sides have such slopes.
+        # An infinite one-sided slope is a jump; if both sides have such slopes, it is at the start itself.
         jump = np.isfinite(center[1]) & ~(np.isfinite(right[1]) & np.isfinite(left[1]))
         error = np.where(jump, np.inf, error)
         low = np.where(kink, np.minimum(right[0], left[0]), value)

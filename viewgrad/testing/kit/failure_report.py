@@ -96,8 +96,8 @@ def tell(
     """Complete the message and the program of a failure.
 
     Arguments:
-        failure: that of the smallest call.
-        first: that of the call in which it was found.
+        failure: the failure of the smallest call.
+        first: the failure of the call in which it was found.
         subject: the operator.
         earlier: earlier calls, including the user's.
         definitions: the lines that define it and its helpers.

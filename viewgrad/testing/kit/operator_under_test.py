@@ -53,11 +53,11 @@ class OperatorUnderTest:
         reference: the same function for arrays, or None.
         operator: its declaration, if it has one.
         custom: the `Function` whose `apply` it is, if it is one.
-        contract: what its author says about it.
+        contract: its author's declarations.
         domains: by slot, the interval in which an argument lies, if that was declared.
         structures: by slot, the structure that a matrix has.
         complex: whether it is held to be right for complex numbers.
-        numbers: those in its own code.
+        numbers: the numbers in its own code.
         strings: the words in its own code.
         skips_nan: whether its own code looks for elements that are NaN.
         limits: the options that say how near its results come to a limit.
@@ -66,7 +66,7 @@ class OperatorUnderTest:
         written: the slots that it writes to; such an operator is called on clones.
         outputs: how many results the call has that the user gave, and the numbers of those that require grad there.
         first: the results of the first of all calls, which is the one that the user gave.
-        given: what the user gave, which the others stand for.
+        given: the object that the user passed, from which the others follow.
         ranks: by slot, the number of dimensions in the user's call.
         usual: by name, the arguments of the user's call and the defaults of others.
         keeps_float32: whether results of single precision are insisted on for such arguments.

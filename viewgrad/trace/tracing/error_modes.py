@@ -18,7 +18,7 @@ from ...tensor.trace_hooks import observed
 from .patching import Place, Replaced
 from .source_locations import is_of_library
 
-try:  # the object that NumPy keeps its settings in, which is another one after each change
+try:  # NumPy's settings object, which is replaced at each change
     from numpy._core.umath import _extobj_contextvar, _make_extobj
 
     error_mode: Callable[[], Any] = _extobj_contextvar.get

@@ -80,8 +80,8 @@ class Memory:
         value: its current value.
         array_id: the id of the array that is the value; 0 for a base.
         address: the address of the base.
-        itemsize, dtype: of the elements of the base.
-        shape: of the base.
+        itemsize, dtype: the size and dtype of the elements of the base.
+        shape: the shape of the base.
         others: further histories.
         ended: the last of its histories that were ended in place; None for none.
         kept: the window of other memory whose former elements it holds, if that has ended histories.

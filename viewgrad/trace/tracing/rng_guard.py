@@ -97,7 +97,7 @@ class Generators:
     """The states that generators of random numbers have.
 
     Arguments:
-        generators: those that there are, apart from the modules' own.
+        generators: the existing generators, apart from the modules' own.
     """
 
     def __init__(self, generators: list[Any]) -> None:

@@ -13,7 +13,7 @@ from ...errors import ConcretizationError, TraceError
 from ...operators.language.spec import Operator
 from ...operators.operands import is_constant
 from ...tensor.conversions import is_shown
-from ...tensor.escapes import STEERING
+from ...tensor.escapes import CONTROL_FLOW
 from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import node_of
 from ...tensor.tensor import Tensor, current_edge, is_scalar, root_of
@@ -444,7 +444,7 @@ class Tracer:
         read = self._read(tensor)
         if self.is_fixed(read):
             return
-        if self.lenient or (how not in STEERING and self.escapes != "guard"):  # a formula has examples only
+        if self.lenient or (how not in CONTROL_FLOW and self.escapes != "guard"):  # a formula has examples only
             raise self._failed(
                 f"{how} at {self._here()} takes a value out of the program that is traced, and the graph would hold it "
                 "fixed; compute with tensors instead, or trace with escapes='guard', which checks that it is the same",

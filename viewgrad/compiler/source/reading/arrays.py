@@ -163,7 +163,7 @@ def cell_of(out: Emitter, expr: Any, char: str | None) -> Any:
     """Return a new array without dimensions.
 
     Arguments:
-        out: where statements go.
+        out: the emitter that receives statements.
         expr: the element.
         char: the dtype; None for that of the element.
     """

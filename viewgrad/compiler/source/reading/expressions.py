@@ -101,7 +101,7 @@ class ExpressionReader(NameReader):
 
         Arguments:
             given: its first items.
-            times: how often they are repeated.
+            times: the number of repetitions.
         """
         kind = self.known_now(self.known_sites.get(given.site))
         for each in given.items:
@@ -399,7 +399,7 @@ class ExpressionReader(NameReader):
             scope: the variables.
             test: the condition.
             sides: for each branch, the function that reads it, and the names of variables that are not None in it.
-            node: where in the source it is.
+            node: its node in the syntax tree.
         """
         values: list[Any] = []
         blocks: list[Block] = []

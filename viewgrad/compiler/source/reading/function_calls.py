@@ -356,7 +356,7 @@ class CallReader(SelectionReader):
 
         Arguments:
             function: a function, a method, or a partial one.
-            path: how it is reached.
+            path: its access path.
             args, keywords: the arguments.
             names: whether its variables keep their names.
             own: whether it is one of `python_code`.

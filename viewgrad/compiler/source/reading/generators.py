@@ -32,7 +32,7 @@ def loop_over_generator(node: ast.FunctionDef, loop: ast.For, prefix: str) -> li
     Arguments:
         node: the function.
         loop: the loop, without jumps.
-        prefix: of the names of the variables of the function.
+        prefix: the prefix of the names of the variables of the function.
 
     Raises:
         NotImplementedError: for a generator that is not supported.

@@ -23,10 +23,10 @@ class Iteration:
     """A sequence that a counter runs over.
 
     Attributes:
-        low, high, step: of the counter, as for `range`.
-        item: what there is for a value of the counter.
+        low, high, step: the bounds and step of the counter, as for `range`.
+        item: a function from the counter to the item.
         is_range: whether that is the counter.
-        count: how many items there are.
+        count: the number of items.
         lists: the counters of the lists that it runs over, which must not grow meanwhile.
         checks: conditions that must hold after each iteration.
     """

@@ -26,8 +26,8 @@ def library(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
     """Return the result of a library function.
 
     Arguments:
-        out: where statements go.
-        name: of the function: "numpy.sin", "numpy.linalg.inv", "math.exp", "builtins.abs".
+        out: the emitter that receives statements.
+        name: the name of the function: "numpy.sin", "numpy.linalg.inv", "math.exp", "builtins.abs".
         args, keywords: the arguments.
     """
     module, _, short = name.rpartition(".")

@@ -128,10 +128,10 @@ def new_list(out: Emitter, site: Any, kind: Any, room: Any) -> Lst:
     """Make an empty list.
 
     Arguments:
-        out: where statements go.
-        site: where in the source it is made.
-        kind: of its items.
-        room: how many numbers it may hold.
+        out: the emitter that receives statements.
+        site: the place in the source where it is made.
+        kind: the kind of its items.
+        room: the number of numbers it may hold.
     """
     count = _number(out, "count")
     stores, widths = [], []

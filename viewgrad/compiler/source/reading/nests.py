@@ -76,7 +76,7 @@ def chosen(kind: str, items: str, count: int, fresh: Callable[[str], str]) -> Ne
     Arguments:
         kind: "combinations", "combinations_with_replacement" or "permutations".
         items: the variable that holds the items.
-        count: how many of them are chosen.
+        count: the number of chosen items.
         fresh: returns an unused name.
     """
     size = ast.Call(loaded(LEN), [loaded(items)], [])

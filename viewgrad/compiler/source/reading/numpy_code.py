@@ -1,4 +1,4 @@
-"""Functions of NumPy as loops and as other functions, which are read in place where there is no other rule."""
+"""Functions of NumPy written in Python, which are inlined if there is no other rule."""
 
 from __future__ import annotations
 

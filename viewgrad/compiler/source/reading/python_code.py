@@ -1,4 +1,4 @@
-"""Functions of Python as loops, which are read in place where there is no other rule."""
+"""Functions of Python written as loops, which are inlined if there is no other rule."""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ class Scope:
     Attributes:
         function: the function; None for lambdas and nested ones.
         outer: the scope around it.
-        stores: how often each of its variables is assigned.
-        prefix: of their names in the program.
+        stores: the number of assignments to each of its variables.
+        prefix: the prefix of their names in the program.
         env: their values.
-        nonlocals: those of enclosing functions that it assigns.
-        present: those that may be None elsewhere, and are not here.
+        nonlocals: the variables of enclosing functions that it assigns.
+        present: the variables that may be None elsewhere, but not here.
     """
 
     outer: Scope | None

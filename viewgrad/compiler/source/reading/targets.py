@@ -112,7 +112,7 @@ class TargetReader(ExpressionReader):
 
         Arguments:
             scope: the variables.
-            base: what has the item.
+            base: the container of the item.
             target: the subscript.
         """
         if isinstance(base, Cell):

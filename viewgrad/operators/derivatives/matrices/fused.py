@@ -109,7 +109,7 @@ def linear_weight_gradient(grad: Any, x: Any, ndim: int) -> Any:
 
 @formula_function
 def or_nothing(tangent: Any) -> Any:
-    """Return the tangent of an argument that may be left out."""
+    """Return the tangent of an optional argument."""
     return 0 if tangent is None else tangent
 
 

@@ -1,4 +1,4 @@
-"""The derivative of dropout: values left out at random, by a generator that the caller gives."""
+"""The derivative of dropout: values dropped at random by the caller's generator."""
 
 from __future__ import annotations
 

@@ -292,7 +292,7 @@ def cross_entropy(
     """Return the negative log-probability, by `softmax`, of each example's class.
 
     Arguments:
-        self: of shape (batch, classes, ...) or (classes,).
+        self: a tensor of shape (batch, classes, ...) or (classes,).
         target: the class of each example; or the probability of each class, in the shape of `self`.
         weight: one number for each class.
         ignore_index: the class that does not count.

@@ -188,7 +188,7 @@ def batch_norm(
     """Normalize each channel to mean 0 and variance 1, then scale by `weight` and add `bias`.
 
     Arguments:
-        self: of shape (batch, channels, ...).
+        self: a tensor of shape (batch, channels, ...).
         running_mean, running_var: the statistics that are used where not `training`, one number for each channel. When
             training they are updated in place, the variance without bias.
         weight, bias: one number for each channel.
@@ -230,7 +230,7 @@ def group_norm(self: Any, num_groups: int, weight: Any = None, bias: Any = None,
     """Normalize groups of channels of each example to mean 0 and variance 1, then scale and shift.
 
     Arguments:
-        self: of shape (batch, channels, ...).
+        self: a tensor of shape (batch, channels, ...).
         num_groups: the number of groups.
         weight, bias: one number for each channel.
         eps: a constant added to the variance, for stability.

@@ -121,8 +121,8 @@ def difference_lines(values: Callable[[float], float], wrong: Disagreement, name
 
     Arguments:
         values: the function, of a step.
-        wrong: what was found, and what was expected.
-        name: what the function is called in the program.
+        wrong: the found and the expected value.
+        name: the name of the function in the program.
     """
     found = wrong.found
     away = max(wrong.low - found, found - wrong.high) if np.isfinite(found) else np.inf
