@@ -207,8 +207,8 @@ def made_of(draw) -> None:
                 raise Wrong(f"{how} of {source} is refused: {error}") from error
             return
         what = f"{how} of {source}"
-        if source == "a masked array" and how.startswith("vnp."):
-            must_be(found, np.array(source_edge), what)  # NumPy's own array() drops the mask
+        if source == "a masked array" and how in ("vg.asarray(s)", "vnp.array(s)", "vnp.asarray(s)"):
+            must_be(found, np.array(source_edge), what)  # NumPy's own drop the mask
         elif source == "a masked array":
             if not isinstance(found, np.ma.MaskedArray) or not found.mask[0]:
                 raise Wrong(f"{what} has lost its mask: {found!r}")
