@@ -209,3 +209,12 @@ def test_the_first_use_of_a_name_does_not_trace_a_program_again():
     assert "cbrt" not in names and vg.cbrt is vnp.cbrt and "cbrt" in names
     program(vg.ones(2))
     assert program.explain() == before and "traced; the next call" not in before
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.1.0", reason="np.clip has no min= and max=")
+def test_bounds_of_clip_have_the_names_of_the_array_api_by_position():
+    assert list(inspect.signature(vg.clip).parameters)[:4] == ["a", "min", "max", "out"]
+    x = np.array([1.0, 2.0, 3.0])
+    for given in (x, vg.Tensor(x)):
+        for args, options in (((1.5, 2.5), {}), ((), {"a_min": 1.5, "a_max": 2.5}), ((), {"max": 2.5, "min": 1.5})):
+            assert vg.clip(given, *args, **options).tolist() == [1.5, 2.0, 2.5]

@@ -112,7 +112,7 @@ def celu(self: _TensorLike, alpha: float = 1.0) -> Tensor:
 def cholesky(self: _TensorLike, *, upper: bool = False) -> Tensor:
     """The triangular factors L, with L times its adjoint equal to the matrix (or, `upper`, U with its adjoint times U). Only the lower (upper) triangle is read, and has a gradient."""
 
-def clip(a: _TensorLike, a_min: Any = ..., a_max: Any = ..., out: Any = None, *, min: Any = ..., max: Any = ..., where: Any = True, **kwargs: Any) -> Tensor:
+def clip(a: _TensorLike, min: Any = ..., max: Any = ..., out: Any = None, *, a_min: Any = ..., a_max: Any = ..., where: Any = True, **kwargs: Any) -> Tensor:
     """The values limited to the interval from `min` to `max`; at a bound the gradient is that of the value."""
 
 def clone(self: _TensorLike) -> Tensor:

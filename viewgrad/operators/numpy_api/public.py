@@ -35,6 +35,8 @@ STARRED: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 SYNONYMS: Final = {"dim": "axis", "keepdim": "keepdims"}
 NEWER: Final = {"newshape": "shape"}  # by the names that parameters had in NumPy 2.0
+# The names that the array API standard gives to parameters by position; NumPy takes them by keyword only.
+STANDARD: Final = {"clip": {"a_min": "min", "a_max": "max"}}
 
 # Functions whose adapters do more than the library's own functions, and the parameters of NumPy with which these give
 # the same.
@@ -97,7 +99,7 @@ class Public:
         """
         head = ["_"] if bound else []
         handler = self.general if self.creates else FUNCTIONS.get(self.function)
-        theirs = numpy_parameters(self.general if self.creates else self.function)
+        theirs = _theirs(self.name, self.general if self.creates else self.function)
         if handler is None or theirs is None or any(each.kind in STARRED for each in theirs):
             return self._forwarding(head, handler)
         if self.own is not None and any(each.kind is Parameter.VAR_POSITIONAL for each in _parameters(self.own)):
@@ -110,7 +112,7 @@ class Public:
 
     def parameters(self, bound: bool) -> tuple[str, dict[str, Any]]:
         """Return the code of a function with NumPy's parameters, and with those that the library's function adds."""
-        theirs = numpy_parameters(self.function)
+        theirs = _theirs(self.name, self.function)
         if theirs is None and self.own is not None:  # NumPy up to 2.3 does not know those of compiled functions
             theirs = [each for each in _parameters(self.own) if each.kind not in STARRED]
         if theirs is None:
@@ -186,6 +188,17 @@ class Public:
                 return self.own(*given[0], **_in_numpy_names(given[1]))
             except TypeError:
                 raise error from None
+
+
+def _theirs(name: str, function: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    """Return NumPy's parameters, with the standard's names for those by position, and NumPy's as keywords."""
+    theirs, renamed = numpy_parameters(function), STANDARD.get(name, {})
+    if theirs is None or not {each.name for each in theirs}.issuperset(renamed.values()):
+        return theirs
+    kept = [each for each in theirs if each.name not in renamed.values()]
+    listed = [each.replace(name=renamed.get(each.name, each.name)) for each in kept]
+    older = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in theirs if each.name in renamed]
+    return sorted([*listed, *older], key=lambda each: each.kind)
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
