@@ -41,7 +41,7 @@ from viewgrad.testing import Program, programs
 
 CALLS = 3  # each kind is recorded, compared, and run alone
 BATCH = 40
-ROUNDING, SINGLE_ROUNDING = 1e-12, 1e-6  # of the largest number, which may be left of sums that cancel
+ROUNDING, SINGLE_ROUNDING = 1e-12, 1e-6  # relative to the largest number: the remainder of sums that cancel
 KINDS = ("drawn", "drawn", "drawn", "source", "scalars", "loops", "nests", "integers")
 
 

@@ -15,7 +15,7 @@ import viewgrad as vg
 from viewgrad.autograd import forward_ad, grad
 
 STEP = 1e-30
-APART = 1e-5  # of two complex steps, whose difference is a second derivative
+APART = 1e-5  # distance of the two complex steps whose difference is a second derivative
 LARGEST = 20.0
 
 # {a}: any array; {c}: one of its shape, or a number; {b}: what can be broadcast to it; {i}, {j}: basic indices; {f}: an

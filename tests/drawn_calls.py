@@ -270,7 +270,7 @@ def compare_values(call, found, expected, tolerance) -> None:
         if not ours.ndim and is_scalar(ours) == isinstance(theirs, np.ndarray):
             raise Wrong(f"a scalar: {is_scalar(ours)}\n{call}")
         value = ours.detach().numpy()
-        if "ddof" in call.options and "dtype" in call.options:  # of equal values a square of rounding, divided by 0
+        if "ddof" in call.options and "dtype" in call.options:  # equal values: squared rounding error over 0
             value, theirs = (np.where(np.isfinite(each), each, np.nan) for each in (value, theirs))
         if not np.allclose(value, theirs, rtol=tolerance, atol=tolerance, equal_nan=True):
             raise Wrong(f"{value}, not {theirs}\n{call}")

@@ -35,7 +35,7 @@ class Drawn:
         self.random = random.Random(number)
         self.lines: list[str] = []
         self.loops: list[tuple[str, int, int]] = []  # the variables, with their minimum and maximum
-        self.names: list[str] = []  # of single numbers
+        self.names: list[str] = []  # the names of single numbers
         self.count = 0
         self.computes_places = False  # whether K are places that depend on values
 

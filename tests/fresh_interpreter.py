@@ -83,10 +83,10 @@ def _run(program: str, path: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    for module in ("viewgrad.autograd", "scipy.linalg", "scipy.special"):  # what programs import; forks share it
+    for module in ("viewgrad.autograd", "scipy.linalg", "scipy.special"):  # imported once and shared by forks
         with suppress(ImportError):
             importlib.import_module(module)
 
     given, answered = os.dup(0), os.dup(1)
-    os.dup2(2, 1)  # what programs print
+    os.dup2(2, 1)  # the output of programs
     _serve(iter(os.fdopen(given)), os.fdopen(answered, "w"))

@@ -241,7 +241,7 @@ def verdict(text: str, option: str = "") -> tuple[str, str] | None:
         try:
             first = run(code, numpy, ARRAYS, {}) if name == "out" else None
             options = option_of(option, first)
-            if name == "where" and not REDUCING.match(text):  # what is not written is what was there
+            if name == "where" and not REDUCING.match(text):  # unwritten elements keep their values
                 options |= option_of("out:0", run(code, numpy, ARRAYS, {}))
             expected = flat(run(code, numpy, ARRAYS, {key: copied(value) for key, value in options.items()}))
         except Exception:

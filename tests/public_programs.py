@@ -40,7 +40,7 @@ class PublicProgram:
         self.lines: list[str] = []
         self.indent = 1
         self.made = 0
-        self.vectors, self.written = ["x"], []  # of the length of x
+        self.vectors, self.written = ["x"], []  # vectors with the length of x
         self.matrices, self.written_matrices = [], []  # square
         self.numbers, self.counters = ["a"], []
         for _ in range(self.random.randint(4, 9)):

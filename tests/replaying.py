@@ -20,7 +20,7 @@ from viewgrad.symbolic import function_of
 
 OUTCOMES = collections.Counter()
 TOLERANCE = 1e-6
-COMPILED = 2  # with how many other inputs compiled programs are compared
+COMPILED = 2  # the number of other inputs on which compiled programs are compared
 
 
 def others(arrays):

@@ -18,7 +18,7 @@ from selection import shard_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRESS = ROOT / ".test_progress"
-LINES = 20  # of progress in a run
+LINES = 20  # lines of progress in a run
 
 
 def shard(text: str) -> tuple[int, int]:

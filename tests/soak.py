@@ -46,7 +46,7 @@ from viewgrad.compiler.pipeline import verified_passes
 from viewgrad.testing import FEATURES, check_feature, check_program, functions, program_ops, programs
 from viewgrad.testing.checks import gradients, unaliased_gradients, weights_for
 
-TINY_SHARE = 0.58  # of the time
+TINY_SHARE = 0.58  # fraction of the time
 DIFFERENT = 100_000_000  # the first seed that the test suite does not use
 
 Failed = Callable[[str], None]  # prints the exception that is being handled, with a program's number

@@ -169,7 +169,7 @@ class SourceProgram:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                if "where=" in line:  # with memory that overlaps, NumPy casts and writes back what it was told to leave
+                if "where=" in line:  # if memory overlaps, NumPy casts and writes back elements that where= excludes
                     warnings.simplefilter("error", np.exceptions.ComplexWarning)
                 arrays = self.run(fresh(self.leaves))
         except Exception:  # NumPy refuses it
@@ -350,7 +350,7 @@ def compare_values(program, found) -> None:
     expected = {name: array for name, array in program.arrays.items() if name[0] == "v"}
     kinds = {array.dtype for name, array in program.arrays.items() if name[0] in "xv" and array.dtype.kind in "fc"}
     kinds |= {np.dtype(np.float32)} if any("float32" in line for line in program.lines) else set()
-    tolerance = max(1e-10, *(64 * float(np.finfo(dtype).eps) for dtype in kinds))  # of the coarsest
+    tolerance = max(1e-10, *(64 * float(np.finfo(dtype).eps) for dtype in kinds))  # of the least precise dtype
     for name, array in expected.items():
         tensor = found[name]
         if not isinstance(tensor, vg.Tensor):

@@ -205,7 +205,7 @@ def test_objects_among_the_arguments_have_adopted_methods():
     assert vg.grad(lambda s, x: s.energy(x) + s.energy(2 * x), argnums=1)(spring, 2.0) == 30.0
     assert spring.calls == 2 and type(spring) is Spring
     assert vg.adopt(lambda s: s)(spring) is spring
-    spring.energy = tabled_square  # what has changed since is seen
+    spring.energy = tabled_square  # later changes are noticed
     assert vg.grad(lambda s, x: s.energy(x), argnums=1)(spring, 2.0) == 4.0
 
 

@@ -283,7 +283,7 @@ def test_attributes_of_classes_name_adopted_objects():
     assert NumPyBackend.__array_type__ is np.ndarray
 
 
-def test_objects_of_classes_on_compiled_ones_stay():
+def test_objects_of_classes_with_compiled_bases_are_unchanged():
     class Dice(random.Random):
         def throw(self, x):
             return x * self.randint(1, 6)

@@ -833,7 +833,7 @@ def f(x):
 
 def test_an_error_for_a_lost_gradient_is_not_swallowed():
     """A function that is not adopted cannot turn the error into another value."""
-    space = {"__name__": "json", "__file__": inspect.getfile(pickle)}  # as if it were installed
+    space = {"__name__": "json", "__file__": inspect.getfile(pickle)}  # as if it were an installed module
     exec(SWALLOWING_PROGRAM, space)
     with pytest.raises(vg.errors.DetachedConversionError) as caught:
         vg.grad(lambda x: x * space["f"](x))(1.0)
@@ -874,7 +874,7 @@ def test_adopted_functions_are_freed():
     reference = weakref.ref(f)
     del f
     gc.collect()
-    gc.collect()  # what the first one frees has held the function
+    gc.collect()  # objects freed by the first collection held the function
     assert reference() is None
 
 
@@ -1055,7 +1055,7 @@ class Counted:
         return self.total.sum() * len(self.name)
 
 
-def test_an_interruption_takes_no_attribute_from_an_object():
+def test_interruption_loses_no_attribute():
     def prepare():
         return Counted()
 
@@ -1198,7 +1198,7 @@ def test_methods_of_counterparts_that_were_taken_before():
 
 
 def test_operators_of_the_library_are_not_adopted():
-    vg.det(np.eye(2))  # which generates its code
+    vg.det(np.eye(2))  # generates the code of det
     for operator in (vg.det, vg.exp, vg.Tensor.sum):
         assert vg.adopt(operator) is operator
     np.testing.assert_allclose(vg.hessian(vg.det)(np.eye(2))[0, 0], [[0.0, 0.0], [0.0, 1.0]])

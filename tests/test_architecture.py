@@ -98,7 +98,7 @@ def test_no_import_cycle():
             del left[name]
 
 
-def test_floors_import_only_from_those_below_them():
+def test_layers_import_only_from_layers_below():
     for name, found in imports().items():
         if floor_of(name) in FLOORS:
             for other in found - {"viewgrad"}:  # the package itself, which programs that are drawn print as `vg`
@@ -186,7 +186,7 @@ def test_names_on_the_architecture_page_exist():
         assert (PACKAGE / path).exists() or (PACKAGE.parent / path).exists(), path
 
 
-def test_three_hops_lead_to_the_line_that_rebases_the_history_of_a_base():
+def test_begin_part_rebases_the_history_of_a_base_in_one_line():
     text = (DOCS / "architecture.md").read_text()
     assert "`views/rebase_history.py: begin_part`" in text and "`base._edge = slices`" in text
     source = FILES["viewgrad.views.rebase_history"].read_text()
@@ -331,7 +331,7 @@ def test_effects_in_assertions_are_found():
 MAKERS = {"tensor/tensor.py", "views/construct.py", "views/basic_indexing.py"}
 # The functions that give an existing tensor another array, and why.
 MOVERS = {
-    "autograd/modes/functionalize.py",  # what would be written to gets a new value
+    "autograd/modes/functionalize.py",  # a write replaces the value
     "func/functionalize.py",  # and what it was is put back
     "numpy/grids.py",
     "operators/numpy_api/methods.py",  # x.shape = ..., of a tensor whose memory nothing else sees
@@ -359,6 +359,6 @@ def test_few_modules_write_the_array_of_a_tensor():
 
 def test_modules_of_tests_have_a_docstring_and_a_subject():
     for path in sorted((PACKAGE.parent / "tests").glob("test_*.py")):
-        head, _, _ = path.read_text().partition("\nimport ")  # which is parsed in a moment
+        head, _, _ = path.read_text().partition("\nimport ")  # the module is parsed below
         assert ast.get_docstring(ast.parse(head)), path.name
         assert not re.search("regression|misc|other|structure", path.name), path.name

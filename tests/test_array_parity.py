@@ -20,7 +20,7 @@ TEXTS = [
     "a = x * 1; b = a[...]; b @= x",
     "a = v * 1; b = a.ravel(); b @= x",
     "a = z * 1; b = a.T; a @= a",
-    # who shares memory
+    # whether arrays share memory
     "a = x * 1; b = a.conj(); b += 1",
     "a = x * 1; b = a.conjugate(); b[0] = 1",
     "a = z * 1; b = a.conj(); b += 1",

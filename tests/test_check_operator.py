@@ -71,7 +71,7 @@ def operators_as_before():
     yield
     for name in OPERATORS.keys() - before:
         del OPERATORS[name]
-        for functions in (ARRAY_FUNCTIONS, TENSOR_FUNCTIONS):  # so that the name is free again
+        for functions in (ARRAY_FUNCTIONS, TENSOR_FUNCTIONS):  # frees the name for the next test
             vars(functions).pop(name, None)
 
 
@@ -199,7 +199,7 @@ for name, program in json.load(sys.stdin).items():
 def test_the_program_of_a_failure_fails_in_the_same_way_in_a_fresh_interpreter(names):
     programs, expected = {}, {}
     for name in names:
-        if name == "remembered_by_identity":  # which memory gets an address again is up to the interpreter
+        if name == "remembered_by_identity":  # the interpreter decides which addresses are reused
             continue
         with pytest.raises(Failure) as found:
             check(WRONG[name])
@@ -218,8 +218,8 @@ def test_the_gallery_is_large():
     assert len(RIGHT) >= 250
     meant = {name for entry in WRONG.values() for name in entry.properties if name}
     assert meant == set(PROPERTIES) - {
-        "not computed where not needed",  # which is noted, and no fault
-        "threads",  # of which `faults.py` has examples
+        "not computed where not needed",  # noted, but not a fault
+        "threads",  # see `faults.py` for examples
         "digits of gradients",
     }
     assert TENSOR_FUNCTIONS
@@ -300,7 +300,7 @@ def test_modes_are_as_before_after_a_check():
         check_operator(leaves_recording_off, A)
     assert found.value.property == "state between calls"
     assert vg.is_grad_enabled()
-    with vg.no_grad():  # which is no reason not to find gradients
+    with vg.no_grad():  # gradients must be found nevertheless
         assert check_operator(vg.exp, A, only=("gradients",)).examples["gradients"] == 1
 
 
@@ -355,7 +355,7 @@ def test_a_declared_operator_is_checked_at_its_own_samples():
         "dtype_kinds": "fc",
     }
     scaled = vg.autograd.define_op("scaled_by_samples(self, other)", samples=calls, **declaration)
-    assert check_operator(scaled).examples["gradients"] == 4  # with real and with complex numbers
+    assert check_operator(scaled).examples["gradients"] == 4  # real and complex numbers
     for wrong in ([A], 3, [((A, A))]):
         with pytest.raises(vg.errors.DeclarationError, match="samples is a list of calls, each a pair of arguments"):
             vg.autograd.define_op("scaled_by_no_samples(self, other)", samples=wrong, **declaration)
@@ -485,7 +485,7 @@ def call_back():
 
 @pytest.mark.parametrize("step", [gc.collect, finalize, call_back], ids=["collect", "finalize", "call_back"])
 @pytest.mark.filterwarnings("error")
-def test_a_limit_of_time_passes_by_callbacks_whose_exceptions_python_drops(step):
+def test_time_limit_is_not_raised_in_gc_callbacks(step):
     """Most of the time is spent in them, so that the timer ends in one."""
     ended = []
 

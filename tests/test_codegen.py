@@ -254,7 +254,7 @@ squared_length = vg.autograd.define_op(
 @pytest.mark.parametrize("recorded", [False, True])
 @pytest.mark.parametrize("as_view", [False, True])
 @pytest.mark.parametrize("operator", [vg.operators.OPERATORS["abs"], squared_length])
-def test_a_real_result_written_over_complex_numbers_takes_the_real_part_of_the_gradient(operator, as_view, recorded):
+def test_real_result_written_to_complex_target_gets_real_gradient(operator, as_view, recorded):
     z = vg.Tensor([0.3 + 0.4j, -1 + 2j], requires_grad=True)
     t = z.clone()
     operator.inplace(t[...] if as_view else t)

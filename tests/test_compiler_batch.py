@@ -400,7 +400,7 @@ def test_results_that_are_arguments_or_views_are_new_memory(executor):
     assert name_of(found[0]) == "BatchedBackward", compiled.explain()
 
 
-def test_an_example_without_a_gradient_leaves_those_of_others_alone():
+def test_example_without_gradient_does_not_affect_others():
     """Where NaN arises, gradients are computed by a replay of the trace on each example, a view of the batch."""
 
     def f(x):

@@ -83,7 +83,7 @@ def best_path(scores, moves):
 def put_by_arrays(x, places):
     y = x * 1.0
     for t in range(len(places)):
-        y[places[t]] = y[places[t]] * 0.5 + x[:2]  # which of two values for one place stays, is known of fixed places
+        y[places[t]] = y[places[t]] * 0.5 + x[:2]  # with a known winner only for constant indices
     np.add.at(y, places, 0.25)
     return y
 

@@ -78,7 +78,7 @@ def test_tensors_with_history_take_the_general_path(compiled):
 def test_other_argument_types_take_the_general_path(compiled):
     found = vg.func.grad(compiled)(RATES, SALES, START)
     same([found], [WANTED[1][0]])
-    turned = SALES[::-1].copy()[::-1]  # what lies otherwise in memory
+    turned = SALES[::-1].copy()[::-1]  # another memory layout
     same([vg.func.grad(compiled)(RATES, turned, START)], [WANTED[1][0]])
     found = vg.func.grad(compiled, (-3, 1, 2))(RATES, SALES, START)
     same(found, WANTED[1])

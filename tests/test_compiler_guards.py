@@ -233,7 +233,7 @@ def test_attributes_are_not_mistaken_for_globals():
         names,
     )
     compiled = vg.compile(names["f"], executor="python")
-    for factor in (2.0, 2.0, 2.0, 3.0, 3.0):  # which a class inside of the function looks up
+    for factor in (2.0, 2.0, 2.0, 3.0, 3.0):  # a class inside the function looks the factor up
         names["factor"] = factor
         assert compiled(leaf(1.0)).item() == pytest.approx(np.log(factor))
     assert "iterator" not in compiled.explain()
@@ -272,7 +272,7 @@ DRAWN = {
 @pytest.mark.parametrize("name", UNSEEDED)
 def test_generators_without_a_seed_are_refused(name):
     def f(x):
-        return (x * (UNSEEDED[name]() > 0.5)).sum()  # which gives the same in half of all runs
+        return (x * (UNSEEDED[name]() > 0.5)).sum()  # the same in half of all runs
 
     for escapes in ("error", "guard"):
         with pytest.raises(vg.errors.TraceError, match="without a seed"):
@@ -645,7 +645,7 @@ def test_items_put_into_argument_containers(f, made, of):
 def test_a_program_for_each_memory_layout():
     def tripled(x):
         y = x * 2.0
-        y.ravel()[...] *= 3.0  # of a copy, where `y` does not lie in row order
+        y.ravel()[...] *= 3.0  # writes to a copy unless `y` is in row-major order
         return y, y.T, y.sum()
 
     rows = np.arange(6.0).reshape(2, 3)

@@ -216,7 +216,7 @@ def test_arrays_of_the_standard_library_and_of_files_are_compared(tmp_path):
     assert compiled.specializations[0].program is not None, compiled.explain()
 
 
-def test_arguments_in_another_order_are_copied_before_loops():
+def test_transposed_arguments_are_copied_before_loops():
     def products(w, v):
         found = vg.zeros(5)
         for i in range(1, 6):

@@ -80,7 +80,7 @@ def test_a_program_for_each_index_array_argument():
     def picked(x, places):
         y = x * 1.0
         for _ in range(50):
-            y[places] = y[places] * 0.9 + x[places]  # which of two values for one place stays, is known of fixed ones
+            y[places] = y[places] * 0.9 + x[places]  # with a known winner only for constant indices
         return (y * y).sum()
 
     compiled = vg.compile(picked, executor="python")

@@ -102,7 +102,7 @@ def test_integers_wrap_around_and_are_divided_as_numpys(executor):
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_floats_are_cut_off_where_they_become_integers(executor):
+def test_floats_are_truncated_to_integers(executor):
     def cut(x):
         single, whole = vg.zeros(len(x), dtype=int), vg.zeros(len(x), dtype=int)
         truths = vg.zeros(len(x), dtype=bool)

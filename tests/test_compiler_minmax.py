@@ -49,7 +49,7 @@ def test_the_smallest_is_chosen_for_all_arguments(program, executor):
     for turn in range(6):
         a, b = rng.normal(size=(2, 9)) if turn < 5 else np.zeros((2, 9))  # ties at last
         if program is clipped:
-            a[0] = a.max() + 1  # which is found by a key, and so steers the program
+            a[0] = a.max() + 1  # found by a key, so control flow depends on it
         for found, wanted in zip(outcome(compiled, a, b), outcome(program, a, b), strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-12)
     entry = compiled.specializations[0]

@@ -61,7 +61,7 @@ def test_kernels_are_kept_on_disk_for_other_processes(tmp_path, monkeypatch):
     native._shared.cache_clear()
     wanted = called(vg.compile(discounted, executor="numba"))
     assert len(list(tmp_path.glob("kernel_*.py"))) == 2
-    native._shared.cache_clear()  # as in another process
+    native._shared.cache_clear()  # simulates another process
     compiled = vg.compile(discounted, executor="numba")
     found = called(compiled)
     assert found[0] == wanted[0]

@@ -51,7 +51,7 @@ def length(nest: list[tuple]) -> int:
 
 
 @pytest.mark.parametrize("batch", range(4))
-def test_rolled_up_a_stream_expands_to_itself_and_is_as_short_as_its_loops(batch):
+def test_rerolled_stream_expands_to_itself(batch):
     for number in range(100):
         rng = random.Random(1000 * batch + number)
         nest = drawn_nest(rng, 3, [])

@@ -42,12 +42,12 @@ def heat(u):
     return (u * u).sum()
 
 
-def test_a_step_of_the_heat_equation_takes_seven_runs_forward_and_eight_back():
+def test_heat_equation_step_has_seven_forward_and_eight_backward_runs():
     compiled = compared(heat, np.random.default_rng(0).random((6, 8)))
     forward, backward = compiled.source().split("# backward")
     runs = [len(re.findall(r"= np_\w+\(.*_run\)|w [+-]= q", text)) for text in (forward, backward)]
     assert runs == [7, 8]
-    assert "[...] = v" not in forward.partition("for ")[2]  # what was computed is not copied
+    assert "[...] = v" not in forward.partition("for ")[2]  # the computed rows are not copied
     program = compiled.specializations[0].program
     kernels = program.code.forward_kernel, program.code.backward_kernel
     assert [kernel.scratch for kernel in kernels] == [2 * 4 * 8 + 6 * 8] * 2  # two runs, and one whole array
@@ -94,7 +94,7 @@ def test_runs_of_three_dimensions():
     assert "-= q" in compiled.source()
 
 
-def test_a_value_that_is_kept_or_used_otherwise_is_there_as_a_whole():
+def test_value_with_other_uses_is_materialized():
     def mixed(u, w):
         u = u.clone()
         total = 0.0
@@ -109,7 +109,7 @@ def test_a_value_that_is_kept_or_used_otherwise_is_there_as_a_whole():
     compared(mixed, np.random.default_rng(3).random((4, 5)), np.random.default_rng(4).random((3, 4)))
 
 
-def test_a_value_is_computed_into_the_window_that_it_is_written_to_where_that_overlaps():
+def test_value_is_computed_into_its_overlapping_target_window():
     def shifted(x):
         x = x.clone()
         for _ in range(5):

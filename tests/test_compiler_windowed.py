@@ -25,7 +25,7 @@ PROGRAMS = {
     "bools": lambda x, y: (
         np.any(x > 0, axis=0) * y + np.all(x > -1, axis=1, keepdims=True) + np.count_nonzero(x > y) * x
     ),
-    "logsumexp": lambda x, y: vg.logsumexp(np.where((x > 0.0) & (x < 9.0), x, -np.inf), axis=1),  # of nothing, too
+    "logsumexp": lambda x, y: vg.logsumexp(np.where((x > 0.0) & (x < 9.0), x, -np.inf), axis=1),  # also of no elements
     "take": lambda x, y: np.take(x, [2, 0, 2], axis=1) + np.take(y, ORDER).sum() * np.take(x, -1, axis=0),
 }
 SPECIAL = [

@@ -20,7 +20,7 @@ from viewgrad.errors import (
     DetachedConversionWarning,
     UnsupportedFunctionError,
 )
-from viewgrad.func import transforms as func  # which do not adopt
+from viewgrad.func import transforms as func  # these do not adopt
 from viewgrad.func.checkpoint import checkpoint
 
 LOG = logging.getLogger("test_conversions")
@@ -453,7 +453,7 @@ def test_drawn_programs_are_right_or_refused(sink, value, result, i, at):
     program = names["program"]
     at = round(at, 2) + 0.003  # no whole number, where int() steps
 
-    class Number(float):  # what the program may ask of a tensor
+    class Number(float):  # the requests that a program may make of a tensor
         def item(self):
             return float(self)
 

@@ -138,7 +138,7 @@ def test_with_respect_to_a_value_before_it_was_overwritten(create):
 
 
 @pytest.mark.parametrize("create", [False, True])
-def test_exec_info_with_copy_slices_whose_base_is_needed_while_the_views_old_history_is_not(create):
+def test_exec_info_of_copy_slices_whose_view_history_is_not_needed(create):
     """From PyTorch's note on views and in-place updates: gradients between t and x only."""
     t, y = leaf(1.0, 2.0, 3.0), leaf(10.0)
     base = t * 1
@@ -342,7 +342,7 @@ def test_integer_writes():
     index[1:] += 1
     index[vg.Tensor([False, True, False])] = 0
     y = x * index
-    index[:] = 100  # what was saved of it keeps its value
+    index[:] = 100  # the saved index keeps its value
     assert numbers(grad(y.sum(), x)[0]) == [2.0, 0.0, 3.0]
     assert index.grad_fn is None and not index.requires_grad
     counts = vg.zeros(3, dtype=int)
@@ -492,7 +492,7 @@ def test_writes_through_detach():
     assert y._version == detached._version == 1
     assert numbers(y) == [30.0, 60.0]
     assert y.grad_fn.name() == "MulBackward"  # no history: that is what detach() is for
-    z.sum().backward()  # what was saved keeps its value
+    z.sum().backward()  # the saved value is unchanged
     assert numbers(x.grad) == [18.0, 36.0]
     y[0] = 1.0
     assert detached._version == 2 and numbers(detached) == [1.0, 60.0]

@@ -230,7 +230,7 @@ def test_full_size_copies_in_the_backward_pass_are_few(program):
 
 @pytest.mark.parametrize("run", [by_backward, by_grad, recorded])
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_each_write_or_read_allocates_in_proportion_to_itself(program, run):
+def test_reads_and_writes_allocate_in_proportion_to_their_size(program, run):
     few_forward, few_backward = allocated(program, FEW, run)
     many_forward, many_backward = allocated(program, MANY, run)
     assert sum(many_forward) - sum(few_forward) <= (MANY - FEW) * ROWS_PER_STEP * ROW_BYTES

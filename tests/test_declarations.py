@@ -675,7 +675,7 @@ def test_an_in_place_variant_does_not_broadcast_its_target():
         spread.inplace(x, 2)
 
 
-def test_a_write_whose_result_has_no_derivative_cuts_the_history():
+def test_write_without_derivative_ends_the_history():
     cut_off = define_op("rounded(self)", forward=np.round, derivatives={"self": "not_differentiable"}, inplace=True)
     for window in (lambda y: y, lambda y: y[1:]):
         x = vg.Tensor(A, requires_grad=True)
@@ -847,7 +847,7 @@ def test_an_operator_can_be_redefined_while_the_old_one_still_works():
     np.testing.assert_allclose(vg.autograd.grad(z.sum(), x)[0].numpy(), np.cos(x.detach().numpy()))
     np.testing.assert_allclose(first(x).detach().numpy(), np.exp(x.detach().numpy()))
     np.testing.assert_allclose(first.inplace(x * 1.0).detach().numpy(), np.exp(x.detach().numpy()))
-    with vg.view_replay():  # where the plain variants are compiled
+    with vg.view_replay():  # compiles the plain variants
         np.testing.assert_allclose(first.inplace(x * 1.0).detach().numpy(), np.exp(x.detach().numpy()))
         np.testing.assert_allclose(second(x).detach().numpy(), np.sin(x.detach().numpy()))
     assert OPERATORS["changed"] is second
@@ -879,7 +879,7 @@ def test_a_gradient_of_the_wrong_shape_is_an_error():
         op(x).backward(create_graph=True)
 
 
-def test_a_tensor_that_the_declaration_does_not_know_of_is_refused():
+def test_tensor_for_a_plain_argument_is_rejected():
     softclip = softclip_operator()
     for limit in (vg.Tensor(2.0), vg.Tensor(2.0, requires_grad=True), [1.0, (vg.Tensor(2.0),)], {"a": vg.Tensor(2.0)}):
         for call in (softclip, softclip.inplace):

@@ -93,7 +93,7 @@ def test_maximum_norm_of_complex_numbers_in_any_layout(order, dtype):
 
 @pytest.mark.parametrize("extremum", [vg.max, vg.min, np.ptp, vg.median], ids=lambda f: f.__name__)
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-def test_rows_that_are_no_numbers_leave_the_others_alone(extremum):
+def test_nan_rows_do_not_affect_other_rows(extremum):
     x = leaf([[np.nan, 1.0, 0.0], [2.0, 3.0, 7.0]])
     alone = leaf([2.0, 3.0, 7.0])
     expected = grad(extremum(alone, axis=0), alone)[0].tolist()
@@ -136,7 +136,7 @@ def test_real_eigenvectors_of_a_real_matrix_have_no_phases():
         assert found[place] == pytest.approx((loss(matrix + step) - loss(matrix - step)) / 2e-6, abs=1e-7)
 
 
-def test_losses_where_a_logarithm_is_bounded_and_where_a_target_is_zero():
+def test_losses_at_bounded_logarithms_and_zero_targets():
     """The derivative is that of what is computed: a bounded logarithm is constant, a target below 0 counts for 0."""
     x, target = leaf([0.0, 1e-20, 0.3, 1.0]), leaf([0.3, 0.3, 0.3, 0.3])
     first, second = grad(vg.binary_cross_entropy(x, target, "sum"), (x, target))
@@ -182,7 +182,7 @@ def test_singular_values_of_matrices_with_infinities_raise(number):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
 @pytest.mark.parametrize("function", [np.linalg.pinv, np.linalg.svdvals, lambda x: x.svd()[1], lambda x: x.svd()[0]])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_infinities_in_one_matrix_leave_the_values_and_gradients_of_others(function, dtype):
+def test_infinite_matrix_does_not_affect_others_in_the_stack(function, dtype):
     regular = np.array([[3.0, 0.5], [0.25, 2.0]], dtype)
     x, alone = leaf(np.stack([np.array([[1.0, math.inf], [2.0, 3.0]], dtype), regular])), leaf(regular)
     found, expected = function(x), function(alone)
@@ -248,7 +248,7 @@ def test_the_factors_of_dependent_columns_have_no_derivative():
     assert np.isfinite(grad(np.linalg.qr(x)[1].sum(), x)[0].numpy()).all()
 
 
-def test_interpolation_far_out_at_infinity_and_where_two_knots_are_one():
+def test_interpolation_at_infinity_and_at_repeated_knots():
     places, values = leaf([0.0, 1.0, 1.0]), leaf([2.0, 3.0, 5.0])
     x = leaf([math.inf, -math.inf, 0.5, 1.0])
     result = np.interp(x, places, values)
@@ -286,7 +286,7 @@ def test_a_layer_without_inputs_has_empty_gradients():
     assert [g.shape for g in gradients] == [(2, 0), (4, 0), (4,)] and gradients[2].tolist() == [2] * 4
 
 
-def test_a_value_that_is_put_in_many_places_has_the_sum_of_their_gradients():
+def test_repeated_value_gets_the_sum_of_gradients():
     x = leaf([2.0])
     spread = OPERATORS["_scatter_into_zeros"](x, (np.array([0, 1, 1]),), (3,))
     assert spread.detach().tolist() == [2, 4, 0]

@@ -66,7 +66,7 @@ def page_id(path):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=page_id)
-@pytest.mark.filterwarnings("ignore::viewgrad.errors.NonLeafGradWarning")  # of a question that comes up
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.NonLeafGradWarning")  # shown in an answer of the FAQ
 def test_page(path):
     text = path.read_text()
     if path.parent.name != "semantics" and path.name != "errors.md":
@@ -110,7 +110,7 @@ def run_session(code, names, path, line):
     report = io.StringIO()
     test = doctest.DocTestParser().get_doctest(code, names, f"{page_id(path)}, line {line}", str(path), line)
     test.globs = names
-    for number, example in enumerate(test.examples):  # what is defined in one block may be looked up in another
+    for number, example in enumerate(test.examples):  # later blocks may use names of earlier ones
         name = f"<doctest {test.name}[{number}]>"
         linecache.cache[name] = len(example.source), None, example.source.splitlines(keepends=True), name
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
@@ -131,7 +131,7 @@ def run_block(code, expected, names, path, line):
 
 
 @pytest.mark.parametrize("name", MODULES)
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # that modes look for
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # NumPy's warning, which modes detect
 def test_docstring_examples(name):
     for needed in ("jax", "mygrad", "pytensor", "torch"):
         if re.search(rf"(backends|interop)\.{needed}", name.replace("pytorch", "torch")):
@@ -290,7 +290,7 @@ def test_help_of_an_error_holds_its_section():
 
 def test_derived_errors_refer_to_the_section_of_their_base():
     for module in MODULES:
-        if ".backends." not in module and ".interop." not in module:  # which import other libraries
+        if ".backends." not in module and ".interop." not in module:  # these import other libraries
             importlib.import_module(module)
     found = [viewgrad.errors.AutogradError]
     for error in found:

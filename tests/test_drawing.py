@@ -50,7 +50,7 @@ def test_a_strip_before_and_after_a_write():
 
 def test_values_saved_of_other_memory_are_not_shown():
     x = matrix()
-    y = x * x  # which saves x, of the same shape as y
+    y = x * x  # saves x, which has the same shape as y
     z = y * y
     before = memory_strip(y, z=z)
     y *= 0.0
@@ -88,7 +88,7 @@ def test_the_cells_of_a_window(view, cells):
     assert memory_strip(b, view(b)).windows[0].cells == cells
 
 
-def test_memory_in_another_order_and_parts_of_numbers():
+def test_drawing_of_transposed_memory_and_parts_of_numbers():
     b = vg.Tensor(np.arange(6.0).reshape(2, 3)).T.clone()
     assert memory_strip(b).cells == ("0", "1", "2", "3", "4", "5")
     c = vg.Tensor([1 + 2j, 3j])
@@ -119,7 +119,7 @@ def test_a_graph_has_a_box_for_each_node_and_tensor():
     assert str(picture) == vg.autograd.graph.to_mermaid([b, row])
 
 
-def test_boxes_of_a_graph_do_not_lie_on_each_other():
+def test_boxes_of_a_drawn_graph_do_not_overlap():
     x = matrix()
     b = x.clone()
     for i in range(2):

@@ -29,7 +29,7 @@ def test_a_formula_that_conjugates_is_taken(claimed):
     np.testing.assert_allclose(grad(op(z).real.sum(), z)[0].numpy(), 3 * np.conj(z.detach().numpy()) ** 2)
 
 
-def test_a_claim_that_is_wrong_is_refused_when_the_operator_is_defined():
+def test_wrong_dtype_kinds_are_rejected_at_definition():
     with pytest.raises(DeclarationError, match=r"'grad \* 3 \* self\*\*2' for self .* complex numbers.*conj"):
         cube("grad * 3 * self**2", dtype_kinds="fc")
     with pytest.raises(DeclarationError, match="finite differences"):

@@ -102,7 +102,7 @@ def test_a_hash_is_a_guard():
         traced(vg.Tensor([1.0, 1.0, 0.0, 0.0]))
 
 
-def test_a_ninth_shape_takes_the_place_of_the_least_recently_used():
+def test_ninth_shape_evicts_the_least_recently_used():
     compiled = vg.compile(lambda x: (x * x).sum(), executor="python")
     for size in range(1, 12):
         compiled(vg.ones(size))

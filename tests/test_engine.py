@@ -224,7 +224,7 @@ def test_gradients_given_and_returned_share_no_memory(engine):
     assert start.tolist() == [1.0, 1.0, 1.0] and one.tolist() == kept == [1.0, 2.0, 2.0]
 
 
-def test_leaves_stay_as_they_are_where_a_hook_fails(engine):
+def test_leaves_are_unchanged_if_a_hook_fails(engine):
     x, y = (vg.Tensor([1.0], requires_grad=True) for _ in range(2))
 
     def fail(grad):
@@ -236,7 +236,7 @@ def test_leaves_stay_as_they_are_where_a_hook_fails(engine):
     assert x.grad is None and y.grad is None
 
 
-def test_a_wrapped_node_that_a_recorded_gradient_leads_to_as_well_runs_twice():
+def test_wrapped_node_reached_by_a_recorded_gradient_runs_twice():
     t = vg.Tensor([[0.1, 0.2], [0.3, 0.4]], requires_grad=True)
     base = t.clone()
     base[0].exp_()

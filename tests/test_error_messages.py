@@ -268,7 +268,7 @@ def test_a_retained_gradient_of_an_earlier_value_warns(x):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for view, _, _ in programs():
-            (view * view).sum().backward()  # of the value that it has now
+            (view * view).sum().backward()  # the gradient of the current value
             assert view.grad.tolist() == [2 * view.detach().item()]
         kept = (x * 2.0)[:1]
         kept.retain_grad()

@@ -21,7 +21,7 @@ from viewgrad.errors import (
     TraceError,
     UnsupportedFunctionError,
 )  # fmt: skip
-from viewgrad.func import transforms as func  # which do not adopt
+from viewgrad.func import transforms as func  # these do not adopt
 from viewgrad.tensor import escapes
 from viewgrad.tensor.escapes import DETACHES, ENDS, ESCAPES, KEEPS, REFUSES, STEPS
 
@@ -291,7 +291,7 @@ def test_compiled_functions_notice_escaping_values(name, n):
     compiled = vg.compile(program, executor="python", adopt=False)
     for point in (LOW, LOW, LOW, HIGH, HIGH, LOW):
         found, expected = compiled(vg.Tensor(point)), program(vg.Tensor(point))
-        if name not in ("pickle", "dumps()", "dump()"):  # whose bytes need not be the same
+        if name not in ("pickle", "dumps()", "dump()"):  # their bytes may differ
             np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
 
 

@@ -213,7 +213,7 @@ def test_a_trace_names_the_line_of_an_exception_without_a_guard():
         vg.symbolic.trace(indexed_in_vain, vg.Tensor(5.0))
 
 
-def test_a_refusal_that_the_program_catches_is_raised_in_the_end():
+def test_caught_refusal_is_raised_at_the_end():
     with pytest.raises(vg.errors.ConcretizationError):
         vg.symbolic.trace(handled_broadly, vg.Tensor(3.0))
 

@@ -564,7 +564,7 @@ def test_the_gradient_of_a_large_sum_can_be_written_to():
         assert tensor[0].item() == 5.0 and np.all(tensor[1:].numpy() == 1.0)
 
 
-def test_to_the_gradient_of_a_large_sum_others_are_added():
+def test_gradients_are_added_to_that_of_a_large_sum():
     x = vg.full((MANY,), 3.0, requires_grad=True)
     part = x[1:3] * 10.0
     square = x * x
@@ -611,7 +611,7 @@ def test_the_gradient_of_a_large_sum_along_an_axis_is_shared_by_rows_and_overwri
 # -- what an operator returns ------------------------------------------------------------------------------------------
 
 
-def test_a_custom_gradient_that_is_a_saved_value_is_not_written_to():
+def test_saved_value_returned_as_gradient_is_not_overwritten():
     returns_other = vg.autograd.define_op(
         "returns_other(self, other)",
         forward=lambda self, other: self + other,

@@ -140,7 +140,7 @@ def mutation_forbidden(program, x):
     try:
         with graph.forbid_mutation_on_saved_tensors():
             return program(x)
-    except AutogradError:  # as the mode is meant to raise; afterwards all is as before
+    except AutogradError:  # raised by the mode; afterwards the state is as before
         return program(x)
 
 

@@ -52,7 +52,7 @@ for _name in ("lt", "le", "gt", "ge"):
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_the_other_class_answers(name):
+def test_reflected_operators_of_the_other_class_run(name):
     function = divmod if name == "divmod" else getattr(operator, {"and": "and_", "or": "or_"}.get(name, name))
     tensor = vg.Tensor([1, 2])
     assert function(tensor, Unit()) == (f"r{name}", "Tensor")
@@ -62,7 +62,7 @@ def test_the_other_class_answers(name):
 
 
 @pytest.mark.parametrize("name, mirrored", [("lt", "gt"), ("le", "ge"), ("gt", "lt"), ("ge", "le")])
-def test_the_other_class_compares(name, mirrored):
+def test_comparisons_of_the_other_class_run(name, mirrored):
     assert getattr(operator, name)(vg.Tensor([1.0]), Unit()) == (mirrored, "Tensor")
 
 
@@ -110,7 +110,7 @@ def test_memmap_subclasses_are_accepted(tmp_path):
     (x * mapped).sum().backward()
     assert x.grad.tolist() == [2.0, 2.0, 2.0]
     with pytest.raises(TypeError, match="would lose what that adds"):
-        vg.Tensor(np.ones(2).view(Weighted))  # whose product is another
+        vg.Tensor(np.ones(2).view(Weighted))  # defines another product
 
 
 def test_a_tensor_made_of_a_tensor_never_loses_its_history():
@@ -161,7 +161,7 @@ COMBINED = {
 
 
 @pytest.mark.parametrize("name", COMBINED)
-def test_arrays_of_objects_that_are_tensors_take_part(name):
+def test_object_arrays_of_tensors_are_operands(name):
     program = COMBINED[name]
     at = np.array([0.5, 2.0, 3.0])
 
@@ -180,7 +180,7 @@ def test_arrays_of_objects_that_are_tensors_take_part(name):
     np.testing.assert_allclose(vg.func.grad(objects)(at), difference, rtol=1e-7)
 
 
-def test_objects_whose_array_is_a_tensor_take_part():
+def test_objects_with_tensor_array_method_are_operands():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     measured = Measured(x * 2)
     for found in (

@@ -381,7 +381,7 @@ def test_writes_to_the_tangent_of_a_view_reach_the_base():
         np.testing.assert_array_equal(unpack_dual(base).tangent.numpy(), expected)
 
 
-def test_views_of_a_transposed_dual_whose_tangent_is_laid_out_otherwise():
+def test_views_of_a_transposed_dual_with_differently_laid_out_tangent():
     def program(x):
         y = x.reshape(-1)
         y[1:5].mul_(3.0)
@@ -463,7 +463,7 @@ def test_writes_when_views_are_replayed(name):
     np.testing.assert_array_equal(found, jvp(WRITES[name], (A, V))[1])
 
 
-def test_a_tangent_is_updated_in_place_where_the_formula_is_one_call_of_the_operator():
+def test_tangent_is_updated_in_place_by_a_single_operator_call():
     with dual_level():
         x = make_dual(vg.Tensor(A), vg.Tensor(V)) * 1.0
         root = x._tangent
@@ -737,7 +737,7 @@ def test_operators_without_forward_mode_raise():
         assert unpack_dual(op(vg.ones(2), x)).tangent is None
 
 
-def test_a_tensor_with_a_tangent_where_the_declaration_has_none():
+def test_tangent_of_a_plain_argument_is_rejected():
     with dual_level():
         n = make_dual(vg.Tensor(2.0), vg.Tensor(1.0))
         with pytest.raises(ForwardModeError, match="argument 'beta' of operator 'softplus' is not a tensor"):

@@ -117,7 +117,7 @@ class Pair:
 Point = collections.namedtuple("Point", "x y")
 
 
-def test_trees_are_put_together_as_they_were():
+def test_trees_are_rebuilt_unchanged():
     a, b, c = tensor(2), tensor(3), tensor()
     tree = {"layers": [Layer(a, (b, None)), Point(1, c)], "other": Pair(2.0, right=np.ones(2)), 3: "text", "none": ()}
     leaves, structure = flatten(tree)
@@ -760,7 +760,7 @@ def test_results_are_shaped_after_inputs_and_outputs():
         assert (value.item(), first.tolist(), second.tolist()) == (19.0, [6.0, 8.0], [2.0, 4.0])
 
 
-def test_vectors_may_be_left_out_where_there_is_one_element():
+def test_vectors_may_be_omitted_for_single_elements():
     x = vg.Tensor([2.0])
     assert functional.vjp(lambda x: x**2, x)[1].tolist() == [4.0]
     assert functional.jvp(lambda x: x**2, x)[1].tolist() == [4.0]
@@ -921,7 +921,7 @@ def test_jacobians_of_jacobians_of_vectors():
 def test_an_interrupted_transform_is_closed_in_another_context():
     manager = within_transform()
     contextvars.copy_context().run(manager.__enter__)
-    manager.gen.close()  # as the collector does
+    manager.gen.close()  # as the garbage collector does
 
 
 def test_argnums_are_integers():

@@ -904,7 +904,7 @@ def test_the_same_output_twice():
     x = leaf(1.0)
     a, b = Twice.apply(x)
     assert a is b
-    assert_same(grad(a + 3 * b, x)[0], [80.0])  # as in PyTorch, that of the last
+    assert_same(grad(a + 3 * b, x)[0], [80.0])  # as in PyTorch, the gradient of the last output
 
 
 def test_leaf_from_outside_returned():

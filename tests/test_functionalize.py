@@ -239,7 +239,7 @@ class Functionalized(Program):
         names = func.functionalize(super().execute)()
         for value in names.values():
             if isinstance(value, vg.Tensor):
-                with contextlib.suppress(ViewInPlaceError):  # of which the history cannot be determined any more
+                with contextlib.suppress(ViewInPlaceError):  # its history is ambiguous
                     assert_unwritten(value)
         return names
 
@@ -589,7 +589,7 @@ def test_an_in_place_variant_that_is_declared_itself():
         del OPERATORS["shifted_in_place_example"]
 
 
-def test_a_write_through_a_view_that_is_no_window_of_the_new_value():
+def test_write_through_a_view_that_is_not_a_window_of_the_new_value():
     def program(x):
         y = x.clone()
         flat = y.T.reshape(4)  # a window where the memory is laid out in columns

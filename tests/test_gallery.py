@@ -38,7 +38,7 @@ NEEDED = {"jax_sources": "jax", "pymc_local_level": "pymc", "solar_cell": "pvlib
           "xarray_seasons": "xarray"}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sorted({*PROGRAMS} - {"co2_forecast"}))  # whose fit has a file of tests of its own
+@pytest.mark.parametrize("name", sorted({*PROGRAMS} - {"co2_forecast"}))  # the fit has a test file of its own
 def test_program(name, tmp_path, monkeypatch):
     if name in NEEDED:
         pytest.importorskip(NEEDED[name])

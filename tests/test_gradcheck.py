@@ -27,7 +27,7 @@ WRONG = operator(
 UNCONJUGATED = operator(
     "unconjugated", forward=np.multiply, derivatives={"self": "grad * other", "other": "grad * self"}, elementwise=True
 )
-UNCONJUGATED.dtype_kinds = "fc"  # which is not so, and gradcheck is to find that
+UNCONJUGATED.dtype_kinds = "fc"  # a false claim that gradcheck must detect
 SCATTERED = operator(
     "scattered", forward=np.multiply, derivatives={"self": "grad * other", "other": "grad"}, elementwise=True
 )
@@ -159,7 +159,7 @@ def test_a_wrong_forward_formula():
         gradcheck(fn, inputs, check_forward_ad=True)
 
 
-def test_nan_is_wrong_even_where_both_numbers_are_nan():
+def test_nan_is_wrong_even_if_both_numbers_are_nan():
     with pytest.raises(GradcheckError, match="nan"):
         gradcheck(lambda x: x * float("nan"), leaf_of(1.0))
 

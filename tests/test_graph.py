@@ -279,7 +279,7 @@ def test_preserved():
     assert preserved(y) == []
     head, last = y[0:2], y[3:]
     z = head * head
-    w = last * last + y[2] * y[2]  # of which numbers are kept, that no write can change
+    w = last * last + y[2] * y[2]  # saves numbers, which no write can change
     y[0] = 5.0
     y[2] = 6.0
     y.exp_()
@@ -309,7 +309,7 @@ def test_forbid_mutation_hears_of_single_elements_saved_inside():
             y[0] = 5.0
         with pytest.raises(StrictMutationError, match=r"mul_ would touch .* ExpBackward"):
             end.mul_(2)
-        y[1] = 5.0  # of which a number was kept
+        y[1] = 5.0  # saved as a number
     y[0] = 5.0
     (before + end).backward()
     assert np.allclose(numbers(x.grad), [3 * np.exp(3), 4.0, np.exp(3)])
@@ -334,10 +334,10 @@ def test_forbid_mutation_names_the_saving_operator():
                 write()
             assert "clone()" in str(caught.value)
             assert ((numbers(y), numbers(z)), (y._version, z._version)) == (before, version)
-        y[0] = 7.0  # of which nothing is saved
+        y[0] = 7.0  # not saved
         with pytest.raises(StrictMutationError):
             z.mul_(2)
-    z.mul_(2)  # what was refused is preserved now
+    z.mul_(2)  # the value is preserved now
     y.mul_(3)
     (z.sum() + s.sum()).backward()
     np.testing.assert_allclose(numbers(x.grad), 2 * np.exp([1.0, 2.0, 3.0]) + [0.0, 2.0, 3.0])

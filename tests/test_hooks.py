@@ -77,8 +77,8 @@ def test_gradients_that_a_hook_keeps_stay_as_they_were(run):
     assert [numbers(g) for g in kept if g is not None] == [
         [3.0, 3.0],  # the hook registered after the write
         [3.0, 3.0],  # the prehook of CopySlices
-        [0.0, 3.0],  # what CopySlices has made of it
-        [3.0, 3.0],  # of this
+        [0.0, 3.0],  # the result of CopySlices
+        [3.0, 3.0],  # from the gradient above
         [2.0, 5.0],  # the hook registered before the write
     ]
     assert numbers(x.grad) == [2.0, 5.0]
@@ -139,7 +139,7 @@ def test_hooks_of_intermediate_inputs_of_grad():
     assert [numbers(g) for g in grad(z, [x, y])] == [[36000.0], [120.0]]
 
 
-def test_hook_does_not_run_where_no_gradient_comes():
+def test_hook_does_not_run_without_a_gradient():
     x = leaf(1.0)
     y, z = x * 2, x * 3
     z.register_hook(lambda g: pytest.fail("not reached"))
@@ -200,7 +200,7 @@ def test_wrong_results(hook, error, message, create):
     assert x.grad is None
 
 
-def test_where_no_hook_can_be():
+def test_hooks_are_rejected_without_gradient():
     with pytest.raises(DifferentiabilityError):
         vg.ones(1).register_hook(print)
     with pytest.raises(DifferentiabilityError):

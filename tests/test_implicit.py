@@ -101,7 +101,7 @@ def test_trees():
     equations = lambda s, p: {"r": s["a"] ** 3 - p["q"] * s["b"], "t": s["b"] - s["a"] * p["k"]}
     solve = lambda p: {"a": float(np.sqrt(p["q"] * p["k"])), "b": float(np.sqrt(p["q"] * p["k"]) * p["k"])}
     solved = func.implicit(equations, solve)
-    slopes = func.grad(lambda p: solved(p)["a"] * solved(p)["b"])({"q": 2.0, "k": 3.0})  # of q k^2
+    slopes = func.grad(lambda p: solved(p)["a"] * solved(p)["b"])({"q": 2.0, "k": 3.0})  # the gradient of q k^2
     close(slopes["q"], 9.0)
     close(slopes["k"], 12.0)
 

@@ -224,7 +224,7 @@ def test_values_of_fewer_dimensions_than_the_index_are_added_to_each_place():
     places = np.array([[0, 1], [0, 3]])
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     y = vg.zeros(4)
-    np.add.at(y, places, x)  # for which NumPy 2.4 reads beyond the array
+    np.add.at(y, places, x)  # NumPy 2.4 reads beyond the array here
     assert y.detach().tolist() == [2.0, 2.0, 0.0, 2.0]
     assert grad((y * np.array([1.0, 10.0, 100.0, 1000.0])).sum(), x)[0].tolist() == [2.0, 1010.0]
 

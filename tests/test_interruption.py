@@ -511,7 +511,7 @@ def test_blocks_of_our_own(act):
     before = modes()
     for place in range(min(counting.passed, 40)):
         interrupter = AtExit(place, bytecodes=False)
-        with contextlib.suppress(AutogradError):  # of a block around the one that was interrupted
+        with contextlib.suppress(AutogradError):  # raised by a block around the interrupted one
             interrupter.run(lambda: act(leaf))
         assert modes() == before, f"interrupted at {interrupter.where}"
 

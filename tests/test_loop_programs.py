@@ -60,7 +60,7 @@ def check(name, executor, kinds, seeds):
 
 
 @pytest.mark.parametrize("name", CORPUS)
-@pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")  # those that are steered by values
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")  # control flow depends on values
 def test_values_and_derivatives(name):
     tags = CORPUS[name].tags
     if "sized" in tags:

@@ -87,7 +87,7 @@ def test_passes_without_masks_follow_arithmetic():
         vg.grad(PROGRAMS["where"][0])(Z)  # another pass changes nothing
 
 
-def test_infinite_slopes_of_elements_that_are_used_stay():
+def test_infinite_slopes_of_used_elements_are_kept():
     z = np.array([1.0, 2.0])
     found = vg.grad(lambda z: np.where(z > 0, z * np.array([2.0, np.inf]), z).sum())(z)
     np.testing.assert_array_equal(found, [2.0, np.inf])

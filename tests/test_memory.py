@@ -66,7 +66,7 @@ STEPS = {
     "sin(y)": (lambda y: y.sin(), 700),
     "tanh(y)": (lambda y: y.tanh(), 700),
     "y += c": (added_in_place, 700),
-    "y *= x": (multiplied_in_place, 1000),  # what y was is saved, and has to be copied
+    "y *= x": (multiplied_in_place, 1000),  # the old value of y is saved and must be copied
     "y[1:3] = h": (written_through_a_view, 700),
     "y[1:3] *= h": (multiplied_through_a_view, 1600),  # three operations: a view, a multiplication, a write
 }
@@ -151,7 +151,7 @@ def test_saved_values_are_freed_by_the_backward_pass_though_the_result_lives_on(
     total = y.sum()
     with gc_off():
         total.backward()
-        assert sum(reference() is not None for reference in saved) <= 2  # what x and y remember as saved of them
+        assert sum(reference() is not None for reference in saved) <= 2  # the saved values of x and y
     assert total.grad_fn is not None
 
 
@@ -188,7 +188,7 @@ OURS = (vg.Tensor, Node, SavedTensor, Storage, DifferentiableViewMeta)
 def nothing_left(kinds=OURS):
     """Whatever tensors, nodes and the like the block makes have to be gone after it, with the collector off."""
     gc.collect()
-    gc.freeze()  # what existed before is out of sight
+    gc.freeze()  # hides the existing objects
     gc.disable()
     try:
         yield

@@ -193,7 +193,7 @@ def test_suspended_generators_restore_only_their_own_modes():
 
     a = generator()
     next(a)
-    assert not vg.is_grad_enabled()  # as in any `with` around a yield
+    assert not vg.is_grad_enabled()  # as for any `with` around a yield
     with vg.view_replay(True):
         next(a)
         assert vg.is_grad_enabled()
@@ -339,7 +339,7 @@ def test_inference_tensors():
     assert not vg.is_inference_mode_enabled() and vg.is_grad_enabled()
     for name, t in made.items():
         assert t.is_inference() and t.detach().is_inference(), name
-        assert t[...].is_inference() == (t.ndim > 0), name  # of a scalar, that is a new array
+        assert t[...].is_inference() == (t.ndim > 0), name  # for a scalar, a new array
         assert not t.clone().is_inference() and not (t * 2).is_inference(), name
 
 

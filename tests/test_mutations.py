@@ -427,7 +427,7 @@ def isolated(function, *args):
 @pytest.mark.slow
 def test_interrupted_backward_passes_find_that_modes_are_left(monkeypatch):
     names = {"MODE": MODE}
-    exec(compile(UNDONE_BY_CODE, PACKAGE + "fault.py", "exec"), names)  # where the interrupter strikes
+    exec(compile(UNDONE_BY_CODE, PACKAGE + "fault.py", "exec"), names)  # the interruption occurs here
     in_all_modules(monkeypatch, "isolated", names["isolated"])
     with pytest.raises(AssertionError, match="a mode is left"):
         copy_context().run(lambda: list(interruptions(State, lambda s: s.base.sum().backward())))

@@ -48,7 +48,7 @@ def test_dir_lists_numpys_names_and_no_private_ones():
     assert len(listed) <= 330
     assert not [name for name in listed if name.startswith("_") and not name.startswith("__array_")]
     assert {"relu", "erf", "svd", "unsqueeze"}.isdisjoint(listed)
-    assert vg.relu and vg.erf  # which are there, and listed by torch_names and scipy.special
+    assert vg.relu and vg.erf  # available, and listed by torch_names and scipy.special
 
 
 @pytest.mark.parametrize("name", TENSOR_HINTS)
@@ -67,7 +67,7 @@ def test_missing_module_attributes_suggest_alternatives(name):
     assert MODULE_HINTS[name] in str(caught.value)
 
 
-def test_a_misspelt_name_leads_python_to_suggest_the_right_one():
+def test_misspelt_name_suggests_the_right_one():
     for module, name in ((vg, "concatenat"), (vg.func, "hesian")):
         with pytest.raises(AttributeError) as caught:
             getattr(module, name)

@@ -35,7 +35,7 @@ def both(rest, i):
 @pytest.mark.parametrize("act", [read, write, both])
 @pytest.mark.parametrize("watched", ["nothing", "hook", "retained", "captured"])
 @pytest.mark.parametrize("layout", ["C", "F"])
-@pytest.mark.filterwarnings("ignore::viewgrad.errors.NonLeafGradWarning")  # of views written to after retain_grad()
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.NonLeafGradWarning")  # views are written to after retain_grad()
 def test_gradients_of_peeled_loops_match_the_plain_engine(peel, act, watched, layout):
     def gradients():
         x = vg.Tensor(np.cos(np.arange(3.0 * 2 * DEPTH)).reshape(-1, 3), requires_grad=True)

@@ -26,7 +26,7 @@ def test_calls_are_right_or_refused_with_a_way_out(part):
         if name == "i0" and not importlib.util.find_spec("scipy"):
             continue
         if name == "trim_zeros" and numpy.lib.NumpyVersion(numpy.__version__) < "2.2.0":
-            continue  # which takes vectors alone
+            continue  # accepts only vectors
         found = numpy_calls.judged(ALL[name])
         assert sum(map(len, found.values())) >= 2, f"fewer than two calls of {name}"
         if name in REFUSED | OPTION_REFUSED:

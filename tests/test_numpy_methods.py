@@ -63,7 +63,7 @@ VIEWS = []
 
 
 @pytest.mark.parametrize("make", [of_leaf, of_view, with_view])
-def test_a_shape_is_not_changed_where_others_would_see_it(make):
+def test_setting_shape_raises_if_memory_is_shared(make):
     x = make()
     with pytest.raises(AutogradError, match="reshape"):
         x.shape = (2, 1)
@@ -159,7 +159,7 @@ COMPUTES = {
     "mT": lambda x: x.mT,
     "to_device": lambda x: x.to_device("cpu"),
 }
-PLAIN_NUMBERS = {"item", "tolist"}  # which warn, and have no gradient
+PLAIN_NUMBERS = {"item", "tolist"}  # these warn, and have no gradient
 TELLS = {
     "device": "cpu",
     "dtype": numpy.dtype(float),
@@ -180,7 +180,7 @@ REFUSED = {"ctypes", "dump", "setfield", "tofile"}  # memory for others, and fil
 
 
 def test_every_name_of_an_array_is_here():
-    dropped = {"itemset", "newbyteorder", "ptp", "tostring"}  # which NumPy 2.0 has, and refuses
+    dropped = {"itemset", "newbyteorder", "ptp", "tostring"}  # NumPy 2.0 has these, and refuses them
     names = {name for name in dir(numpy.ndarray) if not name.startswith("_")} - dropped
     known = COMPUTES.keys() | TELLS.keys() | HANDS_OUT.keys() | REFUSED | {"flags", "data", "setflags", "tobytes"}
     assert names <= known, names - known

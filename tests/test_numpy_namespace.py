@@ -90,7 +90,7 @@ def test_functions_without_a_derivative_name_a_way_out():
     assert np.packbits(np.array([1, 0])) == numpy.packbits([1, 0])
 
 
-def test_creators_give_tensors():
+def test_creation_functions_return_tensors():
     for made in (
         np.zeros(3), np.ones((2, 2)), np.empty(2), np.full(2, 5.0), np.array([1, 2]), np.asarray([1.0]), np.arange(3),
         np.linspace(0, 1, 3), np.eye(2), np.identity(2), np.zeros_like([1.0]), np.fromfunction(lambda i: i, (3,)),
@@ -245,7 +245,7 @@ def test_views_of_tensors_as_arrays(found, right):
     assert numpy.array_equal(found().numpy(), right)
 
 
-def test_a_range_of_one_number_takes_an_infinite_step():
+def test_arange_of_one_number_with_infinite_step():
     x = vg.Tensor([0.5, 0.0], requires_grad=True)
     with numpy.errstate(divide="ignore"):
         made = np.arange(x[0], 2.0, 1.0 / np.abs(x[1]))
@@ -300,7 +300,7 @@ def test_rows_are_distinguished_by_their_bytes():
     assert places.tolist() == [0, 2]
 
 
-def test_a_shape_is_set_that_is_the_same_or_has_no_elements():
+def test_setting_equal_or_empty_shape():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     x.shape = (-1,)
     empty = np.array([]).reshape(1, 0)

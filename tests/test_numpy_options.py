@@ -190,7 +190,7 @@ def test_margins_of_every_mode(options, widths):
 
 
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap", "symmetric", "mean", "linear_ramp", "empty"])
-def test_a_number_has_no_margin(mode):
+def test_pad_of_a_scalar(mode):
     for widths in (0, (1, 2), ((1, 2),)):
         check(lambda a, widths=widths: np.pad(a, widths, mode), np.array(1.3))
 
@@ -280,7 +280,7 @@ def test_taking_of_nothing_can_be_differentiated_twice():
     assert grad(gradient.sum(), x)[0].shape == (0, 0)
 
 
-def test_nothing_is_copied_by_the_masks_that_numpy_takes():
+def test_copyto_with_empty_masks_copies_nothing():
     y = leaf(np.zeros((0, 3))) * 2.0
     np.copyto(y, y, where=np.array([], bool))
     with pytest.raises(ValueError, match="broadcast"):
@@ -577,7 +577,7 @@ def test_conjugates_of_truth_values_are_whole_numbers_as_by_numpys_ufunc():
 
 @pytest.mark.parametrize("values", [[0.1] * 3, [[0.1, 0.1, 0.1], [0.1, 0.2, 0.4]], [0.1 + 0.3j] * 3])
 @pytest.mark.parametrize("ddof", [0, 1])
-def test_the_deviation_of_equal_values_has_no_gradient_though_their_mean_is_rounded(values, ddof):
+def test_std_of_equal_values_has_zero_gradient_despite_rounding(values, ddof):
     x = vg.Tensor(values, requires_grad=True)
     deviation = np.std(x, axis=-1, ddof=ddof)
     assert np.all(deviation.detach() != 0)
@@ -610,7 +610,7 @@ WHOLE_NUMBERS = [
 
 @pytest.mark.parametrize("text", WHOLE_NUMBERS)
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64])
-def test_whole_numbers_are_computed_with_in_the_dtypes_that_numpy_takes(text, dtype):
+def test_integers_are_computed_in_numpys_dtypes(text, dtype):
     array = np.array([3, 1, 2], dtype)
     found, expected = (eval(text, {"np": np, "a": values}) for values in (vg.Tensor(array), array))
     assert found.dtype == expected.dtype and np.allclose(found, expected, rtol=2e-3 if dtype != np.int64 else 1e-12)

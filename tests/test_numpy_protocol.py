@@ -101,7 +101,7 @@ def test_out_may_be_an_operand(x):
     np.testing.assert_allclose(g.numpy(), 4 * x.detach().numpy())
 
 
-def test_where_leaves_the_rest_as_it_was(x):
+def test_where_keeps_unselected_elements(x):
     old = vg.Tensor(np.full((2, 3), 7.0), requires_grad=True)
     out = old.clone()
     mask = np.array([[True, False, True], [False, True, False]])

@@ -87,7 +87,7 @@ def test_ranges_are_sequences_of_whole_numbers():
 
 
 @pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.1.0", reason="copy= came with NumPy 2.1")
-def test_a_reshape_without_a_copy_is_refused_where_it_needs_one():
+def test_reshape_with_copy_false_raises_if_a_copy_is_needed():
     x = leaf(MATRIX) * 1.0
     assert np.reshape(x, 6, copy=False)._base is x and not np.reshape(x, 6, copy=True)._is_view()
     with pytest.raises(ValueError, match="copy"):

@@ -123,7 +123,7 @@ def test_functions_compute_what_numpys_do(name, args, options):
             np.testing.assert_allclose(one, other)
 
 
-def test_functions_take_what_is_not_numpys():
+def test_functions_accept_arguments_beyond_numpys():
     m = vg.Tensor(M, requires_grad=True)
     for name, args in (("sort", ()), ("argsort", ()), ("flip", ()), ("median", ()), ("cumsum", ()), ("roll", (1,))):
         function = getattr(vg, name)
@@ -182,7 +182,7 @@ def test_functions_know_their_operators():
     assert meant_by(vg.vmap) is vg.vmap
 
 
-def test_gradients_flow_whichever_way_a_call_takes():
+def test_gradients_flow_on_every_path_of_a_call():
     x = vg.Tensor([0.3, 0.5], requires_grad=True)
     for call in (
         lambda: vg.sin(x), lambda: vg.sin(x, where=[True, True]), lambda: vg.sin([x[0], x[1]]),

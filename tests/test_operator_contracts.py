@@ -73,7 +73,7 @@ def failure_of(operator, *args, **options):
 
 
 @pytest.mark.slow
-def test_surrogate_is_the_function_whose_derivative_is_meant():
+def test_surrogate_defines_the_derivative():
     assert failure_of(Round, A).property == "gradients"
 
     def through(x, slope=1.0):
@@ -213,7 +213,7 @@ def test_float64_results_of_float32_arguments_are_noted_unless_insisted_on():
         return [text for text in report.notices if "float64, not float32" in text]
 
     assert notices(check_operator(Padded, A[0]))
-    assert notices(check_operator(Padded, A[0], only="dtypes"))  # as a property test does, which has them all
+    assert notices(check_operator(Padded, A[0], only="dtypes"))  # as in a property test, which reports all of them
     for insisted in ({"float32": True}, {"float32": True, "only": "dtypes"}):
         assert "float64, not float32" in failure_of(Padded, A[0], **insisted).reason
 
@@ -536,7 +536,7 @@ class ScaledRows(Function):
         return grad * w, (grad * x).sum(axis=0) if x.ndim == 2 else (grad * x)[0].sum(axis=0)
 
 
-def test_another_rank_at_which_the_result_has_another_meaning_is_noted():
+def test_rank_with_a_different_meaning_is_noted():
     report = check_operator(Attention, A, 0.5 * A)
     assert any("another meaning" in notice for notice in report.notices), report
     with pytest.raises(Failure) as found:
@@ -655,7 +655,7 @@ def test_the_pytest_plugin_has_a_profile_markers_and_a_summary(tmp_path):
     (tmp_path / "test_mine.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     if "viewgrad" not in importlib.metadata.entry_points(group="pytest11").names:
-        command += ["-p", "_viewgrad_pytestplugin"]  # which is loaded by itself if viewgrad is installed
+        command += ["-p", "_viewgrad_pytestplugin"]  # loaded automatically if viewgrad is installed
     command += ["--strict-markers", "--viewgrad-profile=thorough", str(tmp_path)]
     paths = os.pathsep.join([str(Path(vg.__file__).parents[1]), *sys.path])
     places = {"text": True, "capture_output": True, "cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": paths}}

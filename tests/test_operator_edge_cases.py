@@ -116,7 +116,7 @@ def test_vectors_that_are_not_used_may_belong_to_equal_values(of, zero):
     np.testing.assert_allclose((a.grad.numpy().conj() * along).real.sum(), slope, rtol=1e-6)
 
 
-def test_equal_values_themselves_have_one():
+def test_repeated_eigenvalues_have_a_gradient():
     for of in (np.linalg.svdvals, np.linalg.eigvalsh, lambda a: np.linalg.svd(a)[1], lambda a: np.linalg.eigh(a)[0]):
         a = leaf_of(np.eye(3))
         of(a).sum().backward()
@@ -624,7 +624,7 @@ def by_inverse(a):
 
 @pytest.mark.parametrize("kind", ["real", "complex"])
 @pytest.mark.parametrize("shape", [(4, 2), (5, 1), (3, 4, 3)])
-def test_null_spaces_have_derivatives_where_the_basis_does_not_matter(shape, kind):
+def test_null_space_projectors_have_derivatives(shape, kind):
     rng = np.random.default_rng(3)
     values = rng.normal(size=shape) + (1j * rng.normal(size=shape) if kind == "complex" else 0)
     weights = rng.normal(size=(*shape[:-2], shape[-2], shape[-2]))

@@ -81,7 +81,7 @@ def check(program, executor="python"):
     assert np.round(slope(found), 9).tolist() == wanted
 
 
-def test_a_column_that_is_set_to_a_row():
+def test_column_assigned_from_overlapping_row():
     def program(v, copied=lambda window: window):
         t = v * 1.0
         t[:, 2] = copied(t[1])

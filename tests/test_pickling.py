@@ -40,7 +40,7 @@ def test_tensors_without_history(name):
     np.testing.assert_array_equal(other.detach().numpy(), tensor.detach().numpy())
     assert other.is_leaf and other._version == 0
     if other.ndim:
-        (other.detach() if other.requires_grad else other)[...] = 0  # which is memory of its own
+        (other.detach() if other.requires_grad else other)[...] = 0  # the copy has memory of its own
         np.testing.assert_array_equal(TENSORS[name]().detach().numpy(), tensor.detach().numpy())
 
 

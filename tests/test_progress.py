@@ -29,14 +29,14 @@ def shown(*arguments):
     try:
         while part := os.read(terminal, 4096):
             written += part
-    except OSError:  # what Linux raises where no one writes any more
+    except OSError:  # Linux raises it if the other end is closed
         pass
     os.close(terminal)
     assert process.wait() == 0
     return written.decode()
 
 
-def test_a_bar_is_drawn_over_itself_and_wiped_at_the_end():
+def test_progress_bar_overwrites_itself_and_is_cleared():
     stream = io.StringIO()
     bar = ProgressBar(stream, always=True)
     check_operator(vg.exp, np.ones((2, 3)), only="gradients", progress=bar.update)
@@ -46,7 +46,7 @@ def test_a_bar_is_drawn_over_itself_and_wiped_at_the_end():
     assert len({len(line) for line in lines if line}) == 1  # each line covers the one before
 
 
-def test_a_log_has_no_bar():
+def test_no_progress_bar_in_log_files():
     stream = io.StringIO()
     bar = ProgressBar(stream)
     bar.update("gradients", 1, 2)

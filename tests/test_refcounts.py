@@ -118,7 +118,7 @@ def test_counts_are_compared_with_these_constants_only():
                 assert "getrefcount" not in [alias.name for alias in node.names], path
             if isinstance(node, ast.Attribute) and node.attr == "getrefcount":
                 raise AssertionError(f"{path}: {ast.unparse(node)}")
-    assert found | {"ALONE_IN_NODE"} == set(refcounts.PROBES)  # that one is compared with in generated code
+    assert found | {"ALONE_IN_NODE"} == set(refcounts.PROBES)  # ALONE_IN_NODE is compared in generated code
 
 
 def test_parameters_whose_references_are_counted_have_no_second_name():

@@ -146,7 +146,7 @@ def test_rows_keep_their_values_when_dead_ones_are_pruned():
 @pytest.mark.parametrize("index", [1, slice(1, 2), (..., 1), [1]], ids=str)
 @pytest.mark.parametrize("value", [9.0, np.array(9.0), vg.Tensor(9.0)], ids=["number", "array", "tensor"])
 @pytest.mark.parametrize("recorded", [True, False])
-def test_a_factor_that_is_overwritten_afterwards_had_its_old_value(index, value, recorded):
+def test_overwritten_factor_keeps_its_saved_value(index, value, recorded):
     x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
     constant = vg.Tensor([4.0, 5.0, 6.0])
     products = x * constant

@@ -102,7 +102,7 @@ def test_saved_values_are_released(name):
     first = np.array(x.grad)
     result.backward()
     assert np.array_equal(x.grad.numpy(), 2 * first)
-    if name in ("add", "sub", "neg"):  # which save nothing
+    if name in ("add", "sub", "neg"):  # these save nothing
         result.backward()
     else:
         with pytest.raises(FreedGraphError):
@@ -151,7 +151,7 @@ def run(steps, x, watch=lambda scalar: None):
             function = {**OF_ONE, "sin": vg.sin}[kind]
             made = function(0.1 * one) if kind == "exp" else function(one * one + 1.0)
         watch(made)
-        scalars.append(vg.sin(made))  # which keeps it small
+        scalars.append(vg.sin(made))  # keeps the values small
     return sum(scalars) + (a * a).sum()
 
 
@@ -182,7 +182,7 @@ def test_gradients_of_a_part_of_the_leaves(steps, middle):
     for plain in (False, True):
         watched = [y[1]]
         loss = run(steps, x * y[0] + y, watched.append)
-        inside = watched[middle % len(watched)]  # which the loss need not depend on
+        inside = watched[middle % len(watched)]  # the loss may not depend on it
         with vg.autograd.graph.plain_engine() if plain else contextlib.nullcontext():
             for inputs in ([x], [y], [x, y], [inside], [inside, y]):
                 inputs = [each for each in inputs if each.requires_grad]
@@ -234,7 +234,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("earned", [4, 10**6])
-def test_arrays_whose_elements_are_written_one_after_the_other(way, earned, monkeypatch):
+def test_arrays_written_element_by_element(way, earned, monkeypatch):
     """After some of them their gradients are lists, which nothing sees."""
     monkeypatch.setattr(viewgrad.autograd.scalar_engine, "EARNED", earned)
     size = 40
@@ -246,7 +246,7 @@ def test_arrays_whose_elements_are_written_one_after_the_other(way, earned, monk
         for k in range(120):
             s = WAYS[way](a, k * 3 % size, s * 0.9)[0] * 0.3 + s * 0.3
             if k % 40 == 0:
-                s = vg.sin(s)  # which is run by the engine
+                s = vg.sin(s)  # run by the engine
         return s + (a * a).sum()
 
     found = []
@@ -368,7 +368,7 @@ def test_a_node_that_was_given_back_runs_its_hooks(name, after):
     assert np.allclose(found.numpy(), plain.numpy() * [1.0, 1.0, 10.0])
 
 
-def test_notes_on_a_node_stay():
+def test_metadata_of_an_absorbed_node_is_kept():
     x = vg.Tensor([0.5], requires_grad=True)
     y = vg.exp(x[0])
     y.grad_fn.metadata["note"] = 1

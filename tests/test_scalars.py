@@ -420,7 +420,7 @@ SCALARS = {
     "integer": lambda: vg.arange(3)[1],
     "single precision": lambda: vg.ones(2, dtype=np.float32)[0],
     "pickled": lambda: pickle.loads(pickle.dumps(V[0])),
-    **({"np.unstack": lambda: np.unstack(V)[0]} if hasattr(np, "unstack") else {}),  # not before NumPy 2.1
+    **({"np.unstack": lambda: np.unstack(V)[0]} if hasattr(np, "unstack") else {}),  # new in NumPy 2.1
 }
 ARRAYS = {
     "constructor": lambda: vg.Tensor(3.0),
@@ -578,7 +578,7 @@ def test_python_treats_scalars_like_numpys(dtype):
             try:
                 wanted = use(array[i])
             except (TypeError, np.exceptions.ComplexWarning, DeprecationWarning):
-                continue  # where NumPy refuses, or is about to, a tensor may do more
+                continue  # a tensor may support more than NumPy here
             found = use(tensor[i])
             if isinstance(wanted, np.generic | np.ndarray):
                 assert found.dtype == wanted.dtype and found.tolist() == wanted.tolist()

@@ -20,7 +20,7 @@ BEYOND = np.array([-0.4, 0.5, 5.6])
 GRID = (np.array([0.0, 1.0, 2.5, 3.0, 4.5]), np.array([0.0, 0.4, 1.0, 1.7]))
 Z = RNG.normal(size=(5, 4))
 
-# what is made of a module's function, values and places
+# by name: the interpolant from the module, the values and the places
 THROUGH = {
     "pchip": lambda m, y, x: m.PchipInterpolator(X, y)(x),
     "akima": lambda m, y, x: m.Akima1DInterpolator(X, y)(x),
@@ -67,7 +67,7 @@ def test_knots_of_local_splines_have_gradients():
         assert gradcheck(lambda x, make=make: make(x, Y)(PLACES), x)
 
 
-# what is made of a module's function, points, values and places
+# by name: the interpolant from the module, the points, values and places
 OF_POINTS = {
     "interp1d": lambda m, x, y, p: m.interp1d(x, np.stack([y, y**2]), axis=1)(p),
     "extrapolated": lambda m, x, y, p: m.interp1d(x, y, "quadratic", fill_value="extrapolate")(p),

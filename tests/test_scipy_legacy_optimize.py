@@ -90,7 +90,7 @@ def test_least_squares_of_the_older_kind():
     (gradient,) = grad(found[1], leaf)
     for place in (0, 5):
         moved = [solved(y + h * np.eye(12)[place]) for h in (1e-4, -1e-4)]
-        # of SciPy's search, whose Jacobian is one of differences
+        # SciPy's search uses a Jacobian by finite differences
         assert gradient[place].item() == pytest.approx((moved[0] - moved[1])[1] / 2e-4, rel=1e-3)
 
 

@@ -132,7 +132,7 @@ def test_banded_hermitian_systems(monkeypatch, large, lower):
 
 
 def test_banded_systems_take_no_dense_matrix():
-    size = 40_000  # whose matrix would have 13 GB
+    size = 40_000  # its matrix would take 13 GB
 
     def f(s):
         bands = np.ones((3, size)) * s
@@ -150,7 +150,7 @@ def test_vectors_have_the_signs_of_scipys():
         found = ours.eig_banded(vg.Tensor(bands, requires_grad=True), lower=True)[1]
         np.testing.assert_allclose(found.detach().numpy(), theirs.eig_banded(bands, lower=True)[1], atol=1e-9)
         a, b = rng.normal(size=(2, 4, 4))
-        a, b = a @ a.T + np.eye(4), b @ b.T + np.eye(4)  # whose eigenvalues are real
+        a, b = a @ a.T + np.eye(4), b @ b.T + np.eye(4)  # with real eigenvalues
         values, vectors = ours.eig(vg.Tensor(a, requires_grad=True), b)
         right = theirs.eig(a, b)
         np.testing.assert_allclose(values.detach().numpy(), right[0], atol=1e-9)

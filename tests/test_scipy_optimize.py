@@ -103,7 +103,7 @@ def test_without_a_history_the_answers_are_scipys():
     assert not optimize.root(system, [1.0, 1.0], args=(np.array([0.7, 0.9]),)).x.requires_grad
 
 
-def test_constraints_are_refused_where_something_would_be_lost():
+def test_constraints_are_rejected_if_a_history_would_be_lost():
     a = leaf(0.5, 0.4)
     bound = {"type": "eq", "fun": lambda x: x[0] - 1.0}
     with pytest.raises(UnsupportedFunctionError, match="constraints"):
@@ -136,7 +136,7 @@ def test_minima_in_a_valley_have_no_derivative():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_minimum_whose_slope_was_lost_is_an_error():
+def test_minimize_raises_if_history_was_lost():
     a = leaf(0.7, 0.9)
     with pytest.raises(DifferentiabilityError, match="item"):
         elementwise.find_minimum(lambda x, b: vnp.asarray(((x - b) ** 2).detach()) + b, (-1.0, 0.0, 2.0), args=(a[0],))
@@ -223,7 +223,7 @@ def test_linear_least_squares_between_bounds(bounds):
     np.testing.assert_allclose(found.x.detach().numpy(), wanted.x, atol=1e-7)
     assert float(found.cost.detach()) == pytest.approx(wanted.cost)
     assert gradcheck(lambda a, b: optimize.lsq_linear(a, b, bounds).x, (leaf_of(matrix), leaf_of(right)))
-    if np.isfinite(np.max(bounds[1])) and bounds[1] < 1.0:  # what is held by the bound moves with it
+    if np.isfinite(np.max(bounds[1])) and bounds[1] < 1.0:  # variables at the bound move with it
         assert gradcheck(lambda high: optimize.lsq_linear(matrix, right, (0.0, high)).x, leaf_of(0.9))
 
 

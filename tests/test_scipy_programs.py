@@ -200,7 +200,7 @@ def test_programs_keep_their_values_and_have_gradients(name):
     np.testing.assert_allclose(slope, expected, rtol=2e-6, atol=1e-7)
 
 
-def test_hulls_show_what_has_no_gradient():
+def test_hull_attributes_without_gradient_raise():
     x = vg.Tensor(points(1.3), requires_grad=True)
     hull, plain = our_spatial.ConvexHull(x), our_spatial.ConvexHull(points(1.3))
     np.testing.assert_array_equal(hull.vertices, spatial.ConvexHull(points(1.3)).vertices)

@@ -27,7 +27,7 @@ CASES = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:.*minkowski_distance:DeprecationWarning")  # since SciPy 1.18
+@pytest.mark.filterwarnings("ignore:.*minkowski_distance:DeprecationWarning")  # deprecated since SciPy 1.18
 @pytest.mark.parametrize("case", CASES, ids=lambda case: named(case[1]))
 def test_values_and_gradients(case):
     check(*case)

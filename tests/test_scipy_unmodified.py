@@ -46,7 +46,7 @@ SECOND = ["Newton-CG", "trust-constr", "trust-ncg", "trust-krylov", "trust-exact
 def test_minimize_by_every_method(method):
     hessian = vg.hessian(rosenbrock) if method in SECOND else None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of methods that use no gradient
+        warnings.simplefilter("ignore", RuntimeWarning)  # warnings of methods without gradients
         found = optimize.minimize(vg.value_and_grad(rosenbrock), START, jac=True, method=method, hess=hessian)
     assert type(found.x) is np.ndarray and isinstance(found.fun, float)
     assert found.fun < rosenbrock(START) / 20

@@ -28,7 +28,7 @@ from viewgrad.views.copy_slices import CopySlicesOfCopy
 from viewgrad.views.unbroadcast import match_spec
 
 LENGTH = 60  # lines in a program
-LARGE = 8.0  # what is greater than this is made smaller by the next line
+LARGE = 8.0  # larger values are scaled down by the next line
 
 
 class Wrong(AssertionError):
@@ -425,7 +425,7 @@ def run(seed: int, lines: list[str]) -> int:
             code = compile(line, "<soak>", "exec")
             exec(code, theirs)
             exec(code, ours)
-        del ours["check"]  # which knows `ours` in turn
+        del ours["check"]  # it refers to `ours`
         compare(ours, theirs, directions, tolerance, {})
     finally:
         ours.pop("check", None)
@@ -545,7 +545,7 @@ def resident() -> int:
 def test_soak(request):
     operations = request.config.getoption("--soak")
     gc.collect()
-    gc.disable()  # what is released must be freed by reference counting alone
+    gc.disable()  # reference counting alone must free the objects
     try:
         soak(max(2_000, operations // 20))
         grown = []

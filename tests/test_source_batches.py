@@ -114,7 +114,7 @@ def test_second_derivatives_match_the_function():
         onp.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-9)
 
 
-def test_examples_may_end_in_errors_and_in_other_shapes():
+def test_examples_with_errors_or_different_shapes():
     def f(x):
         y = np.zeros(3)
         for i in range(3):

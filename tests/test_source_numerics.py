@@ -215,7 +215,7 @@ def test_an_array_and_a_view_of_it_in_one_kernel():
 # -- lists -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_list_gets_more_room_without_another_program():
+def test_list_capacity_grows_without_recompiling():
     def f(x):
         items = []
         for v in x:
@@ -383,7 +383,7 @@ def shared_operands(x, y):
 def zero_times_infinity(x, y):
     total = 0.0
     for k in range(len(x)):
-        w = x[k] * np.log(y[0] - y[0]) / (y[1] - y[1])  # not used where the factor is 0
+        w = x[k] * np.log(y[0] - y[0]) / (y[1] - y[1])  # unused where the factor is 0
         total = total + (0.0 if k % 2 else 1.0) * x[k] * x[k] + (w if x[k] > 1e9 else y[0] * x[k])
     return total
 

@@ -240,7 +240,7 @@ def test_overwritten_states_are_kept_if_a_gradient_reads_them():
     assert pushed(quadratic, np.ones(3)) == ["push s"]
 
 
-def test_branches_whose_test_is_known_again_keep_nothing():
+def test_branches_with_recomputable_test_save_nothing():
     def f(x):
         s = 0.0
         for i in range(len(x)):
@@ -360,7 +360,7 @@ def test_overlapping_operands_go_through_a_buffer():
     assert "buffer" not in lowered(same, np.ones(5))
 
 
-def test_operands_that_no_write_meets_need_no_buffer():
+def test_operands_without_overlapping_write_need_no_buffer():
     def rows(y, a):
         for i in range(1, len(y)):
             y[i] = a * y[i - 1]
@@ -386,7 +386,7 @@ def test_operands_that_no_write_meets_need_no_buffer():
     text = lowered(panels, np.ones((5, 5)))
     assert "outer" not in text
     assert "mul(a[add(e_" in text
-    assert "outer" in lowered(spread, np.ones((5, 5)))  # which reads what it writes, and stays in NumPy
+    assert "outer" in lowered(spread, np.ones((5, 5)))  # it reads its target, and stays in NumPy
 
 
 def test_values_in_place_are_computed_once():
@@ -444,7 +444,7 @@ def test_rebound_arrays_become_one_array():
     assert "+= mul(a[" in text
 
 
-def test_arrays_that_others_refer_to_stay():
+def test_shared_arrays_are_not_reused():
     def f(x):
         v = x * 1.0
         for _ in range(5):
@@ -498,7 +498,7 @@ def test_cells_that_a_loop_adds_to_are_summed_in_variables():
     loop = text[text.index("for i down") : text.index("if not_equal")]
     assert "p_bar[" not in loop
 
-    def g(a):  # in which the cell is read, by an index that may be the same
+    def g(a):  # reads the cell by an index that may be equal
         b = a.copy()
         for i in range(len(a)):
             b[i] = b[0] * 2.0 + b[i]
@@ -630,6 +630,6 @@ def test_lists_in_lists_are_numbers_of_lists_on_a_heap():
 
     source = read(table, np.ones(2))
     made = {name for name, kind in source.kinds.items() if name.startswith("heap") and isinstance(kind, Arr)}
-    assert made == {"heap"}  # of floats; the numbers of lists are in the list itself
+    assert made == {"heap"}  # a heap of floats; lists of numbers are stored in place
     writes = [stmt.value for stmt in statements(source.body) if isinstance(stmt, Set) and stmt.base.name == "items"]
     assert len(writes) == 3 and all(value.kind == INT for value in writes)  # a row is appended, two are swapped

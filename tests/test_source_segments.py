@@ -324,7 +324,7 @@ def test_each_iteration_is_reversed_once(total, limit, is_known):
 def test_few_iterations_run_again():
     machine = Machine(10_000, 10**6)
     size = SNAPSHOT + BOXED
-    segments = machine.segments(2.1 * math.sqrt(10_000 * 8 * size))  # as many snapshots as there are segments
+    segments = machine.segments(2.1 * math.sqrt(10_000 * 8 * size))  # one snapshot for each segment
     segments.forward(10_000)
     segments.backward(machine.back)
     assert segments.again == 10_001

@@ -83,7 +83,7 @@ def test_value_and_grad(program, executor):
         slope = (program(x + step, *rest) - program(x - step, *rest)) / 2
         close((gradient * step).sum() / 1e-6, slope / 1e-6, 1e-5)
     assert_by_source(c)
-    assert all(len(entry.programs) <= 2 for entry in entries_of(c.tier))  # with a gradient, and without
+    assert all(len(entry.programs) <= 2 for entry in entries_of(c.tier))  # one with a gradient, one without
 
 
 def test_jvp_and_vjp(light, executor):
@@ -170,7 +170,7 @@ def test_scipy_minimizes(light):
     def flat(function):
         def of_vector(x):
             value, gradient = function(x.reshape(shape), *rest)
-            return float(value) + 0.5 * x @ x, np.asarray(gradient).ravel() + x  # which is bounded below
+            return float(value) + 0.5 * x @ x, np.asarray(gradient).ravel() + x  # bounded below
 
         return of_vector
 
@@ -193,7 +193,7 @@ def test_unchecked_functions_do_not_run():
     assert not calls or "not compiled" in c.explain()
 
 
-def test_a_program_that_is_wrong_is_found_out(monkeypatch):
+def test_wrong_program_is_detected(monkeypatch):
     c = compiled(garch, "python")
     arguments = PROGRAMS[garch](8)
     build = sys.modules["viewgrad.compiler.source.tier"].build
@@ -229,7 +229,7 @@ def test_batches(light, executor):
 def test_tape_limits(program):
     arguments = PROGRAMS[program](60)
     free, limited = compiled(program, "python"), compiled(program, "python", tape_limit=4000.0, check=False)
-    free.value_and_grad(*arguments)  # which is the function's
+    free.value_and_grad(*arguments)  # calls the function itself
     expected, found = free.value_and_grad(*arguments), limited.value_and_grad(*arguments)
     assert found[0] == expected[0]
     np.testing.assert_array_equal(found[1], expected[1])
@@ -261,7 +261,7 @@ def test_user_names_do_not_clash_with_generated_names():
 
 
 @pytest.mark.slow
-def test_a_second_process_takes_kernels_from_disk(tmp_path):
+def test_second_process_loads_kernels_from_disk(tmp_path):
     """Nothing is compiled again: the files of Numba's cache stay the same."""
     script = textwrap.dedent("""
         import sys

@@ -290,7 +290,7 @@ def test_results_share_no_memory_with_the_reverse_part(executor):
             x = vg.Tensor([1.0, 0.5, 2.0, 1.5], requires_grad=True)
             value, expected = c(x), each(x)
             value.sum().backward(retain_graph=True)
-            onp.testing.assert_allclose(value.detach().numpy(), expected.detach().numpy())  # as it was
+            onp.testing.assert_allclose(value.detach().numpy(), expected.detach().numpy())  # unchanged
             value[1] = 100.0
             (found,), (wanted,) = [vg.autograd.grad(v.sum(), [x]) for v in (c(x), each(x))]
             onp.testing.assert_allclose(found.numpy(), wanted.numpy())
@@ -444,7 +444,7 @@ def test_captured_floats_and_tensors_are_read_again(monkeypatch):
     assert len(programs_of(c)) == 2
 
 
-def test_captured_arrays_and_attributes_that_change_need_no_other_program():
+def test_changed_captured_arrays_do_not_retrace():
     class Settings:
         rate = 1.0
 
@@ -520,7 +520,7 @@ def test_code_of_the_user_is_not_run_while_a_function_is_read():
         assert not c.tier.takes
 
 
-def test_a_text_that_is_put_together_is_not_known():
+def test_formatted_string_is_unknown_at_compile_time():
     kind = 3
 
     def f(x):
@@ -680,7 +680,7 @@ def test_second_derivatives_and_repeated_pulls():
 
 
 @pytest.mark.parametrize("executor", ["python", "numba"])
-def test_kernels_of_the_reverse_may_be_others_than_those_of_the_program(executor):
+def test_reverse_kernels_may_differ_from_forward_kernels(executor):
     if executor == "numba":
         pytest.importorskip("numba")
 

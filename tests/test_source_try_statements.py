@@ -108,7 +108,7 @@ def test_other_errors_are_caught_by_eager_runs(name):
     check(function, "python")
 
 
-def test_what_a_name_of_an_error_means_is_guarded():
+def test_exception_names_are_guarded():
     function, space = made(IN_LOOP["by a base class"])
     compiled = vg.compile(function, executor="python", specialize=False, check=False)
     x = np.array([0.5, -0.5])

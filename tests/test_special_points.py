@@ -22,7 +22,7 @@ def test_the_hypergeometric_function():
 
 @pytest.mark.parametrize("function", [vg.softmax, vg.log_softmax])
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-def test_rows_without_a_value_send_nothing_where_nothing_flows(function):
+def test_rows_without_a_value_have_zero_gradient_for_zero_cotangents(function):
     rows = np.array([[-INF, -INF, -INF], [1.0, 2.0, 3.0], [-INF, 0.0, 1.0]])
     x, alone = leaf(rows), leaf(rows[1:2])
     weights = np.array([1.0, 2.0, 4.0])

@@ -64,7 +64,7 @@ class Almost(Function):
         return grad_t, grad_t + grad_r * t
 
 
-SEEN = []  # which gradients have arrived at it
+SEEN = []  # the gradients that have arrived
 
 
 class Right(Almost):
@@ -117,7 +117,7 @@ def test_right_backwards_have_second_derivatives(both):
     ):  # fmt: skip
         SEEN.clear()
         assert two_gradients(function, both) == right
-        assert SEEN in ([], [(True, False), (both, True)])  # what arrives, in the two passes
+        assert SEEN in ([], [(True, False), (both, True)])  # the arrivals in the two passes
 
 
 # What is left of the reverse where gradients arrive at the result, at the temporary, at both and at neither.

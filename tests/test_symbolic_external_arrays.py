@@ -94,7 +94,7 @@ def test_captured_arrays_are_unchanged(function):
     np.testing.assert_allclose(traced(x).numpy(), function(vg.Tensor(x)).numpy(), rtol=1e-14)
 
 
-def test_an_argument_that_is_a_row_of_a_table_that_is_used():
+def test_argument_is_a_row_of_a_captured_table():
     rows = table()
     traced = function_of(lambda x: x + rows[2] * rows[1], rows[0])
     assert traced(np.zeros(3)).tolist() == [28.0, 40.0, 54.0]

@@ -329,7 +329,7 @@ def test_the_first_backward_pass_does_nothing_for_temporaries():
         (waves, {"mul": 15, "cos": 5, "AutogradAdd": 4}),
     ):
         gradient = differentiate(trace(function, *[vg.ones(3, requires_grad=True) for _ in range(2)]))
-        assert len(gradient.df_input_vjps) > 1  # those of temporaries
+        assert len(gradient.df_input_vjps) > 1  # the gradients of temporaries
         first = passes.specialize_autograd_zero(gradient.df.clone(), range(1, len(gradient.df_input_vjps)))
         assert Counter(node.kind for node in first.nodes()) == expected
         everything = gradient.df.clone()
@@ -466,7 +466,7 @@ def test_the_verifier_finds_faults():
         ("graph(%x : float64[2]):\n  what is this\n  return (%x)", "line 2, 'what is this': expected a node"),
     ],
 )
-def test_text_that_is_no_graph(text, message):
+def test_text_that_is_not_a_graph(text, message):
     with pytest.raises(GraphError, match=message):
         parse(text)
 

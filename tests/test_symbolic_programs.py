@@ -91,7 +91,7 @@ def test_drawn_programs_that_end_histories(request):
     assert len(checked) > 5 * checked.count(None)
 
 
-def test_sums_of_gradients_only_one_of_which_is_differentiable():
+def test_sum_of_gradients_with_one_differentiable_summand():
     """Nothing flows to the gradient of one operand, which is zeros; the sum with that of the other has a derivative."""
     check(lambda x: (np.copysign(x, x) * [1.0, 3.0]).sum(), [np.array([0.5, -2.0])], "copysign(x, x)")
     check(lambda x: (np.copysign(x, x) * x + np.hypot(x, x)).sum(), [np.array([0.5, -2.0])], "copysign(x, x) * x")

@@ -12,7 +12,7 @@ from viewgrad.errors import ConcretizationError, GuardError, ScalarWriteError
 from viewgrad.symbolic import function_of, trace
 
 BATCHES = 2
-SHARE = 40  # of the drawn programs that are checked here
+SHARE = 40  # the number of drawn programs checked here
 
 
 def as_function(program):
@@ -83,7 +83,7 @@ def compare_as_one_step(program):
         try:
             expected, shared = outcome(function, leaves_of(program, seed))
         except Exception:
-            assert seed is not None, str(program)  # what NumPy takes of some numbers alone
+            assert seed is not None, str(program)  # NumPy refuses the others
             continue
         try:
             found, shared_now = outcome(traced, leaves_of(program, seed))
@@ -157,9 +157,9 @@ ROOTS = {
 
 
 @pytest.mark.parametrize("name", ROOTS)
-def test_where_nothing_flows_it_is_zero_in_a_graph_too(name):
+def test_zero_cotangents_give_zero_gradients_in_graphs(name):
     function = ROOTS[name]
-    traced = function_of(function, vg.Tensor([1.0, 4.0], requires_grad=True))  # where everything flows
+    traced = function_of(function, vg.Tensor([1.0, 4.0], requires_grad=True))  # all gradients are defined
     for values in ([0.0, 4.0], [4.0, 0.0], [2.0, 3.0]):
         outcomes = []
         for each in (function, traced):

@@ -30,7 +30,7 @@ def test_a_number_made_of_a_tensor_warns_that_its_history_is_lost():
         x.detach().astype(complex).item()
 
 
-def test_bytes_in_another_order_are_brought_into_this_machines():
+def test_foreign_byte_order_is_converted():
     x = vg.Tensor(np.ones(2, np.dtype(float).newbyteorder()), requires_grad=True)
     assert x.dtype.isnative
     (x * x).sum().backward()
@@ -324,7 +324,7 @@ def test_the_history_of_a_base_after_an_in_place_product_on_an_old_view():
         base[1:] = [1.0, 2.0, 3.0]
 
 
-def test_a_view_without_elements_keeps_its_history_and_takes_writes():
+def test_empty_view_keeps_its_history_and_accepts_writes():
     x = leaf(1.0, 2.0, 3.0)
     base = x * 2
     empty, last = base[3:], base[2:]
@@ -397,7 +397,7 @@ def test_views_of_a_tensor_that_became_a_leaf_and_was_frozen():
     base.requires_grad_()
     base.requires_grad_(False)
     assert not base[:1].requires_grad
-    assert view.requires_grad and inner.requires_grad  # as if they had been asked before
+    assert view.requires_grad and inner.requires_grad  # even if they are first read now
     (view * 3 + inner * 2).sum().backward()
     assert base.grad.tolist() == [5.0, 0.0]
     with vg.no_grad():
@@ -416,7 +416,7 @@ def test_aliases_of_a_base_detached_in_place_keep_their_history():
     assert grad((view * view).sum(), x)[0].tolist() == [0.0, 16.0, 24.0]
 
 
-def test_a_leaf_that_is_frozen_and_thawed():
+def test_leaf_toggles_requires_grad():
     x = leaf(1.0, 2.0)
     view = x[:1]
     x.requires_grad_(False)

@@ -79,7 +79,7 @@ def test_scipy_is_imported_when_it_is_first_used():
     assert run(IMPORTED) == ["[0.5204998778130465]"]
 
 
-def test_ufuncs_of_scipy_take_tensors_as_soon_as_scipy_is_there():
+def test_scipy_ufuncs_accept_tensors_once_scipy_is_imported():
     (line,) = run(UFUNCS)
     assert line.startswith("AddBackward [7.")
 

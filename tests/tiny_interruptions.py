@@ -75,13 +75,13 @@ def check_interrupted(program: TinyProgram, seed: int) -> str:
     told = "unchanged"
     several = text.startswith("for ") or "], " in text.split(" = ")[0]
     if program.special and several:
-        return "between writes"  # where equal values need not have equal gradients
+        return "between writes"  # gradients of equal values may differ
     tolerance = 1e-9 if program.leaf.dtype != np.float32 else 2e-3
     for name, (value, gradient) in outcomes(program, names, x).items():
         fitting = [state[name] for state in (before, after) if name in state and same(state[name][0], value)]
         if gradient is None:
             told = "refused"
-        elif several and not value.all():  # nor need zeros, times two for some
+        elif several and not value.all():  # nor must zeros differ after doubling
             told = "between writes"
         elif fitting and not any(same_gradient(one, gradient, tolerance) for _, one in fitting):
             raise Wrong(f"{name} is {value}, with the gradient {gradient}, not {fitting}, {where}")

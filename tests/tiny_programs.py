@@ -123,7 +123,7 @@ class TinyProgram:
                 options += [".real", ".imag"] * 3
             view = choose(options)
             self.attempt(new, f"{new} = {name}{view}", f"d{new} = d{name}{view}")
-        elif kind < 0.36 and np.zeros_like(array).strides == array.strides:  # so that the same views are copies
+        elif kind < 0.36 and np.zeros_like(array).strides == array.strides:  # so that the same reshapes are copies
             zeros = f"np.zeros_like({name})" + "[()]" * (not isinstance(array, np.ndarray))  # a number stays one
             self.attempt(new, f"{new} = {name}.detach()", f"{new} = {name}; d{new} = {zeros}")
         else:
@@ -174,7 +174,7 @@ class TinyProgram:
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                if "where=" in line:  # where memory overlaps, NumPy casts and writes back what it was told to leave
+                if "where=" in line:  # if memory overlaps, NumPy casts and writes back elements that where= excludes
                     warnings.simplefilter("error", np.exceptions.ComplexWarning)
                 if change:
                     exec(code_of(change), names)
@@ -218,7 +218,7 @@ def is_moved_in_turn(source, target) -> bool:
 
 
 def is_tame(value) -> bool:
-    return not value.size or float(np.abs(value).max()) <= LARGEST  # which NaN is not
+    return not value.size or float(np.abs(value).max()) <= LARGEST  # False for NaN
 
 
 def fits(index, array) -> bool:

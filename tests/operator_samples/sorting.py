@@ -20,7 +20,7 @@ def running_plainly(a: Any, axis: int, accumulate: Any) -> tuple[Any, Any]:
     moved, found = np.moveaxis(a, axis, -1), np.moveaxis(values, axis, -1)
     so_far = np.tri(moved.shape[-1], dtype=bool)
     same = (found[..., :, None] == moved[..., None, :]) & so_far
-    numbered = np.where(same, np.arange(moved.shape[-1]), -1)  # of equal ones the last
+    numbered = np.where(same, np.arange(moved.shape[-1]), -1)  # the last of equal elements
     return values, np.moveaxis(numbered.max(axis=-1, initial=-1), -1, axis)
 
 
