@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import attrs
 
-__all__ = ["FEW", "MOST_CHECKED", "Place", "identity_check"]
-
 MOST_CHECKED: Final = 200  # places in one expression
 FEW: Final = 3  # calls that hold before a check is generated, which takes as long as a hundred of them
 
