@@ -545,6 +545,7 @@ def test_numbers_computed_by_matplotlib_are_refused_and_plots_are_not():
     computing = (
         lambda t: mlab.psd(t, NFFT=16)[0].sum(),
         lambda t: axes.psd(t, NFFT=16)[0].sum(),
+        lambda t: axes.hist(t)[1].sum(),
         lambda t: colors.rgb_to_hsv(t[:63].reshape(-1, 3) / 3.0).sum(),
         lambda t: tri.LinearTriInterpolator(tri.Triangulation(x, x**2), t)(1.0, 1.5).sum(),
     )
@@ -555,7 +556,7 @@ def test_numbers_computed_by_matplotlib_are_refused_and_plots_are_not():
     def plotted(t):
         axes.plot(t)
         axes.scatter(t, t**2, c=t)
-        axes.hist(t)
+        axes.fill_between(x, t)
         return (t * t).sum()
 
     assert np.allclose(func.grad(plotted)(vg.Tensor(x)), 2 * x)

@@ -61,9 +61,9 @@ STEPPING: Final = (
 OF_FLAT: Final = "Error setting single item of array."  # NumPy's message for `plain.flat[i] = x`, whatever failed
 TEXTS: Final = (print, format, str, repr, ascii)
 STANDARD: Final = os.path.dirname(linecache.__file__)
-# Modules of matplotlib whose functions are called for their results; also `pyplot.psd` returns those of mlab.
+# Modules and functions of matplotlib that are called for their results; also `pyplot.psd` returns those of mlab.
 COMPUTING: Final = frozenset({"cbook", "mlab", "path", "transforms", "tri"})
-COLOURS: Final = frozenset({"rgb_to_hsv", "hsv_to_rgb"})
+RETURNING: Final = frozenset({"rgb_to_hsv", "hsv_to_rgb", "hist", "hist2d"})
 PRINTERS: Final = frozenset({"print", "pprint", "pformat", "format", "echo"})
 LOGGERS: Final = frozenset({
     "debug", "info", "warning", "warn", "error", "critical", "exception", "add_scalar", "set_postfix",
@@ -154,7 +154,7 @@ def is_drawn() -> bool:
     calls = [(module.split(".")[1], name) for module, name in _frame_of_user()[1] if module.startswith("matplotlib.")]
     if not calls or calls[0][0] in COMPUTING:
         return False
-    return not any(module == "mlab" or name in COLOURS for module, name in calls)
+    return not any(module == "mlab" or name in RETURNING for module, name in calls)
 
 
 def judge_conversion(by: str, history: str, in_transform: bool) -> None:
