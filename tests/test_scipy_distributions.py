@@ -159,3 +159,33 @@ def test_copies_and_pickles(made):
 def test_copied_distributions_work():
     frozen = pickle.loads(pickle.dumps(stats.norm(0.0, 2.0)))
     assert frozen.cdf(vg.Tensor(0.0)).item() == 0.5
+
+
+def _below(x, mean, root):
+    return stats.multivariate_normal.cdf(x, mean, root @ root.T + np.eye(len(root)))
+
+
+def test_probabilities_of_pairs_below_limits():
+    rng = np.random.default_rng(3)
+    x, mean, root = rng.normal(size=(3, 2)), rng.normal(size=2), rng.normal(size=(2, 2))
+    x[2, 0] = np.inf
+    leaves = [leaf_of(each) for each in (x[:2], mean, root)]
+    found = _below(x, *leaves[1:]).detach()
+    np.testing.assert_allclose(found, scipy.stats.multivariate_normal.cdf(x, mean, root @ root.T + np.eye(2)))
+    assert gradcheck(_below, leaves, check_forward_ad=True)
+    assert gradgradcheck(_below, leaves)
+
+
+def test_probabilities_of_three_below_limits():
+    rng = np.random.default_rng(4)
+    given = [rng.normal(size=3), rng.normal(size=3), rng.normal(size=(3, 3))]
+    leaves = list(map(leaf_of, given))
+    slopes = grad(_below(*leaves), leaves)
+    for place, slope in enumerate(slopes):
+        way, step = rng.normal(size=slope.shape), 0.05  # the quadrature is accurate to 1e-5
+        ends = []
+        for sign in (1, -1):
+            moved = list(given)
+            moved[place] = moved[place] + sign * step * way
+            ends.append(_below(*moved))
+        assert abs((ends[0] - ends[1]) / (2 * step) - (slope * way).sum()) < 2e-3

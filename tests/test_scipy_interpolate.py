@@ -89,6 +89,10 @@ OF_POINTS = {
     "given curvature": lambda m, x, y, p: m.CubicSpline(
         x, np.stack([y, y**2]), axis=1, bc_type=((2, y[:2]), (1, y[3:5]))
     )(p),
+    "points of splrep": lambda m, x, y, p: m.splev(p * 1.5, m.splrep(x, y), ext=3),
+    "area of splrep": lambda m, x, y, p: m.splint(0.4, 9.0, m.splrep(x, y, k=2)) * p,
+    "interpolated": lambda m, x, y, p: m.InterpolatedUnivariateSpline(x, y, k=4)(p),
+    "knots of a spline": lambda m, x, y, p: m.UnivariateSpline(x, y, s=0).get_knots()[1] * p,
     "slopes of fixed points": lambda m, x, y, p: m.CubicSpline(X, y, bc_type=((1, 0.4), (2, x[1])))(p),
 }  # fmt: skip
 

@@ -83,6 +83,8 @@ CASES = [
     call("eval_sh_jacobi", 3, 2.5, 1.5, UNIT),
     *[call("lpmv", m, 3, SIGNED) for m in (-2, 0, 1, 3)],
     call("legendre_p", 4, SIGNED),
+    call("legendre_p_all", 3, SIGNED),
+    call("assoc_legendre_p_all", 3, 2, SIGNED),
     *[call("sph_harm_y", 3, m, X, Y) for m in (-2, 0, 3)],
 ]  # fmt: skip
 

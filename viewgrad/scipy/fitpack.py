@@ -10,7 +10,7 @@ import scipy.interpolate as theirs  # type: ignore[import-untyped]
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand, holds_tensor
-from .piecewise import BSpline, Pieces, as_array, spline_basis
+from .piecewise import BSpline, Pieces, as_array, spline_basis, through_points
 from .wrap import float_copy
 
 EXTENSIONS: Final = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}  # the values beyond the ends
@@ -20,12 +20,17 @@ def splrep(
     x: Any, y: Any, w: Any = None, xb: Any = None, xe: Any = None, k: int = 3, task: int = 0, s: Any = None,
     t: Any = None, full_output: int = 0, per: int = 0, quiet: int = 1,
 ) -> Any:  # fmt: skip
-    """Return the knots, coefficients and degree of a spline; without smoothing, gradients flow to the values."""
+    """Return the knots, coefficients and degree of a spline; without smoothing, gradients flow to points and values."""
     if not carries_history((x, y, w)):
         values = [None if each is None else as_array(each) for each in (x, y, w, t)]
         return theirs.splrep(*values[:3], xb, xe, k, task, s, values[3], full_output, per, quiet)
-    if carries_history((x, w)) or per or full_output or (s if s is not None else w is not None and task != -1):
-        raise lost("scipy.interpolate.splrep", "gradients flow only to the values, and only without smoothing (s=0)")
+    if carries_history(w) or per or full_output or (s if s is not None else w is not None and task != -1):
+        raise lost("scipy.interpolate.splrep", "gradients flow to points and values, and only without smoothing (s=0)")
+    if carries_history(x):
+        if not (t is xb is xe is None and task == 0):
+            raise lost("scipy.interpolate.splrep", "gradients flow to the points without t, xb, xe and task=-1")
+        found = through_points(float_copy(x), float_copy(y), k, None, 0)
+        return found.t, np.concatenate([found.c, np.zeros(k + 1)]), k
     places, values = as_array(x), float_copy(y)
     knots, _, degree = theirs.splrep(places, as_array(y), w, xb, xe, k, task, 0 if s is None else s, t)
     columns = [theirs.splrep(places, unit, w, xb, xe, k, task, 0, t)[1] for unit in np.eye(len(places))]
@@ -39,9 +44,9 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     if not holds_tensor((x, *tck[:2])):
         return as_tensors(theirs.splev(x, tck, der, ext))
     t, c, k = tck
-    places = float_copy(x)
-    plain, low, high = plain_values(places.detach()), as_array(t)[k], as_array(t)[-k - 1]
-    outside = (plain < low) | (plain > high)
+    places, t = float_copy(x), float_copy(t) if carries_history(t) else as_array(t)
+    plain, low, high = plain_values(places.detach()), t[k], t[-k - 1]
+    outside = (plain < as_array(low)) | (plain > as_array(high))
     if ext == 2 and np.any(outside):
         raise ValueError("x value outside the interval of the knots")
     if ext == 3:
@@ -59,6 +64,8 @@ def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
     if not holds_tensor((x, y, *tck[:3])):
         return as_tensors(theirs.bisplev(x, y, tck, dx, dy))
     tx, ty, c, kx, ky = tck
+    if carries_history((tx, ty)):
+        raise lost("scipy.interpolate.bisplev", "no gradient flows to the knots; pass detach() of them")
     rows = []
     for places, t, k, nu in ((x, tx, kx, dx), (y, ty, ky, dy)):
         t = as_array(t)
@@ -72,7 +79,8 @@ def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
     if full_output:
         raise lost("scipy.interpolate.splint", "omit full_output")
     t, c, k = tck
-    low, high = as_array(t)[k], as_array(t)[-k - 1]
+    t = float_copy(t) if carries_history(t) else as_array(t)
+    low, high = t[k], t[-k - 1]
     return BSpline(t, c, k).integrate(np.clip(float_copy(a), low, high), np.clip(float_copy(b), low, high))
 
 
@@ -103,7 +111,9 @@ def _linear_in_coefficients(name: str) -> Any:
 
 
 class UnivariateSpline:
-    """An interpolating or smoothing spline; gradients flow to the values, if interpolated, and the evaluation points.
+    """An interpolating or smoothing spline.
+
+    Gradients flow to the evaluation points, and of one that interpolates also to the points and values.
 
     Arguments:
         x, y, w, bbox, k, s, ext, check_finite: as for `scipy.interpolate.UnivariateSpline`.
@@ -119,8 +129,8 @@ class UnivariateSpline:
         t, c, degree = self._plain._eval_args
         if carries_history((x, y, w)):
             if s != 0:
-                raise lost("scipy.interpolate.UnivariateSpline", "gradients flow to the values of one with s=0")
-            c = splrep(x, y, None, bbox[0], bbox[1], k, s=0)[1]
+                raise lost("scipy.interpolate.UnivariateSpline", "gradients flow to points and values of one with s=0")
+            t, c, degree = splrep(x, y, None, bbox[0], bbox[1], k, s=0)
         self._eval_args = (t, c, degree)
 
     def __call__(self, x: Any, nu: int = 0, ext: Any = None) -> Any:
@@ -152,15 +162,16 @@ class UnivariateSpline:
 
     def get_knots(self) -> Any:
         """Return the places where the pieces meet."""
-        return as_tensors(self._plain.get_knots())
+        t, _, k = self._eval_args
+        return t[k : len(t) - k] if carries_history(t) else as_tensors(self._plain.get_knots())
 
     def get_residual(self) -> Any:
         """Return the sum of squared residuals; a plain number."""
         return self._plain.get_residual()
 
     def roots(self) -> Any:
-        """Return the roots, for values without history."""
-        if carries_history(self._eval_args[1]):
+        """Return the roots, for points and values without history."""
+        if carries_history(self._eval_args[:2]):
             raise lost("scipy.interpolate.UnivariateSpline.roots", "find the place by viewgrad.scipy.optimize.brentq")
         return as_tensors(self._plain.roots())
 

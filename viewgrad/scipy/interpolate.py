@@ -18,7 +18,7 @@ from .barycentric import THROUGH_POINTS
 from .fitpack import FITPACK
 from .grid_interpolation import GRIDS
 from .griddata import SCATTERED, LinearNDInterpolator, NearestNDInterpolator, plain_places
-from .piecewise import PIECES, BSpline, CubicHermiteSpline, Pieces, spline_basis, spline_slopes
+from .piecewise import PIECES, BSpline, CubicHermiteSpline, Pieces, spline_slopes, through_points
 from .wrap import float_copy
 
 if TYPE_CHECKING:
@@ -90,24 +90,11 @@ def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any =
     if bc_type is not None and not isinstance(bc_type, str):
         raise lost("scipy.interpolate.make_interp_spline", "give bc_type by name")
     if (carries_history(x) or carries_history(t)) and bc_type in (None, "not-a-knot"):
-        return _through_points(float_copy(x), float_copy(y), k, t, axis)
+        return through_points(float_copy(x), float_copy(y), k, t, axis)
     knots = _knots(x, "make_interp_spline")
     own = None if t is None else _knots(t, "make_interp_spline")
     units = _units(knots, bc_type == "periodic")
     return _of_units(scipy.interpolate.make_interp_spline(knots, units, k, own, bc_type), y, axis)
-
-
-def _through_points(x: Any, y: Any, k: int, t: Any, axis: int) -> BSpline:
-    """Return the interpolating spline, with gradients with respect to the points."""
-    if t is None:
-        inner, half = (x, (k + 1) // 2) if k % 2 else ((x[1:] + x[:-1]) / 2.0, k // 2)
-        inner = inner[half : len(inner) - half]
-        t = np.concatenate([np.repeat(x[:1], k + 1), inner, np.repeat(x[-1:], k + 1)])
-    axis %= y.ndim
-    values = np.moveaxis(y, axis, 0)
-    rows = spline_basis(x, t, k)
-    c = np.linalg.solve(rows, values.reshape(len(x), -1)).reshape(values.shape)
-    return BSpline(t, np.moveaxis(c, 0, axis), k, True, axis)
 
 
 def splprep(
@@ -131,7 +118,7 @@ def splprep(
         places = np.concatenate([np.zeros(1), lengths / lengths[-1]])
     else:
         places = float_copy(u)
-    curve = _through_points(places, points, k, None, 1)
+    curve = through_points(places, points, k, None, 1)
     return [curve.t, list(curve.c), k], places
 
 

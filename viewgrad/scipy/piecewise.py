@@ -394,6 +394,19 @@ class BSpline:
         return Pieces(np.stack(powers), breaks, self.extrapolate, self.axis)
 
 
+def through_points(x: Any, y: Any, k: int, t: Any, axis: int) -> BSpline:
+    """Return the interpolating spline, with gradients with respect to the points."""
+    if t is None:
+        inner, half = (x, (k + 1) // 2) if k % 2 else ((x[1:] + x[:-1]) / 2.0, k // 2)
+        inner = inner[half : len(inner) - half]
+        t = np.concatenate([np.repeat(x[:1], k + 1), inner, np.repeat(x[-1:], k + 1)])
+    axis %= y.ndim
+    values = np.moveaxis(y, axis, 0)
+    rows = spline_basis(x, t, k)
+    c = np.linalg.solve(rows, values.reshape(len(x), -1)).reshape(values.shape)
+    return BSpline(t, np.moveaxis(c, 0, axis), k, True, axis)
+
+
 def pchip_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> Any:
     """Return values or derivatives of the monotone cubic interpolant.
 

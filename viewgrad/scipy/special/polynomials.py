@@ -150,6 +150,25 @@ def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
 
 
 @made
+def legendre_p_all(n: Any, z: Any, *, diff_n: int = 0) -> Any:
+    """Return Legendre's polynomials of all degrees up to `n`."""
+    return np.stack([legendre_p(degree, z, diff_n=diff_n) for degree in range(_one("legendre_p_all", n) + 1)], 1)
+
+
+@made
+def assoc_legendre_p_all(
+    n: Any, m: Any, z: Any, *, branch_cut: Any = 2, norm: bool = False, diff_n: int = 0
+) -> Any:
+    """Return the associated functions of Legendre of real places, of all degrees and orders up to `n` and `m`."""
+    if norm or diff_n or np.any(plain_values(branch_cut) != 2):
+        raise lost("scipy.special.assoc_legendre_p_all", "omit norm, diff_n and branch_cut for tensors with a history")
+    degree, order, x = _one("assoc_legendre_p_all", n), abs(_one("assoc_legendre_p_all", m)), numbers(z) * 1.0
+    root = np.sqrt(1.0 - x * x)
+    orders = [*range(order + 1), *range(-order, 0)]
+    return np.stack([np.stack([associated(k, each, x, root) for each in orders]) for k in range(degree + 1)])[None]
+
+
+@made
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
     """Return the spherical harmonic, of the polar angle and the azimuth."""
     if diff_n:

@@ -10,11 +10,12 @@ import scipy.stats  # type: ignore[import-untyped]
 
 from ...numpy.random import correlated
 from ...operators.numpy_api.adapted import lost
-from ...operators.numpy_api.conversion import as_tensors, plain_values
+from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ...tensor.creation import as_operand, holds_tensor
 from .. import special
 from ..wrap import detached, float_copy, numbers
 from .distribution import HALF_LOG_TWO_PI, Frozen, NamedDistribution
+from .normal_orthants import probability_below
 
 
 def squeezed(value: Any) -> Any:
@@ -75,6 +76,22 @@ class MultivariateNormal(NamedDistribution):
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """Return the density."""
         return np.exp(self.logpdf(x, mean, cov, allow_singular))
+
+    def cdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False, **options: Any) -> Any:
+        """Return the probability of vectors with smaller components; options are those of SciPy's quadrature."""
+        if not carries_history((x, mean, cov)):
+            given = plain_values((x, mean, cov))
+            return as_tensors(np.asarray(self.scipy.cdf(*given, allow_singular, **plain_values(options))))
+        if options.get("lower_limit") is not None:
+            raise lost("scipy.stats.multivariate_normal.cdf", "omit lower_limit")
+        away, cov = self._parts(x, mean, cov)
+        rows = away.reshape(-1, away.shape[-1])
+        found = [probability_below(row, cov, allow_singular=allow_singular, **options) for row in rows]
+        return squeezed(np.stack(found).reshape(away.shape[:-1]))
+
+    def logcdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False, **options: Any) -> Any:
+        """Return the logarithm of `cdf`."""
+        return np.log(self.cdf(x, mean, cov, allow_singular, **options))
 
     def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
         """Return the differential entropy."""
