@@ -236,6 +236,23 @@ class LazyModule(types.ModuleType):
 
 
 LAZY_NUMPY, LAZY_LINALG = LazyModule("numpy"), LazyModule("scipy.linalg")
+class Length:
+    def __init__(self, metres):
+        self.metres = np.array([metres, 1.0])
+
+    def __float__(self):
+        return float(self.metres.sum())
+
+    def __complex__(self):
+        return complex(self.metres[0], 2.0)
+
+
+def test_objects_that_convert_themselves_to_numbers():
+    check(lambda x: float(Length(x)) ** 2 + abs(complex(Length(x))))
+    with pytest.raises(TypeError, match="float"):
+        vg.grad(lambda x: x * float(object()))(1.0)
+
+
 RANDOM = np.random.default_rng(3)
 PLACES = np.linspace(0.0, 3.0, 7)
 SPLINE = scipy.interpolate.CubicSpline(PLACES, np.sin(PLACES))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 import copyreg
 import pkgutil
+import types
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -55,6 +56,10 @@ class NumberType(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if any(map(carries_history, args)):
             return cls._cast(*args)
+        if len(args) == 1:  # Python refuses a tensor that a method of the user's returns
+            method = getattr(type(args[0]), f"__{cls.python.__name__}__", None)
+            if type(method) is types.FunctionType and carries_history(found := method(args[0])):
+                return cls._cast(found)
         return cls.python(*args, **kwargs)
 
     def _cast(cls, value: Any, imaginary: Any = 0.0) -> Any:
