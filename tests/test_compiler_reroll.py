@@ -147,7 +147,7 @@ def test_distinct_positions_from_a_table():
 @pytest.mark.parametrize(("iterations", "taken_apart"), [(20, True), (1_000, False)])
 def test_short_programs_of_long_loops_are_not_split(iterations, taken_apart, monkeypatch):
     asked = []
-    monkeypatch.setattr(choices, "taken_apart", lambda terms: asked.append(terms))
+    monkeypatch.setattr(choices, "split_iterations", lambda terms: asked.append(terms))
     roller = LoopReroller()
     for kind in range(6):
         for i in range(iterations):

@@ -442,7 +442,7 @@ def test_interrupted_functions_find_that_modes_are_left(monkeypatch):
 
 @pytest.mark.slow
 def test_calls_without_scipy_find_that_an_extra_is_not_named():
-    fault = "from viewgrad.operators.lazy_imports import LateModule\nLateModule.is_installed = lambda self: True\n"
+    fault = "from viewgrad.operators.lazy_imports import LazyModule\nLazyModule.is_installed = lambda self: True\n"
     with pytest.raises(AssertionError):
         without_scipy(PROGRAM.replace("import viewgrad as vg\n", f"import viewgrad as vg\n{fault}"))
 

@@ -25,8 +25,8 @@ from viewgrad.tensor.tensor import FUNCTIONS, UFUNCS
 CONSTANT = {"empty_like", "zeros_like", "ones_like", "histogram2d", "histogramdd", "imag", "unique", "unique_all",
             "unique_counts", "unique_inverse", "unique_values"}  # fmt: skip
 MODULES = {
-    "numpy": (numpy, np.MADE, passthrough.FROM_NUMPY, passthrough.WAYS_OUT),
-    "numpy.linalg": (numpy.linalg, linalg.MADE, linalg.FROM_NUMPY, linalg.WAYS_OUT),
+    "numpy": (numpy, np.MADE, passthrough.FROM_NUMPY, passthrough.ALTERNATIVES),
+    "numpy.linalg": (numpy.linalg, linalg.MADE, linalg.FROM_NUMPY, linalg.ALTERNATIVES),
     "numpy.fft": (numpy.fft, fft.MADE, fft.FROM_NUMPY, {}),
 }
 

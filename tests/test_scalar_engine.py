@@ -88,7 +88,7 @@ def test_scalar_nodes_appear_as_operator_nodes():
     x = vg.Tensor([4.0, 2.0], requires_grad=True)
     y = x[0] * 2.5
     assert type(y.grad_fn) is ScalarOfTwo and y.grad_fn.name() == "MulBackward" and repr(y.grad_fn) == "<MulBackward>"
-    assert dict(y.grad_fn.kept()) == {"other": 2.5, "self": 4.0}
+    assert dict(y.grad_fn.saved_values()) == {"other": 2.5, "self": 4.0}
     assert type(vg.exp(x[0]).grad_fn) is ScalarOfOne and vg.exp(x[0]).grad_fn.name() == "ExpBackward"
     assert type(vg.sin(x[0]).grad_fn).__name__ == "SinBackward"  # its formula is none of the forms
     assert "MulBackward" in vg.autograd.graph.to_dot(y)

@@ -22,7 +22,7 @@ def exec_info(roots: Sequence[Any], inputs: Sequence[Any], captured: set[Node]) 
         captured: the nodes of those inputs whose gradients are returned; they need not run themselves.
     """
     targets = {node_of(edge) for edge in inputs}
-    if all(type(edge) is AccumulateGrad for edge in inputs) and not _lead_elsewhere(roots, targets):
+    if all(type(edge) is AccumulateGrad for edge in inputs) and not _lead_to_other_leaves(roots, targets):
         return None
     seen = _reachable(roots)
     # A node can be decided when all that its edges lead to have been: they have smaller numbers.
@@ -46,7 +46,7 @@ def exec_info(roots: Sequence[Any], inputs: Sequence[Any], captured: set[Node]) 
     return found
 
 
-def _lead_elsewhere(roots: Sequence[Any], targets: set[Node]) -> bool:
+def _lead_to_other_leaves(roots: Sequence[Any], targets: set[Node]) -> bool:
     """Return whether `roots` lead to a leaf, or to an input of a transform, that is not a target.
 
     This is the extra cost of a gradient with respect to all leaves over a backward pass. So nodes of scalar programs

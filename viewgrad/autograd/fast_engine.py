@@ -84,10 +84,10 @@ class FastTask(GraphTask):
         buffers: as in the plain engine, but for a node of one output the gradient itself instead of a list.
         owned: in a recorded run, the nodes whose buffer was made by the engine and is visible nowhere else.
         places: for views deep in a chain of views, their windows in the accumulator of the outermost one's base.
-        went_deep: whether the run has followed such a chain before.
+        is_deep: whether the run has followed such a chain before.
     """
 
-    __slots__ = ("owned", "places", "went_deep")
+    __slots__ = ("owned", "places", "is_deep")
 
     def __init__(self, *, retain: bool, recorded: bool) -> None:
         # Repeated here instead of called: a backward pass of one node takes a few microseconds.
@@ -102,7 +102,7 @@ class FastTask(GraphTask):
         self.watched = {}
         self.owned: set[Node] = set()
         self.places: dict[Node, Place] = {}
-        self.went_deep = False
+        self.is_deep = False
 
     # -- the run -------------------------------------------------------------------------------------------------------
 
@@ -362,9 +362,9 @@ class FastTask(GraphTask):
         accumulator = self._owned(edge, inner)
         root = None
         if len(path) > DEEP and not self.recorded:
-            if self.went_deep:  # remembering the windows of a chain followed once does not pay: 1.3 for 50 views
+            if self.is_deep:  # remembering the windows of a chain followed once does not pay: 1.3 for 50 views
                 root = (edge, inner, accumulator)
-            self.went_deep = True
+            self.is_deep = True
         while path:
             edge, inner = inner, path.pop()
             window = edge.window(accumulator)

@@ -75,7 +75,7 @@ def with_choices(terms: list[Term], structures: Structures) -> list[Term | Irreg
     for depth in range(DEEPEST):
         if depth and before < WORTH_A_LOOK:
             break
-        whole, rows = rows, taken_apart(rows) if rows is not None else None
+        whole, rows = rows, split_iterations(rows) if rows is not None else None
         if rows is None or whole is None or (depth and len(rows) == len(whole)):
             break
         found = _with_choice(rows, structures)
@@ -184,7 +184,7 @@ def _size_apart(terms: Sequence[Term]) -> int:
     return sum(term.count * len(term.body) if isinstance(term, Loop) else 1 for term in terms)
 
 
-def taken_apart(terms: Sequence[Term]) -> list[Term] | None:
+def split_iterations(terms: Sequence[Term]) -> list[Term] | None:
     """Return the terms with the iterations of the outermost loops one after the other; None if that is too long."""
     rows: list[Term] = []
     for term in terms:

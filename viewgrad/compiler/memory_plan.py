@@ -83,14 +83,14 @@ def plan_memory(
         shapes: their shapes.
         executor: the executor of the program.
     """
-    carved = executor.carved([program] if adjoint is None else [program, adjoint.backward])
+    arena_buffers = executor.arena_buffers([program] if adjoint is None else [program, adjoint.backward])
     unset = _unset(program, adjoint) | (set() if adjoint is None else adjoint.backward.unset)
     arenas = [Arena("R0", unset=False), Arena("R1", unset=True)]
     buffers: list[Buffer] = []
     for base in program.bases.values():
         if base.kind != "made":
             continue
-        plain = base.name in carved and base.dtype == float and not isinstance(base.initial, np.ndarray)
+        plain = base.name in arena_buffers and base.dtype == float and not isinstance(base.initial, np.ndarray)
         if plain and (base.name in unset or not base.initial):
             arenas[base.name in unset].add(base.name, base.size)
         else:
@@ -114,7 +114,7 @@ def plan_memory(
         for base in adjoint.gradients.values():
             if base.kind == "register" or base in own or base.name not in used:
                 continue
-            if base.name in carved and base.dtype == float:
+            if base.name in arena_buffers and base.dtype == float:
                 gradient_arenas[base.name in unset].add(base.name, base.size)
             else:
                 gradients.append(base)

@@ -160,7 +160,7 @@ class CheckpointBackward(Node):
             gradients[number] = None if edges[number] is None else gradient
         return tuple(gradients)
 
-    def kept(self) -> list[tuple[str, Any]]:
+    def saved_values(self) -> list[tuple[str, Any]]:
         """Return the tensors among the arguments."""
         return [] if self.saved is None else [("arguments", self.saved)]
 

@@ -31,7 +31,7 @@ from .grids import nditer as nditer
 from .grids import ogrid as ogrid
 from .grids import r_ as r_
 from .namespace import filled, unbound
-from .passthrough import FROM_NUMPY, WAYS_OUT
+from .passthrough import ALTERNATIVES, FROM_NUMPY
 
 if TYPE_CHECKING:
     from .typed import *  # noqa: F403
@@ -64,7 +64,7 @@ MADE: dict[str, Any] = {
     "testing": testing,
 }
 
-globals().update(filled(numpy, MADE, FROM_NUMPY, WAYS_OUT))
+globals().update(filled(numpy, MADE, FROM_NUMPY, ALTERNATIVES))
 unbound(numpy, globals(), __name__)
 __version__ = numpy.__version__
 __array_namespace_info__ = getattr(numpy, "__array_namespace_info__", None)

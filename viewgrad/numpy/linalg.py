@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MADE: dict[str, Any] = {}
 FROM_NUMPY = frozenset({"LinAlgError", "linalg", "test"})
-WAYS_OUT: dict[str, str] = {}
+ALTERNATIVES: dict[str, str] = {}
 
-globals().update(filled(np.linalg, MADE, FROM_NUMPY, WAYS_OUT))
+globals().update(filled(np.linalg, MADE, FROM_NUMPY, ALTERNATIVES))
 __all__ = public_names(np.linalg)

@@ -20,7 +20,7 @@ FROM_NUMPY: Final = frozenset(
 )
 
 # Functions that run on tensors without history, and say this of those that have one.
-WAYS_OUT: Final[dict[str, str]] = {
+ALTERNATIVES: Final[dict[str, str]] = {
     "from_dlpack": "a tensor is taken as it is: use it, or its clone()",
     "fromregex": "a file holds no history",
     "packbits": "bits have no derivative; pass detach()",

@@ -22,7 +22,7 @@ from .language.namespace import is_formula_function, set_meaning
 from .language.parsing import parse_signature
 from .language.spec import UNDECIDED, Code, Formula, InPlace, Operator, Reading, Signature
 from .language.validate import check_functions, check_signature, declaration_error, read_formulas
-from .lazy_imports import LateFunction
+from .lazy_imports import LazyFunction
 from .numpy_api.dispatch import declare
 from .samples import given_calls, samples_in_each_kind
 
@@ -105,16 +105,16 @@ def row(
         if operator.has_inplace:
             setattr(Tensor, f"{operator.name}_", operator.inplace_function)
     for function in numpy:
-        if isinstance(function, LateFunction):
-            function.module.when_loaded(functools.partial(_register_late, function, operator.function))
+        if isinstance(function, LazyFunction):
+            function.module.when_loaded(functools.partial(_register_lazily, function, operator.function))
         else:
             declare(function, operator.function)
-    if isinstance(operator.declared_forward, LateFunction):
+    if isinstance(operator.declared_forward, LazyFunction):
         operator.declared_forward.module.when_loaded(lambda: set_meaning(operator.name, operator.forward, None))
     return operator
 
 
-def _register_late(numpy: LateFunction, function: Callable[..., Any]) -> None:
+def _register_lazily(numpy: LazyFunction, function: Callable[..., Any]) -> None:
     found = numpy.found()
     if isinstance(found, np.ufunc):  # other functions are not dispatched on tensors
         declare(found, function)

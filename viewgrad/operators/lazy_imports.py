@@ -13,7 +13,7 @@ from typing import Any, Final
 from ..tensor.tensor import LATE
 
 
-class LateModule:
+class LazyModule:
     """A module of SciPy, imported when one of its attributes is first accessed.
 
     Arguments:
@@ -64,8 +64,8 @@ class LateModule:
             self._loaded(self._name)
 
 
-class LateFunction:
-    """A function of a `LateModule`.
+class LazyFunction:
+    """A function of a `LazyModule`.
 
     Arguments:
         module: its module.
@@ -74,7 +74,7 @@ class LateFunction:
 
     __slots__ = ("module", "name")
 
-    def __init__(self, module: LateModule, name: str) -> None:
+    def __init__(self, module: LazyModule, name: str) -> None:
         self.module = module
         self.name = name
 

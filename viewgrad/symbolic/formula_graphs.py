@@ -115,10 +115,10 @@ def _templates_of(
             continue
         if not any(arriving[number] for number in formula.grads):
             continue
-        yield Maker(operator, formula, node, arriving, places, constants).template(gives)
+        yield TemplateBuilder(operator, formula, node, arriving, places, constants).template(gives)
 
 
-class Maker:
+class TemplateBuilder:
     """Builds the template of a formula.
 
     Arguments:

@@ -157,7 +157,7 @@ def is_drawn() -> bool:
     return not any(module == "mlab" or name in RETURNING for module, name in calls)
 
 
-def judge_conversion(by: str, history: str, in_transform: bool) -> None:
+def check_conversion(by: str, history: str, in_transform: bool) -> None:
     """Decide about a conversion of a tensor with history to a plain value, three calls up the stack.
 
     Arguments:
@@ -193,7 +193,7 @@ def judge_conversion(by: str, history: str, in_transform: bool) -> None:
     if by not in GIVEN and (site.is_discarded or site.is_stored):
         return
     warnings.warn(
-        f"{by} of a tensor that requires grad {GIVEN.get(by, PLAIN)}: {_way_out(by, frame)}, or detach() first, which "
+        f"{by} of a tensor that requires grad {GIVEN.get(by, PLAIN)}: {_advice(by, frame)}, or detach() first, which "
         "says that no gradient is wanted",
         DetachedConversionWarning,
         stacklevel=4,
@@ -217,7 +217,7 @@ def noted(error: DetachedConversionError) -> DetachedConversionError:
 
 
 @contextlib.contextmanager
-def conversions_unnoted() -> Iterator[None]:
+def handles_conversion_errors() -> Iterator[None]:
     """Run library code that handles the errors for lost histories itself."""
     token = NOTED.set(None)
     try:
@@ -310,7 +310,7 @@ def _refused(by: str, frame: FrameType, site: Site) -> str:
         user = user.f_back
     line = linecache.getline(user.f_code.co_filename, user.f_lineno).strip()
     where = f" (line {user.f_lineno} of {user.f_code.co_filename}: {line})" if line else ""
-    way_out = _way_out(by, user, site.kind == STORE and user is frame)
+    way_out = _advice(by, user, site.kind == STORE and user is frame)
     plain = "float(x.detach())" if by in ("float()", "complex()", "int()") else f"x.detach().{by}"
     if by == "hash()":
         plain = "hash(x.detach())"
@@ -326,7 +326,7 @@ def _is_library(frame: FrameType) -> bool:
     return "site-packages" in file or file.startswith(STANDARD)
 
 
-def _way_out(by: str, frame: FrameType, is_store: bool = False) -> str:
+def _advice(by: str, frame: FrameType, is_store: bool = False) -> str:
     """Return the advice for keeping the history at a line of a program that requests a plain value."""
     if by not in ("float()", "complex()", "int()"):
         return KEEPING[by]

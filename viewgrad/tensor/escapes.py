@@ -6,8 +6,8 @@ each escape what is returned, and so what must be done:
 - in eager mode, if the tensor has a history: warn or raise (`Escape.history`; the messages are in conversions.py);
 - inside a transform (`viewgrad.func`, `vg.compile`), the same, but more strictly, since no part of the result may be
   detached unnoticed;
-- in a trace (`Escape.traced`): guard the elements that escaped (`Observer.left`), or report that the program reads
-  something that differs from run to run (`Observer.asked`).
+- in a trace (`Escape.traced`): guard the elements that escaped (`Observer.escaped`), or report that the program reads
+  something that differs from run to run (`Observer.queried`).
 
 Code that returns such a value calls `record_escape(tensor, NAME, value)`. tests/test_escapes.py tries each escape in
 each mode, and finds attributes of `Tensor` that should be in the table and are not.
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from ..errors import DetachedConversionError
-from .conversions import DETACHES, ENDS, KEEPS, NOTED, REFUSES, STEPS, judge_conversion, raise_cause
+from .conversions import DETACHES, ENDS, KEEPS, NOTED, REFUSES, STEPS, check_conversion, raise_cause
 from .modes import FORWARD, GRAD, TRACE, current_mode
 from .trace_hooks import OBSERVER
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 # What a trace does about an escape; the shapes, dtypes and identities of a graph are fixed.
-GUARDED: Final = "guarded"  # `Observer.left`: the elements must be the same in each run
-TOLD: Final = "told"  # `Observer.asked`: the result differs from run to run
+GUARDED: Final = "guarded"  # `Observer.escaped`: the elements must be the same in each run
+REPORTED: Final = "reported"  # `Observer.queried`: the result differs from run to run
 RECORDED: Final = "recorded"  # the result is a tensor, which the trace knows
 FIXED: Final = "fixed"  # it is the same in each run of a graph
 UNSEEN: Final = "unseen"  # it raises for every tensor that a trace has made
@@ -52,7 +52,7 @@ class Escape:
             STEPS: the derivative is zero, since the value is a step function of the elements; nothing is lost.
             REFUSES: an error.
             KEEPS: nothing is lost.
-        traced: the action of a trace: GUARDED, TOLD, RECORDED, FIXED or UNSEEN.
+        traced: the action of a trace: GUARDED, REPORTED, RECORDED, FIXED or UNSEEN.
         controls_flow: whether programs use such values for control flow, so that a trace guards them by default.
     """
 
@@ -95,15 +95,15 @@ _TABLE: Final = (
     Escape("pickle", "bytes", REFUSES, GUARDED),
     Escape("copy.deepcopy()", "copy", KEEPS, RECORDED),
     # Texts.
-    Escape("repr()", "text", STEPS, TOLD),
-    Escape("format()", "text", STEPS, TOLD),
+    Escape("repr()", "text", STEPS, REPORTED),
+    Escape("format()", "text", STEPS, REPORTED),
     # Values by which the library itself chooses, or that NumPy's own functions answer with.
     Escape("a mask", "bool", STEPS, GUARDED, controls_flow=True),
     Escape("where=", "bool", STEPS, GUARDED, controls_flow=True),
     Escape("an index", "integer", STEPS, GUARDED, controls_flow=True),
     Escape("a choice by values", "number", STEPS, GUARDED),
     # About the graph, and the gradients in it.
-    Escape("the gradient", "gradient", KEEPS, TOLD),
+    Escape("the gradient", "gradient", KEEPS, REPORTED),
     Escape("grad_fn", "graph", KEEPS, FIXED),
     Escape("_version", "version", KEEPS, FIXED),
     Escape("shape", "shape", KEEPS, FIXED),  # with dtype, ndim, size, strides, len(), flags
@@ -136,14 +136,14 @@ def record_escape(tensor: Tensor, name: str, value: Any) -> None:
     if mode & (GRAD | FORWARD):
         escape = ESCAPES[name]
         if escape.history not in (KEEPS, REFUSES) and has_history(tensor):
-            judge_conversion(name, escape.history, _in_transform.get() != OUTSIDE)
+            check_conversion(name, escape.history, _in_transform.get() != OUTSIDE)
     if mode & TRACE:
         observer = OBSERVER.get()
         escape = ESCAPES[name]
-        if escape.traced is TOLD:
-            observer.asked(tensor, "the text" if escape.gives == "text" else name)
+        if escape.traced is REPORTED:
+            observer.queried(tensor, "the text" if escape.gives == "text" else name)
         elif escape.traced is GUARDED:
-            observer.left(tensor, name, value)
+            observer.escaped(tensor, name, value)
 
 
 def has_history(tensor: Tensor) -> bool:

@@ -98,7 +98,7 @@ class Node:
     def release(self) -> None:
         """Release the saved values."""
 
-    def kept(self) -> list[tuple[str, Any]]:
+    def saved_values(self) -> list[tuple[str, Any]]:
         """Return the saved values, or lists of them, each with a name."""
         return [(name, getattr(self, f"saved_{name}", None)) for name in self.saved_names]
 

@@ -336,7 +336,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         edge, storage = self._edge, self._storage
         if edge is not None:
             if current_mode() & TRACE:
-                OBSERVER.get().cut(self)
+                OBSERVER.get().history_removed(self)
             if storage is not None and getrefcount(storage) != ALONE_AS_STORAGE:
                 storage.shared = True  # writes of constants must be noticed
                 cuts = storage.cuts = storage.cuts or {}
@@ -587,7 +587,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         out = from_array(self._array[()])
         out._storage = self._storage
         if current_mode() & TRACE:
-            OBSERVER.get().made(out, self)
+            OBSERVER.get().created(out, self)
         return out
 
     def _refuse_to_lose_history(self, what: str) -> None:
@@ -717,14 +717,14 @@ def notify_created(tensor: Tensor, data: Any = None, garbage: bool = False) -> N
     if mode & INFERENCE:
         storage_of(tensor).inference = True
     if mode & TRACE:
-        OBSERVER.get().made(tensor, data if isinstance(data, Tensor) else None, garbage)
+        OBSERVER.get().created(tensor, data if isinstance(data, Tensor) else None, garbage)
 
 
 def from_new_array(array: Array) -> Tensor:
     """Return a tensor without history over an array just made of numbers; observers are notified."""
     out = from_array(array)
     if current_mode() & TRACE:
-        OBSERVER.get().made(out)
+        OBSERVER.get().created(out)
     return out
 
 

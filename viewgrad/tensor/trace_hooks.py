@@ -29,7 +29,7 @@ class Observer(Protocol):
 
     keeps_indices: bool
 
-    def made(self, tensor: Tensor, data: Tensor | None = None, garbage: bool = False) -> None:
+    def created(self, tensor: Tensor, data: Tensor | None = None, garbage: bool = False) -> None:
         """Handle a tensor made from numbers or arrays, or from the tensor `data`, without its history.
 
         Arguments:
@@ -47,7 +47,7 @@ class Observer(Protocol):
     def moved(self, tensor: Tensor, before: Tensor) -> None:
         """Handle a tensor whose elements were moved to another array; `before` has the old one."""
 
-    def left(self, tensor: Tensor, how: str, value: Any) -> None:
+    def escaped(self, tensor: Tensor, how: str, value: Any) -> None:
         """Handle elements of `tensor` that left the library as `value`, through `how`."""
 
     def indexed(self, tensor: Tensor, array: Array) -> None:
@@ -59,10 +59,10 @@ class Observer(Protocol):
     def index_raised(self, items: tuple[Any, ...], error: Exception) -> None:
         """Handle an `error` raised by advanced indexing with arrays, which may hold elements of tensors."""
 
-    def kept(self, option: Any) -> None:
+    def array_option(self, option: Any) -> None:
         """Handle an option of an operator that is or contains an array; a graph keeps it fixed."""
 
-    def asked(self, tensor: Tensor, what: str) -> None:
+    def queried(self, tensor: Tensor, what: str) -> None:
         """Handle a query of `tensor` for something other than its elements: its text, its gradient."""
 
     def varies(self, tensor: Tensor) -> bool:
@@ -74,7 +74,7 @@ class Observer(Protocol):
     def preserved(self, window: Array, copy: Array) -> None:
         """Handle a copy of a window that is about to be written to, or that other code may write to unnoticed."""
 
-    def cut(self, tensor: Tensor) -> None:
+    def history_removed(self, tensor: Tensor) -> None:
         """Handle the removal of the history of `tensor` in place, before it happens."""
 
     def refuse(self, what: str) -> None:
@@ -119,7 +119,7 @@ def array_of(tensor: Tensor, how: str) -> Array:
     array: Array = tensor._array
     observer = observed()
     if observer is not None:
-        observer.left(tensor, how, array)
+        observer.escaped(tensor, how, array)
     return array
 
 

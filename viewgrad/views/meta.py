@@ -234,7 +234,7 @@ class DifferentiableViewMeta:
                 return None
             last = points[n].edge
             edge = old if source_edge is last else self._taken_again(tensor, self._base_with(last), last)
-        return self._brought_up(tensor, points[n:], edge)
+        return self._updated_edge(tensor, points[n:], edge)
 
     def _is_ended_by(self, point: DetachPoint, old: OptionalEdge) -> bool:
         """Return whether the view was taken from the history of its base that ended at `point`."""
@@ -246,7 +246,7 @@ class DifferentiableViewMeta:
         assert not isinstance(source_edge, DetachedHistory)
         return point.before < source_edge.sequence_nr < point.sequence_nr
 
-    def _brought_up(
+    def _updated_edge(
         self, tensor: Tensor, points: tuple[DetachPoint, ...], edge: OptionalEdge
     ) -> DetachedHistory | None:
         """Return the history at the last of `points` of a view whose history was `edge` at the first of them."""

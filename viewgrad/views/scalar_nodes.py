@@ -101,10 +101,10 @@ class ScalarNode(Node):
         self._convert()
         return self.rule.node_class.apply_recorded(self, grad, edges)
 
-    def kept(self) -> list[tuple[str, Any]]:
+    def saved_values(self) -> list[tuple[str, Any]]:
         """Return the saved values, each with a name."""
         self._convert()
-        return super().kept()
+        return super().saved_values()
 
     def _convert(self) -> None:
         """Convert Python numbers to NumPy scalars, which the formulas expect."""

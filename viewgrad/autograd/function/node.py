@@ -321,7 +321,7 @@ class FunctionNode(Node):
             if kept.saved is not None:
                 kept.saved = RELEASED
 
-    def kept(self) -> list[tuple[str, Any]]:
+    def saved_values(self) -> list[tuple[str, Any]]:
         """Return the tensors given to `save_for_backward`, and the attributes of `ctx`."""
         attributes = [(kept.name, kept.kept.saved) for kept in self.ctx._attributes]
         return [(str(i), kept.saved) for i, kept in enumerate(self.ctx._kept)] + attributes

@@ -52,7 +52,7 @@ def saved_values(node: Node) -> list[SavedValue]:
 
 def saved_entries(node: Node) -> Iterator[tuple[str, Any]]:
     """Yield the values that `node` keeps for its backward, by name: usually a `SavedTensor` each."""
-    for name, saved in node.kept():
+    for name, saved in node.saved_values():
         if isinstance(saved, list | tuple):
             yield from ((f"{name}[{i}]", item) for i, item in enumerate(saved))
         elif saved is not None:

@@ -43,7 +43,7 @@ class MultiGradHook(RunHook):
         self.fn(tuple(grads))
 
 
-class OneOfSeveral(RunHook):
+class MemberHook(RunHook):
     """The hook of one of the several tensors."""
 
     __slots__ = ("number", "shared")
@@ -57,7 +57,7 @@ class OneOfSeveral(RunHook):
         self.shared.receive(run, self.number, grad)
 
 
-class SeveralHandles:
+class HandleGroup:
     """The handle returned by registering a hook on several tensors."""
 
     def __init__(self, handles: list[RemovableHandle]) -> None:
@@ -68,7 +68,7 @@ class SeveralHandles:
         for handle in self._handles:
             handle.remove()
 
-    def __enter__(self) -> SeveralHandles:
+    def __enter__(self) -> HandleGroup:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -77,7 +77,7 @@ class SeveralHandles:
 
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[[Any], None], *, mode: Literal["all", "any"] = "all"
-) -> SeveralHandles:
+) -> HandleGroup:
     """Call `fn` once in each backward pass with the gradients of several tensors.
 
     Arguments:
@@ -111,9 +111,9 @@ def register_multi_grad_hook(
             raise HookError(f"register_multi_grad_hook() got a tensor, number {i}, that does not require grad")
         edges.append(edge)
     shared = MultiGradHook(fn, len(edges), mode)
-    return SeveralHandles(
+    return HandleGroup(
         [
-            add_hook(hooks_of(node_of(edge)).tensor.setdefault(input_nr_of(edge), {}), OneOfSeveral(shared, i))
+            add_hook(hooks_of(node_of(edge)).tensor.setdefault(input_nr_of(edge), {}), MemberHook(shared, i))
             for i, edge in enumerate(edges)
         ]
     )

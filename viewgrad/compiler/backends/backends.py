@@ -43,7 +43,7 @@ class Executor(Protocol):
     def write(self) -> Callable[..., Kernel]:
         """The function that writes a program as source."""
 
-    def carved(self, programs: Sequence[Program]) -> Set[str]:
+    def arena_buffers(self, programs: Sequence[Program]) -> Set[str]:
         """Return the names of the bases that can be parts of one array."""
 
     def compiled(self, kernel: Kernel) -> Callable[..., int]:
@@ -79,7 +79,7 @@ class PythonExecutor:
         """The function that writes a program as source."""
         return functools.partial(write_vectors, careful=self.careful)
 
-    def carved(self, programs: Sequence[Program]) -> Set[str]:
+    def arena_buffers(self, programs: Sequence[Program]) -> Set[str]:
         """Return the names of the bases that windows are taken of, if their memory is worth keeping."""
         return {
             name for program in programs for name in array_bases(program) if program.bases[name].size >= arena.LEAST
@@ -114,7 +114,7 @@ class NumbaExecutor:
         """The function that writes a program as source."""
         return write_kernel
 
-    def carved(self, programs: Sequence[Program]) -> Set[str]:
+    def arena_buffers(self, programs: Sequence[Program]) -> Set[str]:
         """Return the names of all bases."""
         return {name for program in programs for name in program.bases}
 

@@ -13,7 +13,7 @@ from ...func.tree import flatten
 from ...tensor.creation import from_numpy
 
 
-class OverArrays:
+class WithTensorArguments:
     """A function that gets tensors in place of arrays.
 
     Arguments:
@@ -53,4 +53,4 @@ def over_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     Arguments:
         function: a function of tensors.
     """
-    return OverArrays(function)
+    return WithTensorArguments(function)

@@ -327,7 +327,7 @@ class BatchedBackward(CompiledBackward):
                     pairs.append((out, grad[at, ...]))
         return pairs
 
-    def kept(self) -> list[tuple[str, Any]]:
+    def saved_values(self) -> list[tuple[str, Any]]:
         """Return the inputs, and the buffers of the program for each example."""
         if self.runs is None:
             return []

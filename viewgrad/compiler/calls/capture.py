@@ -82,7 +82,7 @@ def capture(function: Callable[..., Any], call: Call, is_first: bool) -> Capture
         from_numpy(leaf) if isinstance(leaf, np.ndarray) and number not in call.static else leaf
         for number, leaf in enumerate(call.leaves)
     ]
-    reason = _unfit_arguments(given, call)
+    reason = _unsupported_arguments(given, call)
     if reason is not None:
         return Capture(function(*call.args, **call.keywords), None, reason)
     arguments = opaque_arguments(call.structure)
@@ -99,13 +99,13 @@ def capture(function: Callable[..., Any], call: Call, is_first: bool) -> Capture
     replaced = before.has_new_tensors()
     guard = ClosureGuard(function, arguments)
     places = [guard.path_of(tensor) for tensor in run.closures]
-    reason = _unfit_state(guard, places)
+    reason = _unsupported_state(guard, places)
     if reason is None and (replaced or not before.unchanged()):
         if is_first:
             return Capture(run.result)
         reason = "it mutates captured state; pass that as an argument"
     if reason is None:
-        reason = _unfit_results(run.graph, run.result, given)
+        reason = _unsupported_results(run.graph, run.result, given)
     if reason is not None:
         return Capture(run.result, None, reason)
     closures = [place for place in places if place is not None]
@@ -121,7 +121,7 @@ def opaque_arguments(structure: Structure) -> list[Any]:
     return [found for child in getattr(structure, "children", ()) for found in opaque_arguments(child)]
 
 
-def _unfit_arguments(given: list[Any], call: Call) -> str | None:
+def _unsupported_arguments(given: list[Any], call: Call) -> str | None:
     """Return why arguments cannot be traced."""
     for leaf in given:
         if isinstance(leaf, Tensor):
@@ -132,7 +132,7 @@ def _unfit_arguments(given: list[Any], call: Call) -> str | None:
     return "arguments share memory" if call.shares_memory else None
 
 
-def _unfit_state(guard: ClosureGuard, places: list[int | None]) -> str | None:
+def _unsupported_state(guard: ClosureGuard, places: list[int | None]) -> str | None:
     """Return why captured state cannot be guarded.
 
     Arguments:
@@ -148,7 +148,7 @@ def _unfit_state(guard: ClosureGuard, places: list[int | None]) -> str | None:
     return "it captures too much state" if guard.too_many else None
 
 
-def _unfit_results(graph: Graph, result: Any, given: list[Any]) -> str | None:
+def _unsupported_results(graph: Graph, result: Any, given: list[Any]) -> str | None:
     """Return why a program could not reproduce the memory that results share."""
     signature: Signature = graph.signature  # type: ignore[assignment]
     if signature.ended:
@@ -251,11 +251,11 @@ class QuietTracer(Tracer):
 
     value_of = quietly(Tracer.value_of)
     element_of = quietly(Tracer.element_of)
-    made = quietly(Tracer.made)
+    created = quietly(Tracer.created)
     detached = quietly(Tracer.detached)
-    cut = quietly(Tracer.cut)
+    history_removed = quietly(Tracer.history_removed)
     moved = quietly(Tracer.moved)
-    left = quietly(Tracer.left)
+    escaped = quietly(Tracer.escaped)
     reshaped = quietly(Tracer.reshaped)
     refuse = quietly(Tracer.refuse)
 
@@ -266,7 +266,7 @@ class QuietTracer(Tracer):
         Integers are inputs of the read or write; if the compiler does not support that, they are guarded.
         """
         if array.dtype.kind not in "iu" and not array.ndim:
-            self.left(tensor, "an index", array.item())
+            self.escaped(tensor, "an index", array.item())
             return
         read = self._read(tensor)
         if read.node.kind not in CONSTANTS:
@@ -290,7 +290,7 @@ class QuietTracer(Tracer):
         """Handle an index: computed integers in it are inputs and may change; masks must not."""
         for item in items:
             if id(item) in self._masks:
-                self.kept(item)
+                self.array_option(item)
             else:
                 self._need_not_be_the_same(item)
         return super().pattern(items)
@@ -322,7 +322,7 @@ class QuietTracer(Tracer):
             return False
         return recorded or not (of.requires_grad or tensor.requires_grad)
 
-    def kept(self, option: Any) -> None:
+    def array_option(self, option: Any) -> None:
         """Handle an option of an operator: computed integers in it are guarded."""
         guards = [self._guards.get(id(option))] if type(option) is np.ndarray else list(self._guards.values())
         for guard in guards:
@@ -335,7 +335,7 @@ class QuietTracer(Tracer):
         return False
 
     @quietly
-    def asked(self, tensor: Tensor, what: str) -> None:
+    def queried(self, tensor: Tensor, what: str) -> None:
         """Note an observable effect that a compiled run would not repeat."""
         self.refuse(f"asking a tensor for {what}, which differs in each run,")
 

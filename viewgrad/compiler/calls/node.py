@@ -99,7 +99,7 @@ class CompiledBackward(Node):
         outputs = replayed(self.graph, tensors)
         return [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None and o.requires_grad]
 
-    def kept(self) -> list[tuple[str, Any]]:
+    def saved_values(self) -> list[tuple[str, Any]]:
         """Return the inputs, and the buffers of the program."""
         return [] if self.run is None else [("inputs", self.saved), *self.run.buffers.items()]
 

@@ -20,14 +20,14 @@ class CallSignature:
     """The signature of a call: the types, shapes, dtypes and strides of its arguments, and the values of the others.
 
     Arguments:
-        takers: for each argument a function that appends its leaves, and returns whether it matches.
+        extractors: for each argument a function that appends its leaves, and returns whether it matches.
         names: the keywords of the last of them.
     """
 
-    def __init__(self, takers: Sequence[Taker], names: tuple[str, ...]) -> None:
-        self.takers = takers
+    def __init__(self, extractors: Sequence[Taker], names: tuple[str, ...]) -> None:
+        self.extractors = extractors
         self.names = names
-        self.count = len(takers) - len(names)
+        self.count = len(extractors) - len(names)
 
     def leaves(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any] | None:
         """Return the leaves of the arguments, in the order of `flatten`; None if the signature does not match.
@@ -38,7 +38,7 @@ class CallSignature:
             return None
         leaves: list[Any] = []
         given = (*args, *keywords.values()) if keywords else args
-        for take, each in zip(self.takers, given):
+        for take, each in zip(self.extractors, given):
             if not take(each, leaves):
                 return None
         return leaves
@@ -55,9 +55,9 @@ def call_signature(
         static: the numbers of the leaves that are part of the program.
     """
     numbers = [0]
-    takers = [_tree(each, leaves, static, numbers) for each in (*args, *keywords.values())]
-    known = [taker for taker in takers if taker is not None]
-    return CallSignature(known, tuple(keywords)) if len(known) == len(takers) else None
+    extractors = [_tree(each, leaves, static, numbers) for each in (*args, *keywords.values())]
+    known = [extractor for extractor in extractors if extractor is not None]
+    return CallSignature(known, tuple(keywords)) if len(known) == len(extractors) else None
 
 
 def specialization_key(structure: Structure, leaves: Sequence[Any], mode: int, static: frozenset[int]) -> Any:
@@ -114,21 +114,21 @@ def _tree(tree: Any, leaves: Sequence[Any], static: frozenset[int], numbers: lis
     if isinstance(tree, LEAF_TYPES):
         number = numbers[0]
         numbers[0] += 1
-        return _taker(tree, leaves[number], number in static)
+        return _extractor(tree, leaves[number], number in static)
     kind = type(tree)
     if kind not in (tuple, list, dict):
         if isinstance(tree, (tuple, list, dict)) or is_record(kind):
             return None
-        return _taker(tree, tree, False) if isinstance(tree, SIMPLE) else _identical(tree)
+        return _extractor(tree, tree, False) if isinstance(tree, SIMPLE) else _identical(tree)
     children = list(tree.values()) if kind is dict else tree
-    takers = [_tree(child, leaves, static, numbers) for child in children]
-    known = [taker for taker in takers if taker is not None]
-    if len(known) < len(takers):
+    extractors = [_tree(child, leaves, static, numbers) for child in children]
+    known = [extractor for extractor in extractors if extractor is not None]
+    if len(known) < len(extractors):
         return None
     return _dicts(tuple(tree), known) if kind is dict else _rows(kind, known)
 
 
-def _taker(given: Any, leaf: Any, is_static: bool) -> Taker | None:
+def _extractor(given: Any, leaf: Any, is_static: bool) -> Taker | None:
     if type(given) is Tensor:
         return _tensors(given)
     if isinstance(given, np.ndarray):
@@ -202,26 +202,26 @@ def _identical(value: Any) -> Taker:
     return take
 
 
-def _rows(kind: type[list[Any] | tuple[Any, ...]], takers: Sequence[Taker]) -> Taker:
-    count = len(takers)
+def _rows(kind: type[list[Any] | tuple[Any, ...]], extractors: Sequence[Taker]) -> Taker:
+    count = len(extractors)
 
     def take(given: Any, leaves: list[Any]) -> bool:
         if type(given) is not kind or len(given) != count:
             return False
-        for taker, each in zip(takers, given):
-            if not taker(each, leaves):
+        for extractor, each in zip(extractors, given):
+            if not extractor(each, leaves):
                 return False
         return True
 
     return take
 
 
-def _dicts(keys: tuple[Any, ...], takers: Sequence[Taker]) -> Taker:
+def _dicts(keys: tuple[Any, ...], extractors: Sequence[Taker]) -> Taker:
     def take(given: Any, leaves: list[Any]) -> bool:
         if type(given) is not dict or tuple(given) != keys:
             return False
-        for taker, each in zip(takers, given.values()):
-            if not taker(each, leaves):
+        for extractor, each in zip(extractors, given.values()):
+            if not extractor(each, leaves):
                 return False
         return True
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...tensor.tensor import Tensor
 from ...trace.tracing.error_modes import raises_errors
-from .closure_walk import ATTRIBUTE, CELL, FIXED, ITEM, MOST, SIMPLE, Attributes, Hidden, Seen, things_seen
+from .closure_walk import ATTRIBUTE, CELL, FIXED, ITEM, MOST, SIMPLE, Attributes, Captured, Unguarded, captured_values
 from .identity_checks import FEW, MOST_CHECKED, Place, identity_check
 
 COPIED: Final = (set, deque, bytearray, array.array)  # compared with a copy
@@ -44,18 +44,18 @@ class ClosureGuard:
     ) -> None:
         self.function = function
         self.arguments = arguments
-        seen = list(things_seen(function, arguments))
+        seen = list(captured_values(function, arguments))
         self.free: frozenset[str] = _paths_at(seen, inputs) if inputs else frozenset()
         self._keep(seen)
 
-    def _keep(self, seen: list[Seen]) -> None:
+    def _keep(self, seen: list[Captured]) -> None:
         self.kept = [FREE if each.path in self.free else _kept(each.value) for each in seen]
         self.seen = seen
         if self.free:
             seen = [each for each in seen if each.path not in self.free]
         self._look_up(seen, [kept for kept in self.kept if kept is not FREE])
 
-    def _look_up(self, seen: list[Seen], all_kept: list[Any]) -> None:
+    def _look_up(self, seen: list[Captured], all_kept: list[Any]) -> None:
         """Prepare the comparisons, cheapest first."""
         self.contents = [
             (kept, each.value) for kept, each in zip(all_kept, seen)
@@ -88,7 +88,7 @@ class ClosureGuard:
     @property
     def hidden(self) -> str | None:
         """Return the reason why the guard cannot decide whether the trace is valid, if there is one."""
-        return next((str(each.value) for each in self.seen if type(each.value) is Hidden), None)
+        return next((str(each.value) for each in self.seen if type(each.value) is Unguarded), None)
 
     def has_new_tensors(self) -> bool:
         """Return whether captured tensors were replaced by others."""
@@ -135,8 +135,8 @@ class ClosureGuard:
 
     def _equal(self) -> bool:
         """Return whether all captured state is unchanged, by walking it again."""
-        now: list[Seen] = []
-        for found in things_seen(self.function, self.arguments):
+        now: list[Captured] = []
+        for found in captured_values(self.function, self.arguments):
             number = len(now)
             if number == len(self.seen) or found.path != self.seen[number].path:
                 return False
@@ -199,7 +199,7 @@ def _kept(value: Any) -> Any:
     return value
 
 
-def _paths_at(seen: Sequence[Seen], places: Collection[tuple[int, Any]]) -> frozenset[str]:
+def _paths_at(seen: Sequence[Captured], places: Collection[tuple[int, Any]]) -> frozenset[str]:
     """Return the paths of values that are captured only at the given places."""
     found: set[str] = set()
     others: set[str] = set()

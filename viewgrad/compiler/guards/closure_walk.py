@@ -82,7 +82,7 @@ INTEGERS: Final = ("LOAD_CONST", "LOAD_SMALL_INT")  # instructions that may load
 ITEM, CELL, PLACE, ATTRIBUTE, FIXED, CALLED = range(6)
 
 
-class Hidden(str):
+class Unguarded(str):
     """A reason not to compile a function: it captures state that can change undetected."""
 
 
@@ -101,7 +101,7 @@ class Attributes:
         self.count = count
 
 
-class Seen(NamedTuple):
+class Captured(NamedTuple):
     """A value that a function captures.
 
     Arguments:
@@ -132,7 +132,7 @@ class Seen(NamedTuple):
         return getattr(self.owner, self.key, None) if self.how == ATTRIBUTE else self.value
 
 
-NOTHING_INSIDE: Final = frozenset({*SIMPLE, bool, Tensor, types.CodeType, np.ufunc, Attributes, Hidden})
+NOTHING_INSIDE: Final = frozenset({*SIMPLE, bool, Tensor, types.CodeType, np.ufunc, Attributes, Unguarded})
 
 
 class CodeNames(NamedTuple):
@@ -159,7 +159,7 @@ class CodeNames(NamedTuple):
 _named: Final = weakref.WeakKeyDictionary[types.CodeType, CodeNames]()
 
 
-def things_seen(function: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[Seen]:
+def captured_values(function: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[Captured]:
     """Yield the captured objects of a function, each as often as it is reached, in a deterministic order.
 
     Arguments:
@@ -167,10 +167,10 @@ def things_seen(function: Callable[..., Any], arguments: Sequence[Any]) -> Itera
         arguments: its arguments that are neither tensors nor arrays nor numbers.
     """
     walk = Walk()
-    walk.add(Seen("Tensor", Tensor), Seen("", user_function(function)))
+    walk.add(Captured("Tensor", Tensor), Captured("", user_function(function)))
     for number, argument in enumerate(arguments):
-        walk.add(Seen(f"argument {number}", argument))
-    return walk.things()
+        walk.add(Captured(f"argument {number}", argument))
+    return walk.values()
 
 
 def user_function(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -194,7 +194,7 @@ class Walk:
     """
 
     def __init__(self) -> None:
-        self.waiting: deque[Seen] = deque()
+        self.waiting: deque[Captured] = deque()
         self.opened: dict[int, Any] = {}
         self.names: dict[str, None] = {}
         self.holders: list[list[Any]] = []
@@ -202,33 +202,33 @@ class Walk:
         self.generators: list[Any] = []
         self.held: set[int] = set()  # the classes of libraries among the holders
 
-    def add(self, *found: Seen) -> None:
+    def add(self, *found: Captured) -> None:
         """Queue a value for inspection."""
         self.waiting.extend(found)
 
-    def things(self) -> Iterator[Seen]:
+    def values(self) -> Iterator[Captured]:
         """Yield the captured values one after the other."""
         for _ in range(MOST):
             if not self.waiting:
                 self._look_up_names()
                 if not self.waiting:
-                    yield from self._asked()
+                    yield from self._queried()
                     return
             seen = self.waiting.popleft()
             yield seen
             self._open(seen.path, seen.value)
 
-    def _asked(self) -> Iterator[Seen]:
+    def _queried(self) -> Iterator[Captured]:
         """Yield attributes that may differ from run to run, judged by the names used."""
         names = self.names.keys()
         for name in sorted(ASKING & names):
-            yield Seen(f"?{name}", Hidden(f"it asks a tensor for {name}, which compiled calls need not have"))
+            yield Captured(f"?{name}", Unguarded(f"it asks a tensor for {name}, which compiled calls need not have"))
         if MOMENTS & names and any(id(each) in self.opened for each in DATES):
-            yield Seen("?now", Hidden("it reads the clock"))
+            yield Captured("?now", Unguarded("it reads the clock"))
         if self.generators and STATES & names:
-            yield Seen("?state", Hidden("it reads the state of a generator of random numbers"))
+            yield Captured("?state", Unguarded("it reads the state of a generator of random numbers"))
         if PRINTING & names:
-            yield Seen("?printing", print_options(None), CALLED, print_options)
+            yield Captured("?printing", print_options(None), CALLED, print_options)
 
     def _look_up_names(self) -> None:
         """Look up the names found since the last time in modules, classes and functions."""
@@ -241,27 +241,27 @@ class Walk:
                     continue
                 value = content[name]
                 if value is os.getenv:
-                    self.add(Seen(f"{path}.environ", os.environ))
+                    self.add(Captured(f"{path}.environ", os.environ))
                 if id(value) in PATCHED:
                     is_noticed = id(owner) in OWNERS.get(id(value), ()) and OUTSIDE[id(value)] != OF_SETTINGS
                     if id(value) in OUTSIDE and name in self.attributes and not is_noticed:
-                        self.add(Seen(path + "?", Hidden(f"it captures a function for {OUTSIDE[id(value)]}")))
+                        self.add(Captured(path + "?", Unguarded(f"it captures a function for {OUTSIDE[id(value)]}")))
                     continue
-                self.add(Seen(f"{path}.{name}", value, ITEM, content, name))
+                self.add(Captured(f"{path}.{name}", value, ITEM, content, name))
                 if is_library and isinstance(owner, types.ModuleType) and name in self.attributes:
                     self._check_purity(path, value)
 
     def _check_purity(self, path: str, value: Any) -> None:
         reason = why_impure(value)
         if reason is not None:
-            self.add(Seen(path + "?", Hidden(f"it captures {reason}")))
+            self.add(Captured(path + "?", Unguarded(f"it captures {reason}")))
 
     def _hold(self, path: str, owner: Any, content: Any, is_library: bool) -> None:
         """Look names up among the attributes of a module, a class or a function."""
         path = f"{LIBRARY}{path}" if is_library and not path.startswith(LIBRARY) else path
         self.holders.append([path, owner, content, 0, is_library])
         if owner is not sys.modules["viewgrad"]:  # viewgrad creates its names on first use
-            self.add(Seen(path + "#", Attributes(content, len(content))))
+            self.add(Captured(path + "#", Attributes(content, len(content))))
 
     def _open(self, path: str, value: Any) -> None:
         kind = type(value)
@@ -270,7 +270,7 @@ class Walk:
                 self.names[value] = None
             return
         if id(value) in OUTSIDE:
-            self.add(Seen(path + "?", Hidden(f"it captures a function for {OUTSIDE[id(value)]}")))
+            self.add(Captured(path + "?", Unguarded(f"it captures a function for {OUTSIDE[id(value)]}")))
             return
         if kind in NOTHING_INSIDE or id(value) in self.opened:
             return
@@ -298,9 +298,9 @@ class Walk:
             return
         for name in ("__getattr__", "__dir__"):  # names that Python looks up implicitly
             if name in content:
-                self.add(Seen(f"{path}.{name}", content[name], ITEM, content, name))
+                self.add(Captured(f"{path}.{name}", content[name], ITEM, content, name))
         if type(module) is not types.ModuleType:
-            self.add(Seen(path + ".__class__", type(module), ATTRIBUTE, module, "__class__"))
+            self.add(Captured(path + ".__class__", type(module), ATTRIBUTE, module, "__class__"))
 
     def _bound(self, path: str, method: Any) -> None:
         """Inspect the object that a method of a C type is bound to."""
@@ -309,29 +309,30 @@ class Walk:
             self._check_purity(path, method)
             return
         self.names[method.__name__] = None
-        self.add(Seen(path + ".__self__", owner))
+        self.add(Captured(path + ".__self__", owner))
         if not isinstance(owner, INSPECTED) and is_library_class(type(owner)):
             name = f"{type(owner).__qualname__}.{method.__name__}"
-            self.add(Seen(path + "?", Hidden(f"it captures the method {name}, whose object cannot be inspected")))
+            reason = Unguarded(f"it captures the method {name}, whose object cannot be inspected")
+            self.add(Captured(path + "?", reason))
 
     def _decimal(self) -> None:
-        self.add(Seen("decimal.getcontext()", decimal_context(None), CALLED, decimal_context))
+        self.add(Captured("decimal.getcontext()", decimal_context(None), CALLED, decimal_context))
 
     def _container(self, path: str, value: Any) -> bool:
         """Inspect the items of a container; return whether they determine its value."""
         if isinstance(value, (dict, types.MappingProxyType)):
             items = list(value.items())
-            self.add(*(Seen(f"{path}[{key!r}]", inner, ITEM, value, key) for key, inner in items))
+            self.add(*(Captured(f"{path}[{key!r}]", inner, ITEM, value, key) for key, inner in items))
             self._elements(path, [key for key, _ in items])
         elif isinstance(value, (list, tuple, deque)):
-            self.add(*(Seen(f"{path}[{number}]", inner, PLACE, value, number) for number, inner in enumerate(value)))
+            self.add(*(Captured(f"{path}[{n}]", inner, PLACE, value, n) for n, inner in enumerate(value)))
         elif isinstance(value, (set, frozenset)):
             self._elements(path, list(value))
         elif isinstance(value, np.ndarray):
             if value.dtype.hasobject:
-                self.add(*(Seen(f"{path}[{number}]", inner) for number, inner in enumerate(value.ravel().tolist())))
+                self.add(*(Captured(f"{path}[{number}]", inner) for number, inner in enumerate(value.ravel().tolist())))
         elif isinstance(value, memoryview):
-            self.add(Seen(path + ".obj", value.obj))
+            self.add(Captured(path + ".obj", value.obj))
         elif isinstance(value, VIEWS + ODD_VIEWS):
             self._container(path, value.mapping)  # type: ignore[attr-defined]
         else:
@@ -341,40 +342,41 @@ class Walk:
     def _elements(self, path: str, elements: list[Any]) -> None:
         """Inspect the keys of dicts and the elements of sets, which cannot be replaced individually."""
         found = [each for each in elements if type(each) not in SIMPLE]
-        self.add(*(Seen(f"{path}{{{number}}}", each) for number, each in enumerate(found)))
+        self.add(*(Captured(f"{path}{{{number}}}", each) for number, each in enumerate(found)))
 
     def _function(self, path: str, function: Any) -> None:
         if is_public(function):  # one of NumPy's names, whose code is written when it is first called
             return
         if isinstance(function, types.MethodType):
             self.names[function.__name__] = None
-            self.add(Seen(path + ".__self__", function.__self__), Seen(path + ".__func__", function.__func__))
+            self.add(Captured(path + ".__self__", function.__self__), Captured(path + ".__func__", function.__func__))
             return
         if isinstance(function, functools.partial):
             given = (*enumerate(function.args), *function.keywords.items())
-            self.add(Seen(path + ".func", function.func), *(Seen(f"{path}({place})", each) for place, each in given))
+            self.add(Captured(path + ".func", function.func))
+            self.add(*(Captured(f"{path}({place})", each) for place, each in given))
             return
         code = function.__code__
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             try:
-                self.add(Seen(f"{path}<{name}>", cell.cell_contents, CELL, cell))
+                self.add(Captured(f"{path}<{name}>", cell.cell_contents, CELL, cell))
             except ValueError:  # the cell is still empty
                 continue
         if function.__dict__:
-            self.add(Seen(path + ".__dict__", function.__dict__))
+            self.add(Captured(path + ".__dict__", function.__dict__))
         if function is os.getenv:
-            self.add(Seen(path + ".environ", os.environ))
+            self.add(Captured(path + ".environ", os.environ))
         if is_library_function(function):
             self._check_purity(path, function)
             return
         for key in ("__code__", "__defaults__", "__kwdefaults__"):
             if getattr(function, key) is not None:
-                self.add(Seen(path + "." + key, getattr(function, key), ATTRIBUTE, function, key))
+                self.add(Captured(path + "." + key, getattr(function, key), ATTRIBUTE, function, key))
         named = _named_by(code)
         self.names.update(dict.fromkeys(named.names))
         self.attributes.update([name for _, name in named.attributes])
         self.add(*(
-            Seen(f"{path}.{name}", getattr(function, name), ATTRIBUTE, function, name)
+            Captured(f"{path}.{name}", getattr(function, name), ATTRIBUTE, function, name)
             for name in sorted(ABOUT_FUNCTIONS & self.names.keys())
         ))  # fmt: skip
         self._variables(path, function, named)
@@ -385,11 +387,11 @@ class Walk:
         looked_up = (*named.variables, *named.names) if named.looks_up else named.variables
         for name in looked_up:
             if name in variables:
-                self.add(Seen(f"{path}[{name}]", variables[name], ITEM, variables, name))
+                self.add(Captured(f"{path}[{name}]", variables[name], ITEM, variables, name))
             elif name in named.variables:  # a builtin, which a variable of the module may shadow
-                self.add(Seen(f"{path}[{name}]", variables.get(name), ITEM, variables, name))
+                self.add(Captured(f"{path}[{name}]", variables.get(name), ITEM, variables, name))
                 if name in builtin and id(builtin[name]) not in PATCHED:
-                    self.add(Seen(f"builtins.{name}", builtin[name], ITEM, builtin, name))
+                    self.add(Captured(f"builtins.{name}", builtin[name], ITEM, builtin, name))
         for level, name in named.imports:
             if level:
                 try:
@@ -397,7 +399,7 @@ class Walk:
                 except ImportError:  # the import fails, too
                     continue
             if name in sys.modules:
-                self.add(Seen(f"{path}({name})", sys.modules[name], ITEM, sys.modules, name))
+                self.add(Captured(f"{path}({name})", sys.modules[name], ITEM, sys.modules, name))
 
     def _class(self, path: str, kind: type) -> None:
         is_library = is_library_class(kind)
@@ -405,28 +407,28 @@ class Walk:
             if kind is decimal.Decimal:
                 self._decimal()
             if kind in CATCHING or issubclass(kind, Warning):
-                self.add(Seen("warnings.filters", raising_settings(None), CALLED, raising_settings))
+                self.add(Captured("warnings.filters", raising_settings(None), CALLED, raising_settings))
             for base in kind.__mro__:
                 if not is_immutable(base) and id(base) not in self.held:
                     self.held.add(id(base))
                     self._hold(path, base, vars(base), True)
             return
         content = vars(kind)
-        self.add(Seen(path + ".__mro__", kind.__mro__, ATTRIBUTE, kind, "__mro__"))
+        self.add(Captured(path + ".__mro__", kind.__mro__, ATTRIBUTE, kind, "__mro__"))
         for name, value in content.items():  # names that Python looks up implicitly
             if name[:2] == "__" and isinstance(value, (types.FunctionType, staticmethod, classmethod)):
-                self.add(Seen(f"{path}.{name}", value, ITEM, content, name))
+                self.add(Captured(f"{path}.{name}", value, ITEM, content, name))
         if type(kind) is not type:
-            self.add(Seen(path + ".__class__", type(kind)))
+            self.add(Captured(path + ".__class__", type(kind)))
         self._hold(path, kind, content, False)
 
     def _object(self, path: str, value: Any) -> None:
         kind = type(value)
         if isinstance(value, (operator.attrgetter, operator.methodcaller)):
-            self.add(Seen(path + "()", value.__reduce__()[1]))
+            self.add(Captured(path + "()", value.__reduce__()[1]))
         for wrapper, keys in WRAPPERS.items():
             if isinstance(value, wrapper):
-                self.add(*(Seen(f"{path}.{key}", getattr(value, key), ATTRIBUTE, value, key) for key in keys))
+                self.add(*(Captured(f"{path}.{key}", getattr(value, key), ATTRIBUTE, value, key) for key in keys))
         if isinstance(value, (np.random.Generator, np.random.RandomState, random.Random)):
             self.generators.append(value)
         if self._hides(path, value, kind):
@@ -434,40 +436,42 @@ class Walk:
         attributes = getattr(value, "__dict__", None)
         if _package(kind.__module__) in CLOSED and is_library_class(kind):
             if isinstance(attributes, dict) and "__wrapped__" in attributes:
-                self.add(Seen(path + ".__wrapped__", attributes["__wrapped__"], ITEM, attributes, "__wrapped__"))
+                self.add(Captured(path + ".__wrapped__", attributes["__wrapped__"], ITEM, attributes, "__wrapped__"))
             return
         if isinstance(attributes, dict):
-            self.add(Seen(path + ".__dict__", attributes))
+            self.add(Captured(path + ".__dict__", attributes))
         for each in kind.__mro__:
             for name, member in vars(each).items():  # attributes outside __dict__: slots, and members of C types
                 if type(member) is types.MemberDescriptorType and name[:2] != "__" and hasattr(value, name):
-                    self.add(Seen(f"{path}.{name}", getattr(value, name), ATTRIBUTE, value, name))
-        self.add(Seen(path + ".__class__", kind, ATTRIBUTE, value, "__class__"))
+                    self.add(Captured(f"{path}.{name}", getattr(value, name), ATTRIBUTE, value, name))
+        self.add(Captured(path + ".__class__", kind, ATTRIBUTE, value, "__class__"))
 
     def _hides(self, path: str, value: Any, kind: type) -> bool:
         """Inspect an object with its own way to show its content; return whether nothing else is left to inspect."""
         if isinstance(value, contextvars.ContextVar):
-            self.add(Seen(path + ".get()", value.get(None), CALLED, value.get))
+            self.add(Captured(path + ".get()", value.get(None), CALLED, value.get))
         elif isinstance(value, threading.local):
-            self.add(Seen(path + ".__dict__", value.__dict__, ATTRIBUTE, value, "__dict__"))
+            self.add(Captured(path + ".__dict__", value.__dict__, ATTRIBUTE, value, "__dict__"))
         elif isinstance(value, threading.Event):
-            self.add(Seen(path + ".is_set()", value.is_set(), ATTRIBUTE, value, "_flag"))
+            self.add(Captured(path + ".is_set()", value.is_set(), ATTRIBUTE, value, "_flag"))
         elif isinstance(value, logging.Logger):
             given = ("level", "disabled", "parent")
-            self.add(*(Seen(f"{path}.{key}", getattr(value, key), ATTRIBUTE, value, key) for key in given))
+            self.add(*(Captured(f"{path}.{key}", getattr(value, key), ATTRIBUTE, value, key) for key in given))
             manager = value.manager
-            self.add(Seen(path + ".manager.disable", manager.disable, ATTRIBUTE, manager, "disable"))
+            self.add(Captured(path + ".manager.disable", manager.disable, ATTRIBUTE, manager, "disable"))
         elif isinstance(value, LOCKS):
             if "locked" in self.names:
-                self.add(Seen(path + "?", Hidden("it asks whether a lock is held")))
+                self.add(Captured(path + "?", Unguarded("it asks whether a lock is held")))
         elif isinstance(value, weakref.ref):
             target = value()
             if isinstance(target, type):
-                self.add(Seen(path + "()", target))
+                self.add(Captured(path + "()", target))
             elif target is not None:
-                self.add(Seen(path + "()", Hidden("it captures a weak reference, whose object may go at any time")))
+                reason = Unguarded("it captures a weak reference, whose object may go at any time")
+                self.add(Captured(path + "()", reason))
         elif not isinstance(value, np.memmap) and _is_opaque(value, kind):
-            self.add(Seen(path + "?", Hidden(f"it captures a {kind.__qualname__}, whose content cannot be inspected")))
+            reason = Unguarded(f"it captures a {kind.__qualname__}, whose content cannot be inspected")
+            self.add(Captured(path + "?", reason))
         else:
             return isinstance(value, np.memmap)  # compared as an array
         return True

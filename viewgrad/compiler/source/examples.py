@@ -278,7 +278,7 @@ class SourceExamplesBackward(Node):
                                     allow_unused=True))
         return tuple([None if edge is None else next(found) for edge in edges])
 
-    def kept(self) -> list[tuple[str, Any]]:
+    def saved_values(self) -> list[tuple[str, Any]]:
         """Return the inputs."""
         return [] if self.saved is None else [("inputs", list(self.saved.values()))]
 

@@ -11,14 +11,14 @@ from functools import lru_cache
 from typing import Any
 
 from ...adoption.entry import original_callable
-from ..calls.array_arguments import OverArrays
+from ..calls.array_arguments import WithTensorArguments
 from .values import Refused
 
 
 def users_function(function: Any) -> Any:
     """Return the user's function behind an adopted or wrapped one."""
     while True:
-        if isinstance(function, OverArrays):
+        if isinstance(function, WithTensorArguments):
             function = function.function
             continue
         original = original_callable(function)

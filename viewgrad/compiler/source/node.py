@@ -173,7 +173,7 @@ class SourceBackward(Node):
             tensors[number] = made(tensor_like(saved[number], edge))
         return [tensors[number] for number in self.numbers], self.replay(tensors)
 
-    def kept(self) -> list[tuple[str, Any]]:
+    def saved_values(self) -> list[tuple[str, Any]]:
         """Return the inputs."""
         return [] if self.saved is None else [("inputs", [each for each in self.saved if type(each) is not _Given])]
 
@@ -271,7 +271,7 @@ class SourceDoubleBackward(Node):
             made = [*[next(found) for _ in inputs], *[None if each is None else next(found) for each in seeds]]
         return tuple([None if edge is None else each for edge, each in zip(edges, made)])
 
-    def kept(self) -> list[tuple[str, Any]]:
+    def saved_values(self) -> list[tuple[str, Any]]:
         """Return the inputs, and the gradients of the results."""
         if self.saved is None:
             return []

@@ -15,7 +15,7 @@ from ...errors import DetachedConversionError
 from ...func.transforms import jvp
 from ...operators.define import OPERATORS
 from ...operators.language.namespace import ARRAY_FUNCTIONS
-from ...tensor.conversions import conversions_unnoted
+from ...tensor.conversions import handles_conversion_errors
 from ...tensor.indices import add_at
 from ...tensor.modes import enable_grad
 from ...tensor.tensor import Tensor, from_array
@@ -221,7 +221,7 @@ def _of_sequences(function: Callable[..., Any], given: list[Any], options: dict[
     If it does not take tensors, the function that was compiled runs instead.
     """
     try:
-        with conversions_unnoted():
+        with handles_conversion_errors():
             return function(*given, **options)
     except DetachedConversionError:
         if not any(isinstance(arg, list) for arg in given):

@@ -12,7 +12,7 @@ from ..language.namespace import ARRAY_FUNCTIONS
 from ..language.parsing import local_names, product_of
 from ..language.rename import Renamed, copied, formula_text
 from ..language.spec import Formula, Operator
-from ..lazy_imports import LateFunction
+from ..lazy_imports import LazyFunction
 
 
 class NodeWriter:
@@ -395,7 +395,7 @@ def keeps_precision(operator: Operator) -> bool:
     """Return whether the operator computes in the dtype of its operands, unlike SciPy's functions for float16.
     """
     called = [getattr(ARRAY_FUNCTIONS, name, None) for formula in operator.formulas for name in formula.functions]
-    found = [each.found() if isinstance(each, LateFunction) else each for each in called]
+    found = [each.found() if isinstance(each, LazyFunction) else each for each in called]
     ufuncs = [function for function in (operator.forward, *found) if isinstance(function, np.ufunc)]
     return all(any(loop.startswith("e" * ufunc.nin + "->") for loop in ufunc.types) for ufunc in ufuncs)
 

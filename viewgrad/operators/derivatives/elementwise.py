@@ -13,7 +13,7 @@ import numpy as np
 from ..define import row
 from ..language.namespace import formula_function, set_meaning
 from ..language.spec import InPlace, Operator
-from ..lazy_imports import LateFunction
+from ..lazy_imports import LazyFunction
 from .helpers import conjugated, filled, flowing, nonzero_or_one
 
 __all__: list[str] = []
@@ -27,7 +27,7 @@ STEP: Final = "zeros_like(grad)"  # the derivative of step functions
 
 def unary(name: str, forward: Any, gradient: str, doc: str, *, tangent: str = AUTO, **options: Any) -> Operator:
     """Return a row of one tensor, with an in-place form."""
-    numpy = [forward] if isinstance(forward, np.ufunc | LateFunction) else ()
+    numpy = [forward] if isinstance(forward, np.ufunc | LazyFunction) else ()
     options = {"dtype_kinds": "fc", "numpy": numpy, "inplace": True} | options
     return row(
         name if "(" in name else f"{name}(self)", forward, {"self": gradient}, forward_derivative=tangent,
@@ -37,7 +37,7 @@ def unary(name: str, forward: Any, gradient: str, doc: str, *, tangent: str = AU
 
 def binary(name: str, forward: Any, gradients: tuple[str, str], tangent: str, doc: str, **options: Any) -> Operator:
     """Return a row of two tensors that are broadcast against each other, with an in-place form."""
-    options = {"numpy": [forward] if isinstance(forward, np.ufunc | LateFunction) else ()} | options
+    options = {"numpy": [forward] if isinstance(forward, np.ufunc | LazyFunction) else ()} | options
     return row(
         name if "(" in name else f"{name}(self, other)", forward, dict(zip(("self", "other"), gradients)),
         forward_derivative=tangent, elementwise=True, inplace=True, doc=doc, **options,

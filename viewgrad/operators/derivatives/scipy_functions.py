@@ -10,7 +10,7 @@ from ...tensor.creation import as_operand
 from ...tensor.tensor import UFUNCS, Tensor
 from ..define import OPERATORS, row
 from ..language.namespace import formula_function
-from ..lazy_imports import LateFunction, LateModule
+from ..lazy_imports import LazyFunction, LazyModule
 from ..operands import plain_option
 from .scatter import in_precision_of
 from .stable_derivatives import powers_times, special
@@ -22,7 +22,7 @@ TWO_OVER_ROOT_PI: Final = "1.1283791670955126"
 
 
 def _unary(name: str, gradient: str, doc: str, **options: Any) -> None:
-    function = LateFunction(special, name)
+    function = LazyFunction(special, name)
     row(
         f"{name}(self)", lambda x: in_precision_of(function(x), x), {"self": gradient}, forward_derivative=AUTO,
         elementwise=True, inplace=True, mask_zero_grad=True, numpy=[function], doc=doc, **options,
@@ -30,7 +30,7 @@ def _unary(name: str, gradient: str, doc: str, **options: Any) -> None:
 
 
 def _of_order(name: str, gradient: str, doc: str) -> None:
-    function = LateFunction(special, name)
+    function = LazyFunction(special, name)
     row(
         f"{name}(v, self)",
         lambda v, x: in_precision_of(function(v, x), x),
@@ -99,7 +99,7 @@ def unless_zero(factor: Any, value: Any) -> Any:
 row(
     "hyp2f1(a, b, c, self)", lambda a, b, c, x: in_precision_of(special.hyp2f1(a, b, c, x), x),
     {"self": "grad * unless_zero(a * b / c, hyp2f1(a + 1, b + 1, c + 1, self))"},
-    forward_derivative=AUTO, elementwise=True, mask_zero_grad=True, method=False, numpy=[LateFunction(special,
+    forward_derivative=AUTO, elementwise=True, mask_zero_grad=True, method=False, numpy=[LazyFunction(special,
     "hyp2f1")],
     doc="Gauss's hypergeometric function; no gradient flows to the parameters.",
 )  # fmt: skip
@@ -117,19 +117,19 @@ row(
         "flowing(self_t * result * (digamma(self_p) - digamma(self_p + other_p)), self_t) "
         "+ flowing(other_t * result * (digamma(other_p) - digamma(self_p + other_p)), other_t)"
     ),
-    elementwise=True, mask_zero_grad=True, numpy=[LateFunction(special, "beta")], doc="The beta function.",
+    elementwise=True, mask_zero_grad=True, numpy=[LazyFunction(special, "beta")], doc="The beta function.",
 )  # fmt: skip
 row(
     "betainc(a, b, self)", lambda a, b, x: in_precision_of(special.betainc(a, b, x), x),
     {"self": "grad * beta_density(a, b, self)"},
-    forward_derivative=AUTO, elementwise=True, mask_zero_grad=True, method=False, numpy=[LateFunction(special,
+    forward_derivative=AUTO, elementwise=True, mask_zero_grad=True, method=False, numpy=[LazyFunction(special,
     "betainc")],
     doc="The regularized incomplete beta function; no gradient flows to the parameters.",
 )  # fmt: skip
 row(
     "stdtr(df, self)", lambda df, t: in_precision_of(special.stdtr(df, t), t),
     {"self": "grad * student_density(df, self)"},
-    forward_derivative=AUTO, elementwise=True, mask_zero_grad=True, method=False, numpy=[LateFunction(special,
+    forward_derivative=AUTO, elementwise=True, mask_zero_grad=True, method=False, numpy=[LazyFunction(special,
     "stdtr")],
     doc="The cumulative distribution function of Student's t; no gradient flows to the degrees of freedom.",
 )  # fmt: skip
@@ -140,7 +140,7 @@ _broadcast("stdtr")
 
 # -- filters -----------------------------------------------------------------------------------------------------------
 
-signal: Any = LateModule("scipy.signal")
+signal: Any = LazyModule("scipy.signal")
 
 
 @formula_function

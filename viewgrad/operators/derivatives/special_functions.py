@@ -11,7 +11,7 @@ import numpy as np
 
 from ..define import row
 from ..language.namespace import formula_function
-from ..lazy_imports import LateFunction
+from ..lazy_imports import LazyFunction
 from . import elementwise
 from .elementwise import binary
 from .scatter import in_precision_of
@@ -37,7 +37,7 @@ def ndtr_plainly(a: Any) -> Any:
     return in_precision_of(np.asarray(_erfc(a * -math.sqrt(0.5))).astype(float) * 0.5, a)
 
 
-ndtr_forward: Final[Callable[..., Any]] = LateFunction(special, "ndtr") if special.is_installed() else ndtr_plainly
+ndtr_forward: Final[Callable[..., Any]] = LazyFunction(special, "ndtr") if special.is_installed() else ndtr_plainly
 
 unary(
     "ndtr",
@@ -133,12 +133,12 @@ SQRT_PI: Final = math.sqrt(math.pi)
 
 def scipy_unary(name: str, gradient: str, doc: str, **options: Any) -> None:
     """Add the row of a SciPy function of one argument."""
-    unary(name, LateFunction(special, name), gradient, doc, mask_zero_grad=True, **options)
+    unary(name, LazyFunction(special, name), gradient, doc, mask_zero_grad=True, **options)
 
 
 def scipy_binary(name: str, gradients: tuple[str, str], tangent: str, doc: str, **options: Any) -> None:
     """Add the row of a SciPy function of two arguments."""
-    binary(name, LateFunction(special, name), gradients, tangent, doc, mask_zero_grad=True, **options)
+    binary(name, LazyFunction(special, name), gradients, tangent, doc, mask_zero_grad=True, **options)
 
 
 def scipy_rows() -> None:
@@ -165,7 +165,7 @@ def scipy_rows() -> None:
     scipy_unary("gamma", "grad * result * digamma(self)", "The gamma function.")
     scipy_unary("rgamma", "grad * rgamma_slope(self)", "1 / gamma(value).")
     scipy_unary("gammaln", "grad * digamma(self)", "The logarithm of the absolute value of `gamma`.")
-    psi = LateFunction(special, "psi")
+    psi = LazyFunction(special, "psi")
     scipy_unary("digamma", "grad * polygamma(1, self)", "The derivative of `gammaln`.", numpy=[psi])
     of_order("polygamma", "grad * polygamma(v + 1, self)", "The polygamma function: the derivative of order `v` of "
                                                            "`digamma`.")
@@ -226,7 +226,7 @@ def scipy_rows() -> None:
 
 def of_order(name: str, gradient: str, doc: str, dtype_kinds: str = "f") -> None:
     """Add the row of a family of functions of one argument, numbered by an order that is not differentiated."""
-    function = LateFunction(special, name)
+    function = LazyFunction(special, name)
     row(
         f"{name}(v, self)",
         lambda v, x: in_precision_of(function(order_of(v, name), x), x),

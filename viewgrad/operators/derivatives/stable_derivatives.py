@@ -15,9 +15,9 @@ import numpy as np
 
 from ...tensor.tensor import Tensor
 from ..language.namespace import formula_function
-from ..lazy_imports import LateModule
+from ..lazy_imports import LazyModule
 
-special: Final[Any] = LateModule("scipy.special")
+special: Final[Any] = LazyModule("scipy.special")
 
 ROOT_OF_PI: Final = math.sqrt(math.pi)
 # From where on an asymptotic series is as good as the function itself, and the difference has lost ten digits.

@@ -16,7 +16,7 @@ import attrs
 
 from ...errors import DeclarationError
 from ..domains import USUAL
-from ..lazy_imports import LateFunction, LateModule
+from ..lazy_imports import LazyFunction, LazyModule
 
 if TYPE_CHECKING:
     from ...tensor.node import Node
@@ -297,7 +297,7 @@ class Operator:
     @property
     def forward(self) -> Callable[..., Any]:
         """Computes the outputs from arrays; imported on first access, if it is one of SciPy's."""
-        if type(self.declared_forward) is LateFunction:
+        if type(self.declared_forward) is LazyFunction:
             self.declared_forward = self.declared_forward.found()
         return self.declared_forward
 
@@ -308,8 +308,8 @@ class Operator:
         used = [forward, *(cell.cell_contents for cell in getattr(forward, "__closure__", None) or ())]
         if isinstance(forward, types.FunctionType):
             used += [forward.__globals__.get(name) for name in forward.__code__.co_names]
-        modules = [each.module if type(each) is LateFunction else each for each in used]
-        return all(each.is_installed() for each in modules if type(each) is LateModule)
+        modules = [each.module if type(each) is LazyFunction else each for each in used]
+        return all(each.is_installed() for each in modules if type(each) is LazyModule)
 
     @property
     def reading(self) -> Reading:

@@ -25,7 +25,7 @@ from ...views import view_ops
 from .adapted import LISTS, LOOKING, adapted
 from .creators import MAKERS
 from .dispatch import in_numpy_names, meaning, numpy_parameters, renamed_parameters
-from .late_functions import late_function
+from .lazy_functions import lazy_function
 from .universal import UNIVERSAL
 
 Parameter = inspect.Parameter
@@ -417,7 +417,7 @@ def public(
         general = adapted(function, f"{module.removeprefix('viewgrad.')}.{name}", way_out)
     parts = Public(name, function, general, own, creates)
     bound = not hasattr(type(function), "__get__")
-    code: Any = late_function(name, lambda: parts.source(bound), lambda: parts.parameters(bound))
+    code: Any = lazy_function(name, lambda: parts.source(bound), lambda: parts.parameters(bound))
     code.numpy = function
     code.__module__ = function.__module__ if own is None else "viewgrad"
     code.__doc__ = function.__doc__ if doc is None else doc

@@ -15,7 +15,7 @@ from ..codegen.generate import body, environment
 from .adapted import lost
 from .conversion import as_argument, as_tensors, carries_history, plain_values
 from .dispatch import in_numpy_names, meaning
-from .late_functions import late_function
+from .lazy_functions import lazy_function
 
 MISSING: Final = object()
 METHODS: Final = ("reduce", "accumulate", "reduceat", "outer", "at")
@@ -35,7 +35,7 @@ class UniversalFunction:
         self.numpy: Final = function
         self.__name__ = self.__qualname__ = name
         self._arguments = function.nin
-        self._way_out = way_out
+        self._advice = way_out
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Return the function of numbers, arrays and tensors, with NumPy's options."""
@@ -89,7 +89,7 @@ class UniversalFunction:
 
         def on_values(*args: Any, **kwargs: Any) -> Any:
             if carries_history(args) or carries_history(kwargs):
-                raise lost(name, self._way_out)
+                raise lost(name, self._advice)
             return as_tensors(method(*map(plain_values, args), **plain_values(kwargs)))
 
         return composed(name, on_values, args, kwargs)
@@ -158,7 +158,7 @@ def ufunc(function: np.ufunc, name: str | None = None, way_out: str = "", doc: s
     made = UNIVERSAL.get(function)
     if made is None:
         holder = UniversalFunction(function, name or function.__name__, way_out)
-        call: Any = late_function(holder.__name__, holder.source, holder.parameters)
+        call: Any = lazy_function(holder.__name__, holder.source, holder.parameters)
         call.__doc__ = function.__doc__ if doc is None else doc
         call.__module__ = "numpy" if doc is None else "viewgrad"
         call.numpy = function

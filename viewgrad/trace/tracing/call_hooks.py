@@ -257,4 +257,4 @@ def _tell_kept(option: Any) -> None:
     """Notify the tracer, if there is one, of an option that may hold arrays."""
     observer = OBSERVER.get(None)
     if observer is not None:
-        observer.kept(option)
+        observer.array_option(option)

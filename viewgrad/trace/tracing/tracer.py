@@ -368,7 +368,7 @@ class Tracer:
 
     # -- notifications -------------------------------------------------------------------------------------------------
 
-    def made(self, tensor: Tensor, data: Any = None, garbage: bool = False) -> None:
+    def created(self, tensor: Tensor, data: Any = None, garbage: bool = False) -> None:
         """Record a tensor made from numbers or arrays, or from another tensor without its history."""
         array = tensor._array
         if isinstance(data, Tensor):
@@ -408,7 +408,7 @@ class Tracer:
             memory.first = weakref.ref(root)
         self.branch(memory, other)
 
-    def cut(self, tensor: Tensor) -> None:
+    def history_removed(self, tensor: Tensor) -> None:
         """Handle the removal of the history of `tensor` in place: existing views keep it."""
         memory = self.memories.find(identified(tensor))
         if memory is None:
@@ -439,7 +439,7 @@ class Tracer:
         memory.others = [*[other for other in memory.others or () if other.nodes or other.root() is not None], chain]
         return chain
 
-    def left(self, tensor: Tensor, how: str, value: Any) -> None:
+    def escaped(self, tensor: Tensor, how: str, value: Any) -> None:
         """Handle elements of a tensor that left the library."""
         read = self._read(tensor)
         if self.is_fixed(read):
@@ -483,7 +483,7 @@ class Tracer:
         if self._is_old(tensor):
             self.refuse("giving a tensor from outside another shape in place")
 
-    def asked(self, tensor: Tensor, what: str) -> None:
+    def queried(self, tensor: Tensor, what: str) -> None:
         """Raise for a query that a graph cannot answer, such as the gradient of a tensor.
 
         A text may only be printed, logged or raised; otherwise the program depends on the elements.
@@ -494,14 +494,14 @@ class Tracer:
         while frame.f_back is not None and is_of_library(frame.f_code.co_filename):
             frame = frame.f_back
         if not is_shown(frame):
-            self.left(tensor, "a text", np.array(tensor._array))
+            self.escaped(tensor, "a text", np.array(tensor._array))
 
     def indexed(self, tensor: Tensor, array: Array) -> None:
         """Handle a copy of the elements of a tensor used as an index."""
         if array.ndim and array.dtype.kind in "iu":
             self.indices.add(array, self._read(tensor))
         else:  # the shape of the result, or the window, depends on it
-            self.left(tensor, "an index", array if array.ndim else array.item())
+            self.escaped(tensor, "an index", array if array.ndim else array.item())
 
     def copied(self, index: Array, array: Array) -> None:
         """Note that an array replaces another one in an index."""
@@ -512,7 +512,7 @@ class Tracer:
         if self.indices.hold(items):
             self.uncaught(error, "an index by a tensor", self.locations.here())
 
-    def kept(self, option: Any) -> None:
+    def array_option(self, option: Any) -> None:
         """Handle an option of an operator."""
 
     def preserved(self, window: Array, copy: Array) -> None:

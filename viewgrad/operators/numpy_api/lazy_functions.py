@@ -13,7 +13,7 @@ from ..codegen.generate import compile_source
 Source = Callable[[], tuple[str, dict[str, Any]]]
 
 
-def late_function(name: str, source: Source, parameters: Source | None = None) -> types.FunctionType:
+def lazy_function(name: str, source: Source, parameters: Source | None = None) -> types.FunctionType:
     """Return a function whose code is generated on the first call; later calls have no overhead.
 
     Arguments:
@@ -25,7 +25,7 @@ def late_function(name: str, source: Source, parameters: Source | None = None) -
     function = types.FunctionType(_first_call.__code__, names, name)
     function.__qualname__ = name
     names["_written_function"] = lambda: _write(function, source)
-    function.__signature__ = LateSignature(name, source if parameters is None else parameters)  # type: ignore[attr-defined]
+    function.__signature__ = LazySignature(name, source if parameters is None else parameters)  # type: ignore[attr-defined]
     return function
 
 
@@ -44,7 +44,7 @@ def _write(function: types.FunctionType, source: Source) -> types.FunctionType:
     return function
 
 
-class LateSignature(inspect.Signature):
+class LazySignature(inspect.Signature):
     """The parameters of a function, determined on first access.
 
     Arguments:
