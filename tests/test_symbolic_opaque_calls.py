@@ -152,7 +152,7 @@ def test_drawn_calls_are_replayed(batch):
 
 MODULES = sorted(path.name for path in TESTS.glob("test_scipy_*.py")) + [
     "test_composites.py", "test_degenerate_inputs.py", "test_math_namespace.py", "test_numpy_methods.py",
-    "test_numpy_namespace.py", "test_numpy_options.py", "test_numpy_spellings.py", "test_rows.py",
+    "test_numpy_namespace.py", "test_numpy_options.py", "test_numpy_aliases.py", "test_rows.py",
 ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from ..operators import python_operators
 from ..operators.numpy_api import (
+    aliases,
     assembling,
     functions,
     histograms,
@@ -12,7 +13,6 @@ from ..operators.numpy_api import (
     reductions,
     scalar_methods,
     spaced,
-    spellings,
     statistics,
     ufuncs,
 )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from ..operators.numpy_api.adapted import adapted
-from ..operators.numpy_api.creators import CREATORS
+from ..operators.numpy_api.creation import CREATORS
 from . import ctypeslib, emath, fft, lib, linalg, ma, polynomial, random, testing
 from ._io import IO_FUNCTIONS
 from ._poly import poly1d as poly1d

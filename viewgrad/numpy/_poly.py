@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
-from ..operators.numpy_api.creators import array
+from ..operators.numpy_api.creation import array
 
 CLOSED: Final = frozenset({"polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub"})  # give polynomials
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..adoption import adopted_arguments
 from ..operators.numpy_api.conversion import as_tensors
-from ..operators.numpy_api.creators import array
+from ..operators.numpy_api.creation import array
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.tensor import Tensor
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
-from ..operators.numpy_api.creators import arange, array, linspace
+from ..operators.numpy_api.creation import arange, array, linspace
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.tensor import Tensor
 

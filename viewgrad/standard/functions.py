@@ -12,8 +12,8 @@ import numpy as np
 
 from ..operators import OPERATORS
 from ..operators.composites import COMPOSITES
+from ..operators.numpy_api.aliases import with_new_axes
 from ..operators.numpy_api.reductions import REDUCTIONS
-from ..operators.numpy_api.spellings import with_new_axes
 from ..operators.numpy_api.ufuncs import argsort as sorting_places
 from ..operators.numpy_api.ufuncs import sort as sorted_along
 from ..tensor.creation import as_operand, checked_device, zeros

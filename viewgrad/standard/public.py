@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..operators.numpy_api.creators import CREATORS
+from ..operators.numpy_api.creation import CREATORS
 from ..operators.numpy_api.dispatch import numpy_parameters
 from ..operators.numpy_api.public import FROM_NUMPY, public
 from ..operators.numpy_api.universal import ufunc

@@ -23,7 +23,7 @@ from ...tensor.creation import as_operand
 from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from ...views import view_ops
 from .adapted import LISTS, LOOKING, adapted
-from .creators import MAKERS
+from .creation import MAKERS
 from .dispatch import in_numpy_names, meaning, numpy_parameters, renamed_parameters
 from .lazy_functions import lazy_function
 from .universal import UNIVERSAL
