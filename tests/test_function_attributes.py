@@ -1,5 +1,8 @@
 """Custom functions that store values as attributes of ctx: these are protected like saved tensors."""
 
+import weakref
+
+import numpy as np
 import pytest
 
 import viewgrad as vg
@@ -145,3 +148,60 @@ def test_constants_from_outside_may_be_left_on_ctx():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     (first,) = grad(Weighted.apply(x).sum(), x, create_graph=True)
     assert grad(first.sum(), x)[0].tolist() == [4.0, 6.0] and not weights.requires_grad
+
+
+# -- graphs inside forward, and arrays over the memory of outputs ------------------------------------------------------
+
+
+def through_graph_inside(keep):
+    """x**2 by a graph that forward keeps on ctx; `keep(z)` returns the tensors to differentiate through."""
+
+    class Inside(Function):
+        @staticmethod
+        def forward(ctx, x):
+            with vg.enable_grad():
+                ctx.z = x.detach().requires_grad_()
+                ctx.parts = keep(ctx.z)
+                ctx.y = ctx.parts[0] ** 2
+            return ctx.y.detach()
+
+        @staticmethod
+        def backward(ctx, g):
+            (first,) = grad(ctx.y, ctx.z, g.detach(), retain_graph=True)
+            with vg.enable_grad():
+                (again,) = grad((ctx.parts[0] * ctx.parts[0] * g.detach()).sum(), ctx.z, retain_graph=True)
+            return 0.5 * (first + again)
+
+    return Inside.apply
+
+
+@pytest.mark.parametrize("keep", [lambda z: [z], lambda z: [z[:]], lambda z: (z.reshape(-1), 1)])
+def test_graphs_kept_on_ctx_survive_writes_to_the_input(keep):
+    function = through_graph_inside(keep)
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    y = x * 3.0
+    z = function(y).sum()
+    for _ in range(2):
+        y.fill_(7.0)
+        assert grad(z, x, retain_graph=True)[0].tolist() == [18.0, 36.0]
+
+
+def test_an_array_over_the_memory_of_an_output_makes_no_reference_cycle():
+    class Exponential(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.array = np.exp(x.detach().numpy())
+            return vg.from_numpy(ctx.array)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * vg.Tensor(ctx.array)
+
+    x = vg.Tensor([0.0, 0.0], requires_grad=True)
+    y = Exponential.apply(x)
+    other = y.detach()
+    other.mul_(3.0)
+    assert grad(y.sum(), x, retain_graph=True)[0].tolist() == [1.0, 1.0]
+    left = weakref.ref(y)
+    del y, other
+    assert left() is None

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from ...tensor.refcounts import TRUSTED, getrefcount
-from ...tensor.storage import storage_of
+from ...tensor.storage import Storage, storage_of
 from ...tensor.tensor import Tensor
 from .node import UNKNOWN, FunctionCtx, SavedEntry, SaveRequest, version_of
 
@@ -22,30 +22,40 @@ class SavedAttribute:
     Arguments:
         name: the name of the attribute.
         item: a tensor, or an array.
-        owner: the tensor itself, or one over the same memory.
-        version: its version at the end of forward or backward.
+        storage: of an array, that of the input or output over the same memory; of a tensor, None.
+        version: of that memory at the end of forward or backward.
         kept: the saved value.
         is_new: whether forward created the tensor, and stored it only here, so that its history is not known.
     """
 
     name: str
     item: Any
-    owner: Tensor
+    storage: Storage | None
     version: int
     kept: SavedEntry
     is_new: bool = False
 
     def restore(self, ctx: FunctionCtx) -> None:
         """Restore the value of an attribute that was written to."""
-        if version_of(self.owner) != self.version:
-            restored = ctx._unpacked(self.kept) if isinstance(self.item, Tensor) else self.kept.saved.array
+        if self._version() != self.version:
+            restored = self._restored_tensor(ctx) if isinstance(self.item, Tensor) else self.kept.saved.array
             setattr(ctx, self.name, _with_item(getattr(ctx, self.name, None), self.item, restored))
             self.item = restored
             self.note()
 
     def note(self) -> None:
         """Accept the writes so far."""
-        self.version = version_of(self.owner)
+        self.version = self._version()
+
+    def _version(self) -> int:
+        return version_of(self.item) if self.storage is None else self.storage.version + self.storage.writes
+
+    def _restored_tensor(self, ctx: FunctionCtx) -> Tensor | None:
+        """Return a tensor with the kept value and the history that it had, possibly in a graph inside forward."""
+        restored = ctx._unpacked(self.kept)
+        if restored is not None and self.kept.origin is UNKNOWN and self.item._edge is not None:
+            restored._edge = self.item._edge
+        return restored
 
 
 def saved_attributes(
@@ -64,12 +74,13 @@ def saved_attributes(
             request = SaveRequest(item, ctx._saved(item), version_of(item))
             kept = keep(request)
             is_new = is_new and kept.origin is UNKNOWN and item._edge is None and item._array.dtype.kind in "fc"
-            found.append(SavedAttribute(name, item, item, request.version, kept, is_new))
+            found.append(SavedAttribute(name, item, None, request.version, kept, is_new))
             continue
         for owner in (*inputs, *outputs):
             if isinstance(owner, Tensor) and not owner.is_inference() and np.may_share_memory(owner._array, item):
-                kept = SavedEntry(storage_of(owner).save(item, None), UNKNOWN, ctx._function.__name__)
-                found.append(SavedAttribute(name, item, owner, version_of(owner), kept))
+                storage = storage_of(owner)  # an output would be kept alive by its own graph
+                kept = SavedEntry(storage.save(item, None), UNKNOWN, ctx._function.__name__)
+                found.append(SavedAttribute(name, item, storage, version_of(owner), kept))
                 break
     return found
 
