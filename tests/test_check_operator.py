@@ -219,7 +219,6 @@ def test_the_gallery_is_large():
     meant = {name for entry in WRONG.values() for name in entry.properties if name}
     assert meant == set(PROPERTIES) - {
         "not computed where not needed",  # noted, but not a fault
-        "threads",  # see `faults.py` for examples
         "digits of gradients",
     }
     assert TENSOR_FUNCTIONS

@@ -382,3 +382,121 @@ class EigenvaluesOfTheSymmetricPart(Function):
 def ripple_on_a_large_value(x):
     """Long steps see only the large value, whose slope is 1."""
     return vg.sin(x * 1e4) * 1e-4 + x
+
+
+# -- state that only calls with other options or shapes reveal, and gradients that only fit equal lengths --------------
+
+
+@wrong(M, 0.5, by="state between calls")
+class FactorOnTheClass(Function):
+    factor = 1.0
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        FactorOnTheClass.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * FactorOnTheClass.factor, None
+
+
+@wrong(V, by="state between calls")
+class ShapeOnTheClass(Function):
+    shape: ClassVar[tuple[int, ...]] = ()
+
+    @staticmethod
+    def forward(ctx, x):
+        ShapeOnTheClass.shape = x.shape
+        return x.sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * vg.ones(ShapeOnTheClass.shape)
+
+
+@wrong(np.sin(np.arange(24.0)).reshape(2, 3, 4), (1, 0, 2), by="shapes")
+class PermutedBackByTheSamePermutation(Function):
+    @staticmethod
+    def forward(ctx, x, axes):
+        ctx.axes = axes
+        return vg.transpose(x, axes)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return vg.transpose(grad, ctx.axes), None
+
+
+@wrong(M, None, by="options")
+class WeightThatIsNone(Function):
+    @staticmethod
+    def forward(ctx, x, weight=None):
+        ctx.save_for_backward(x, weight)
+        return x * x if weight is None else x * x * weight
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return 2.0 * grad * x, None if weight is None else grad * x
+
+
+@wrong(M, by="threads")
+class ScratchOfAllThreads(Function):
+    scratch: ClassVar[dict[str, np.ndarray]] = {}
+
+    @staticmethod
+    def forward(ctx, x):
+        ScratchOfAllThreads.scratch["x"] = x.detach().numpy().copy()
+        result = np.sin(ScratchOfAllThreads.scratch["x"])
+        ctx.slope = np.cos(ScratchOfAllThreads.scratch["x"])
+        return vg.Tensor(result)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return grad * vg.Tensor(ctx.slope)
+
+
+@right(np.array([[2.0, 0.3], [-0.4, 1.5]]), np.array([[1.0, 0.2], [0.5, -0.7]]))
+class SolvesStacksByNumPyOnly(Function):
+    """NumPy takes stacks of matrices, and the transposes in backward do not; that is noted."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        x = vg.linalg.solve(a, b)
+        ctx.save_for_backward(a, x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, x = ctx.saved_tensors
+        y = vg.linalg.solve(a.T, grad)
+        return -y @ x.T, y
+
+
+@right(np.array([1.0, 0.5]))
+class GraphKeptOnContext(Function):
+    @staticmethod
+    def forward(ctx, x):
+        with vg.enable_grad():
+            ctx.x = x.detach().requires_grad_()
+            ctx.y = vg.exp(ctx.x) * ctx.x
+        return ctx.y.detach()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return vg.autograd.grad(ctx.y, ctx.x, grad, retain_graph=True)[0]
+
+
+@right(M)
+class ArrayOfTheResultKept(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.y = np.tanh(x.detach().numpy())
+        return vg.from_numpy(ctx.y)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return vg.Tensor(grad.numpy() * (1 - ctx.y**2))

@@ -33,11 +33,36 @@ def names_in(thing: Any) -> set[str]:
     found: set[str] = set()
     if isinstance(thing, Operator):
         for formula in thing.formulas:
-            found |= {node.id for node in ast.walk(ast.parse(formula.text)) if isinstance(node, ast.Name)}
+            nodes = [*ast.walk(ast.parse(formula.text))]
+            found |= {node.id for node in nodes if isinstance(node, ast.Name)}
+            found |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
         thing = thing.forward
     for code in _codes(thing, set(), DEPTH):
         found |= {*code.co_names}
     return found
+
+
+def takes_single_matrices(thing: Any) -> bool:
+    """Return whether code is written for single matrices, though NumPy's linear algebra accepts stacks of them.
+
+    It transposes by `.T`, or builds diagonals and outer products, and uses nothing that is meant for stacks.
+    """
+    names = names_in(thing)
+    if not names & OF_MATRICES or not names & OF_ONE_MATRIX or names & OF_STACKS:
+        return False
+    return not any(_is_ellipsis(x) for x in _constants(thing))
+
+
+def _is_ellipsis(constant: Any) -> bool:
+    return constant is ... or (type(constant) is str and "..." in constant)
+
+
+OF_MATRICES: Final = frozenset(
+    "cho_factor cho_solve cholesky det eig eigh eigvals eigvalsh expm inv logm lu_factor lu_solve matrix_power pinv qr"
+    " slogdet solve solve_triangular sqrtm svd".split()
+)
+OF_ONE_MATRIX: Final = frozenset("T diag diagonal fill_diagonal outer trace".split())
+OF_STACKS: Final = frozenset("expand_dims mT matrix_transpose moveaxis ndim swapaxes".split())
 
 
 def _constants(thing: Any) -> Iterator[Any]:

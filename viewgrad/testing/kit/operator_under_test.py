@@ -28,7 +28,7 @@ from ...tensor.modes import is_grad_enabled, no_grad, set_grad_enabled
 from ...tensor.signatures import signature_of
 from ...tensor.tensor import Tensor
 from .arguments import Example, outputs_of
-from .constants import names_in, numbers_in, strings_in
+from .constants import names_in, numbers_in, strings_in, takes_single_matrices
 from .contract import Contract, Interval, Structure, guarded, slots_of
 from .sources import source_text
 
@@ -60,6 +60,7 @@ class OperatorUnderTest:
         numbers: the numbers in its own code.
         strings: the words in its own code.
         skips_nan: whether its own code looks for elements that are NaN.
+        single_matrices: whether its own code is written for single matrices, and not for stacks.
         limits: the options that say how near its results come to a limit.
         single: whether it computed in single precision at the call that the user gave.
         scale: the size of values and gradients of that call.
@@ -87,6 +88,7 @@ class OperatorUnderTest:
     numbers: Sequence[float] = ()
     strings: Sequence[str] = ()
     skips_nan: bool = False
+    single_matrices: bool = False
     limits: tuple[str, ...] = ()
     single: bool = False
     scale: float = 1.0
@@ -114,6 +116,11 @@ class OperatorUnderTest:
         """Record an observation, once, that is not a failure."""
         if text not in self.notices:
             self.notices.append(text)
+
+    def note_once(self, what: str, where: str) -> None:
+        """Record an observation with the first of the calls in which it was made."""
+        if not any(notice.startswith(what) for notice in self.notices):
+            self.note(f"{what} ({where})")
 
     def fresh(self) -> Callable[..., Any] | None:
         """Return a copy that has not been called, if its source is known."""
@@ -425,6 +432,7 @@ def subject_of(given: Any, contract: Contract, example: Example) -> OperatorUnde
         code = operator if operator is not None else custom if custom is not None else given
     subject.numbers, subject.strings = numbers_in(code), strings_in(code)
     subject.skips_nan = any(name.startswith("nan") or name in ("isnan", "isfinite") for name in names_in(code))
+    subject.single_matrices = not subject.composed and takes_single_matrices(code)
     claimed = contract.complex
     if claimed is None:
         claimed = any(array.dtype.kind == "c" for array in example.arrays) or _claims_complex(subject)

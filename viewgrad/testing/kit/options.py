@@ -109,8 +109,8 @@ def with_values_for_none(subject: OperatorUnderTest, example: Example) -> Iterat
     """Yield the call with a number, or a constant tensor, for each argument that is None by default."""
     if not example.wanted:
         return
-    given = {p.name for p in list(subject.parameters.values())[: len(example.args)]}
-    given |= {name for name, value in example.kwargs.items() if value is not None}
+    positional = dict(zip(subject.parameters, example.args, strict=False))
+    given = {name for name, value in (positional | example.kwargs).items() if value is not None}
     shape = example.arrays[example.wanted[0]].shape
     for parameter in subject.parameters.values():
         name = parameter.name.lower()
@@ -121,10 +121,7 @@ def with_values_for_none(subject: OperatorUnderTest, example: Example) -> Iterat
         if subject.custom is not None and parameter.kind is parameter.KEYWORD_ONLY:
             continue
         for value in () if name in MASKS else (1, 2, 0.7):  # strides and lengths are integers
-            yield attrs.evolve(
-                example, kwargs=example.kwargs | {parameter.name: value}, label=f"{parameter.name}={value}",
-                family="options", lenient=True,
-            )  # fmt: skip
+            yield _given_for_none(example, [*positional], parameter.name, value, f"{parameter.name}={value}")
         if name in NO_TENSORS:
             continue
         for told, wide in (("a tensor", shape), ("a vector", shape[-1:]), ("a number", ())):
@@ -133,10 +130,18 @@ def with_values_for_none(subject: OperatorUnderTest, example: Example) -> Iterat
             if name in MASKS:
                 array = array > 0.6
             changed = example.with_arrays([*example.arrays, array])
-            yield attrs.evolve(
-                changed, kwargs=example.kwargs | {parameter.name: Slot(number)}, label=f"{told} as {parameter.name}=",
-                family="options", lenient=True,
-            )  # fmt: skip
+            label = f"{told} as {parameter.name}="
+            yield _given_for_none(changed, [*positional], parameter.name, Slot(number), label)
+
+
+def _given_for_none(example: Example, positional: list[str], name: str, value: Any, label: str) -> Example:
+    """Return the call with a value for an argument, by position if None was."""
+    args, kwargs = list(example.args), dict(example.kwargs)
+    if name in positional:
+        args[positional.index(name)] = value
+    else:
+        kwargs[name] = value
+    return attrs.evolve(example, args=tuple(args), kwargs=kwargs, label=label, family="options", lenient=True)
 
 
 def _optioned(example: Example, changes: dict[Any, Any]) -> Example:

@@ -21,7 +21,8 @@ def is_meant_for_ranks(subject: OperatorUnderTest, example: Example, base: Examp
 
     They do if the result is that of each slice, along the first or the last axis, or that of merged axes: of
     elementwise functions, of reductions, and of functions of stacks of matrices. If none of these holds, a function of
-    vectors was given matrices and computed something that its author did not intend.
+    vectors was given matrices and computed something that its author did not intend. Stacks are not intended either if
+    NumPy's linear algebra accepts them, but the operator's own derivative transposes by `.T`.
 
     Arguments:
         subject: the operator; its `ranks` are those in the user's call.
@@ -31,6 +32,8 @@ def is_meant_for_ranks(subject: OperatorUnderTest, example: Example, base: Examp
     slots = [k for k, array in enumerate(example.arrays) if array.ndim != subject.ranks.get(k, array.ndim)]
     if not slots:
         return True
+    if subject.single_matrices and any(example.arrays[k].ndim > subject.ranks[k] for k in slots):
+        return False
     if not _is_meant(subject, example, slots):
         if len(example.arrays) != len(base.arrays) or _takes_slices(subject, example, slots):
             return False

@@ -30,13 +30,13 @@ from .properties.higher import Absent, forward_mode, second_order
 from .properties.memory import result_memory
 from .properties.precision import digits_by_reference, where_digits_get_lost, where_reference_decides
 from .properties.registry import FIRST, INVARIANTS, PROPERTIES, SHORT
-from .properties.repetition import steady
+from .properties.repetition import beside_other_call, steady
 from .properties.unneeded_work import NEEDLESS, unneeded_gradients
 from .ranks import is_meant_for_lengths, is_meant_for_ranks
 from .report import Report
 from .script import Script
 from .session import record
-from .shapes import of_long_shapes, of_other_shapes, with_other_lists
+from .shapes import of_equal_lengths, of_long_shapes, of_other_shapes, with_other_lists
 from .shrinking import shrunk, smallest
 from .special_values import at_special_points, in_double_precision, with_complex_numbers, with_other_indices
 
@@ -52,6 +52,8 @@ MIXED: Final = ("the gradient of the tangent", "the tangent of the gradient")
 SMALL: Final = 40  # numbers to differentiate with respect to
 MOST_REFUSED: Final = 3  # refused calls after which an operator's code is not run with many digits
 MOST_ALIASED: Final = 16  # calls with other options
+MOST_BESIDE: Final = 3  # other calls between a call and its backward pass
+MOST_UNFINISHED: Final = 6  # options with which a gradient had another shape, tried with equal lengths
 HUGE: Final = 100.0  # arguments whose exponentials' squares overflow soon
 MOST_TRIED: Final = 60  # calls that are remembered
 # Time limits of a call that the user did not ask for, which may not terminate: in seconds, and in calls of the user's.
@@ -96,6 +98,7 @@ class Check:
         tried: the calls so far, on which what comes later may depend.
         steady: the baseline of the user's call, by which it is seen whether the operator holds state.
         refusals: errors in the backward pass of calls that the user did not make.
+        unfinished: those of them that have other options.
         source: the source of the operator, and the lines that define it, if known from an earlier check.
     """
 
@@ -118,6 +121,7 @@ class Check:
     tried: list[Example] = attrs.Factory(list)
     steady: Baseline | None = None
     refusals: list[str] = attrs.Factory(list)
+    unfinished: list[Example] = attrs.Factory(list)
     source: tuple[str, dict[str, list[str]]] | None = None
 
     @classmethod
@@ -247,13 +251,10 @@ class Check:
 
     def _note_unmeant(self, example: Example, failure: Failure, others: str) -> None:
         """Note a failure at other shapes, which the operator is hardly meant for."""
-        what = f"it accepts other {others}, for which its result has another meaning"
+        what = f"it accepts other {others}, but its gradient is wrong for them"
         self.report.refuse(example.family)
-        if not any(notice.startswith(what) for notice in self.subject.notices):
-            self.subject.note(
-                f"{what} and its gradient is wrong: raise in forward, or check with valid=... "
-                f"({example.label}: {failure.reason.split(':')[0]})"
-            )
+        advice = "If it is not meant for them, raise in forward, or check with valid=..."
+        self.subject.note_once(f"{what}. {advice}", f"{example.label}: {failure.reason.split(':')[0]}")
 
     def _attempt(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
         """Run one piece of the check and return its result; None if it fails, is refused, or is impossible."""
@@ -321,6 +322,8 @@ class Check:
             if self.wanted(name):
                 for results in variants[name in FIRST :]:
                     self._count(name, check, results)
+        by_option = {example.label.partition("=")[0]: example for example in reversed(accepted)}
+        self._beside_others([*by_option.values()][:MOST_BESIDE])
         self._aliases(accepted)
         if self.wanted(NEEDLESS):
             self._attempt(NEEDLESS, unneeded_gradients, baseline, self.report)
@@ -340,6 +343,13 @@ class Check:
         self._many_digits("values", digits_lost)
         if self.subject.contract.surrogate is None and GRADIENTS not in self.switched_off:
             self._many_digits("digits of gradients", slope_digits_lost)
+
+    def _beside_others(self, others: Iterable[Example]) -> None:
+        """Check that other calls leave no state behind that the backward pass of the user's call reads."""
+        baseline = self.steady
+        for other in others:
+            if baseline is not None and baseline.outputs and not self.short and self.wanted(STATE):
+                self._count(STATE, functools.partial(beside_other_call, other=other), baseline)
 
     def _aliases(self, accepted: list[Example]) -> None:
         """Check memory shared between results and arguments, with each accepted option."""
@@ -510,9 +520,7 @@ class Check:
             script.fail(f"nothing was checked: no tensor is among the results, which are {type(script['y']).__name__}")
         if not any(output.requires_grad for _, output in outputs):
             script.lines.append(f"assert {' or '.join(f'y{path}.requires_grad' for path, _ in outputs)}")
-            script.fail(
-                "nothing was checked: no result requires grad, although arguments do"
-            )
+            script.fail("nothing was checked: no result requires grad, although arguments do")
         subject.outputs = len(outputs), tuple(i for i, (_, output) in enumerate(outputs) if output.requires_grad)
         self.report.add(title, 1)
         return True
@@ -620,8 +628,11 @@ class Check:
             if example is None:
                 self.report.refuse(name)
                 continue
+            refused = len(self.refusals)
             if self._first(example):
                 accepted.append(example)
+            elif len(self.refusals) > refused and name == "options" and "," not in example.label.partition("=")[0]:
+                self.unfinished.append(example)
             if self.subject.reference is not None and self.wanted("values"):
                 self._values(example, name)
         return accepted
@@ -650,6 +661,8 @@ class Check:
         if not self.short:
             self._family("shapes", of_long_shapes(self.base))
         self._family("shapes", with_other_lists(self.base))
+        self._family("shapes", map(of_equal_lengths, self.unfinished[:MOST_UNFINISHED]))
+        self._beside_others(shaped[:MOST_BESIDE])
         self._elsewhere(shaped)
         for variant in accepted[:6]:
             more = (

@@ -84,6 +84,12 @@ def of_other_shapes(example: Example) -> Iterator[Example]:
         yield example.with_arrays(arrays, label=label, family="shapes", lenient=unlike)
 
 
+def of_equal_lengths(example: Example) -> Example:
+    """Return the call with three elements along each axis, so that exchanged axes raise no error."""
+    arrays = [resized(array, (3,) * array.ndim) for array in example.arrays]
+    return example.with_arrays(arrays, label=f"{example.label}, all lengths 3", family="shapes")
+
+
 def of_long_shapes(example: Example) -> Iterator[Example]:
     """Yield the call with one length slightly above a power of two, where blocks and buffers end."""
     shapes = [array.shape for array in example.arrays]

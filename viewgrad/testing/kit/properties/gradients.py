@@ -111,6 +111,8 @@ def _compare(
     if wrong is not None and not _is_excused(subject, example, moves, wrong):
         script = _replay(subject, example, title, starts[wrong.row])
         fail_by_differences(script, moves, wrong, recorded, outputs, rows[wrong.row], tangent)
+    if np.isnan(found).any() and np.isfinite(moves.start).all():
+        subject.note_once("its gradient is NaN where its value is finite", example.label or "in the call given")
 
 
 def _agrees_along_one(moves: Moves, recorded: Recorded, outputs: list[int], rows: Array) -> bool:
@@ -217,9 +219,7 @@ FEW_DIGITS: Final = 1e-5
 
 
 def _meets_infinity(moves: Moves, direction: Array) -> bool:
-    """Return whether a result that depends on the moved elements also depends on infinite ones.
-
-    """
+    """Return whether a result that depends on the moved elements also depends on infinite ones."""
     start = moves.start
     if not np.isinf(start).any():
         return False

@@ -11,7 +11,7 @@ import numpy as np
 from ....tensor.modes import no_grad
 from ....tensor.signatures import signature_of
 from ....tensor.tensor import Tensor
-from ..arguments import outputs_of
+from ..arguments import Example, outputs_of
 from ..baseline import Baseline
 from ..operator_under_test import Refused, quiet
 from ..script import Script
@@ -148,6 +148,23 @@ def repeatable(baseline: Baseline) -> int:
         script.do(baseline.gradient_line("of_alone", "alone", leaf="z{}"))
         baseline.same_gradients(script, "of_other", "of_alone", "a call between others", "the same call again")
     return 2 + sum(_as_if_first(baseline, other) for other in OTHERS) + disturbed(baseline)
+
+
+def beside_other_call(baseline: Baseline, other: Example) -> int:
+    """Check that the gradient of a call does not change by a call with other options or shapes before its backward."""
+    script = baseline.script("state between calls", derived=True)
+    for k, array in enumerate(other.arrays):
+        script.let(f"b{k}", array)
+        script.do(f"z{k} = vg.Tensor(b{k}{', requires_grad=True' if k in other.wanted else ''})")
+    beside = Script(baseline.subject, script.title, other, derived=True)
+    call = beside.expression(_operand(baseline, "z{}"))
+    for name, value in beside.constants.items():
+        script.let(name, value)
+    script.call(f"other = {call}")
+    script.do(baseline.gradient_line())
+    what = f"after another call, with {other.label}, the gradient"
+    baseline.expect_gradients(script, oracle="a call alone", what=what)
+    return 1
 
 
 def _random_numbers_of_others(baseline: Baseline, title: str) -> None:
