@@ -680,3 +680,121 @@ def z_asarray(x):
     t += 1
     u = np.asarray(2.0)
     return s * u + float(np.array(1.5))
+
+
+# -- arrays in lists ---------------------------------------------------------------------------------------------------
+
+
+@case(lambda r, n: (vector(r, n),))
+def list_item_updated(x):
+    l = []
+    for i in range(3):
+        l.append(x * i)
+    h = l[-1]
+    h += 1.0
+    return l[-1].sum() + l[2][0]
+
+@case(lambda r, n: (vector(r, n),))
+def list_element_written(x):
+    l = []
+    for i in range(3):
+        l.append(x * i)
+    l[1][0] = 7 * x[0]
+    return (l[1] ** 2).sum()
+
+@case(lambda r, n: (vector(r, n),))
+def list_rows_updated(x):
+    l = []
+    for i in range(3):
+        l.append(x * i)
+    for row in l:
+        row -= x * x
+    return (l[1] ** 2).sum()
+
+@case(lambda r, n: (vector(r, n),))
+def list_view_written(x):
+    l = []
+    for i in range(3):
+        l.append(x * i)
+    w = l[0][1:]
+    w[0] = x[1] * 3
+    return (l[0] ** 2).sum()
+
+@case(lambda r, n: (vector(r, n),))
+def list_item_updated_in_a_branch(x):
+    l = []
+    for i in range(3):
+        h = x * i
+        l.append(h)
+        if x[0] > 0.5:
+            h += 1
+    return l[1].sum()
+
+@case(lambda r, n: (vector(r, n),))
+def list_matrix_grown(x):
+    l = []
+    P = np.outer(x, x)
+    for i in range(3):
+        l.append(P)
+        P[0, 0] += x[1]
+    return l[0].sum() + l[1][0, 0]
+
+@case(lambda r, n: (vector(r, n),))
+def list_of_matrices(x):
+    l = []
+    P = np.outer(x, x)
+    for i in range(3):
+        l.append(P.T)
+        P = P * x + x[:, None]
+    return sum(p[0] @ p[1] for p in l) + np.array(l).std()
+
+@case(lambda r, n: (vector(r, n),))
+def list_of_ragged_arrays(x):
+    l = []
+    for i in range(len(x)):
+        l.append(x[:i] * 2)
+    l.pop()
+    l.append(x[1:] * x[0])
+    t = np.concatenate([l[1], l[2]]).sum() + np.array(l[1:2]).sum()
+    for r in reversed(l):
+        t = t + (r * r).sum() * len(r)
+    return t
+
+@case(lambda r, n: (vector(r, n),))
+def list_of_pairs_of_arrays(x):
+    pairs = []
+    P = np.eye(len(x))
+    for i in range(4):
+        P = P * 0.5 + np.outer(x, x)
+        pairs.append((P, x * i, i))
+    s = 0.0
+    for P, v, k in pairs[::-1]:
+        s = s * 0.5 + v @ P @ v * k
+    return s
+
+@case(lambda r, n: (vector(r, n),))
+def tuples_written_to_rows(x):
+    a = np.zeros((len(x), 2))
+    for i in range(len(x)):
+        a[i] = x[i], x[i] ** 2
+        a[i] = [a[i, 1], a[i, 0]]
+        a[i, :] = (a[i, 1] + 1, a[i, 0])
+    return (a * np.arange(2.0 * len(x)).reshape(-1, 2)).sum()
+
+@case(lambda r, n: (vector(r, n), 3))
+def slices_of_variables(x, k):
+    s = slice(0, k)
+    k = k + 1
+    r = slice(None, k - 1)
+    t = slice(k)
+    y = x.copy()
+    y[s] = y[s] * 2
+    y[r] += 1
+    return (y[t] ** 2).sum()
+
+@case(lambda r, n: (vector(r, n),))
+def list_extended_by_repeats(x):
+    fit = []
+    for i, v in enumerate(x):
+        fit += [v * v] * (i % 3)
+    return (np.array(fit) * np.arange(len(fit))).sum()

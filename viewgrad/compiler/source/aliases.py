@@ -84,15 +84,15 @@ def _either(one: Origins, other: Origins) -> Origins:
 Cell = tuple[object, bool]  # the site of an allocation, and whether the array is the latest one from there
 
 
-def line_of_write(block: Block, inputs: Collection[str], copies: Collection[Set]) -> int | None:
-    """Return the line of a write to an array after some statement has copied it; None if there is none.
+def line_of_write(block: Block, inputs: Collection[str], copies: Collection[Let | Set]) -> int | None:
+    """Return the line of a write to an array after it was copied, or to a copy; None if there is none.
 
     An array is known by the statement that makes it, and by whether that has made another one since.
 
     Arguments:
         block: the program.
         inputs: the names of its inputs.
-        copies: statements that copy an array as a whole.
+        copies: statements that copy an array as a whole into another one, or make a new array that is a copy.
     """
     if not copies:
         return None
@@ -135,6 +135,9 @@ class _Copies:
                     cells = {key: _aged(held, place) for key, held in cells.items()}
                     copied = _aged(copied, place)
                     cells[name] = frozenset(((place, True),))
+                    if place in self.copies:
+                        given = stmt.value.args[0]  # an array that is copied to a list, or a part of the list
+                        copied |= cells.get(given.name, frozenset()) if isinstance(given, Var) else cells[name]
         return cells, copied
 
 

@@ -25,7 +25,7 @@ class Emitter:
         single: the variables that are bound exactly once.
         inputs: the inputs, by their variables.
         line, file: the current position in the source.
-        rows: the statements that copy arrays to lists.
+        rows: the statements that copy arrays to lists, or from them.
         bases: the names under which variables were asked for.
         start: the statements before all others.
         heaps: the storage of lists in lists, by the dtypes of their items.
@@ -43,7 +43,7 @@ class Emitter:
         self.line = 0
         self.file = ""
         self.reshapes = False
-        self.rows: list[Set] = []
+        self.rows: list[Let | Set] = []
         self.bases: dict[str, str] = {}
         self.start: Block = []
         self.heaps: dict[str, Heap] = {}

@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from .ir import Const, Get, Var, is_number
+from .ir import Const, Get, Slice, Var, is_number
 from .kinds import INT, Kind, Num, joined, kind_of
 
 
@@ -113,13 +113,28 @@ class Tup:
 
 @attrs.frozen
 class Row:
-    """Arrays of one dimension and one length, as items of a list.
+    """Arrays, as items of a list.
 
     Attributes:
         dtype: the character of their dtype.
+        ndim: the number of their dimensions.
     """
 
     dtype: str
+    ndim: int = 1
+
+
+@attrs.frozen(eq=False)
+class Rows:
+    """The places of arrays in the flat array that holds the items of a list, one behind the other.
+
+    Attributes:
+        starts: for each item, where its elements begin.
+        sizes: for each axis, and each item, the length.
+    """
+
+    starts: Var
+    sizes: tuple[Var, ...]
 
 
 @attrs.frozen(eq=False)
@@ -131,7 +146,7 @@ class Lst:
         count: the variable that holds its length.
         kind: the kind of its items: a kind of numbers, a `Row`, or a tuple of them.
         stores: the arrays that hold the items, one for each part of an item.
-        widths: for rows, the variables that hold their lengths; None for numbers.
+        rows: for arrays, where they are; None for numbers.
         room: its capacity.
     """
 
@@ -139,7 +154,7 @@ class Lst:
     count: Var
     kind: Any
     stores: tuple[Var, ...]
-    widths: tuple[Any, ...]
+    rows: tuple[Rows | None, ...]
     room: Any
 
 
@@ -336,6 +351,9 @@ def is_identity(value: Any) -> bool:
     return equality is object.__eq__
 
 
+NO_EXPRESSIONS: Final = (Tup, Rec, Fn, Maybe, Lst, Ref, SeveralLists, CellOrNumber, Once, Slice)
+
+
 def as_expr(value: Any) -> Any:
     """Return a value as an expression; None if it is neither a number nor an array."""
     if isinstance(value, Static):
@@ -343,7 +361,7 @@ def as_expr(value: Any) -> Any:
         return Const(value.value, kind) if kind is not None and not kind.ndim else None
     if isinstance(value, Cell):
         return value.element
-    return None if isinstance(value, (Tup, Rec, Fn, Maybe, Lst, Ref, SeveralLists, CellOrNumber, Once)) else value
+    return None if isinstance(value, NO_EXPRESSIONS) else value
 
 
 def is_listed(value: Any) -> bool:

@@ -252,7 +252,7 @@ class CallReader(SelectionReader):
         if fields is not None and not hasattr(value, "__post_init__") and not hasattr(value, "__attrs_post_init__"):
             by_keyword = {key: self.held(each) for key, each in keywords.items()}
             given = dict(zip(fields, map(self.held, args))) | by_keyword
-            return self.record(self.with_defaults(given, fields, value), value, site)
+            return self.record(self.with_defaults(given, fields, value, site), value, site)
         if hasattr(value, "_fields"):
             given = dict(zip(value._fields, args)) | keywords
             if list(given) == list(value._fields):
@@ -269,8 +269,8 @@ class CallReader(SelectionReader):
         found = Tup(given.items, list, (scope.file, node.lineno, node.col_offset, DEQUE))
         return self.growing(found) if self.grows(found.site) else found
 
-    def with_defaults(self, given: dict[str, Any], fields: Sequence[str], cls: type) -> dict[str, Any]:
-        """Return the fields of a record, with defaults for missing ones."""
+    def with_defaults(self, given: dict[str, Any], fields: Sequence[str], cls: type, site: Any) -> dict[str, Any]:
+        """Return the fields of a record made at a site, with defaults for missing ones."""
         found = {}
         for name in fields:
             if name in given:
@@ -278,7 +278,14 @@ class CallReader(SelectionReader):
             elif name in vars(cls):  # a default that is a plain value
                 found[name] = self.attribute_of(Static(cls), name)
             else:
-                raise self.out.refused(f"{name} of a {cls.__name__} is left out")
+                factory = getattr(cls.__dict__.get("__dataclass_fields__", {}).get(name), "default_factory", None)
+                if factory is list:
+                    made = Tup((), list, (*site, name))
+                    found[name] = self.growing(made) if self.grows(made.site) else made
+                elif factory is dict:
+                    found[name] = self.record({}, dict, (*site, name))
+                else:
+                    raise self.out.refused(f"{name} of a {cls.__name__} is left out")
         return found
 
     def instance(self, cls: type, site: Any, args: list[Any], keywords: dict[str, Any]) -> Rec:

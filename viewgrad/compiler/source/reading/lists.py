@@ -1,7 +1,8 @@
 """Lists of unknown length: arrays with room for items, and a counter.
 
-A list becomes one when the function appends to it, or assigns an item. Its items are numbers, rows, tuples of them, or
-other lists. A row is copied into the list, so that an array that is appended must not be written to afterwards.
+A list becomes one when the function appends to it, or assigns an item. Its items are numbers, arrays, tuples of them,
+or other lists. The elements of an array are copied into the list, and out of it, so that neither the array that is
+appended nor the one that is read may be written to afterwards.
 
 A list that is an item of a list, or that a name means in one iteration and not in another, is on a heap, with all
 others whose items are of the same dtypes. It has a number there, which is what names and other lists hold.
@@ -9,6 +10,7 @@ others whose items are of the same dtypes. It has a number there, which is what 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,7 +19,7 @@ import attrs
 from ..emitting import Emitter
 from ..ir import Block, Call, Check, Const, Dim, For, Get, If, Lazy, Let, Op, Set, Slice, Var, get, is_number
 from ..kinds import BOOL, INT, Arr, Num, joined
-from ..values import Cell, Heap, ListOf, Lst, Ref, Reread, Row, Static, Tup, as_expr, kind_name
+from ..values import Cell, Heap, ListOf, Lst, Ref, Reread, Row, Rows, Static, Tup, as_expr, kind_name
 from .arrays import dtype_option, pure
 
 ONE = Const(1, INT)
@@ -42,9 +44,9 @@ def item_kind(out: Emitter, value: Any) -> Any:
     if isinstance(value, Tup) and value.cls is tuple:
         return tuple([item_kind(out, each) for each in value.items])
     expr = as_expr(value)
-    if expr is None or expr.kind.ndim > 1:
+    if expr is None:
         raise out.refused(f"{kind_name(value)} in a list of unknown length")
-    return attrs.evolve(expr.kind, boxed=False) if is_number(expr) else Row(expr.kind.dtype)
+    return attrs.evolve(expr.kind, boxed=False) if is_number(expr) else Row(expr.kind.dtype, expr.kind.ndim)
 
 
 def joined_item_kinds(out: Emitter, one: Any, other: Any) -> Any:
@@ -133,13 +135,16 @@ def new_list(out: Emitter, site: Any, kind: Any, room: Any) -> Lst:
         kind: the kind of its items.
         room: the number of numbers it may hold.
     """
+    def array(dtype: str, name: str) -> Var:
+        return out.temporary(Call("empty", ((room,),), dtype_option(dtype), Arr(dtype, 1)), name)
+
     count = _number(out, "count")
-    stores, widths = [], []
+    stores, rows = [], []
     for part in _parts(kind):
-        widths.append(_number(out, "width") if isinstance(part, Row) else None)
-        empty = Call("empty", ((room,),), dtype_option(_dtype(part)), Arr(_dtype(part), 1))
-        stores.append(out.temporary(empty, "items"))
-    return Lst(site, count, kind, tuple(stores), tuple(widths), room)
+        stores.append(array(_dtype(part), "items"))
+        sizes = [array("l", "size") for _ in range(part.ndim)] if isinstance(part, Row) else []
+        rows.append(Rows(array("l", "starts"), tuple(sizes)) if sizes else None)
+    return Lst(site, count, kind, tuple(stores), tuple(rows), room)
 
 
 def _number(out: Emitter, name: str) -> Var:
@@ -235,9 +240,9 @@ def kind_of_items(lst: Lst | Ref) -> Any:
 
 
 def _stores(lst: Lst | Ref) -> Sequence[tuple[Any, Var, Any]]:
-    """Return the kind of each part of an item, the array that holds it, and the length of its rows or None."""
+    """Return the kind of each part of an item, the array that holds it, and where arrays are in it or None."""
     if isinstance(lst, Lst):
-        return list(zip(_parts(lst.kind), lst.stores, lst.widths))
+        return list(zip(_parts(lst.kind), lst.stores, lst.rows))
     return [(part, store, None) for part, store in zip(_parts(lst.of.kind), lst.heap.stores)]
 
 
@@ -264,24 +269,43 @@ def appended(out: Emitter, lst: Lst | Ref, value: Any) -> None:
         value = _kept(out, value)
         _grown(out, lst, count)
     cell = _cell(out, lst, count)
-    for (_, store, width), expr in zip(_stores(lst), _leaves(value)):
+    if isinstance(lst, Lst):
+        out.emit(Check(Op("less", (count, lst.room), BOOL), out.line, of_room=True))
+    for (_, store, rows), expr in zip(_stores(lst), _leaves(value)):
         expr = out.lifted(expr)
-        if width is None:
-            if isinstance(lst, Lst):
-                out.emit(Check(Op("less", (count, lst.room), BOOL), out.line, of_room=True))
+        if rows is None:
             out.emit(Set(store, (cell,), expr, "", out.line, safe=True))
-            continue
-        assert isinstance(lst, Lst)
-        row = expr if isinstance(expr, Var) else out.temporary(expr)
-        first = Op("equal", (count, ZERO), BOOL)
-        out.emit(Let(width.name, Lazy("if", (first, Dim(row, 0), width), INT), out.line))
-        out.emit(Check(Op("equal", (width, Dim(row, 0)), BOOL), out.line))
-        low = out.temporary(Op("mul", (count, width), INT), "low")
-        high = out.temporary(Op("add", (low, width), INT), "high")
-        out.emit(Check(Op("less_equal", (high, lst.room), BOOL), out.line, of_room=True))
-        out.rows.append(Set(store, (Slice(low, high),), row, "", out.line))
-        out.emit(out.rows[-1])
+        else:
+            assert isinstance(lst, Lst)
+            _append_array(out, lst, store, rows, expr)
     _with_count(out, lst, Op("add", (count, ONE), INT))
+
+
+def _append_array(out: Emitter, lst: Lst, store: Var, rows: Rows, expr: Any) -> None:
+    """Store the elements of an array behind those of the last item of a list."""
+    array = expr if isinstance(expr, Var) else out.temporary(expr)
+    last = Op("sub", (lst.count, ONE), INT)
+    end = Op("add", (Get(rows.starts, (last,), INT, safe=True), _product([
+        Get(size, (last,), INT, safe=True) for size in rows.sizes])), INT)
+    low = out.temporary(Lazy("if", (Op("less", (ZERO, lst.count), BOOL), end, ZERO), INT), "low")
+    lengths = [Dim(array, axis) for axis in range(array.kind.ndim)]
+    high = out.temporary(Op("add", (low, _product(lengths)), INT), "high")
+    out.emit(Check(Op("less_equal", (high, lst.room), BOOL), out.line, of_room=True))
+    for target, value in zip((rows.starts, *rows.sizes), (low, *lengths)):
+        out.emit(Set(target, (lst.count,), value, "", out.line, safe=True))
+    if array.kind.ndim > 1:
+        held = out.temporary(Call("copy", (array,), (), array.kind), "row")
+        out.rows.append(out.buffer[-1])
+        shape = Op("sub", (high, low), INT)
+        flat = Call("reshape", (held, (shape,)), (), Arr(array.kind.dtype, 1), is_view=True)
+        out.emit(Set(store, (Slice(low, high),), out.temporary(flat, "row"), "", out.line))
+    else:
+        out.emit(Set(store, (Slice(low, high),), array, "", out.line))
+        out.rows.append(out.buffer[-1])
+
+
+def _product(lengths: Sequence[Any]) -> Any:
+    return functools.reduce(lambda one, other: Op("mul", (one, other), INT), lengths)
 
 
 def repeated(out: Emitter, lst: Lst | Ref, values: Sequence[Any], times: Any) -> None:
@@ -337,22 +361,33 @@ def item_at(out: Emitter, lst: Lst | Ref, place: Any) -> Any:
         raise out.empty()
     parts: list[Any] = []
     cell = _cell(out, lst, place)
-    for part, store, width in _stores(lst):
-        if width is None:
+    for part, store, rows in _stores(lst):
+        if rows is None:
             parts.append(Get(store, (cell,), INT if isinstance(part, ListOf) else part, safe=True))
         else:
-            low = out.temporary(Op("mul", (place, width), INT), "low")
-            row = get(store, (Slice(low, Op("add", (low, width), INT)),))
-            parts.append(out.temporary(Call("copy", (row,), (), row.kind), "row"))
+            parts.append(_array_at(out, store, rows, place))
     return _tree(out, kind, iter(parts))
+
+
+def _array_at(out: Emitter, store: Var, rows: Rows, place: Any) -> Var:
+    """Return a copy of an array in a list."""
+    low = _loaded(out, rows.starts, place, "low")
+    lengths = [_loaded(out, size, place, "length") for size in rows.sizes]
+    row = get(store, (Slice(low, Op("add", (low, _product(lengths)), INT)),))
+    found = out.temporary(Call("copy", (row,), (), row.kind), "row")
+    out.rows.append(out.buffer[-1])
+    if len(lengths) == 1:
+        return found
+    kind = Arr(store.kind.dtype, len(lengths))
+    return out.temporary(Call("reshape", (found, tuple(lengths)), (), kind, is_view=True), "row")
 
 
 def set_item(out: Emitter, lst: Lst | Ref, index: Any, value: Any) -> None:
     """Assign an item."""
     _checked(lst, joined_item_kinds(out, kind_of_items(lst), item_kind(out, value)))
     cell = _cell(out, lst, _place(out, lst, index))
-    for (_, store, width), expr in zip(_stores(lst), _leaves(value)):
-        if width is not None:
+    for (_, store, rows), expr in zip(_stores(lst), _leaves(value)):
+        if rows is not None:
             raise out.refused("a row of a list is assigned")
         out.emit(Set(store, (cell,), out.lifted(expr), "", out.line, safe=True))
 
@@ -398,22 +433,32 @@ def array_of_list(out: Emitter, lst: Lst | Ref) -> Any:
             out.emit(Check(Op("less", (ZERO, count_of(out, lst)), BOOL), out.line))
         return out.temporary(Call("copy", (view,), (), view.kind), "listed")
     arrays = []
-    for part, store, width in _stores(lst):
+    for part, store, rows in _stores(lst):
         if isinstance(part, Row) or part.dtype != "d" or isinstance(lst.kind, tuple):
             out.emit(Check(Op("less", (ZERO, lst.count), BOOL), out.line))  # an empty array has another dtype or shape
-        if width is None:
+        if rows is None:
             view = get(store, (Slice(None, lst.count),))
         else:
             if isinstance(lst.kind, tuple):
                 raise out.refused("an array of tuples of arrays")
-            size = Op("mul", (lst.count, width), INT)
-            flat = out.temporary(get(store, (Slice(None, size),)), "rows")
-            call = Call("reshape", (flat, (lst.count, width)), (), Arr(part.dtype, 2), is_view=True)
-            view = out.temporary(call, "rows")
+            view = _stacked(out, lst, store, rows)
         arrays.append(out.temporary(Call("copy", (view,), (), view.kind), "listed"))
     if isinstance(lst.kind, tuple):
         return pure(out, "stack", [Tup(tuple(arrays))], {"axis": Static(-1)})
     return arrays[0]
+
+
+def _stacked(out: Emitter, lst: Lst, store: Var, rows: Rows) -> Var:
+    """Return the arrays of a list, which must have one shape, as a view with one more dimension."""
+    lengths = [_loaded(out, size, ZERO, "length") for size in rows.sizes]
+    k = Var(out.fresh("k"), INT)
+    out.kinds[k.name] = INT
+    same: Block = [Check(Op("equal", (Get(size, (k,), INT, safe=True), length), BOOL), out.line)
+                   for size, length in zip(rows.sizes, lengths)]
+    out.emit(For(k.name, ONE, lst.count, 1, same, line=out.line))
+    flat = out.temporary(get(store, (Slice(None, _product([lst.count, *lengths])),)), "rows")
+    kind = Arr(store.kind.dtype, len(lengths) + 1)
+    return out.temporary(Call("reshape", (flat, (lst.count, *lengths)), (), kind, is_view=True), "rows")
 
 
 def _array_of_lists(out: Emitter, lst: Lst | Ref) -> Any:

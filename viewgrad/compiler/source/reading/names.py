@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from ..ir import Check, Const, Op, Var, is_number, nodes
+from ..ir import Check, Const, Op, Slice, Var, is_number, nodes
 from ..jumps import is_flag
 from ..kinds import BOOL, INT, Num, joined
 from ..objects import Guard, ObjectReader
@@ -252,7 +252,7 @@ class NameReader(ObjectReader):
             if expr is None or once:
                 return value
             value = expr
-        if isinstance(value, (Fn, Lst, Partial, Cell)):
+        if isinstance(value, (Fn, Lst, Partial, Cell, Slice)):
             return value
         if isinstance(value, Ref):
             return attrs.evolve(value, number=self.bound(name, value.number, once))
@@ -286,7 +286,7 @@ class NameReader(ObjectReader):
         if isinstance(value, Rec):
             held = {key: self.held(item) for key, item in value.fields.items()}
             return value if value.prefix else Rec(held, value.cls, value.site)
-        if isinstance(value, (Static, Fn, Var, Const, Lst, Partial, Cell)):
+        if isinstance(value, (Static, Fn, Var, Const, Lst, Partial, Cell, Slice)):
             return value
         if isinstance(value, Ref):
             return attrs.evolve(value, number=self.held(value.number))
@@ -310,7 +310,7 @@ class NameReader(ObjectReader):
             return Tup(tuple([self.copied(item) for item in value.items]), value.cls, value.site)
         if isinstance(value, Rec) and not value.prefix:
             return Rec({key: self.copied(item) for key, item in value.fields.items()}, value.cls, value.site)
-        if isinstance(value, (Static, Fn, Const, Rec, Lst, Partial, Cell)):
+        if isinstance(value, (Static, Fn, Const, Rec, Lst, Partial, Cell, Slice)):
             return value
         if isinstance(value, Ref):
             return attrs.evolve(value, number=self.copied(value.number))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ..emitting import Emitter
-from ..ir import Const, Dim, Lazy, Op, Var, is_number
+from ..ir import Const, Dim, Lazy, Op, Slice, Var, is_number
 from ..kinds import BOOL, INT, Num, joined
 from ..library import MATH
 from ..objects import Fields
@@ -129,7 +129,13 @@ def _round(out: Emitter, args: list[Any]) -> Any:
 
 
 def _slice(out: Emitter, args: list[Any]) -> Any:
-    return Static(slice(*[arg.value for arg in args])) if all(isinstance(arg, Static) for arg in args) else None
+    if all(isinstance(arg, Static) for arg in args):
+        return Static(slice(*[arg.value for arg in args]))
+    exprs = [None if isinstance(arg, Static) and arg.value is None else as_expr(arg) for arg in args]
+    if any(expr is not None and (not is_number(expr) or expr.kind.dtype != "l") for expr in exprs):
+        return None
+    held = [expr if expr is None or isinstance(expr, Const) else out.temporary(expr, "bound") for expr in exprs]
+    return Slice(None, *held) if len(held) == 1 else Slice(*held)
 
 
 def _divmod(out: Emitter, args: list[Any]) -> Any:

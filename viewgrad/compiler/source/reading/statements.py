@@ -62,7 +62,7 @@ from .comprehensions import UNROLLED
 from .expressions import BINARY
 from .function_calls import CallReader
 from .generators import free_names, is_generator, loop_over_generator
-from .lists import item_kind, item_of_list, joined_item_kinds, set_item
+from .lists import item_kind, item_of_list, joined_item_kinds, kind_of_items, set_item
 from .nests import LEN, MOST, NESTS, RANGE, chosen, consecutive, counted, indices, loaded, product
 from .operators import arithmetic
 from .optional import shown
@@ -130,11 +130,16 @@ class StatementReader(CallReader):
     def extend(self, items: Any, more: Any, stmt: Any) -> None:
         """Read `+=` of a list."""
         if isinstance(items, Tup):
-            if not isinstance(more, Tup) or items.site is None:
+            if items.site is None:
                 raise self.out.refused("a list is extended", stmt)
             kind = None
-            for each in more.items:
-                kind = joined_item_kinds(self.out, kind, item_kind(self.out, each))
+            if isinstance(more, (Lst, Ref)):
+                kind = kind_of_items(more)
+            elif isinstance(more, Tup):
+                for each in more.items:
+                    kind = joined_item_kinds(self.out, kind, item_kind(self.out, each))
+            else:
+                raise self.out.refused("a list is extended", stmt)
             raise Reread(items.site, kind)
         self.call_own(python_code.extend, [items, more])
 

@@ -13,7 +13,8 @@ from ..kinds import BOOL, INT, Arr, Num
 from ..values import Cell, Lst, Maybe, Rec, Ref, Reread, Static, Tup, as_expr, is_plain, items_in, kind_name, leaves_of
 from .expressions import ExpressionReader
 from .indexing import indexed
-from .lists import count_of, item_at, item_kind, set_item
+from .library_calls import library
+from .lists import array_of_list, count_of, item_at, item_kind, set_item
 from .operators import arithmetic
 from .scopes import Scope, has_calls, variables_in
 
@@ -138,6 +139,10 @@ class TargetReader(ExpressionReader):
 
     def store(self, base: Any, index: tuple[Any, ...], value: Any, stmt: Any, op: str = "") -> None:
         """Write to a place."""
+        if isinstance(value, Tup):
+            value = library(self.out, "numpy.array", [value], {})
+        elif isinstance(value, (Lst, Ref)):
+            value = array_of_list(self.out, value)
         expr = as_expr(value)
         if expr is None:
             raise self.out.refused(f"{kind_name(value)} is written to an array", stmt)
