@@ -57,7 +57,7 @@ def batched_gradients(
     return isolated(_run, task, mode & ~GRAD, edge, gradients, inputs)
 
 
-def is_promising(edge: Node | Edge) -> bool:
+def pays_off(edge: Node | Edge) -> bool:
     """Return whether the nodes nearest to an output run for many gradients at once."""
     first, stack = dict[Node, None](), [edge]
     while stack and len(first) < FIRST:

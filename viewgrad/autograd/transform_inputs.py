@@ -33,7 +33,7 @@ from ..tensor.node import (
 from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, copy_of, current_edge, from_array, from_new_array
 from ..views.scalar_nodes import ScalarOfTwo
-from .batched_engine import batched_gradients, is_library_node, is_promising
+from .batched_engine import batched_gradients, is_library_node, pays_off
 from .execute import run_backward
 from .shared_inputs import Inputs
 
@@ -261,7 +261,7 @@ class Transform:
             return True
         nodes, outside = self.graph([edge])
         known = all(is_library_node(node) and node.hooks is None for node in nodes)
-        return known and not outside and is_promising(edge)
+        return known and not outside and pays_off(edge)
 
     def rows_at_once(self, output: Tensor) -> list[Tensor] | None:
         """Return the result of `jacobian` if all rows, even few, can be computed at once; None otherwise."""
@@ -278,7 +278,7 @@ class Transform:
         """Append the rows for each primal, by passes for some rows at once; return whether that can be done."""
         edge, size = current_edge(output), output.size
         least = FEWEST_ROWS if fewest is None else fewest
-        if edge is None or size < least or output.dtype.kind != "f" or not is_promising(edge):
+        if edge is None or size < least or output.dtype.kind != "f" or not pays_off(edge):
             return False
         if self._recorded([edge]):
             return False

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..operators.language.namespace import ARRAY_FUNCTIONS
 from ..operators.language.parsing import product_of
-from ..trace.attributes import thawed
+from ..trace.attributes import unfrozen
 from ..views.unbroadcast import match_spec
 
 Gradient = Callable[[Any, Sequence[Any], Callable[[], Any]], Any]
@@ -43,7 +43,7 @@ def gradient_by_formula(operator: Any, attributes: Any, kinds: Sequence[Any], nu
     code = compile(ast.fix_missing_locations(ast.Expression(product)), f"<the gradient of {operator.name}>", "eval")
     space = {called: getattr(ARRAY_FUNCTIONS, called) for called in code.co_names if hasattr(ARRAY_FUNCTIONS, called)}
     options = zip([argument.name for argument in operator.signature.plain], attributes or (), strict=True)
-    space |= {option: thawed(value) for option, value in options}
+    space |= {option: unfrozen(value) for option, value in options}
     places = {argument.name: place for place, argument in enumerate(tensors)}
     for local, argument, attribute in formula.metadata:
         kind = kinds[places[argument]] if argument in places else None

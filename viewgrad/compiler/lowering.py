@@ -45,10 +45,10 @@ def lowered(
     """
     known = {} if reserves is None else reserves
     first = _lowered(graph, limit, spilled, native, near_singular, dict(known))
-    if not first.growing and not first.stream.crowding:
+    if not first.growing and not first.stream.found_many:
         return first.stream
     known.update({key: first.reserves[key] for key in first.growing})
-    known.update(dict.fromkeys(first.stream.crowding, 0))
+    known.update(dict.fromkeys(first.stream.found_many, 0))
     return _lowered(graph, limit, spilled, native, near_singular, dict(known)).stream
 
 

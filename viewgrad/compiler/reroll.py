@@ -69,7 +69,7 @@ class Loop:
             flat.extend(moves)
         self.ints: Ints = tuple(flat)
 
-    def look_ahead(self) -> None:
+    def predict(self) -> None:
         """Predict the instructions that would extend the loop."""
         self.following = [
             tuple([n + self.count * step for n, step in zip(term.ints, moves)])
@@ -233,7 +233,7 @@ class LoopReroller:
                 for i in range(k, FEWEST * k):
                     append_constants(body[i % k], blocks[i])
                 loop = Loop(self.structures.loop_over(body), body, FEWEST, steps)
-                loop.look_ahead()
+                loop.predict()
                 self._push(loop, loop.ints)
                 self._ends.setdefault(len(terms) + k, []).append((len(terms) - 1, loop))
                 return True

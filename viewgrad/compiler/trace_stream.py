@@ -77,15 +77,15 @@ class Stream:
         locations: the source lines that they come from.
         limit: the number of terms that may remain at the end.
         spilled: the keys of the places whose values go through memory, and the room that each value has in a buffer.
-        crowded: the keys of the tables that are known to have many parts.
+        many_indices: the keys of the tables that are known to have many parts.
 
     Attributes:
-        crowding: the keys of those that were found to.
+        found_many: the keys of those that were found to.
     """
 
     def __init__(
         self, locations: list[tuple[str, int]], limit: int = 20_000, spilled: Mapping[Any, int] | None = None,
-        crowded: Set[Any] = frozenset(),
+        many_indices: Set[Any] = frozenset(),
     ) -> None:
         self.locations = locations
         self.roller = LoopReroller(max(limit, ROLLED))
@@ -103,8 +103,8 @@ class Stream:
         self.spilled = {} if spilled is None else spilled
         self.keys: list[Any] = []  # the keys of the places
         self._spills: dict[int, tuple[int, list[int]]] = {}  # the buffers of such places, and where each value is
-        self.crowded = crowded
-        self.crowding: set[Any] = set()
+        self.many_indices = many_indices
+        self.found_many: set[Any] = set()
         self.tables: list[Parts] = []
         self._tables: dict[Any, int] = {}
 
@@ -242,14 +242,14 @@ class Stream:
             structure = self._structure(("scatter", base, location, places.shape, table, of, unrecorded))
             self.roller.take(structure, (offset, start), (value,))  # type: ignore[arg-type]
 
-    def is_crowded(self, what: str, location: int, base: int, shape: Shape) -> bool:
+    def has_many_indices(self, what: str, location: int, base: int, shape: Shape) -> bool:
         """Return whether many arrays are known to be indices at a line, so that each is taken in the same way.
 
         Arguments:
             what: "gather" or "scatter".
             location, base, shape: the line, the base and the shape of the line, of the base, and of the arrays.
         """
-        return _key_of(what, location, base, shape) in self.crowded
+        return _key_of(what, location, base, shape) in self.many_indices
 
     def _table(self, key: Any, places: Any) -> tuple[int, int]:
         """Return the number of the table that an array of places is a part of, and where it begins there.
@@ -263,12 +263,12 @@ class Stream:
             self.tables.append(Parts())
         parts = self.tables[number]
         content = places.tobytes()
-        if key not in self.crowded:
+        if key not in self.many_indices:
             start = parts.starts.get(content)
             if start is not None:
                 return number, start
             if len(parts.starts) == FEW:
-                self.crowding.add(key)
+                self.found_many.add(key)
         elif content == parts.last:
             return number, parts.size - places.size
         start = parts.starts[content] = parts.size

@@ -256,7 +256,7 @@ class _Call:
                         f"a checkpointed function returned a tensor of shape {output.shape} that shares memory with an "
                         "argument, a captured tensor or another result; return a clone() of it"
                     )
-        if any(map(_has_hooks, run.captured)) or _are_entangled(run.captured):
+        if any(map(_has_hooks, run.captured)) or _depend_on_each_other(run.captured):
             raise CheckpointError(
                 "a checkpointed function captures several tensors of which one was computed from another, or one that "
                 "has hooks; pass them as arguments"
@@ -325,7 +325,7 @@ def _has_hooks(edge: Node | Edge) -> bool:
     return node_of(edge).hooks is not None
 
 
-def _are_entangled(edges: Sequence[Node | Edge]) -> bool:
+def _depend_on_each_other(edges: Sequence[Node | Edge]) -> bool:
     """Return whether one of the histories leads to another, whose gradient would be counted twice."""
     ends = {node_of(edge) for edge in edges}
     if len(ends) < 2:

@@ -214,13 +214,13 @@ def _match_into(found: list[Any], structure: Structure, tree: Any, path: str, wh
             raise TreeError(f"{what}{path} is a {type(tree).__name__} where a {structure.kind.__name__} is expected")
         keys, values = children
         if len(keys) != len(structure.keys) or set(keys) != set(structure.keys):
-            raise TreeError(f"{what}{path} has {_told(keys)} where {_told(structure.keys)} is expected")
+            raise TreeError(f"{what}{path} has {_keys_text(keys)} where {_keys_text(structure.keys)} is expected")
         values_by_key = dict(zip(keys, values, strict=True))
         for key, child in zip(structure.keys, structure.children, strict=True):
             _match_into(found, child, values_by_key[key], path + _step(structure, key), what)
 
 
-def _told(keys: tuple[Any, ...]) -> str:
+def _keys_text(keys: tuple[Any, ...]) -> str:
     if keys == tuple(range(len(keys))):
         return f"{len(keys)} item{'s' * (len(keys) != 1)}"
     return ", ".join(map(repr, keys))

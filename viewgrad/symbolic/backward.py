@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import GraphError
-from ..trace.attributes import Frozen, indexed_shape, thawed
+from ..trace.attributes import Frozen, indexed_shape, unfrozen
 from ..trace.graph import Block, Node, Value
 from ..trace.opaque_ops import VjpStep
 from ..trace.primitives import operator_of, types_with_grad
@@ -299,7 +299,7 @@ class BackwardWriter:
                 made = TensorType.of(np.dtype(bool), kind.shape)
                 mask = self.emit("winners_at", indices, (window.sizes, pattern), made).output
             else:
-                last = last_writers(np.empty(window.sizes, bool), thawed(pattern))
+                last = last_writers(np.empty(window.sizes, bool), unfrozen(pattern))
                 if last is not None:
                     stay = last == np.arange(last.size).reshape(last.shape)
                     made = TensorType.of(np.dtype(bool), stay.shape)

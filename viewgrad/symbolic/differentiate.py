@@ -218,7 +218,7 @@ def is_inside(block: Block, reverse: Block) -> bool:
 def lift_constants(reverse: Block) -> None:
     """Make constants of the graph again in its reverse, instead of capturing them."""
     copies: dict[Value, Value] = {}
-    for value, node, number in taken_from_outside(reverse, reverse):
+    for value, node, number in captured_uses(reverse, reverse):
         source = value.node
         if source.kind not in REMADE:
             continue
@@ -230,21 +230,21 @@ def lift_constants(reverse: Block) -> None:
 
 def lift_reads(reverse: Block) -> None:
     """Take windows again in the reverse graph, instead of capturing them, if their base can be captured at no cost."""
-    for value, node, number in taken_from_outside(reverse, reverse):
+    for value, node, number in captured_uses(reverse, reverse):
         source = value.node
         if source.kind == "read" and is_kept(source.inputs[0], reverse):
             made = Node("read", source.inputs, source.attributes, (value.type,), source.location)
             node.replace_input(number, made.insert_before(node).output)
 
 
-def taken_from_outside(block: Block, reverse: Block) -> Iterator[tuple[Value, Node, int]]:
+def captured_uses(block: Block, reverse: Block) -> Iterator[tuple[Value, Node, int]]:
     """Yield the outside values that nodes of a block inside the reverse use, with node and number."""
     for node in chain(block, (block.returns,)):
         for number, value in enumerate(node.inputs):
             if value is not None and not is_inside(value.node.block, reverse):
                 yield value, node, number
         for inner in node.blocks:
-            yield from taken_from_outside(inner, reverse)
+            yield from captured_uses(inner, reverse)
 
 
 def is_kept(base: Value | None, reverse: Block) -> bool:
@@ -298,7 +298,7 @@ def lift_lambda(f: Graph, reverse: Reverse, captures: Sequence[Value]) -> Gradie
     known_outputs = {number: value for value, number in outputs.items()}
     values = [*[f.inputs[number] for number in from_inputs], *[known_outputs[number] for number in from_outputs]]
     taken = dict(zip(values, block.add_inputs([value.type for value in values]), strict=True))
-    for value, node, number in taken_from_outside(block, block):
+    for value, node, number in captured_uses(block, block):
         node.replace_input(number, taken[value])
     block.owner = None
     df.block = block

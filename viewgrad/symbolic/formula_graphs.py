@@ -15,7 +15,7 @@ from ..operators.language.spec import Formula, Operator
 from ..tensor.modes import MODE, TRACE
 from ..tensor.tensor import Tensor, from_array
 from ..tensor.trace_hooks import OBSERVER
-from ..trace.attributes import thawed
+from ..trace.attributes import unfrozen
 from ..trace.graph import Block, Graph, Node, Value
 from ..trace.opaque_ops import FormulaStep, run_formula
 from ..trace.primitives import input_places
@@ -241,7 +241,7 @@ class TemplateBuilder:
         given = gathered_lists(given)
         for name in self.formula.reads:
             given.setdefault(name, None)
-        given |= {name: thawed(value) for name, value in self.options.items()}
+        given |= {name: unfrozen(value) for name, value in self.options.items()}
         mode = MODE.set(TRACE)
         token = OBSERVER.set(tracer)
         try:

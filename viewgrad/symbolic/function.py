@@ -361,10 +361,10 @@ def difference(wanted: Structure, given: Structure, path: str) -> str | None:
         same = is_same(wanted.value, given.value)
         return None if same else f"{path} was {wanted.value!r}, and is {given.value!r}"
     same = type(wanted) is type(given)
-    return None if same else f"{path} was {told_of(wanted)}, and is {told_of(given)}"
+    return None if same else f"{path} was {describe_structure(wanted)}, and is {describe_structure(given)}"
 
 
-def told_of(structure: Structure) -> str:
+def describe_structure(structure: Structure) -> str:
     """Describe a tree for a message."""
     if isinstance(structure, Branch):
         return f"a {structure.kind.__name__}"

@@ -20,7 +20,7 @@ from ..errors import GraphError
 from ..operators.codegen.source_cache import list_source
 from ..operators.operands import owned_array
 from ..tensor.indices import add_at
-from ..trace.attributes import Given, thawed
+from ..trace.attributes import Given, unfrozen
 from ..trace.evaluate import add_into, check_guard, copied, forward_call, in_row_order, put, winners
 from ..trace.graph import Graph, Node, Value
 from ..trace.last_use import WRITES, LastUse, last_uses
@@ -291,7 +291,7 @@ class Writer:
         inputs = [self.name_of(value) for value in node.inputs]
         if kind == "guard":
             how, wanted = node.attributes
-            expected = repr(wanted) if is_literal(wanted) else self._put("expected", thawed(wanted))
+            expected = repr(wanted) if is_literal(wanted) else self._put("expected", unfrozen(wanted))
             return [f"    check_guard({how!r}, {expected}, asarray({inputs[0]}), {self.graph.where(node)!r})"]
         if kind in WRITES:
             return self._write(node, inputs)
@@ -367,7 +367,7 @@ class Writer:
             elif is_literal(item) or item is Ellipsis or type(item) is slice:
                 items.append(repr(item))
             else:
-                items.append(self._put("index", thawed(item)))
+                items.append(self._put("index", unfrozen(item)))
         return f"({', '.join(items)},)"
 
     def _expression(self, node: Node, inputs: list[str]) -> str:

@@ -332,11 +332,11 @@ def _advice(by: str, frame: FrameType, is_store: bool = False) -> str:
         return KEEPING[by]
     if is_store:
         return NUMBERED[1][1]
-    return _told(by, frame.f_code.co_filename, frame.f_lineno)
+    return _warning_text(by, frame.f_code.co_filename, frame.f_lineno)
 
 
 @functools.lru_cache(1024)
-def _told(by: str, file: str, number: int) -> str:
+def _warning_text(by: str, file: str, number: int) -> str:
     line = linecache.getline(file, number)
     return next((said for pattern, said in NUMBERED if pattern.search(line)), KEEPING[by])
 

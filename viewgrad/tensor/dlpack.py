@@ -21,7 +21,7 @@ from .trace_hooks import array_of
 DLPACK_CPU: Final = (1, 0)  # kDLCPU, and the number of the device
 
 
-def let_others_write(tensor: Tensor) -> None:
+def allow_external_writes(tensor: Tensor) -> None:
     """Prepare for undetected writes to `tensor`: preserve saved values, and copy later ones when they are saved.
     """
     storage = storage_of(tensor)
@@ -66,7 +66,7 @@ def __dlpack__(
     if copy or not isinstance(array, np.ndarray):
         array = np.array(array)
     else:
-        let_others_write(self)
+        allow_external_writes(self)
     keywords: dict[str, Any] = {"stream": stream}
     if max_version is not None:
         keywords["max_version"] = max_version

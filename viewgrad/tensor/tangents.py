@@ -113,7 +113,7 @@ def take_tangents(tensor: Tensor, source: Tensor) -> None:
         tensor._tangent = tangents
 
 
-def show_tangent(tensor: Tensor, level: DualLevel) -> Tensor | None:
+def shared_tangent(tensor: Tensor, level: DualLevel) -> Tensor | None:
     """Return the tangent of `tensor` for outside use: the next in-place write goes to a copy."""
     root = tensor if tensor._view is None else tensor._view.tangent_root
     record = getattr(root, "_tangent", NONE).records.get(level)
@@ -314,10 +314,10 @@ def update_aliases(tensor: Tensor, level: DualLevel, index: Any = None) -> None:
     others: list[Tensor | TangentRoot] = [] if root is base else [base]
     others += [other for ref in aliases if (other := ref()) is not None and other is not root]
     for other in others:
-        _tell(other, tensor, level, index)
+        _update_other_root(other, tensor, level, index)
 
 
-def _tell(other: Tensor | TangentRoot, tensor: Tensor, level: DualLevel, index: Any) -> None:
+def _update_other_root(other: Tensor | TangentRoot, tensor: Tensor, level: DualLevel, index: Any) -> None:
     view = tensor._view
     source = tangent_of(tensor, level)
     record = getattr(other, "_tangent", NONE).records.get(level)

@@ -59,7 +59,7 @@ class Frozen:
         return f"array({array.tolist()!r}, {array.dtype.name!r}" + (f", {array.shape})" if 0 in array.shape else ")")
 
 
-def thawed(option: Any) -> Any:
+def unfrozen(option: Any) -> Any:
     """Return an attribute as an operator takes it: with arrays in place of frozen ones."""
     kind = type(option)
     if kind is Frozen:
@@ -67,10 +67,10 @@ def thawed(option: Any) -> Any:
     if kind is tuple:
         for item in option:
             if type(item) in HOLDERS:
-                return tuple([thawed(item) for item in option])
+                return tuple([unfrozen(item) for item in option])
         return option
     if kind is list:
-        return [thawed(item) for item in option]
+        return [unfrozen(item) for item in option]
     return option
 
 
@@ -108,5 +108,5 @@ def indexed_shape(shape: tuple[int, ...], pattern: tuple[Any, ...], given: list[
         if type(item) is Given:
             items.append(np.zeros(given[item.number], int))
         else:
-            items.append(thawed(item))
+            items.append(unfrozen(item))
     return probe[tuple(items)].shape

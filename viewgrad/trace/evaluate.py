@@ -16,7 +16,7 @@ from ..operators.operands import owned_array
 from ..tensor.indices import add_at
 from ..views.advanced_indexing import last_writers
 from ..views.unbroadcast import sum_to
-from .attributes import Given, thawed
+from .attributes import Given, unfrozen
 from .graph import Node
 from .last_use import UNRECORDED, WRITES
 from .opaque_ops import Step
@@ -66,7 +66,7 @@ def forward_call(operator: Any, inputs: Sequence[Any], attributes: Any) -> tuple
     keywords: dict[str, Any] = {}
     for argument in operator.signature.arguments:
         if argument.kind == "plain":
-            value = thawed(next(options))
+            value = unfrozen(next(options))
         elif argument.kind == "tensors":
             value, given = given[:spare], given[spare:]
         else:
@@ -102,7 +102,7 @@ def copied(base: Any) -> Array:
 
 def indexed_by(pattern: tuple[Any, ...], given: Sequence[Array]) -> tuple[Any, ...]:
     """Return the index that a pattern means."""
-    return tuple([given[item.number] if type(item) is Given else thawed(item) for item in pattern])
+    return tuple([given[item.number] if type(item) is Given else unfrozen(item) for item in pattern])
 
 
 def put(window: Array, index: tuple[Any, ...], value: Any) -> None:
@@ -125,7 +125,7 @@ def check_guard(how: str, expected: Any, value: Any, where: str) -> None:
     if how == RAN:
         return
     found: Any
-    wanted = thawed(expected)
+    wanted = unfrozen(expected)
     if isinstance(wanted, np.ndarray):
         same = wanted.dtype == value.dtype and np.array_equal(wanted, value, equal_nan=wanted.dtype.kind in "fc")
         found = value

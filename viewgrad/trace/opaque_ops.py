@@ -20,7 +20,7 @@ from ..operators.language.spec import Formula, Operator
 from ..tensor.modes import FORWARD, GRAD, TRACE, ModeSwitch, current_mode
 from ..tensor.tensor import Tensor, from_array
 from ..views.unbroadcast import match_spec
-from .attributes import thawed
+from .attributes import unfrozen
 
 Array = np.ndarray[Any, Any]
 
@@ -79,7 +79,7 @@ class FormulaStep(Step):
         return tuple([None if g is None else np.asarray(g) for g in self._run(inputs, recorded=False)])
 
     def _run(self, inputs: tuple[Any, ...], recorded: bool) -> tuple[Any, ...]:
-        given = dict(zip(self.names, inputs, strict=True)) | {name: thawed(value) for name, value in self.options}
+        given = dict(zip(self.names, inputs, strict=True)) | {name: unfrozen(value) for name, value in self.options}
         return run_formula(self.operator, self.formula, given, self.specs, self.grads, recorded)
 
 

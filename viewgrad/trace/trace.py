@@ -295,7 +295,7 @@ class Binder:
                 results.append(ResultSpec(number, kind, scalar=True))
             elif self._input_number(root) is not None:
                 results.append(ResultSpec(number, kind, self._input_number(root), None, steps))
-            elif (owners.count(owners[number]) > 1 or is_spread(leaf)) and not (old or self._is_from_outside(root)):
+            elif (owners.count(owners[number]) > 1 or is_expanded(leaf)) and not (old or self._is_from_outside(root)):
                 results.append(ResultSpec(number, kind, None, self._output(root), steps))
             else:
                 results.append(ResultSpec(number, kind))
@@ -326,7 +326,7 @@ class Binder:
 
     def _lay_out(self, number: int, tensor: Tensor) -> None:
         """Record the memory layout of a tensor whose value is an output."""
-        if not tensor._array.flags.c_contiguous and not is_spread(tensor):
+        if not tensor._array.flags.c_contiguous and not is_expanded(tensor):
             self.layouts.setdefault(number, layout_of(tensor._array))
 
 
@@ -338,7 +338,7 @@ def distinct(parts: list[tuple[Tensor, Value]]) -> list[tuple[Any, Value]]:
     return list(found.values())
 
 
-def is_spread(tensor: Tensor) -> bool:
+def is_expanded(tensor: Tensor) -> bool:
     """Return whether elements of a tensor share memory, as after `np.broadcast_to`, so that it cannot be written to.
     """
     return overlaps_itself(tensor._array)

@@ -26,7 +26,7 @@ from .construct import index_view, make_view, view_of_window
 from .copy_slices import CopyBackwards, CopySlicesOfCopy
 from .inplace import Steps, is_recorded, write_function, write_in_place, write_source
 from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta
-from .scalar_nodes import take_in
+from .scalar_nodes import absorb
 from .view_functions import Chain, Index, chained
 from .view_nodes import ElementBackward, layout_for
 from .view_ops import SelectBackward, SliceBackward
@@ -254,7 +254,7 @@ if storage.shared or (recorded and type(old) is AccumulateGrad):
 """,
     node="""\
 if storage.version > MANY_WRITES and edge is not None:
-    take_in(edge, 0 if old is None else old.sequence_nr)
+    absorb(edge, 0 if old is None else old.sequence_nr)
 """,
     begin="""\
 layout = storage.layout
@@ -293,7 +293,7 @@ _ENVIRONMENT: Final[dict[str, Any]] = {
     "as_assigned": as_assigned,
     "current_edge": current_edge,
     "is_row_of_its_own": _is_row_of_its_own,
-    "take_in": take_in,
+    "absorb": absorb,
     "window_at": window_at,
 }
 _write_array = write_function("_write_array", write_source(_ARRAY_HEAD, _ARRAY_STEPS), _ENVIRONMENT)

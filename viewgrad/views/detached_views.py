@@ -52,10 +52,10 @@ class Written:
         last = self.seen if node is None else node.sequence_nr
         while node is not None and node.sequence_nr > self.seen:
             if isinstance(node, CopySlices):
-                self._take_in(None if type(node) is CopySlicesOfCopy else node.fn, node.index, node.view_fn)
+                self._mark_write(None if type(node) is CopySlicesOfCopy else node.fn, node.index, node.view_fn)
                 node = node_of(node.edges[0])
             else:
-                self._take_in(node, ..., None)
+                self._mark_write(node, ..., None)
                 node = node_of(node.edges[0]) if isinstance(node, IndexPutBackward | IndexAccumulateBackward) else None
         self.seen = max(self.seen, last)
 
@@ -66,7 +66,7 @@ class Written:
             _fill(self.may if windows is None else windows[1])
             self.begun = None
 
-    def _take_in(self, node: Node | None, index: Any, view_fn: Any) -> None:
+    def _mark_write(self, node: Node | None, index: Any, view_fn: Any) -> None:
         """Mark the write recorded by `node`; None means `base[index] = value`."""
         must, may = (self._window(mask, index, view_fn) for mask in (self.must, self.may))
         if must is None or may is None:

@@ -369,7 +369,7 @@ def no_history(base: Tensor) -> int | None:
     return None if cut is None else cut.number
 
 
-def mark_made_in_function(tensor: Tensor) -> None:
+def mark_created_in_function(tensor: Tensor) -> None:
     """Mark a view, whose edge is about to be set, as made inside a custom Function."""
     view = tensor._view
     assert view is not None
@@ -394,7 +394,7 @@ def move_retained(tensor: Tensor, old: Node | Edge, edge: OptionalEdge) -> None:
     """Make `retain_grad` follow the tensor to its new history."""
     if edge is None:
         return
-    moved = moved_hooks(tensor, old)
+    moved = detached_hooks(tensor, old)
     if moved is not None:
         hooks = hooks_of(node_of(edge))
         for retained in moved.retained.values():
@@ -404,7 +404,7 @@ def move_retained(tensor: Tensor, old: Node | Edge, edge: OptionalEdge) -> None:
         let_follow(moved)
 
 
-def moved_hooks(tensor: Tensor, old: Node | Edge) -> NodeHooks | None:
+def detached_hooks(tensor: Tensor, old: Node | Edge) -> NodeHooks | None:
     """Detach and return the `retain_grad` state kept with the old history of a tensor.
 
     None if it has left nothing.

@@ -31,7 +31,7 @@ from ..tensor.node import (
 from ..tensor.tangents import interrupt_tangents
 from ..tensor.tensor import Tensor, root_of
 from .copy_slices import CopyBackwards, CopySlices, CopySlicesOfCopy
-from .meta import let_follow, move_retained, moved_hooks
+from .meta import detached_hooks, let_follow, move_retained
 from .unbroadcast import Like
 from .view_functions import ViewFunction
 from .view_nodes import layout_for
@@ -149,7 +149,7 @@ def finish_write(tensor: Tensor, head: Node, old: OptionalEdge) -> None:
     """
     hooks: NodeHooks | None = None
     if old is not None and finished_hooks(old) is not None:
-        hooks = moved_hooks(root_of(tensor), old)
+        hooks = detached_hooks(root_of(tensor), old)
     head.hooks = hooks
     if hooks is not None:
         let_follow(hooks)
@@ -197,7 +197,7 @@ def rebase_history(tensor: Tensor, node: Node, own: OptionalEdge) -> None:
     finish_write(tensor, head, old)
 
 
-def keep_own(view: Tensor) -> None:
+def record_own_history(view: Tensor) -> None:
     """Record a view's own history in its base, as if the view were assigned to itself."""
     node = new(CopyBackwards)
     node.edge0, node.edge1, node.like = None, view._edge, None

@@ -130,18 +130,18 @@ class ScalarOfOne(ScalarNode):
 
 # What a node has in place of an edge to nodes that it has taken in: where these lead to; their rule, None for a
 # read alone; the number that one of them has saved; and the index and the layout of a read, None if there is none.
-Taken = tuple[OptionalEdge, "ScalarRule | None", Any, Any, "Layout | None"]
+Absorbed = tuple[OptionalEdge, "ScalarRule | None", Any, Any, "Layout | None"]
 
 
 class ScalarOfTwo(ScalarNode):
-    """The node of an operator on two scalars. An edge may be replaced by a tuple `Taken`: nodes merged into it."""
+    """The node of an operator on two scalars. An edge may be replaced by a tuple `Absorbed`: nodes merged into it."""
 
     __slots__ = ("edge0", "edge1", "rule", "saved_other", "saved_result", "saved_self")
 
     kind: ClassVar[int] = MANY
 
-    edge0: OptionalEdge | Taken
-    edge1: OptionalEdge | Taken
+    edge0: OptionalEdge | Absorbed
+    edge1: OptionalEdge | Absorbed
 
     @property
     def edges(self) -> tuple[OptionalEdge, ...]:  # type: ignore[override]
@@ -177,7 +177,7 @@ def read_node(edge: Any, index: Any, layout: Layout, position: float) -> Element
     return node
 
 
-def _given_back(taken: Taken, end: float) -> Node | Edge | None:
+def _given_back(taken: Absorbed, end: float) -> Node | Edge | None:
     """Rebuild the nodes that were merged, with places in the order of creation before `end`.
 
     Counted from the last one, each node always gets the same place, so nodes that were rebuilt before keep theirs.
@@ -199,7 +199,7 @@ def _given_back(taken: Taken, end: float) -> Node | Edge | None:
     return edge
 
 
-def take_in(node: Any, since: int) -> None:
+def absorb(node: Any, since: int) -> None:
     """Merge the nodes that recorded a formula into one another.
 
     Arguments:
@@ -211,7 +211,7 @@ def take_in(node: Any, since: int) -> None:
         kind = type(node)
         if kind is ScalarOfTwo:
             if node.hooks is None:
-                _take_in_operands(node)
+                _absorb_operands(node)
             ends = node.ends
         elif kind is ScalarOfOne:
             ends = (node.edge,)
@@ -221,7 +221,7 @@ def take_in(node: Any, since: int) -> None:
             waiting += [edge for edge in ends if edge is not None and edge.sequence_nr > since]
 
 
-def _take_in_operands(node: Any) -> None:
+def _absorb_operands(node: Any) -> None:
     """Merge unary operators and reads, if nothing else holds their nodes, into a node of two scalars.
 
     Holders are counted again just before, since another thread may have asked for `edges` in between.
@@ -242,7 +242,7 @@ def _take_in_operands(node: Any) -> None:
             node.edge0 = taken
 
 
-def _beyond(node: Any, following: int) -> tuple[Taken | None, int]:
+def _beyond(node: Any, following: int) -> tuple[Absorbed | None, int]:
     """Return the replacement of a node and those behind it, or None, and the number of the oldest.
 
     In a backward pass, a read must run after the writes that followed it. So it is absorbed only if nothing was

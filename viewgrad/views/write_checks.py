@@ -14,7 +14,7 @@ from ..tensor.tensor import Tensor
 from .detached_views import begin_constant
 from .geometry import overlaps_itself
 from .meta import CreationMeta
-from .rebase_history import keep_own
+from .rebase_history import record_own_history
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
@@ -70,7 +70,7 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
                 "exist; write to a clone(), or update it under no_grad()"
             )
         if old and not overwritten:
-            keep_own(tensor)
+            record_own_history(tensor)
     return ended and not recorded and begin_constant(tensor, window)
 
 

@@ -30,7 +30,7 @@ from ...tensor.tangents import DualSaved, with_tangents
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, is_scalar
 from ...views.construct import index_view
 from ...views.copy_slices import CopyBackwards
-from ...views.meta import mark_made_in_function, set_history
+from ...views.meta import mark_created_in_function, set_history
 from ...views.rebase_history import rebase_history, refuse_written
 from ...views.view_ops import SliceBackward
 from ..modes.functionalize import rebase
@@ -422,7 +422,7 @@ def _as_output(ctx: FunctionCtx, tensor: Tensor, edge: OptionalEdge, alias: bool
     elif alias:
         tensor = index_view(tensor, (...,), SliceBackward)
     if tensor._view is not None:
-        mark_made_in_function(tensor)
+        mark_created_in_function(tensor)
     elif tensor.is_leaf and tensor._edge is not None:
         raise FunctionError(
             f"{ctx._function.__name__}: forward returned a leaf that requires grad, and was not passed to apply(); "

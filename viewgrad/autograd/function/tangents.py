@@ -56,13 +56,13 @@ def push_forward(
         if output.dtype.kind not in "fc" or is_in(output, ctx._non_differentiable):
             tangent = None
         if output._view is not None and not is_in(output, ctx._dirty):
-            _stand_apart(output)  # the function's tangent is that of its output, not of the base
+            _separate_tangent(output)  # the function's tangent is that of its output, not of the base
             make_dual_root(output, output, tangent, level)
         else:
             set_tangent(output, tangent, level)
 
 
-def _stand_apart(output: Tensor) -> None:
+def _separate_tangent(output: Tensor) -> None:
     """Set a separate tangent for a view."""
     plain = output._view
     assert plain is not None

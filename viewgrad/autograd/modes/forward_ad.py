@@ -14,7 +14,7 @@ from ...errors import DifferentiabilityError, ForwardModeError, GradientMismatch
 from ...tensor.forward_levels import LEVEL, DualLevel
 from ...tensor.modes import FORWARD, GRAD, MODE, current_mode
 from ...tensor.saved_windows import address_of
-from ...tensor.tangents import TangentRoot, make_dual_root, show_tangent, tangent_of
+from ...tensor.tangents import TangentRoot, make_dual_root, shared_tangent, tangent_of
 from ...tensor.tensor import Tensor, current_edge, from_array, is_scalar
 from ...views.construct import make_view
 from ...views.meta import DualViewMeta
@@ -166,7 +166,7 @@ def unpack_dual(tensor: Tensor) -> UnpackedDualTensor:
         without one.
     """
     level = LEVEL.get()
-    tangent = None if level is None else show_tangent(tensor, level)
+    tangent = None if level is None else shared_tangent(tensor, level)
     if level is None or tangent is None:
         return UnpackedDualTensor(tensor, None)
     primal = _apart(tensor, UnpackDualBackward)

@@ -110,11 +110,11 @@ class profile:
     def alone(self, name: str, run: Callable[[], Any]) -> Any:
         """Run `run` as a single call, including everything it calls, and return its result."""
 
-        def run_unwatched() -> Any:
+        def run_untimed() -> Any:
             with ModeSwitch(off=PROFILE):
                 return run()
 
-        result = self._timed(name, False, line_here(), functools.partial(isolated, run_unwatched))
+        result = self._timed(name, False, line_here(), functools.partial(isolated, run_untimed))
         for output in result if isinstance(result, tuple | list) else (result,):
             if isinstance(output, Tensor) and output._edge is not None:
                 self._note(node_of(output._edge), name)

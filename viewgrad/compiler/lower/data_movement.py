@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from ...operators.define import OPERATORS
-from ...trace.attributes import thawed
+from ...trace.attributes import unfrozen
 from ...trace.evaluate import forward_call
 from ...trace.graph import Node, Value
 from ...trace.types import row_strides
@@ -143,7 +143,7 @@ def _trace(of: LoweringContext, node: Node) -> bool:
 
 def _einsum_pair(of: LoweringContext, node: Node) -> bool:
     """Lower `einsum` of two operands: each letter is a label."""
-    (subscripts,) = [thawed(option) for option in node.attributes or ("",)]
+    (subscripts,) = [unfrozen(option) for option in node.attributes or ("",)]
     values = [value for value in node.inputs if value is not None and of.type_of(value).dtype == FLOAT]
     if len(values) != 2 or not isinstance(subscripts, str) or "." in subscripts or "->" not in subscripts:
         return False

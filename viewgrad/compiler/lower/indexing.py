@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...trace.attributes import Given, thawed
+from ...trace.attributes import Given, unfrozen
 from ...trace.graph import Node
 from ...trace.last_use import UNRECORDED
 from ..trace_stream import TracedValue
@@ -27,8 +27,8 @@ def _index(of: LoweringContext, node: Node) -> bool:
     (pattern,) = node.attributes
     places = _places(of, node, of.shape_of(value), pattern)
     memory = of.taken(value)
-    crowded = of.stream.is_crowded("gather", node.location, memory.base, places.shape)
-    strides = None if crowded else _strides_of(places)
+    many_indices = of.stream.has_many_indices("gather", node.location, memory.base, places.shape)
+    strides = None if many_indices else _strides_of(places)
     if strides is None:
         of.assign(node.output, of.gather(memory, places))
     else:
@@ -50,11 +50,11 @@ def _index_put(of: LoweringContext, node: Node) -> bool:
     memory = of.written(target)
     given, labels = of.given(source, target, value, places.shape)
     last = _last_mentions(places)
-    crowded = of.stream.is_crowded("scatter", node.location, memory.base, places.shape)
+    many_indices = of.stream.has_many_indices("scatter", node.location, memory.base, places.shape)
     if last is not None:
         part, labels = _picked(of, given, labels, places.shape, last)
         of.scatter(memory, places.reshape(-1)[last], part, labels, unrecorded)
-    elif crowded or (strides := _strides_of(places)) is None:
+    elif many_indices or (strides := _strides_of(places)) is None:
         of.scatter(memory, places, given, labels, unrecorded)
     else:
         of.write(memory, places.shape, given, labels, strides, int(places.flat[0]), unrecorded=unrecorded)
@@ -110,7 +110,7 @@ def _places(of: LoweringContext, node: Node, shape: Shape, pattern: Any, numbers
     pattern = [known[item.number] if type(item) is Given else item for item in pattern]
     if numbers is None:
         numbers = np.arange(math.prod(shape)).reshape(shape)
-    found: np.ndarray[Any, Any] = np.asarray(numbers[tuple([thawed(item) for item in pattern])])
+    found: np.ndarray[Any, Any] = np.asarray(numbers[tuple([unfrozen(item) for item in pattern])])
     return found
 
 

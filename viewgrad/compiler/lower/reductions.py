@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...operators.define import OPERATORS
-from ...trace.attributes import thawed
+from ...trace.attributes import unfrozen
 from ...trace.graph import Node, Value
 from ...trace.types import row_strides
 from ..element_types import FLOAT, HELD, INTEGER
@@ -309,9 +309,9 @@ def options_of(node: Node, *names: str) -> list[Any] | None:
     operator = OPERATORS[node.kind]
     given = dict(zip([argument.name for argument in operator.signature.plain], node.attributes or (), strict=True))
     for argument in operator.signature.plain:
-        if argument.name not in names and repr(thawed(given[argument.name])) != (argument.default or ""):
+        if argument.name not in names and repr(unfrozen(given[argument.name])) != (argument.default or ""):
             return None
-    return [thawed(given[name]) for name in names]
+    return [unfrozen(given[name]) for name in names]
 
 
 def reduced_dims(axis: Any, ndim: int) -> set[int]:

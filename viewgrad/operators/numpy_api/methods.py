@@ -364,7 +364,7 @@ def _bytes(self: Tensor, order: Any = "C") -> bytes:
     return np.asarray(self._array).tobytes(order)
 
 
-def _handing_out(name: str, result: str) -> Callable[..., Any]:
+def _exporting(name: str, result: str) -> Callable[..., Any]:
     """Return a method of NumPy's arrays that exports the values, for tensors without history."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -457,7 +457,7 @@ def _install() -> None:
         methods[name] = _with_out(_deferring(method) if name == "dot" else method, name, place)
     results = {"byteswap": "Tensor", "dump": "None", "dumps": "bytes", "getfield": "Tensor"}
     for name, result in (results | {"tofile": "None"}).items():
-        methods[name] = _handing_out(name, result)
+        methods[name] = _exporting(name, result)
     for name, method in methods.items():
         setattr(Tensor, name, method)
     properties: dict[str, property] = {

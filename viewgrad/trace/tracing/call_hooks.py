@@ -16,7 +16,7 @@ from ...tensor.modes import TRACE
 from ...tensor.tensor import Tensor
 from ...tensor.trace_hooks import OBSERVER
 from ...views.advanced_indexing import Accumulate, Gather, ReadElement, Write
-from ..attributes import Frozen, thawed
+from ..attributes import Frozen, unfrozen
 from ..evaluate import SHAPE
 from ..graph import Value
 from ..opaque_ops import FunctionStep
@@ -200,7 +200,7 @@ class Applied:
         self.places = [number for number, arg in enumerate(args) if isinstance(arg, Tensor)]
 
     def __call__(self, *tensors: Tensor) -> Any:
-        args = [thawed(arg) for arg in self.args]
+        args = [unfrozen(arg) for arg in self.args]
         for place, tensor in zip(self.places, tensors, strict=True):
             args[place] = tensor.clone()  # forward may write to it
         result = self.function.apply(*args)
@@ -244,16 +244,16 @@ def attribute_of(option: Any) -> Any:
     if kind is list:
         return [attribute_of(item) for item in option]
     if kind is np.ndarray:
-        _tell_kept(option)
+        _report_array_option(option)
         return Frozen(option.copy("C"))
     if kind is type and (option in (bool, int, float, complex) or issubclass(option, np.generic)):
         return np.dtype(option)
     if kind not in PLAIN:
-        _tell_kept(option)
+        _report_array_option(option)
     return frozen_copy(option)
 
 
-def _tell_kept(option: Any) -> None:
+def _report_array_option(option: Any) -> None:
     """Notify the tracer, if there is one, of an option that may hold arrays."""
     observer = OBSERVER.get(None)
     if observer is not None:

@@ -66,7 +66,7 @@ class Locations:
         (self._ours if is_ours else self._others).add(id(code))
         return is_ours
 
-    def told(self, number: int) -> str:
+    def line_of(self, number: int) -> str:
         """Return the file and line of a number."""
         return "{}:{}".format(*self.lines[number])
 

@@ -129,8 +129,8 @@ class Tracer:
         """Handle an exception that depends on values and that no guard covers: the program must not catch it."""
         if self.unguarded is None and not isinstance(error, TraceError):
             self.unguarded = (
-                f"{what} raised {type(error).__name__} at {self.locations.told(location)}, which the program caught: "
-                "whether it is raised may depend on values, and a graph does not hold that"
+                f"{what} raised {type(error).__name__} at {self.locations.line_of(location)}, which the program caught:"
+                " whether it is raised may depend on values, and a graph does not hold that"
             )
 
     def check_caught(self) -> None:
@@ -315,7 +315,7 @@ class Tracer:
                     continue
             unrecorded = differs and not known
             if unrecorded and each is not chain and self.aliased is None:
-                self.aliased = self.locations.told(location)
+                self.aliased = self.locations.line_of(location)
             each.value = written(each.value, unrecorded, known)
 
     def pattern(self, items: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Value, ...]]:
@@ -364,7 +364,7 @@ class Tracer:
         return memory
 
     def _here(self) -> str:
-        return self.locations.told(self.locations.here())
+        return self.locations.line_of(self.locations.here())
 
     # -- notifications -------------------------------------------------------------------------------------------------
 
