@@ -255,8 +255,8 @@ def places_along_axis(indices: Any, axis: int, shape: tuple[int, ...]) -> tuple[
     """Return the index by which `numpy.take_along_axis` takes, and `numpy.put_along_axis` puts."""
     if indices.dtype.kind not in "iu" or indices.ndim != len(shape):
         raise IndexError(
-            f"indices along an axis of shape {shape} must be integers of {len(shape)} dimensions, not {indices.dtype} "
-            f"of {indices.ndim}"
+            f"indices along an axis of a tensor of shape {shape} must be {len(shape)}-dimensional integers, "
+            f"not {indices.ndim}-dimensional {indices.dtype}"
         )
     places: list[Any] = list(np.ogrid[tuple(slice(extent) for extent in shape)])
     places[axis % len(shape)] = indices
