@@ -198,3 +198,20 @@ def test_guard_failures_in_combined_runs():
     assert way.runner is not None
     np.testing.assert_array_equal(vg.func.grad(made)(down), [2.0, 3.0, 6.0])
     np.testing.assert_array_equal(vg.func.grad(made)(up), 2 * up)
+
+
+def test_values_and_gradients_in_a_transform_keep_what_it_differentiates_by():
+    x = np.array([1.0, 2.0])
+    compiled = vg.compile(lambda x, t: (x * x).sum() * t)
+    programs = {
+        "value": (lambda t: compiled.value_and_grad(x, t)[0] * t, 30.0),
+        "gradient": (lambda t: compiled.value_and_grad(x, t)[1].sum() * t, 36.0),
+        "point": (lambda t: compiled.value_and_grad(x * t, 2.0)[0], 60.0),
+        "captured": (lambda t: vg.compile(lambda x: (x * x).sum() * t).value_and_grad(x)[0] * t, 30.0),
+        "plain": (lambda t: compiled.value_and_grad(x, 2.0)[0] * t, 10.0),
+    }
+    for _ in range(3):
+        for program, slope in programs.values():
+            assert vg.grad(program)(3.0) == pytest.approx(slope)
+    value, gradient = compiled.value_and_grad(x, 2.0)
+    assert type(value) is float and type(gradient) is np.ndarray

@@ -14,8 +14,11 @@ from ..autograd.api import grad as eager_grad
 from ..errors import NotCompiledError, NotCompiledWarning
 from ..func.compiled_calls import COMPILED_CALLS, CompiledCalls
 from ..func.numpy_results import array_or_number, as_given
+from ..func.transforms import value_and_grad as differentiable_value_and_grad
 from ..func.tree import Structure, unflatten
-from ..tensor.escapes import within_compiled, within_transform
+from ..operators.numpy_api.conversion import carries_history
+from ..tensor.creation import as_operand
+from ..tensor.escapes import OUTSIDE, transform_kind, within_compiled, within_transform
 from ..tensor.modes import GRAD, PROFILE, current_mode
 from ..tensor.tensor import Tensor, as_scalar, from_array
 from ..tensor.trace_hooks import PROFILER
@@ -143,7 +146,8 @@ class Compiled:
             others, keywords: the other arguments.
 
         Returns:
-            A float and an array with the shape of `point`, as for `jac=True` of `scipy.optimize.minimize`.
+            A float and an array with the shape of `point`, as for `jac=True` of `scipy.optimize.minimize`. In a
+            transform, tensors if they depend on what it differentiates by.
 
         Example:
             >>> import numpy as np, viewgrad as vg
@@ -151,6 +155,13 @@ class Compiled:
             >>> loss.value_and_grad(np.array([1.0, 2.0]))
             (5.0, array([2., 4.]))
         """
+        if transform_kind() != OUTSIDE:
+            found = differentiable_value_and_grad(self)(as_operand(point) * 1.0, *others, **keywords)
+            return found if carries_history(found) else (found[0].item(), found[1].numpy())
+        return self.plain_value_and_grad(point, *others, **keywords)
+
+    def plain_value_and_grad(self, point: Any, *others: Any, **keywords: Any) -> tuple[float, Any]:
+        """Return the value and the gradient as a float and an array, in transforms too."""
         is_number = isinstance(point, (int, float, np.generic))
         if not keywords:
             found = self._fast_gradients((float(point) if is_number else np.array(point, float), *others), (0,))

@@ -52,7 +52,7 @@ def _value(value: Any) -> Any:
 def _with_gradient(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any], tuple[float, Any]]:
     """Return a function of arrays that gives a value and its gradient; of a compiled function, by its program."""
     if hasattr(fun, "__viewgrad_gradients__"):
-        return lambda x: fun.value_and_grad(x, *args)  # type: ignore[attr-defined]
+        return lambda x: fun.plain_value_and_grad(x, *args)  # type: ignore[attr-defined]
 
     def value_and_gradient(x: Any) -> tuple[float, Any]:
         with enable_grad():
