@@ -18,6 +18,7 @@ from viewgrad.compiler.source.jumps import without_jumps
 from viewgrad.compiler.source.kinds import FLOAT, INT, Arr, Num, joined, kind_of_operator
 from viewgrad.compiler.source.read import Reader
 from viewgrad.compiler.source.scalarize import scalarized
+from viewgrad.compiler.source.string_codes import with_string_codes
 from viewgrad.compiler.source.values import Refused
 from viewgrad.compiler.source.verify import IRError, verified
 
@@ -67,6 +68,36 @@ def test_loops_that_may_return_end_the_loops_around_them():
     assert "_stop2 = True" in text
     assert "_stop1 = True" in text
     assert text.count("_result = ") == 2
+
+
+def test_strings_that_are_compared_alone_become_numbers():
+    def coded(text):
+        (function,) = ast.parse(textwrap.dedent(text)).body
+        return ast.unparse(with_string_codes(function.body, [arg.arg for arg in function.args.args]))
+
+    text = coded("""
+        def f(x):
+            mode = "rest"
+            for v in x:
+                if mode == "rest" and v > 0:
+                    mode = "run"
+                elif mode in {"run", "walk"}:
+                    mode = "rest"
+            return mode != "walk"
+    """)
+    assert "'" not in text
+    assert "mode = 1" in text and "mode == 0" in text and "mode in (1, 2)" in text and "mode != 2" in text
+    for use in ("use(mode)", "x[mode]", "mode < 'b'", "mode == x", "mode is None", "mode = x", "(mode := 'c')",
+                "return mode", "f'{mode}'", "lambda mode: mode == 'a'", "global mode", "[v for mode in x]"):
+        text = coded(f"""
+            def f(x):
+                mode = "a"
+                if x:
+                    mode = "b"
+                {use}
+                return mode == "b"
+        """)
+        assert "mode = 'a'" in text and "mode == 'b'" in text
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ NOT_TAKEN = {
                     "list_item_updated_in_a_branch list_matrix_grown".split(),
                     "an array that is in a list is written to"),
     "bootstrap_discounts": "a key that is not known is assigned", "ngram_counts": "a key that is not known",
-    "mode_by_string": "of several kinds", "percolation_flow": "set()", "goertzel_bank": "its result is a list",
+    "strings_as_keys": "of several kinds", "strings_measured": "another kind",
+    "percolation_flow": "set()", "goertzel_bank": "its result is a list",
     "maybe_list": "an item of a list without items", "slice_assign": "a list with items of several kinds",
     **dict.fromkeys("zip_twice map_twice genexp_twice genexp_known_twice passed_iterator iterator_in_loop "
                     "product_twice iterator_stored".split(), "an iterator is"),

@@ -1720,3 +1720,88 @@ def cells_and_lists(x):
     t = s
     t *= 2
     return hist[-1] * s
+
+
+# -- strings chosen by branches ----------------------------------------------------------------------------------------
+
+
+@case(lambda r, n: (vector(r, n),))
+def strings_in_tuples(x):
+    state, total = "a", 0.0
+    for v in x:
+        following = "b" if v > 0 else "c"
+        if state in ("a", "c") and following != "c":
+            total += v
+        if state not in {"b"}:
+            total += 0.5 * v * v
+        state = following
+    return total
+
+@case(lambda r, n: (vector(r, n),))
+def strings_matched(x):
+    s, t = "low", 0.0
+    for v in x:
+        match s:
+            case "low" | "middle":
+                t += v
+                s = "high"
+            case _:
+                t += v * v
+                s = "middle" if v > 0 else "low"
+    return t
+
+@case(lambda r, n: (vector(r, n),))
+def strings_of_a_closure(x):
+    mode = "a"
+
+    def flip(v):
+        nonlocal mode
+        if v > 0:
+            mode = "b"
+        elif v < -0.5:
+            mode = "a"
+        return 2 * v if mode == "b" else v
+
+    return sum(flip(v) for v in x)
+
+@case(lambda r, n: (vector(r, n),))
+def strings_passed_on(x):
+    a = b = "u"
+    t = 0.0
+    for v in x:
+        if v > 0:
+            a = b
+            b = "w"
+        elif a == b:
+            b = "u"
+        if a != b:
+            t += v
+        if a == "w":
+            t += v * v
+    return t
+
+@case(lambda r, n: (vector(r, n),))
+def strings_as_keys(x):
+    s, t = "low", 0.0
+    for v in x:
+        if v > 0:
+            s = "high"
+        t += {"low": 1.0, "high": 2.0}[s] * v
+    return t
+
+@case(lambda r, n: (vector(r, n),))
+def strings_measured(x):
+    mode = "a"
+
+    def flip(v):
+        nonlocal mode
+        if v > 0:
+            mode = "bc"
+        elif v < -0.5:
+            mode = "a"
+        return 2 * v if mode == "bc" else v
+
+    t = 0.0
+    for v in x:
+        t += flip(v)
+    return t * len(mode)

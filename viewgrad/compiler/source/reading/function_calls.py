@@ -15,6 +15,7 @@ from ..jumps import without_jumps
 from ..kinds import Arr, Num
 from ..library import library_name
 from ..objects import Getter, Guard, record_fields
+from ..string_codes import with_string_codes
 from ..try_statements import without_try_statements
 from ..values import (
     CONFLICT,
@@ -494,7 +495,8 @@ class CallReader(SelectionReader):
         if is_generator(node):
             raise self.out.refused("generators are not supported", node)
         try:
-            body = without_jumps(without_try_statements(node.body, functools.partial(self.error_of, scope)))
+            body = with_string_codes(node.body, given)
+            body = without_jumps(without_try_statements(body, functools.partial(self.error_of, scope)))
         except NotImplementedError as error:
             raise self.out.refused(f"{error} is not supported", node) from None
         scope.stores = stores_of(body)

@@ -150,6 +150,10 @@ class StatementReader(CallReader):
         (index,) = self.index_items(scope, target.slice)
         index = self.copied(index)
         if isinstance(items, Tup):
+            if self.updated_array(scope, items, index, name, stmt):
+                return
+            if items.site is None:
+                raise self.out.refused("an item of a list is updated", stmt)
             raise Reread(items.site, None if not items.items else item_kind(self.out, items.items[0]))
         before = self.copied(item_of_list(self.out, items, index))
         value = self.value(scope, stmt.value)
@@ -158,6 +162,19 @@ class StatementReader(CallReader):
             return
         set_item(self.out, items, index, arithmetic(self.out, name, before, value) if name else self.matmul(
             before, value))
+
+    def updated_array(self, scope: Scope, items: Tup, index: Any, name: str | None, stmt: ast.AugAssign) -> bool:
+        """Read an augmented assignment to an array in a list, which is written to; return whether it is one."""
+        number = index.value if isinstance(index, Static) else None
+        if type(number) is not int or not -len(items.items) <= number < len(items.items):
+            return False
+        array = as_expr(items.items[number])
+        if array is None or not isinstance(array.kind, Arr):
+            return False
+        value = self.value(scope, stmt.value)
+        variable = array if isinstance(array, Var) else self.out.temporary(array)
+        self.update(variable, (FULL,) * array.kind.ndim, name, value, stmt)
+        return True
 
     def update_field(
         self, scope: Scope, target: ast.Subscript | ast.Attribute, name: str | None, stmt: ast.AugAssign
@@ -281,7 +298,7 @@ class StatementReader(CallReader):
             if isinstance(found, Rec) and found.cls is dict:
                 self.update_field(scope, target, name, stmt)
                 return
-            if isinstance(found, (Lst, Ref)) or (isinstance(found, Tup) and found.site is not None):
+            if isinstance(found, (Lst, Ref)) or (isinstance(found, Tup) and found.cls is list):
                 self.update_item(scope, found, target, name, stmt)
                 return
             base, index = self.place(scope, found, target)
