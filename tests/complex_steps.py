@@ -214,7 +214,7 @@ def check(program: AnalyticProgram) -> str:
     """Compare values, gradients, tangents and second derivatives; how far that went.
 
     Raises:
-        Wrong: where anything differs, or is refused.
+        Wrong: if anything differs, or is refused.
     """
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -232,7 +232,7 @@ def check(call: DrawnCall) -> str:
     """Compare a call with NumPy's; how far that went.
 
     Raises:
-        Wrong: where anything differs.
+        Wrong: if anything differs.
     """
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

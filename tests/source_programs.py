@@ -330,8 +330,8 @@ def check(program) -> bool:
     """Run a program on tensors, and compare; whether the gradient could be compared, too.
 
     Raises:
-        Wrong: where anything differs.
-        Refused: where tensors refuse what arrays take.
+        Wrong: if anything differs.
+        Refused: if tensors refuse what arrays take.
     """
     tensors = {name: vg.Tensor(leaf.copy(order="K"), requires_grad=True) for name, leaf in program.leaves.items()}
     with warnings.catch_warnings():

@@ -405,7 +405,7 @@ def run(seed: int, lines: list[str]) -> int:
         How many gradients were compared.
 
     Raises:
-        Wrong: where anything differs.
+        Wrong: if anything differs.
     """
     leaves, directions, outside = drawn_leaves(seed)
     theirs = reference_names(leaves, directions, outside)

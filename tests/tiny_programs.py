@@ -246,7 +246,7 @@ def check(program: TinyProgram) -> None:
     """Compare values and the gradient along a direction, of some programs in forward mode, too.
 
     Raises:
-        Wrong: where anything differs.
+        Wrong: if anything differs.
     """
     x = vg.Tensor(program.leaf, requires_grad=True)
     try:

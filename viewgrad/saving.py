@@ -29,7 +29,7 @@ Array = np.ndarray[Any, Any]
 STRUCTURE: Final = "structure"
 DEEPEST: Final = 200  # levels of nesting
 PLAIN: Final = (type(None), bool, int, float, str)
-# What NumPy, zipfile and json raise for a file that is damaged, or is something else.
+# Exceptions of NumPy, zipfile and json for files that are damaged or of another kind.
 DAMAGED: Final = (
     AutogradError, ValueError, TypeError, KeyError, IndexError, AttributeError, EOFError, RecursionError, MemoryError,
     NotImplementedError, RuntimeError, OverflowError, zipfile.BadZipFile, zlib.error, struct.error,

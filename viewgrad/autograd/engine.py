@@ -37,8 +37,8 @@ from ..tensor.tensor import Tensor, from_array
 from .exec_info import ExecInfo, exec_info
 from .hook_runner import HookedRun, RunHook
 
-# An array or a number of NumPy's, a tensor where the run is recorded, and None if nothing has arrived. Which it is,
-# follows from the run, so that a checker cannot know it.
+# An array or NumPy scalar, a tensor if the run is recorded, or None if nothing has arrived. It depends on the
+# run, so a type checker cannot know it.
 Gradient: TypeAlias = Any
 # A node that reads a window; it has its class's own `layout` and `add_to`.
 ViewNode: TypeAlias = Any

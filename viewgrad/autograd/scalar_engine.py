@@ -57,13 +57,13 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
     kind: Any = type(node)
     form: Any
     second: Any = None
-    # A node of numbers that is newer than all in the heap waits here, with its gradient, and not there: 1.07 for the
+    # A node of numbers that is newer than all in the heap waits here with its gradient: 1.07 for the
     # forecast of examples/co2_forecast.py.
     next_node: Any = None
     next_grad: Any = None
     newest = -ready[0][0] if ready else 0  # the number of the newest node that waits
-    # The gradient of an array of one dimension is a list while many of its elements are read and written: 1.1 for the
-    # forecast. The writes pay for it, so that making lists, and later arrays again, takes no longer than they do.
+    # The gradient of a one-dimensional array is a list while many of its elements are accessed: 1.1 for the
+    # forecast. Writes earn credit for it, so conversions to lists and back never take longer than the writes.
     listed = False
     credit = enough = 0
     # A caller that reads the count of `held` has just taken it from `buffers`; other callers find None.
@@ -134,8 +134,8 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
                     kind, beside = beside, kind
                 else:
                     node = edge
-                # A read adds to the gradient that is collected for its base, if there is one, without waiting for its
-                # turn: whatever else the read has a part in adds the rest later. Half of the nodes never see the heap:
+                # A read adds to the gradient collected for its base, if there is one, without waiting for its
+                # turn: other contributions are added later. Half of the nodes never enter the heap:
                 # 1.2
                 if beside is ElementBackward and other.hooks is None:
                     held = buffers.get(other.edge)
@@ -347,7 +347,7 @@ def _deliver(
 
 
 def _hand_back(task: Any, listed: bool, next_node: Any, next_grad: Any) -> None:
-    """Put everything where the engine looks for it."""
+    """Store the state of the loop where the engine expects it."""
     if next_node is not None:
         task.buffers[next_node] = next_grad
         heappush(task.ready, (-next_node.sequence_nr, next_node))

@@ -51,7 +51,7 @@ class Arena:
         return np.empty(self.size) if self.unset else np.zeros(self.size)
 
     def take_back(self, arrays: list[Array]) -> None:
-        """Keep the last of some arrays for later, where nothing else holds it or a part of it."""
+        """Keep the last of some arrays for later if nothing else holds it or a part of it."""
         array = arrays.pop()
         if LEAST <= self.size <= MOST and len(self._spare) < SPARE and getrefcount(array) <= ALONE_AFTER_POP:
             self._spare.append(array)

@@ -25,7 +25,7 @@ Ints = tuple[int, ...]
 
 
 class Instruction:
-    """An instruction of a stream, or of a loop's body, where it represents all executions.
+    """An instruction of a stream, or of a loop's body; the latter represents all executions.
 
     Attributes:
         structure: the number of its structure.

@@ -91,8 +91,8 @@ class Stream:
         self.roller = LoopReroller(max(limit, ROLLED))
         self._structure = self.roller.structures.number_of
         self.limit = limit
-        self.regular: set[int] = set()  # the lines where it is checked that a small matrix is far from a singular one
-        self.indices: set[int] = set()  # the lines where it is checked that an index, or an array given, is the same
+        self.regular: set[int] = set()  # the lines with a check that a small matrix is not nearly singular
+        self.indices: set[int] = set()  # the lines with a guard on an index or an array
         self.bases: list[Buffer] = []
         self.results: list[Result] = []
         self.places: list[tuple[int, str, Shape | None]] = []  # the size, the dtype, and the shape where there is one
@@ -130,7 +130,7 @@ class Stream:
         ages: list[int] = []
         constants: list[Any] = []
         taken: list[tuple[Any, Any]] = []
-        if self._spills:  # all before ages are counted
+        if self._spills:  # everything before ages are counted
             operands = [(self._fetched(operand, location), labels) for operand, labels in operands]
         for operand, labels in operands:
             if type(operand) is TracedValue:
@@ -152,7 +152,7 @@ class Stream:
         ages: list[int] = []
         constants: list[Any] = []
         taken: list[tuple[Any, Any]] = []
-        for operand in [self._fetched(operand, location) for operand in operands]:  # all before ages are counted
+        for operand in [self._fetched(operand, location) for operand in operands]:  # everything before ages are counted
             if type(operand) is TracedValue:
                 taken.append((operand.place, tuple(range(len(operand.shape)))))
                 ages.append(self._counts[operand.place] - 1 - operand.number)
@@ -252,7 +252,7 @@ class Stream:
         return _key_of(what, location, base, shape) in self.many_indices
 
     def _table(self, key: Any, places: Any) -> tuple[int, int]:
-        """Return the number of the table that an array of places is a part of, and where it begins there.
+        """Return the number of the table that contains an array of places, and its start there.
 
         If there are few arrays, each occurs once. Otherwise they follow each other as the program takes them, so
         that where they begin changes by constant steps.
@@ -331,7 +331,7 @@ class Stream:
         return TracedValue(place, number, shape)
 
     def _fetched(self, value: Any, location: int) -> Any:
-        """Return a value, read again where it is in memory."""
+        """Return a value, reading it again if it is in memory."""
         if type(value) is not TracedValue or value.place not in self._spills:
             return value
         base, offsets = self._spills[value.place]

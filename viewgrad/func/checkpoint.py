@@ -192,7 +192,7 @@ class _Run:
         leaves, structure = flatten(result)
         outputs = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor) and current_edge(leaf) is not None}
         nodes, captured = transform.graph(map(current_edge, outputs.values()))
-        # Nodes that others may or may not have absorbed do not count.
+        # Nodes that may have been absorbed do not count.
         nodes = [node for node in nodes if type(node) is not ElementBackward and type(node) is not ScalarOfOne]
         digest = 0
         for node in nodes:

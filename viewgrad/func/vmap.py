@@ -216,7 +216,7 @@ def _axes_into(found: list[int | None], axes: Axes, tree: Any, what: str) -> Non
 
 
 def _moved_to(out_axes: Axes, results: Any) -> Any:
-    """Return the results with the axis of the examples where it is wanted."""
+    """Return the results with the axis of the examples at the requested position."""
     if isinstance(out_axes, int) and out_axes == 0:
         return results
     leaves, structure = flatten(results)

@@ -54,7 +54,7 @@ class MaskedTensor:
 
     @property
     def mask(self) -> Any:
-        """True where the values are masked; a part of it, or all, can be assigned to."""
+        """The mask: True for masked values. It can be assigned to, as a whole or in part."""
         return self._mask
 
     @mask.setter
@@ -387,7 +387,7 @@ def unmasked(value: Any, name: str) -> Any:
     """Return an argument with the values of masked tensors, also in lists, for a function that ignores masks.
 
     Raises:
-        UnsupportedFunctionError: where any value is masked: what NumPy has there depends on what was computed.
+        UnsupportedFunctionError: if any value is masked: what NumPy has there depends on what was computed.
     """
     if isinstance(value, list | tuple):
         return type(value)([unmasked(each, name) for each in value])

@@ -31,7 +31,7 @@ class OperatorCall(Call):
     kwargs: dict[str, Any]
 
     def name(self) -> str:
-        """Return the operator's name, with an underscore where it writes in place."""
+        """Return the operator's name, with an underscore if it writes in place."""
         return f"{self.operator.name}_" if self.inplace else self.operator.name
 
     def run(self) -> Any:

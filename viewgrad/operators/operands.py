@@ -84,7 +84,7 @@ def optional_operands(*values: Any) -> Sequence[Any]:
 
 
 def wide_operands(ufunc: str, *values: Any) -> Sequence[Any]:
-    """Return operands where an integer cannot be represented in the dtype of the other one.
+    """Convert operands if an integer cannot be represented in the dtype of the other one.
 
     Comparisons use it unconverted, and functions such as `hypot` in the dtype of their result.
 
@@ -126,7 +126,7 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
     tensor = from_number(array)
     tensor._saved = saved = new(SavedConstant)
     saved.array = array
-    # Neither 0.0 nor -0.0, which are equal as keys, nor NaN, which is equal to nothing.
+    # Neither 0.0 nor -0.0, which are equal as keys, nor NaN, which never equals a key.
     if kind in "fc" and type(value) is not complex and value and value == value:
         if len(constants) >= CACHE_LIMIT:
             constants.clear()

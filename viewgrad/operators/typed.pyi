@@ -924,7 +924,7 @@ def array_equal(a1: _TensorLike, a2: Any, equal_nan: bool = False) -> bool:
     """Return whether two tensors have the same shape and elements."""
 
 def astype(x: _TensorLike, dtype: npt.DTypeLike | None, /, *, copy: bool = True, device: Any = None) -> Tensor:
-    """Return the values in another dtype; differentiable where that is a floating-point or complex one.
+    """Return the values in another dtype; differentiable if that is a floating-point or complex one.
 
     Arguments:
         dtype: the dtype wanted.

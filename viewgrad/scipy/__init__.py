@@ -30,7 +30,7 @@ from . import (
     stats,
 )
 
-# Modules that stay SciPy's: numbers, files, and what takes plain arrays alone and refuses tensors with a history.
+# Modules that stay SciPy's: constants, files, and functions of plain arrays, which refuse tensors with a history.
 PLAIN = ("cluster", "differentiate", "io", "odr", "version")
 INNER = ("cluster.hierarchy", "cluster.vq", "linalg.blas", "linalg.interpolative", "linalg.lapack")
 STATISTICS = ("contingency", "qmc", "sampling")

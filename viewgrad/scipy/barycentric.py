@@ -111,7 +111,7 @@ class BarycentricInterpolator(ThroughPoints):
         super().__init__(self.xi, self.yi, self.given if axis is None else axis)
 
     def add_xi(self, xi: Any, yi: Any = None) -> None:
-        """Add points, with values where the others have some."""
+        """Add points, with values if the others have some."""
         self.xi = np.concatenate([self.xi, floating(xi)])
         if yi is not None:
             self.set_yi(np.concatenate([self.yi, floating(yi)], self.axis), self.axis)

@@ -59,7 +59,7 @@ def _found(name: str, f: Callable[..., Any], start: Any, args: Any, options: dic
 
 
 def _moved(function: Callable[..., Any], place: Any) -> Any:
-    """Return the place where a function vanishes, with its history.
+    """Return a root of a function, with its history.
 
     Raises:
         DifferentiabilityError: if the function does not change with its argument.
@@ -76,7 +76,7 @@ def _moved(function: Callable[..., Any], place: Any) -> Any:
 
 @registered
 def find_root(f: Callable[..., Any], init: Any, /, *, args: Any = (), **options: Any) -> Any:
-    """Return the places where a function of numbers vanishes, one for each element; they have a history.
+    """Return roots of functions of one number, one for each element; they have a history.
 
     Example:
         >>> import viewgrad as vg

@@ -20,7 +20,7 @@ from ..operators.numpy_api.conversion import as_tensors, plain_values
 from .wrap import copied, float_copy
 
 STEPS: Final = 3
-LOOSE: Final = 1e-6  # how far a search may end from where Newton's method does, if that converges no longer
+LOOSE: Final = 1e-6  # allowed distance from the fixed point of Newton's method, if it no longer converges
 Function = Callable[[Any], Any]
 
 
@@ -46,7 +46,7 @@ def _settled(moves: list[Any], place: Any) -> None:
 
 
 def root_place(function: Function, place: Any) -> Any:
-    """Return the place where a function of a tensor vanishes, with its history.
+    """Return a root of a function of a tensor, with its history.
 
     Arguments:
         function: gives as many values as the place has elements; it may refer to tensors that have a history.
@@ -76,7 +76,7 @@ def root_place(function: Function, place: Any) -> Any:
 
 
 def root_of_many(function: Function, place: Any) -> Any:
-    """Return the place where a function of many unknowns vanishes, with the slopes at that place for all steps.
+    """Return a root of a function of many unknowns, with the slopes at the root used for all steps.
 
     That is cheaper than Newton's method; each step makes derivatives right up to one order more: up to the third.
     """
@@ -95,7 +95,7 @@ def root_by_elements(function: Function, place: Any) -> Any:
 
 
 def least_place(function: Function, place: Any, free: Any = None) -> Any:
-    """Return the place where a function of a tensor is least, with its history.
+    """Return a minimizer of a function of a tensor, with its history.
 
     Arguments:
         function: gives one number; it may refer to tensors that have a history.

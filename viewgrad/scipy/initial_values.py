@@ -291,7 +291,7 @@ class ode:
         return self
 
     def set_initial_value(self, y: Any, t: Any = 0.0) -> ode:
-        """Set where the solution starts."""
+        """Set the initial values."""
         self._y = np.atleast_1d(float_copy(y))
         self._plain.set_initial_value(np.array(plain_values(self._y.detach())), plain_number(t))
         return self

@@ -39,7 +39,7 @@ def plain_number(value: Any) -> float:
 
 @attrs.define(slots=True, frozen=True)
 class Step:
-    """A step of a method: where it starts, how long it is, and the slopes, or moves, on the way."""
+    """A step of a method: its start, its length, and the slopes or moves of its stages."""
 
     method: str
     fun: Slope

@@ -116,7 +116,7 @@ def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., A
 
 
 def _parameters(function: Callable[..., Any]) -> set[str]:
-    """Return the names of a function's parameters; none of them where it is compiled."""
+    """Return the names of a function's parameters; none if it is compiled."""
     try:
         return set(inspect.signature(function).parameters)
     except ValueError:

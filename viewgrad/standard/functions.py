@@ -66,7 +66,7 @@ class UniqueInverse(NamedTuple):
 
 
 class UniqueAll(NamedTuple):
-    """The distinct values of a tensor, where each occurs first, which of them each element is, and their counts."""
+    """The distinct values of a tensor, their first indices, the inverse indices, and their counts."""
 
     values: Tensor
     indices: Tensor

@@ -379,7 +379,7 @@ def real_window(kind: TensorType) -> Window:
 
 
 def inverted(window: Window, shape: tuple[int, ...]) -> Window | None:
-    """Return the window of a window's value that is the base again, where the window only rearranges the base."""
+    """Return the inverse of a window that only rearranges its base."""
     sizes, strides = window.sizes, window.strides
     if 0 in sizes or 0 in shape:
         return None

@@ -55,7 +55,7 @@ class Builder:
 
     @contextmanager
     def at(self, point: Node | Block) -> Iterator[Builder]:
-        """Set where nodes are inserted inside the block: before a node, or at the end of a graph block."""
+        """Set the insertion point inside the block: before a node, or at the end of a graph block."""
         before, self.point = self.point, point.returns if isinstance(point, Block) else point
         try:
             yield self

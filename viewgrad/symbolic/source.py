@@ -334,7 +334,7 @@ class Writer:
         return [*lines, f"    {call}({taken}, {index}, {value})"]
 
     def _place(self, base: Value, window: Window) -> str | None:
-        """Return the index of a single element, where a window is that."""
+        """Return the index of a window's single element; None for other windows."""
         kind = base.type
         assert type(kind) is TensorType
         if window.sizes or window.dtype is not None:

@@ -17,7 +17,7 @@ __all__ = ["AccumulateGrad", "Edge", "Node", "SavedTensor", "Storage", "Tensor",
 
 
 class CallableModule(ModuleType):
-    """The module, which makes tensors where it is called."""
+    """The module, which can be called to create a tensor."""
 
     def __call__(self, data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
         return array(data, dtype, requires_grad)

@@ -168,7 +168,7 @@ def _described(kind: str, path: list[ast.AST], is_module: bool) -> Site:
     is_consumed = is_plain = False
     child = node
     for parent in reversed(path[:-1]):
-        if isinstance(parent, ast.Lambda):  # the value of a return statement is used by the caller
+        if isinstance(parent, ast.Lambda):  # the caller uses the value of a return statement
             return Site(kind, is_consumed, False, False, False, callee, tuple(around), tuple(formats))
         if _consumes(parent, child):
             is_consumed = True

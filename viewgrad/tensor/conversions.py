@@ -2,13 +2,14 @@
 
 A plain value carries no gradient. The line of the program that requests the value decides whether that is intended:
 
-- In a comparison, a condition, an assertion, a text or a log call the value goes no further, and it is given.
-- NumPy, `math` and other libraries ask for a number without the program saying so: `plain[i] = x`, `plain.fill(x)`,
-  `math.sin(x)`. That is an error, which names what keeps the history.
-- `float(x)`, `x.item()` and `x.tolist()` say so. Inside a transform (`viewgrad.func`, `vg.compile`) the number could be
-  a part of the result, so it is an error there; but in `viewgrad.func`, `x.item()` and `x.tolist()` give
-  differentiable scalars, also in compiled functions that it calls. Elsewhere a statement of its own, such as
-  `losses.append(float(loss))`, is silent, and other uses are warned of once for each line.
+- In a comparison, a condition, an assertion, a text or a log call the value cannot reach a result, so it is returned.
+- NumPy, `math` and other libraries request numbers implicitly: `plain[i] = x`, `plain.fill(x)`, `math.sin(x)`. This is
+  an error that names an alternative with history.
+- `float(x)`, `x.item()` and `x.tolist()` are explicit. Inside a transform (`viewgrad.func`, `vg.compile`) the number
+  could be a part of the result, so `float(x)` is an error there. In `viewgrad.func`, `x.item()` and `x.tolist()`
+  return differentiable scalars, also in compiled functions that it calls; in other compiled functions they are errors,
+  too. Elsewhere a statement of its own, such as `losses.append(float(loss))`, is silent, and other uses warn once for
+  each line.
 
 `bool()`, `int()` and formatted text lose nothing: the derivative of a step function is zero.
 """
@@ -46,7 +47,7 @@ KEEPS: Final = "keeps"
 # Explicit conversions of numbers; others are implicit.
 EXPLICIT: Final = (float, complex, int, hash)
 NAMES: Final = frozenset({"float", "complex", "int", "hash", "map", "item", "tolist", "tobytes"})
-# Builtins that call their argument, or iterate over it: `list(map(float, xs))`.
+# Builtins that call or iterate over their argument: `list(map(float, xs))`.
 RUNNING: Final = (list, tuple, set, frozenset, dict, sum, any, all, next, map, filter, zip, enumerate, functools.reduce)
 SORTING: Final = (sorted, max, min)  # by a `key` that converts
 COMPARING: Final = (
@@ -174,7 +175,7 @@ def check_conversion(by: str, history: str, in_transform: bool) -> None:
     site = site_of(frame)
     called = resolved(site.callee, frame) if site.kind == CALL else None
     if history is STEPS:
-        # An integer array would hold the number cut off.
+        # An integer array would truncate the number.
         if site.kind == STORE or (site.kind == CALL and _writes(site, called)):
             raise noted(DetachedConversionError(_refused(by, frame, site)))
         return

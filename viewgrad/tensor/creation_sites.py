@@ -32,7 +32,7 @@ def note(node: Node) -> None:
         if line is not None:
             node.metadata["line"] = line
     if mode & ANOMALY and "traceback" not in node.metadata:
-        # The frames of the user's code, which ends where it called into this package.
+        # The frames of the user's code, up to the call into this package.
         frames = [frame for frame in traceback.extract_stack() if not is_ours(frame.filename)]
         node.metadata["traceback"] = traceback.format_list(frames)
         node.metadata["parent"] = RUNNING.get()
@@ -62,7 +62,7 @@ def step_name(class_name: str) -> str:
 
 
 def origin(node: Node) -> str:
-    """Describe where a node was made: as a traceback, and during which backward pass, if any."""
+    """Describe the creation of a node: its traceback, and the backward pass during which it was created, if any."""
     parts = []
     current: Node | None = node
     while current is not None:

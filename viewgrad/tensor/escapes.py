@@ -91,13 +91,13 @@ _TABLE: Final = (
     Escape("dump()", "file", REFUSES, GUARDED),
     Escape("dumps()", "bytes", REFUSES, GUARDED),
     Escape("np.save()", "file", REFUSES, GUARDED),  # with savez(), savez_compressed() and savetxt()
-    Escape("viewgrad.save()", "file", KEEPS, GUARDED),  # its documentation says that values are saved
+    Escape("viewgrad.save()", "file", KEEPS, GUARDED),  # documented to save only values
     Escape("pickle", "bytes", REFUSES, GUARDED),
     Escape("copy.deepcopy()", "copy", KEEPS, RECORDED),
     # Texts.
     Escape("repr()", "text", STEPS, REPORTED),
     Escape("format()", "text", STEPS, REPORTED),
-    # Values by which the library itself chooses, or that NumPy's own functions answer with.
+    # Values on which the library itself branches, or that NumPy's functions return.
     Escape("a mask", "bool", STEPS, GUARDED, controls_flow=True),
     Escape("where=", "bool", STEPS, GUARDED, controls_flow=True),
     Escape("an index", "integer", STEPS, GUARDED, controls_flow=True),
@@ -163,8 +163,8 @@ def has_tangent(tensor: Tensor) -> bool:
 
 OUTSIDE: Final = 0
 DIFFERENTIATED: Final = 1  # by `viewgrad.func`: the scalars that `item()` gives live no longer than the transform
-COMPILED: Final = 2  # a compiled function does what the function does, which detaches
-COMPILED_WITHIN: Final = 3  # a compiled function, called while `viewgrad.func` differentiates, does what it does there
+COMPILED: Final = 2  # a compiled function detaches, like the function itself
+COMPILED_WITHIN: Final = 3  # a compiled function called by `viewgrad.func`, with differentiable scalars
 
 _in_transform: Final[ContextVar[int]] = ContextVar("viewgrad_in_transform", default=OUTSIDE)
 

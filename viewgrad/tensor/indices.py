@@ -49,7 +49,7 @@ def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] 
     inner = inner if type(inner) is tuple else (inner,)
     if PLAIN.issuperset(map(type, outer)) and PLAIN.issuperset(map(type, inner)):
         return _composed_plain(outer, inner, shape)
-    parts: list[Any] = []  # for each dimension of the base, and each that `outer` puts in: an int, a range or None
+    parts: list[Any] = []  # for each dimension of the base, and each new one of `outer`: an int, a range or None
     dimension = 0
     for item in _expanded(outer, len(shape)):
         if item is None:
@@ -71,7 +71,7 @@ def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] 
         while item is None:
             result.append(None)
             item = next(items)
-        if part is None:  # a dimension of length 1 that `outer` put in
+        if part is None:  # a dimension of length 1 that `outer` adds
             if type(item) is slice:
                 if not range(1)[item]:
                     return None
@@ -80,7 +80,7 @@ def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] 
             result.append(_as_slice(part[item]))
         else:
             result.append(part[item])
-    result.extend(items)  # dimensions put in at the end
+    result.extend(items)  # dimensions added at the end
     return tuple(result)
 
 

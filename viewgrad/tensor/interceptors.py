@@ -17,7 +17,7 @@ from .async_safety import is_refusal, isolated
 from .modes import ANOMALY, FORWARD, FUNCTIONAL, INFERENCE, PACK, PROFILE, STRICT, TRACE
 from .node import Node
 
-# The outermost first. What is not in this list (view replay) is inspected where it matters.
+# The outermost first. View replay is not listed: the code that it concerns tests for it.
 ORDER: Final = (PROFILE, FUNCTIONAL, FORWARD, TRACE, STRICT, ANOMALY, PACK, INFERENCE)
 SWITCHING: Final = TRACE | FUNCTIONAL | FORWARD | PACK  # features that change modes, or write to several objects
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-# The engine runs in a copy of the context, so that this is of one pass, and of those that it begins.
+# The engine runs in a copy of the context, so the flag belongs to one pass and the passes it starts.
 _masked: Final[ContextVar[bool]] = ContextVar("viewgrad_masked_run", default=False)
 is_masked_run: Final = _masked.get
 

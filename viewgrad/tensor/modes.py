@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, cast, overload
 
-GRAD: Final = 1  # operators record history; never beside INFERENCE
+GRAD: Final = 1  # operators record history; never together with INFERENCE
 INFERENCE: Final = 2  # operators make tensors that can never be recorded
 FORWARD: Final = 4  # a dual level is open: operators propagate tangents
 PACK: Final = 8  # saved values pass through user hooks
@@ -89,7 +89,7 @@ class ModeSwitch:
         ENTERED.set(rest)
 
     def _put_back(self, before: int, ours: int) -> None:
-        # Only our own bits: a block in a suspended generator need not end before one entered after it.
+        # Restore only these bits: a block in a suspended generator may end after one entered later.
         MODE.set(switched(MODE.get() & ~ours | before & ours, 0, 0))
 
     def __call__(self, function: F) -> F:

@@ -31,7 +31,7 @@ OptionalEdge: TypeAlias = "Node | Edge | None"
 
 new: Final = object.__new__
 next_sequence_nr: Final = itertools.count(1).__next__
-PATIENCE: Final = 1.0  # for how many seconds a thread waits for another one to finish its write to the same tensor
+PATIENCE: Final = 1.0  # seconds that a thread waits for another one to finish a write to the same tensor
 
 
 class Node:
@@ -102,8 +102,8 @@ class Node:
         """Return the saved values, or lists of them, each with a name."""
         return [(name, getattr(self, f"saved_{name}", None)) for name in self.saved_names]
 
-    # No `__getattr__`: with one, the interpreter looks every attribute up that it otherwise finds in its place, and
-    # a backward pass takes 1.3 times as long.
+    # No `__getattr__`: it would disable the interpreter's inline caches for attributes, and
+    # a backward pass would take 1.3 times as long.
 
     def __repr__(self) -> str:
         return f"<{self.name()}>"
@@ -278,7 +278,7 @@ def hooks_of(node: Node) -> NodeHooks:
     if found is not None:
         return found
     hooks = NodeHooks()
-    if node.hooks is None:  # no call in between: another thread may be doing the same for a shared leaf
+    if node.hooks is None:  # no call in between, since another thread may do the same for a shared leaf
         node.hooks = hooks
     return node.hooks
 

@@ -19,7 +19,7 @@ from .node import OptionalEdge
 
 NEVER_ALONE: Final = -1  # a count that no object has
 
-Make = Callable[[], Any]  # makes an object, which others than its caller may hold as well
+Make = Callable[[], Any]  # creates an object that others besides the caller may hold
 
 
 def _uncounted(value: Any) -> int:
@@ -223,7 +223,7 @@ def _suspended() -> Any:
 def _are_trusted() -> bool:
     if os.environ.get("VIEWGRAD_REFERENCE_COUNTS") == "0":
         return False
-    # Without the global lock another thread may take an object between the look at its count and the use of it.
+    # Without the global lock, another thread may take an object between the check of its count and its use.
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return False
     return all(counts is not None for counts in COUNTS.values())

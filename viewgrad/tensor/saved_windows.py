@@ -35,8 +35,8 @@ Array = np.ndarray[Any, Any]
 Box = tuple[tuple[int, int], ...]  # half-open ranges of the leading dimensions; those left out are whole
 Entry = tuple[SavedTensor, Box]
 
-pruning: Final = threading.RLock()  # threads that read the same tensor may find at once that it is time to prune
-FIRST_PRUNE: Final = 32  # how many windows may be registered before the dead ones among them are looked for
+pruning: Final = threading.RLock()  # several threads may decide to prune at the same time
+FIRST_PRUNE: Final = 32  # windows that may be registered before dead ones are removed
 
 
 class SavedWindows:
@@ -205,7 +205,7 @@ class SavedWindows:
             kept += 1
         gone = len(entries) - kept
         del entries[kept:]
-        self._count -= gone  # last: that there are more than there are is harmless
+        self._count -= gone  # last: a count that is too high is harmless
 
     def _arrange(self) -> None:
         """Move the windows that are still alive from the list of new ones into the grids."""

@@ -169,7 +169,7 @@ class Storage(VersionCounter):
             windows = self.windows
             if windows is None:
                 windows = SavedWindows(self.root)
-                if self.windows is None:  # no call in between: another thread may be doing the same
+                if self.windows is None:  # no call in between, since another thread may do the same
                     self.windows = windows
                 else:
                     windows = self.windows
@@ -205,7 +205,7 @@ class Storage(VersionCounter):
                     if current_mode() & STRICT:
                         raise StrictMutationError(_strict_message([whole], writer))
                     self._copy(whole, writer)
-                    self.whole = None  # last: what is not known here is not looked after
+                    self.whole = None  # last: only registered values are preserved
         windows = self.windows
         if windows is not None:
             strict = bool(current_mode() & STRICT)
@@ -253,7 +253,7 @@ class Storage(VersionCounter):
         if self.windows is not None:
             touched += self.windows.pop_overlapping(self.root if window is None else window, None)
         for saved in touched:
-            # Its nodes are not known. Any other way to have them fail would cost each use of a saved value.
+            # Its nodes are unknown, and checking a flag would slow down every use of a saved value.
             saved.__class__ = LostTensor
         if self.windows is not None:
             self.windows.forget_touched()
@@ -277,7 +277,7 @@ def _savers(saved: SavedTensor) -> list[str]:
     holders += [outer for inner in lists for outer in gc.get_referrers(inner)]
     names = [holder.name() for holder in holders if isinstance(holder, Node)]
     names += [holder.saved_by for holder in holders if hasattr(holder, "saved_by")]
-    holders.clear()  # it may have found itself
+    holders.clear()  # the list may refer to itself
     return names
 
 
@@ -296,7 +296,7 @@ def storage_of(tensor: Tensor) -> Storage:
     # No call from here to the end: another thread that reads the same tensor does not get in between.
     found = tensor._storage
     if found is None:
-        storage.whole = tensor._saved  # first, so that nothing sees a storage that does not know of it
+        storage.whole = tensor._saved  # first, so that the storage is never visible without it
         tensor._storage = found = storage
         tensor._saved = None
     return found

@@ -45,12 +45,12 @@ else:
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 C = TypeVar("C", bound=Callable[..., Any])
-# What stands beside a tensor in arithmetic, for type checkers; a string or None does not.
+# The operands that arithmetic with tensors accepts, for type checkers: neither strings nor None.
 Operand: TypeAlias = "Tensor | np.ndarray[Any, Any] | SupportsFloat | SupportsComplex | list[Any] | tuple[Any, ...]"
 
-# What `np.sin(x)` and `np.concatenate([x, y])` mean for tensors; the operators fill these tables in.
+# The implementations of `np.sin(x)` and `np.concatenate([x, y])` for tensors; operators add entries.
 UFUNCS: Final = AdapterTable()
-# Each makes functions known that were not when the library was imported, since that would have imported SciPy.
+# Functions that register operators late, to avoid importing SciPy with the library.
 LATE: Final[list[Callable[[], None]]] = []
 FUNCTIONS: Final = AdapterTable()
 

@@ -135,7 +135,7 @@ class ProgramGenerator:
         if required and all(name in unsure for name in chosen):
             chosen.append(required[0])
         chosen += [name for name in reached if name not in chosen]
-        # What a view from before has of its base's present history is part of that base's gradient, or is not.
+        # It is ambiguous whether the part of an earlier view in its base's history counts for the base's gradient.
         both = self.sketch.to_itself.union(self.sketch.base_of(name) for name in unsure)
         wanted = [name for name in required if not name.startswith("x") and self.sketch.base_of(name) not in both]
         inputs = self.draw(st.lists(st.sampled_from(wanted), max_size=3, unique=True)) if wanted else []

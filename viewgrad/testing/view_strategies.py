@@ -138,7 +138,7 @@ def _one_of(draw: Draw, *names: str) -> str:
 
 def _index(draw: Draw, array: Array) -> ViewOp:
     index = draw(basic_indices(array.shape))
-    # By integers alone a view is none, but a scalar.
+    # An index of integers alone gives a scalar, not a view.
     return ViewOp("index", index if isinstance(array[index], np.ndarray) else (*index, ...))
 
 

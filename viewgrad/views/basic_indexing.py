@@ -35,7 +35,7 @@ from .write_checks import check_write
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 float64: Final[Any] = np.float64
-# Writes to one storage from where on it pays to make the graph smaller: it takes 0.3 us for each scalar that is read.
+# Writes to one storage from which on merging nodes pays, at 0.3 us for each scalar that is read.
 MANY_WRITES: Final = 4000
 
 
@@ -104,7 +104,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             return
     mode = current_mode()
     view = self._view
-    if kind is slice and (mode or view is not None):  # without a history nothing keeps the index
+    if kind is slice and (mode or view is not None):  # without a history, the index is not kept
         index = settled_slice(index)
     if mode > GRAD or (view is not None and not mode):
         _assign(self, index, value)

@@ -47,7 +47,7 @@ class Written:
     def learn(self, edge: OptionalEdge) -> None:
         """Mark the recorded writes in a base's history."""
         if edge is not None and edge.hooks is not None:
-            finished_hooks(edge)  # raises, or waits for the end of another thread's write
+            finished_hooks(edge)  # raises, or waits for another thread to finish its write
         node = node_of(edge)
         last = self.seen if node is None else node.sequence_nr
         while node is not None and node.sequence_nr > self.seen:
@@ -100,7 +100,7 @@ class Written:
                 np.ndarray(window.shape, window.dtype, mask.base, offset, window.strides)
                 for mask in (self.must, self.may)
             )
-        except (TypeError, ValueError):  # it reaches beyond the base
+        except (TypeError, ValueError):  # it extends beyond the base
             return None
         return must, may
 

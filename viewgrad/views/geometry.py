@@ -63,7 +63,7 @@ def overlaps_itself(window: Array) -> bool:
         reach += stride * (extent - 1)
     else:
         return False
-    # Two elements that share a place differ first in some dimension, in which one of them may be taken to be number 0.
+    # Two elements that share a place differ in some first dimension; there, one of them can be assumed to be number 0.
     for dimension in range(window.ndim):
         plane = window[(0,) * dimension]
         try:

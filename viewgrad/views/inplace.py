@@ -59,7 +59,7 @@ except BaseException as error:
 return <result>
 """
 
-# What the protocol and the steps below call.
+# The functions that the protocol and the steps below call.
 ENVIRONMENT: Final[dict[str, Any]] = {
     "AccumulateGrad": AccumulateGrad,
     "UNFINISHED": UNFINISHED,

@@ -108,7 +108,7 @@ class DifferentiableViewMeta:
         """Return the edge to the view's history, rebuilt if the history of the base has changed."""
         base = self.base
         base_edge = base._edge
-        # What views are taken of has a storage.
+        # The base of a view has a storage.
         if base_edge is self.source_edge and (base_edge is not None or base._storage.cuts is None):  # type: ignore[union-attr]
             return tensor._edge
         return self._regenerate(tensor, base_edge)
@@ -138,7 +138,7 @@ class DifferentiableViewMeta:
         if old is not None:
             move_retained(tensor, old, edge)
         tensor._edge = edge
-        # last, and at once, since other threads may look at the view meanwhile
+        # last and in one step, since other threads may access the view meanwhile
         self.source_edge = no_history(self.base) if base_edge is None else base_edge
         return edge
 

@@ -82,10 +82,10 @@ def begin_write(tensor: Tensor, node: Node, own: OptionalEdge) -> tuple[Node, Op
     view = tensor._view
     if view is None:
         if own is not None and own.hooks is not None:
-            finished_hooks(own)  # raises, or waits for the end of another thread's write
+            finished_hooks(own)  # raises, or waits for another thread to finish its write
         node.hooks = UNFINISHED
         node.sequence_nr = next_sequence_nr()
-        # No call from here on: no other thread gets in between.
+        # No call from here on, so that no other thread can interfere.
         if tensor._edge is not own:
             raise ConcurrentWriteError("another thread has written to this tensor while a write to it was being made")
         tensor._edge = node

@@ -208,5 +208,5 @@ def node_of_view(
     return node  # type: ignore[no-any-return]
 
 
-# The edge from a view whose base was written since to the current history of the base.
+# The edge from an outdated view to the current history of its base.
 AS_STRIDED: Final = node_pair("AsStridedBackward")

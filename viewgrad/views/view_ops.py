@@ -247,7 +247,7 @@ def _matrix_transposed(self: Tensor) -> Tensor:
 
 @method
 def reshape(self: Tensor, *shape: Any) -> Tensor:
-    """Return the elements in row order in another shape: a view where NumPy's is one, a copy otherwise."""
+    """Return the elements in row order in another shape: a view if NumPy returns one, a copy otherwise."""
     self = as_buffered(self)
     sizes = flat_sizes(shape)
     array = self._array.reshape(sizes)

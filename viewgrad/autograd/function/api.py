@@ -109,7 +109,7 @@ class Function:
         super().__init_subclass__(**kwargs)
         cls._node_class = named_node(f"{cls.__name__}Backward", FunctionNode, cls.__doc__)
 
-    # `(*args: Any, **kwargs: Any)` is what type checkers let a Function of one's own replace by any arguments.
+    # Type checkers let a subclass replace `(*args: Any, **kwargs: Any)` by any arguments.
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -170,7 +170,7 @@ class Function:
         try:
             return isolated(cls._run, ctx, args, separate, mode, inputs, edges, versions)
         except BaseException:
-            # If forward failed, or was refused, after a write to a tensor, its value is not that of its history.
+            # If forward failed or was rejected after writing to a tensor, the value does not match the history.
             for tensor, version in zip(inputs, versions, strict=True):
                 if version_of(tensor) != version:
                     refuse_written(tensor, f"{cls.__name__}.apply()")
@@ -377,7 +377,7 @@ def _wrapped(ctx: FunctionCtx, node: FunctionNode | None, inputs: tuple[Tensor, 
     # One tensor returned twice is one tensor: its gradient is that of the last of these outputs, as in PyTorch.
     last = {id(output): i for i, output in enumerate(outputs)}
     edges = [edges[last[id(output)]] for output in outputs]
-    # First the writes, since they move on the histories of the bases of views among the other outputs.
+    # Writes first, since they change the histories of the bases of other outputs that are views.
     for i, output in enumerate(outputs):
         if is_in(output, ctx._dirty) and is_in(output, inputs) and not is_in(output, outputs[:i]):
             if node is not None:
@@ -441,7 +441,7 @@ def _kept(
     results: list[Any],
     packing: bool,
 ) -> SavedEntry:
-    """Return a value given to save_for_backward, and where its history comes from."""
+    """Return a value given to save_for_backward, and the source of its history."""
     tensor, saved = wanted.tensor, wanted.saved
     name = ctx._function._node_class.__name__
     if tensor is None or saved is None:

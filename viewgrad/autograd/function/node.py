@@ -158,7 +158,7 @@ class FunctionCtx:
                 )
 
     def _for_jvp(self, wanted: SaveRequest) -> Tensor | None:
-        """Return a saved tensor for `jvp`: itself, or where forward has written to it since, the value that it had."""
+        """Return a saved tensor for `jvp`: itself, or its old value if forward has written to it since."""
         if version_of(wanted.tensor) == wanted.version or wanted.saved is None:
             return wanted.tensor
         if LEVEL.get() is not None:
@@ -383,7 +383,7 @@ def delayed_error(message: str, edges: tuple[OptionalEdge, ...]) -> DelayedError
 GRADIENT_IS_SHARED: Final = (
     "backward wrote in place to an incoming gradient, which may still be needed; write to a clone() of it"
 )
-# Shared by the storages of all gradients, and of all saved values, that are shown to a custom backward.
+# Shared by the storages of all gradients and saved values that a custom backward receives.
 GRADIENT_LOCK: Final = WriteLock(np.empty(0), FunctionError, GRADIENT_IS_SHARED)
 SAVED_LOCK: Final = WriteLock(
     np.empty(0), FunctionError, "in-place write to ctx.saved_tensors, which may still be needed; write to a clone()"

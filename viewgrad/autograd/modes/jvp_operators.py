@@ -271,7 +271,7 @@ def _keep_tangents(node: Any, saved: Mapping[str, Any], outputs: Mapping[str, Te
 
 
 def _refuse_hidden_tangents(operator: Operator, given: Mapping[str, Any]) -> None:
-    """Refuse a tensor with a tangent where the declaration has none, since the tangent would be lost."""
+    """Raise if a plain argument has a tangent, which would be lost."""
     for argument in operator.signature.plain:
         value = given.get(argument.name)
         if isinstance(value, Tensor) and has_tangent(value):

@@ -1,4 +1,4 @@
-"""Profiles: where the time of a program and of its backward passes goes, by operator and by line.
+"""Profiles of the time that a program and its backward passes take, by operator and by line.
 
 While a profile is on, the graph is run by `ProfiledTask`: the engine that runs by default, one node at a time.
 """
@@ -272,7 +272,7 @@ class ProfiledTask(FastTask):
 
 
 def _operator_of(node: Node) -> str:
-    """Return the name of the operator that a node is the step of, with an underscore where it wrote in place."""
+    """Return the name of the operator of a node, with an underscore if it wrote in place."""
     noted: str | None = getattr(node, "_metadata", {}).get("operator")
     if noted is not None:
         return noted

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 Pack = Callable[[Tensor], Any]
 Unpack = Callable[[Any], Tensor]
 
-# The pairs of hooks, and the messages of blocks that forbid hooks, that are active here; the innermost first.
+# The active pairs of hooks, and the messages of blocks that forbid hooks; the innermost first.
 PAIRS: Final[ContextVar[Stack | None]] = ContextVar("viewgrad_saved_tensors_hooks", default=None)
 DISABLED: Final[ContextVar[Stack | None]] = ContextVar("viewgrad_saved_tensors_hooks_disabled", default=None)
 

@@ -37,7 +37,7 @@ class Executor(Protocol):
     """The interface of executors, which run programs."""
 
     name: str
-    carves: bool  # whether all bases can be parts of one array
+    carves: bool  # whether every buffer can be a part of one array
 
     @property
     def write(self) -> Callable[..., Kernel]:

@@ -132,7 +132,7 @@ def _compared(
 
 
 def _is_close(expected: Any, found: Any, noise: float = 0.0, is_single: bool = False) -> Any:
-    """Return where numbers are close, up to rounding, which is all that is left of sums that cancel.
+    """Return the mask of numbers that agree up to rounding, relative to the terms of sums that cancel.
 
     Integers and bools must be equal.
     """

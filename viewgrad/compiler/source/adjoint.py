@@ -706,7 +706,7 @@ class Analysis:
 
 
 def _with_first_grads(reverse: ir.Block, renamed: dict[str, str]) -> ir.Block:
-    """Return the reverse of a binding whose adjoint has another name where it is read, not where it is added to."""
+    """Return the reverse of a binding whose adjoint is read under another name, but accumulated under its own."""
     def change(expr: Any) -> Any:
         if isinstance(expr, ir.Var) and expr.name in renamed:
             return ir.Var(renamed[expr.name], expr.kind)

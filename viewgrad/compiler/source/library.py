@@ -21,9 +21,9 @@ from ...tensor.tensor import Tensor
 CREATORS: Final = frozenset(
     "zeros ones empty full zeros_like ones_like empty_like full_like eye identity arange linspace".split()
 )
-# Functions that give views of their first argument.
+# Functions that return views of their first argument.
 VIEWS: Final = frozenset("transpose swapaxes moveaxis squeeze expand_dims reshape ravel diagonal".split())
-# Functions of arrays that give new arrays or numbers, and have no effects.
+# Functions of arrays that return new arrays or numbers, and have no side effects.
 PURE: Final = frozenset(
     """
     sum mean prod max min amax amin dot matmul outer inner vdot tensordot kron trace cumsum cumprod diff var std ptp

@@ -69,7 +69,7 @@ class SourceBackward(Node):
         pullback, self.pullback = self.pullback, None
         try:
             found = self._pulled(pullback if unchanged else None, arrays, seeds)
-        except Exception:  # by the function itself
+        except Exception:  # computed by the function itself
             return self._by_replay(seeds, edges)
         if holds_nan(found):  # zeros may have met infinite factors
             return self._by_replay(seeds, edges)
@@ -111,7 +111,7 @@ class SourceBackward(Node):
         arrays = [each.array if type(each) is not _Given else each.value for each in self.saved]
         try:
             found = self._pulled(None, arrays, seeds)
-        except Exception:  # by the function itself
+        except Exception:  # computed by the function itself
             return None
         step = numbered(SourceDoubleBackward)
         step.first = self
@@ -211,7 +211,7 @@ class SourceDoubleBackward(Node):
         program = self.first.program
         try:
             found = self._by_program(along)
-        except Exception:  # by the function itself
+        except Exception:  # computed by the function itself
             found = None
         # Zeros may have met infinite slopes, which eager differentiation leaves out.
         is_usable = found is not None and all(np.isfinite(each).all() for each in found if each is not None)

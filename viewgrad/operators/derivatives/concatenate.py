@@ -105,7 +105,7 @@ def rot90(self: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
 
 
 def at_least(tensors: Sequence[Any], ndim: int) -> list[Any]:
-    """Return the tensors with dimensions of length 1 put where `numpy.atleast_2d` and `numpy.atleast_3d` put them."""
+    """Return the tensors with dimensions of length 1 inserted as by `numpy.atleast_2d` and `numpy.atleast_3d`."""
     shaped: Any = np.atleast_2d if ndim == 2 else np.atleast_3d
     return [tensor.reshape(shaped(tensor._array).shape) for tensor in map(as_operand, tensors)]
 

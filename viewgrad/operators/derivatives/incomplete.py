@@ -1,4 +1,4 @@
-"""The incomplete gamma and beta functions as functions of all their arguments, where SciPy is installed.
+"""The incomplete gamma and beta functions as functions of all their arguments, if SciPy is installed.
 
 Each derivative with respect to a parameter adds a logarithm to the integrand. So the rows compute integrals with powers
 of logarithms, which are closed under differentiation. They are evaluated by the double exponential rule, whose nodes
@@ -82,7 +82,7 @@ def beta_integral(a: Any, b: Any, x: Any, power: int, other_power: int) -> Any:
 
 
 def _called(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operator where a formula runs on tensors, its function where it runs on arrays."""
+    """Return an operator for formulas on tensors, and its function for formulas on arrays."""
 
     def call(*args: Any) -> Any:
         recorded = any(isinstance(arg, Tensor) for arg in args)

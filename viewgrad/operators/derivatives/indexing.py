@@ -63,7 +63,7 @@ def copy(self: Any) -> Any:
 
 @composite()
 def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
-    """Return the values in another dtype; differentiable where that is a floating-point or complex one.
+    """Return the values in another dtype; differentiable if that is a floating-point or complex one.
 
     Arguments:
         dtype: the dtype wanted.
@@ -147,7 +147,7 @@ def scatter_into_zeros_forward(self: Array, index: Any, shape: tuple[int, ...]) 
     if self.size:
         np.add.at(out, index, self)
         return out
-    # Of nothing NumPy takes also from places that are not there; up to 2.1 with a warning.
+    # From empty arrays NumPy takes even invalid indices; up to version 2.1 with a warning.
     with contextlib.suppress(IndexError), warnings.catch_warnings(action="ignore"):
         if out[index].shape != self.shape:
             raise ValueError(f"values of shape {self.shape} cannot be written to elements of shape {out[index].shape}")
@@ -235,7 +235,7 @@ def take_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | N
     """Return the gradient added to the places that were taken."""
     lanes = (math.prod(shape),) if axis is None or not shape else shape
     along = 0 if axis is None or not shape else axis % len(shape)
-    places = plain(indices).astype(np.intp)  # NumPy takes bools for 0 and 1 here
+    places = plain(indices).astype(np.intp)  # NumPy treats bools as 0 and 1 here
     if mode == "wrap":
         places = places % lanes[along]
     elif mode == "clip":

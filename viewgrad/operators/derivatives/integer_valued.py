@@ -30,7 +30,7 @@ for _name, _what in (("argmax", "maximum"), ("argmin", "minimum")):
 def partition_places(array: Any, kth: Any, axis: int = -1) -> Any:
     places, found = np.argpartition(array, kth, axis), np.partition(array, kth, axis)
     if not np.array_equal(np.take_along_axis(array, places, axis), found, equal_nan=True):
-        # The others are in no order in particular, which is another one here: equal values have equal ranks.
+        # The order of the other elements is unspecified and differs from NumPy's: equal values have equal ranks.
         ranks = np.argsort(np.argsort(found, axis), axis)
         places = np.take_along_axis(np.argsort(array, axis), ranks, axis)
     return places

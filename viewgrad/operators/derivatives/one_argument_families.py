@@ -23,8 +23,8 @@ from .stable_derivatives import special
 HALF_PI: Final = math.pi / 2
 ROOT_PI: Final = math.sqrt(math.pi)
 Slope = Callable[..., Any]
-# By name: the derivative, of the place, the value there, and the parameters. What has several results has its number
-# for first parameter.
+# By name: the derivative, from the argument, the value and the parameters. For several results, the first parameter
+# is the number of the result.
 FAMILIES: Final[dict[str, Slope]] = {}
 SEVERAL: Final = frozenset({"airy", "airye", "fresnel", "sici", "shichi", "itj0y0", "iti0k0"})
 

@@ -331,7 +331,7 @@ def norm_direction(value: Any, result: Any, order: Any, axis: Any, keepdims: boo
         return value / length
     magnitude = np.abs(value)
     slope = np.sign(value) * ((magnitude if order > 1 else nonzero_or_one(magnitude)) / length) ** (order - 1)
-    if order < 0:  # then a norm is 0 if one of the elements is, whatever the others are
+    if order < 0:  # then a norm is 0 if any element is
         slope = np.where(norm == 0, 0, slope)
     return slope
 

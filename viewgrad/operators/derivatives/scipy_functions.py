@@ -1,4 +1,4 @@
-"""The derivatives of further functions of `scipy.special`, where SciPy is installed."""
+"""The derivatives of further functions of `scipy.special`, if SciPy is installed."""
 
 from __future__ import annotations
 

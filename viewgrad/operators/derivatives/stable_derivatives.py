@@ -118,7 +118,7 @@ def rgamma_slope(x: Any) -> Any:
 
 @in_its_precision
 def ive_of_two(x: Any) -> Any:
-    """Return ive(2, x), also where SciPy gives up because the number is large."""
+    """Return ive(2, x), also for large numbers, for which SciPy fails."""
     far = (x > FAR_FOR_ORDER_TWO) | (x < -FAR_FOR_ORDER_TWO)
     near, out = _parted(x, far, FAR_FOR_ORDER_TWO)
     return np.where(far, special.i0e(out) - 2 * special.i1e(out) / out, special.ive(2, near))

@@ -66,7 +66,7 @@ def _unique(
 
 
 def _as_found(values: Any, array: Any, equal_nan: bool) -> Any:
-    """Return ascending values in the order in which NumPy has them where it does not sort them."""
+    """Return ascending values in NumPy's order for unsorted results."""
     if equal_nan:
         found = np.unique(array, sorted=False)
     else:

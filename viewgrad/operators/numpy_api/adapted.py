@@ -38,7 +38,7 @@ VIEWING: Final = frozenset(
     )
     if hasattr(np, name)
 ) | {np.lib.stride_tricks.sliding_window_view}  # fmt: skip
-# Functions that look into nested lists by themselves.
+# Functions that handle nested lists themselves.
 LOOKING: Final = frozenset({np.block, np.einsum})
 
 

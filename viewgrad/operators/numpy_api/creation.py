@@ -251,7 +251,7 @@ def arange(
     plain = np.arange(*(each.detach().item() if isinstance(each, Tensor) else each for each in bounds), dtype=dtype)
     if plain.dtype.kind not in "fc" or not (holds_tensor(start) or holds_tensor(step)):
         return as_tensors(plain)
-    if plain.size < 2:  # the step can be infinite then
+    if plain.size < 2:  # the step may be infinite then
         return (start + as_operand(np.zeros(plain.size, plain.dtype))).astype(plain.dtype)
     return (start + step * as_operand(np.arange(plain.size, dtype=plain.dtype))).astype(plain.dtype)
 

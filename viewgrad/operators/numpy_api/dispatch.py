@@ -220,7 +220,7 @@ def numpy_parameters(numpy: Any) -> list[inspect.Parameter] | None:
 
 
 def renamed_parameters(theirs: Iterable[inspect.Parameter], ours: Collection[str]) -> dict[str, str]:
-    """Return the names that parameters of NumPy have in a function of the library, where they differ."""
+    """Return the library's names for NumPy's parameters that have another name."""
     arrays = [parameter.name for parameter in theirs if parameter.default is inspect.Parameter.empty]
     return {given: own for given, own in zip(arrays, ours) if given not in ours} | RENAMED
 

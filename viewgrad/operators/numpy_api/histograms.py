@@ -73,7 +73,7 @@ def histogram(
     """
     a = as_operand(a).reshape(-1)
     edges = _edges(a, bins, range)
-    # Found as NumPy does, whose edges are rounded in one way only.
+    # Computed as in NumPy, so that edges are rounded in the same way.
     given = plain(bins) if not isinstance(bins, str) else bins
     counts, plain_edges = np.histogram(plain(a), given, plain(range) if holds_tensor(range) else range)
     if weights is None:

@@ -195,7 +195,7 @@ def _resize(self: Tensor, *shape: Any, refcheck: bool = True) -> None:
 def _set_shape(self: Tensor, shape: Any) -> None:
     if not self._array.flags.contiguous:
         raise AttributeError("incompatible shape for in-place modification; use reshape(), which may copy")
-    if not self.size and not _carries_history(self) and current_mode() <= GRAD:  # without memory that others could see
+    if not self.size and not _carries_history(self) and current_mode() <= GRAD:  # without memory visible elsewhere
         self._array, self._storage, self._view = self._array.reshape(shape), None, None
     elif self._array.reshape(shape).shape != self.shape:
         _become(self, lambda tensor: tensor.reshape(shape), "a new shape", "write x = x.reshape(shape)")

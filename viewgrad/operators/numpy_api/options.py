@@ -1,4 +1,4 @@
-"""NumPy's functions with the options that NumPy gives them, where the operators have fewer."""
+"""NumPy's functions with all of NumPy's options, if the operators have fewer."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ class Public:
         try:
             return self.general(*args, **_in_numpy_names(options))
         except TypeError as error:
-            if self.own is None or isinstance(error, AutogradError):  # the library refuses it, not NumPy's signature
+            if self.own is None or isinstance(error, AutogradError):  # rejected by the library itself
                 raise
             try:
                 return self.own(*given[0], **_in_numpy_names(given[1]))

@@ -96,7 +96,7 @@ def signm(A: Any, **options: Any) -> Any:
 
 
 def _by_eigenvalues(a: Any, function: Callable[[Any], Any], plain: Any) -> Any:
-    """Return a function of a matrix with distinct eigenvalues; real where SciPy's is."""
+    """Return a function of a matrix with distinct eigenvalues; real if SciPy's result is."""
     values, vectors = np.linalg.eig(a.astype(np.result_type(a.dtype, np.complex64)))
     found = (vectors * function(values)) @ np.linalg.inv(vectors)
     return found.real * 1.0 if np.isrealobj(plain) else found
@@ -150,7 +150,7 @@ def polar(a: Any, side: str = "right") -> Any:
 
 @made
 def ldl(A: Any, lower: bool = True, hermitian: bool = True) -> Any:
-    """Return the triangular and the diagonal factor of a symmetric matrix, where SciPy needs no blocks."""
+    """Return the triangular and the diagonal factor of a symmetric matrix that needs no 2 x 2 blocks."""
     a = floating(A)
     _, d, order = scipy.linalg.ldl(np.array(plain_values(a)), lower, hermitian)
     if not lower or np.any(d != np.diag(np.diag(d))):

@@ -1,4 +1,4 @@
-"""The pattern of a sparse matrix: where its stored values are."""
+"""The pattern of a sparse matrix: the positions of its stored values."""
 
 from __future__ import annotations
 

@@ -44,13 +44,13 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def _count(k: Any) -> Any:
-    """Return a count as `_whole` has it; no number where it is negative."""
+    """Return a count as `_whole` does; NaN if it is negative."""
     whole = _whole(k)
     return np.where(plain_values(numbers(k)) < 0, np.nan, whole)
 
 
 def _some(k: Any) -> Any:
-    """Return a count as `_whole` has it; no number where it is less than 1."""
+    """Return a count as `_whole` does; NaN if it is less than 1."""
     whole = _whole(k)
     return np.where(whole < 1, np.nan, whole)
 

@@ -160,7 +160,7 @@ def exprel(x: Any) -> Any:
     small = np.abs(x) < 0.5
     near, safe = np.where(small, x, 0.0), np.where(small, 1.0, x)
     series: Any = 1.0
-    for divisor in range(18, 1, -1):  # x / 2 (1 + x / 3 (1 + ...)), whose derivatives are as exact as it is
+    for divisor in range(18, 1, -1):  # x / 2 (1 + x / 3 (1 + ...)), with equally accurate derivatives
         series = 1 + near * series / divisor
     return np.where(small, series, np.expm1(safe) / safe)
 

@@ -20,7 +20,7 @@ CANCELLED: Final = 1e-8  # the relative size of an alternating sum with half of 
 
 
 def _terms(name: str, *sizes: Any) -> Any:
-    """Return the numbers of the terms of a mixture that count, where the weights have such a mean at most."""
+    """Return the numbers of the terms of a mixture that matter, for weights with at most this mean."""
     greatest = max(float(np.max(plain_values(size), initial=0.0)) for size in sizes)
     count = greatest + 10 * math.sqrt(greatest) + 20
     if not count < MOST_TERMS:

@@ -37,7 +37,7 @@ def _integrand(z: Any, alpha: Any, beta: Any) -> tuple[Any, Any, Any, Any]:
     """Return the places of the quadrature, its weights, and size and angle of the integrand.
 
     Raises:
-        UnsupportedFunctionError: where the integrand turns too often, as far out, or for an index near 1 of a
+        UnsupportedFunctionError: if the integrand turns too often, as far out, or for an index near 1 of a
             distribution that is skewed.
     """
     if scipy.stats.levy_stable.parameterization != "S1":

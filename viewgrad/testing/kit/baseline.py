@@ -184,8 +184,8 @@ def baseline_results(subject: OperatorUnderTest, example: Example, title: str) -
     """Compute values and gradients, on separate tensors.
 
     Raises:
-        Refused: where the operator refuses the call.
-        Failure: where it raises in the backward pass.
+        Refused: if the operator refuses the call.
+        Failure: if it raises in the backward pass.
     """
     try:
         return _baseline_results(subject, example)

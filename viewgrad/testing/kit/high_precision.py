@@ -363,7 +363,7 @@ def function_named(name: str) -> Callable[..., Any]:
     """Return the counterpart of a function of NumPy or of the library.
 
     Raises:
-        Unavailable: where there is none.
+        Unavailable: if there is none.
     """
     if name in ELEMENTWISE:
         return _each(name)
@@ -446,7 +446,7 @@ def precise_values(code: Any, example: Example, arrays: Sequence[Array]) -> list
         arrays: the values of its tensors.
 
     Raises:
-        Unavailable: where its code does not run on such numbers.
+        Unavailable: if its code does not run on such numbers.
     """
     operands = [PreciseArray(as_numbers(array)) if array.dtype.kind in "fO" else array for array in arrays]
     args, kwargs = example.filled(operands)

@@ -218,8 +218,8 @@ def check_within_test(operator: Any, place: Any, call: tuple[Any, Any], make: Ca
 def _outside_of_deadline() -> Iterator[None]:
     """Leave time out of Hypothesis's deadline, which is meant for the code of the test itself.
 
-    Of two calls that are alike the second costs nothing, which Hypothesis would report as an unreliable test. It leaves
-    out the time that stateful tests spend on their rules; a version that does not keep it counts the check.
+    The second of two equal calls costs nothing, which Hypothesis would report as an unreliable test. It leaves out the
+    time that stateful tests spend on their rules; a version that does not keep it counts the check.
     """
     times = getattr(current_build_context().data, "_stateful_run_times", None)
     began = time.perf_counter()

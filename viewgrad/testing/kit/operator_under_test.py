@@ -188,7 +188,7 @@ class OperatorUnderTest:
         """Return the values of all outputs, without recording.
 
         Raises:
-            Refused: where the operator refuses the arguments.
+            Refused: if the operator refuses the arguments.
         """
         given = example.arrays if arrays is None else arrays
         with quiet(), no_grad(), refusals():
@@ -233,7 +233,7 @@ class OperatorUnderTest:
         """Record a call in which the tensors in `slots` require grad (by default the wanted ones).
 
         Raises:
-            Refused: where the operator refuses the arguments.
+            Refused: if the operator refuses the arguments.
         """
         chosen = example.wanted if slots is None else slots
         leaves = [Tensor(array, requires_grad=k in chosen) for k, array in enumerate(example.arrays)]

@@ -40,7 +40,7 @@ def with_other_options(subject: OperatorUnderTest, example: Example, most: int =
             continue
         others = _alternatives(subject, parameter.name, parameter.default, ndim, parameter.annotation)
         choices.append((parameter.name, others))
-    # Two options of the same value (the ends of an interval, say) are a case of its own, which no one asked for.
+    # Two options with equal values (such as the ends of an interval) are a special case that the user did not request.
     numbers = numbers_among(example)
     own = set(subject.contract.options)
     choices = [
@@ -215,7 +215,7 @@ def _in_annotation(annotation: Any) -> tuple[Any, ...]:
     return typing.get_args(annotation) if typing.get_origin(annotation) is typing.Literal else ()
 
 
-# What options of these names are in NumPy, and in libraries like it.
+# The values of options with these names in NumPy and similar libraries.
 WORDS: Final[dict[str, tuple[str, ...]]] = {
     "norm": ("backward", "ortho", "forward"),
     "mode": ("full", "same", "valid", "wrap", "clip", "constant", "edge", "reflect"),

@@ -65,7 +65,7 @@ def is_meant_for_lengths(subject: OperatorUnderTest, example: Example, base: Exa
         return True
     lost = {m for n, m in zip(mine.shape, given.shape, strict=True) if n != m}
     if not any(lost & {*array.shape} for i, array in enumerate(example.arrays) if i != k):
-        return True  # it is shorter, and nothing repeats it
+        return True  # it is shorter, and is not broadcast
     arrays = list(example.arrays)
     arrays[k] = np.broadcast_to(mine, given.shape).copy()
     try:

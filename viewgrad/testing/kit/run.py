@@ -60,9 +60,9 @@ MOST_TRIED: Final = 60  # calls that are remembered
 PATIENCE: Final = 0.4
 TIMES: Final = 500.0
 FAMILY_SHARE, COMPOSED_SHARE = 0.5, 0.25  # fractions of the time of a check, for one family of calls
-AFFORDABLE: Final = 0.25  # seconds for the forms of calls that no one asked for
+AFFORDABLE: Final = 0.25  # seconds for forms of calls that the user did not request
 GRADIENTS: Final = "gradients"
-# What tells nothing more where the gradients of the user's call are wrong.
+# Properties that add nothing if the gradients of the user's call are wrong.
 AFTER_GRADIENTS: Final = (
     "special points", "ties", "indices", "options", "shapes", "complex numbers", "dtypes", "forward mode", SECOND,
     "digits of gradients",
@@ -181,7 +181,7 @@ class Check:
             shrink: whether to look for smaller calls that fail in the same way.
 
         Raises:
-            Failure: where properties do not hold; it holds the failures of the others.
+            Failure: if properties do not hold; it holds the failures of the others.
         """
         self.subject.source, definitions = self.given_source(self.source)
         self.report.switched_off = dict(self.switched_off)

@@ -78,7 +78,7 @@ class Script:
         """Run a line that calls the operator, which may reject it.
 
         Raises:
-            Refused: where it does.
+            Refused: if it does.
         """
         self.lines.append(line)
         recording = left = is_grad_enabled()
@@ -135,7 +135,7 @@ class Script:
                 return name
         name = f"option{len(self.constants)}"
         self.let(name, value)
-        # A constant must stand before the line that uses it.
+        # A constant must precede the line that uses it.
         return name
 
     # -- the end of most programs --------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ def source_text(thing: Any) -> str:
     """Return the text that defines a function, a class or a code object.
 
     Raises:
-        OSError, TypeError: where there is none.
+        OSError, TypeError: if there is none.
     """
     try:
         return KNOWN[thing]

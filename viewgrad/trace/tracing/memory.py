@@ -236,7 +236,7 @@ class Memories:
             sizes = tuple([shape[dim] for dim in order])
             dense = [abs(array.strides[dim]) // itemsize if shape[dim] > 1 else 0 for dim in order]
             if tuple(dense) == row_strides(sizes):
-                # Dense, in another order: the base has its dimensions in the order of the memory.
+                # Dense but permuted: the dimensions of the base are in memory order.
                 steps = row_strides(shape)
                 turned = [array.strides[dim] < 0 and shape[dim] > 1 for dim in order]
                 strides = tuple([-steps[dim] if turn else steps[dim] for dim, turn in zip(order, turned)])

@@ -27,7 +27,7 @@ class Locations:
         self.lines: list[tuple[str, int]] = []
         self._numbers: dict[tuple[int, int], int] = {}
         self._positions: dict[tuple[str, CodeType, Any], int] = {}
-        # Code is identified by its id, and kept: Python hashes all constants of the code each time.
+        # Code objects are kept and identified by id, since hashing one hashes all of its constants.
         self._ours: set[int] = set()
         self._others: set[int] = set()
         self._codes: list[CodeType] = []

@@ -41,7 +41,7 @@ def matrix_exp_derivative(a: Any, direction: Any) -> Any:
     size = a.shape[-1]
     if not size:
         return direction
-    # A large direction would cost the digits of `a`, which shares a matrix with it.
+    # A large direction would cost digits of `a`, which is in the same matrix.
     scale = np.abs(direction).max(axis=(-2, -1), keepdims=True)
     scale = np.where(scale == 0, 1, scale)
     return call("matrix_exp", _block_triangular(a, direction / scale))[..., :size, size:] * scale

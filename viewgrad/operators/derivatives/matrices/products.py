@@ -223,7 +223,7 @@ FUNCTIONS[np.linalg.trace] = _trace_of_matrices
 
 
 def _interleaved(a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shapes of the factors of a Kronecker product, each with ones where the other's dimensions come."""
+    """Return the shapes of the factors of a Kronecker product, each with ones in place of the other's dimensions."""
     ndim = max(len(a_shape), len(b_shape))
     a = (1,) * (ndim - len(a_shape)) + a_shape
     b = (1,) * (ndim - len(b_shape)) + b_shape

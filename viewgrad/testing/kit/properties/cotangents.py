@@ -64,7 +64,7 @@ def undefined(baseline: Baseline) -> int:
         told = ", ".join(map(str, chosen))
         baseline.same_gradients(script, "g", "zeros", f"the results {told} alone", "zeros as gradients of the others")
         count += 1
-    # The parts add up to the whole.
+    # The gradients of the parts add up to the whole gradient.
     script = baseline.script("undefined gradients")
     for i in baseline.outputs:
         script.do(baseline.gradient_line(f"part{i}", outputs=[i]))

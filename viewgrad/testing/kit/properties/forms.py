@@ -240,7 +240,7 @@ def against_reference(subject: OperatorUnderTest, example: Example) -> int:
     """Check that the values are those of the reference.
 
     Raises:
-        Refused: where the operator, or the reference, refuses the call.
+        Refused: if the operator, or the reference, refuses the call.
     """
     if subject.reference is None:
         return 0

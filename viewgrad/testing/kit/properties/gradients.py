@@ -39,8 +39,8 @@ def check_gradients(subject: OperatorUnderTest, example: Example, title: str, co
         compared: whether to compare; otherwise the call and its backward pass are only run.
 
     Raises:
-        Failure: where they differ.
-        Refused: where the operator refuses the call.
+        Failure: if they differ.
+        Refused: if the operator refuses the call.
     """
     values = subject.values(example)
     subject.is_undefined_at(example, values)

@@ -58,7 +58,7 @@ def digits_lost(subject: OperatorUnderTest, example: Example) -> int:
     composition of operators it is only noted; others must be more accurate than a formula with cancellation.
 
     Raises:
-        Refused: where the operator refuses the call, or its code does not run with many digits.
+        Refused: if the operator refuses the call, or its code does not run with many digits.
     """
     found = subject.values(example)
     code = _code_of(subject)
@@ -101,7 +101,7 @@ def slope_digits_lost(subject: OperatorUnderTest, example: Example) -> int:
     """Check that the gradient of the element of interest is as accurate as its argument determines it.
 
     Raises:
-        Refused: where the operator refuses the call, or its code does not run with many digits.
+        Refused: if the operator refuses the call, or its code does not run with many digits.
     """
     code = _code_of(subject)
     try:
@@ -198,7 +198,7 @@ def _code_of(subject: OperatorUnderTest) -> Any:
     """Return a copy of the operator whose state such numbers cannot corrupt.
 
     Raises:
-        Refused: where there is none, or where the operator is meant for single precision.
+        Refused: if there is none, or if the operator is meant for single precision.
     """
     if subject.single:
         raise Refused("it computes in single precision")

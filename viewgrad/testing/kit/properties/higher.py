@@ -45,7 +45,7 @@ def second_order(baseline: Baseline) -> int:
     """Compare gradients of gradients, for arguments and incoming gradient, with differences.
 
     Raises:
-        Absent: where the operator refuses to be differentiated twice.
+        Absent: if the operator refuses to be differentiated twice.
     """
     if not baseline.outputs or not baseline.finite:
         return 0
@@ -168,7 +168,7 @@ def _recorded_twice(baseline: Baseline, weights: Sequence[Array], checked: bool 
     """Return the program of a recorded backward pass and of the gradients of its weighted gradients.
 
     Raises:
-        Absent: where the operator refuses to be differentiated twice.
+        Absent: if the operator refuses to be differentiated twice.
     """
     slots = baseline.example.wanted
     script = baseline.script("second derivatives")
@@ -213,7 +213,7 @@ def forward_mode(baseline: Baseline) -> int:
     """Compare tangents with reverse mode: of all arguments at once, of each alone, of any size.
 
     Raises:
-        Absent: where the operator has no forward mode.
+        Absent: if the operator has no forward mode.
     """
     example = baseline.example
     if not baseline.outputs or not baseline.finite:

@@ -41,7 +41,7 @@ def subsets(baseline: Baseline) -> int:
                     what=f"where only {told} requires grad, the gradient",
                 )
             count += 1
-            # The same, asked for one by one of a graph in which all require grad.
+            # The same gradients, requested one by one from a graph in which all require grad.
             script = baseline.script("every subset of arguments that require grad")
             script.do(baseline.gradient_line("g", slots=chosen))
             baseline.expect_gradients(

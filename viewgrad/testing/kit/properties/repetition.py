@@ -267,7 +267,7 @@ def _turned(array: Array, start: int, stop: int | None) -> Array:
     return changed.reshape(array.shape)
 
 
-# What a result that is kept for later calls may be taken for, if it is found again by too little.
+# Arguments with which a cached result may be confused if its key is too short.
 OTHERS: Final[tuple[Callable[[Array], Array], ...]] = (
     _other,
     lambda array: _turned(array, 1, None),
