@@ -99,13 +99,13 @@ NUMBERS: Final[dict[str, Any]] = {
 copyreg.pickle(NumberType, lambda cls: (pkgutil.resolve_name, (f"builtins:{cls.__name__}",)))
 
 
-class TypeOfTypes(type):
+class TypeMeta(type):
     """The type of adopted code's `type`."""
 
     def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
         """Create a metaclass derived from Python's."""
-        if any(isinstance(base, TypeOfTypes) for base in bases):
-            own = tuple(type if isinstance(base, TypeOfTypes) else base for base in bases)
+        if any(isinstance(base, TypeMeta) for base in bases):
+            own = tuple(type if isinstance(base, TypeMeta) else base for base in bases)
             return type.__new__(type, name, own, body, **options)
         return super().__new__(meta, name, bases, body)
 
@@ -127,7 +127,7 @@ class TypeOfTypes(type):
         return hash(type) if cls is Type else super().__hash__()
 
 
-class Type(type, metaclass=TypeOfTypes):
+class Type(type, metaclass=TypeMeta):
     """`type` in adopted code: returns NumPy's type for a tensor, and the class named `float` there for a float."""
 
 

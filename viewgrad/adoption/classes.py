@@ -77,14 +77,14 @@ def _is_viewgrads(cls: type) -> bool:
 # -- classes -----------------------------------------------------------------------------------------------------------
 
 
-class _Asked(threading.local):
+class _SubclassChecks(threading.local):
     """The pairs of an adopted class and a possible subclass that are being compared, per thread."""
 
     def __init__(self) -> None:
         self.questions: set[tuple[type, type]] = set()
 
 
-_ASKED: Final = _Asked()
+_ASKED: Final = _SubclassChecks()
 
 
 class AdoptedType(type):
@@ -97,14 +97,15 @@ class AdoptedType(type):
             the adopted one    of C                adopted C, Mixin, adopted B, object, C, B
 
         So `super()` in a method of the adopted C finds Mixin, and not C. The originals come last, for what only they
-        have, such as slots. `Unannounced` follows the class itself.
+        have, such as slots. `InitSubclassGuard` follows the class itself.
         """
         original = vars(cls).get(ORIGINAL)
         if original is None:  # a view, or a class that adopted code defines
             return super().mro()
         adopted = {vars(base)[ORIGINAL]: base for base in cls.__bases__ if ORIGINAL in vars(base)}
         order = [adopted.get(each, each) for each in original.__mro__[1:]]
-        return [cls, Unannounced, *order, *(each for each in original.__mro__ if each is original or each in adopted)]
+        originals = [each for each in original.__mro__ if each is original or each in adopted]
+        return [cls, InitSubclassGuard, *order, *originals]
 
     def __instancecheck__(cls, value: Any) -> bool:
         original = vars(cls).get(ORIGINAL)
@@ -142,7 +143,7 @@ class AdoptedType(type):
         return super().__call__(*args, **kwargs) if made is cls else made(*args, **kwargs)
 
 
-class Unannounced:
+class InitSubclassGuard:
     """The class behind each adopted class, which keeps `__init_subclass__` of the user's classes from running."""
 
     __slots__ = ()

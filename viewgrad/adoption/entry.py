@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from .counterparts import MISSING, counterpart
 from .global_names import AdoptedGlobals
-from .world import PLAIN, World, given_back, is_adopted, original_of, world_of
+from .registry import PLAIN, AdoptionRegistry, as_user_objects, is_adopted, original_of, registry_of
 
 
 class AdoptedFunction:
@@ -24,26 +24,26 @@ class AdoptedFunction:
 
     Arguments:
         original: the user's function.
-        world: the world that it belongs to.
+        registry: the registry that it belongs to.
     """
 
-    def __init__(self, original: Callable[..., Any], world: World) -> None:
+    def __init__(self, original: Callable[..., Any], registry: AdoptionRegistry) -> None:
         functools.update_wrapper(self, original, updated=())
         self.__wrapped__: Final = original
-        self._world: Final = world
+        self._registry: Final = registry
         self._bind()
 
     def _bind(self) -> None:
-        self._generation = self._world.generation
-        with self._world.links() as states:
-            self.function = self._world.adopted(self.__wrapped__)
+        self._generation = self._registry.generation
+        with self._registry.links() as states:
+            self.function = self._registry.adopted(self.__wrapped__)
         self._states = states
-        self._version = self._world.version
-        self._reachable = self._world.reachable(states)
+        self._version = self._registry.version
+        self._reachable = self._registry.reachable(states)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not _CALLS.depth:
-            self._world.forget_results()
+            self._registry.forget_results()
         _CALLS.depth += 1
         further: Sequence[AdoptedGlobals] = ()  # further globals used by functions and objects among the arguments
         try:
@@ -56,17 +56,17 @@ class AdoptedFunction:
             self.flush(further)
         if isinstance(result, Generator):
             return _flushing(result, functools.partial(self.flush, further))
-        return given_back(result)
+        return as_user_objects(result)
 
     def _with_arguments(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any], Sequence[AdoptedGlobals]]:
         """Return the adopted versions of arguments, and the globals that only these use."""
-        with self._world.links() as states:
-            args = tuple(map(self._world.adopted, args))
-            kwargs = {name: self._world.adopted(value) for name, value in kwargs.items()}
+        with self._registry.links() as states:
+            args = tuple(map(self._registry.adopted, args))
+            kwargs = {name: self._registry.adopted(value) for name, value in kwargs.items()}
         known = set(self._reachable)
-        further = [state for state in self._world.reachable(states) if state not in known] if states else ()
+        further = [state for state in self._registry.reachable(states) if state not in known] if states else ()
         for state in further:
             state.refresh()
         return args, kwargs, further
@@ -74,21 +74,21 @@ class AdoptedFunction:
     def refresh(self) -> None:
         """Take over changes made outside since the last call."""
         self.flush()
-        if self._version != self._world.version:
-            self._version = self._world.version
-            self._reachable = self._world.reachable(self._states)
+        if self._version != self._registry.version:
+            self._version = self._registry.version
+            self._reachable = self._registry.reachable(self._states)
         for state in self._reachable:
             state.refresh()
-        self._world.refresh()
-        self._world.renew(getattr(self.__wrapped__, "__func__", self.__wrapped__))
-        if self._generation != self._world.generation or self._is_outdated():
+        self._registry.refresh()
+        self._registry.renew(getattr(self.__wrapped__, "__func__", self.__wrapped__))
+        if self._generation != self._registry.generation or self._is_outdated():
             self._bind()
 
     def _is_outdated(self) -> bool:
         original = self.__wrapped__
         if type(original) is types.FunctionType:  # the same function as long as it has the same code
             return getattr(self.function, "__code__", None) is not original.__code__
-        return bool(self._world.adopted(original) != self.function)
+        return bool(self._registry.adopted(original) != self.function)
 
     def flush(self, further: Sequence[AdoptedGlobals] = ()) -> None:
         """Copy assignments to globals and attributes to the user's modules and objects.
@@ -100,7 +100,7 @@ class AdoptedFunction:
             state.flush()
         for state in further:
             state.flush()
-        self._world.flush()
+        self._registry.flush()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -181,10 +181,10 @@ def adopted_callable(f: Any) -> Any:
     names = _globals_of(f)
     if names is None:
         return f
-    world = world_of(names)
-    with world.links():
-        made = world.adopted(f)
-    return made if made is f or isinstance(made, type) else AdoptedFunction(f, world)
+    registry = registry_of(names)
+    with registry.links():
+        made = registry.adopted(f)
+    return made if made is f or isinstance(made, type) else AdoptedFunction(f, registry)
 
 
 # What users write and pass to other code; classes and objects are left to their callers.

@@ -43,7 +43,7 @@ class PackageModule(types.ModuleType):
         return adopted_package, (self.__name__, tuple(sorted(self._package.names)))
 
 
-class OtherModule(types.ModuleType):
+class ReplacedModule(types.ModuleType):
     """A module with replaced attributes, such as a private one of NumPy.
 
     Arguments:
@@ -198,9 +198,9 @@ class Package:
 
     def _replaced(self, module: Any, wanted: Any) -> Any:
         if module is importlib:
-            return OtherModule(module, {"import_module": self._import_module})
+            return ReplacedModule(module, {"import_module": self._import_module})
         if module is sys:
-            return OtherModule(module, {"modules": Modules(self.names, self._modules)})
+            return ReplacedModule(module, {"modules": Modules(self.names, self._modules)})
         return _replaced(module, wanted)
 
     def _import_module(self, name: str, package: str | None = None) -> Any:
@@ -223,20 +223,20 @@ def _replaced(value: Any, wanted: Any = ()) -> Any:
         lacking = [name for name in wanted or () if not hasattr(found, name) and hasattr(value, name)]
         if not lacking:
             return found
-        return OtherModule(value, {name: getattr(found, name) for name in wanted if name not in lacking})
+        return ReplacedModule(value, {name: getattr(found, name) for name in wanted if name not in lacking})
     if not isinstance(value, types.ModuleType):
         return value
     if is_replaced_module(value.__name__):
-        return OtherModule(value, {})
+        return ReplacedModule(value, {})
     if value.__name__ == "numba":
-        return OtherModule(value, NUMBA)
+        return ReplacedModule(value, NUMBA)
     if wanted and "*" in wanted:
         wanted = getattr(value, "__all__", None) or [name for name in vars(value) if not name.startswith("_")]
     replaced = {name: counterpart(getattr(value, name, None)) for name in wanted or ()}
     replaced = {name: new for name, new in replaced.items() if new is not MISSING}
     if not replaced:
         return value
-    return OtherModule(value, {**{name: getattr(value, name, None) for name in wanted}, **replaced})
+    return ReplacedModule(value, {**{name: getattr(value, name, None) for name in wanted}, **replaced})
 
 
 def _spec_of(name: str, path: Any) -> ModuleSpec | None:

@@ -1,7 +1,7 @@
-"""The adopted objects and how they are made: functions, methods, classes, objects, modules and containers of these.
+"""The registry of adopted objects: functions, methods, classes, objects, modules and containers of these.
 
-There is one `World` for the modules that are not installed, and one more for each installed package that functions are
-adopted from. Each keeps the adopted versions of objects, so that a function has only one.
+There is one `AdoptionRegistry` for the modules that are not installed, and one more for each installed package from
+which functions are adopted. Each keeps the adopted versions of objects, so that a function has only one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from .counterparts import MISSING, counterpart, is_replaced_module, original_of_
 from .foreign import converted, is_single_dispatch, single_dispatch
 from .global_names import MODULE, AdoptedGlobals, AdoptedModule, own_globals
 from .locations import VIEWGRAD, is_installed, place_of, root_of
-from .packages import OtherModule
+from .packages import ReplacedModule
 
 DOCTEST: Final = "<doctest "  # the file of examples, whose globals are those of the module that has them
 # Types of objects that are not adopted; looked up by the exact type.
@@ -73,7 +73,7 @@ class Links(set[AdoptedGlobals]):
         return id(self)
 
 
-class World:
+class AdoptionRegistry:
     """The adopted versions of the objects of one package, and of modules that are not installed.
 
     Arguments:
@@ -93,7 +93,7 @@ class World:
         self._cells: Final[weakref.WeakKeyDictionary[Any, list[list[Any]]]] = weakref.WeakKeyDictionary()
         self._remembering: Final[weakref.WeakSet[Any]] = weakref.WeakSet()  # cached functions
         self._collecting: Final[weakref.WeakSet[Links]] = weakref.WeakSet()
-        self._importlib: Final = OtherModule(importlib, {"import_module": self._import_module})
+        self._importlib: Final = ReplacedModule(importlib, {"import_module": self._import_module})
         self._under_way: Final[set[int]] = set()  # containers and functions that are being adopted
 
     # -- for a call from outside ---------------------------------------------------------------------------------------
@@ -478,21 +478,21 @@ class World:
         return made
 
 
-HANDLERS: Final[dict[Any, Callable[[World, Any], Any]]] = {
-    types.FunctionType: World._function,
-    types.ModuleType: World._module,
-    AdoptedModule: World._module,
-    types.MethodType: World._method,
-    functools.partial: World._partial,
-    functools._lru_cache_wrapper: World._cached,
-    classmethod: World._wrapper,
-    staticmethod: World._wrapper,
-    property: World._property,
-    functools.cached_property: World._cached_property,
-    functools.partialmethod: World._partialmethod,
-    tuple: World._tuple,
-    list: World._container,
-    dict: World._container,
+HANDLERS: Final[dict[Any, Callable[[AdoptionRegistry, Any], Any]]] = {
+    types.FunctionType: AdoptionRegistry._function,
+    types.ModuleType: AdoptionRegistry._module,
+    AdoptedModule: AdoptionRegistry._module,
+    types.MethodType: AdoptionRegistry._method,
+    functools.partial: AdoptionRegistry._partial,
+    functools._lru_cache_wrapper: AdoptionRegistry._cached,
+    classmethod: AdoptionRegistry._wrapper,
+    staticmethod: AdoptionRegistry._wrapper,
+    property: AdoptionRegistry._property,
+    functools.cached_property: AdoptionRegistry._cached_property,
+    functools.partialmethod: AdoptionRegistry._partialmethod,
+    tuple: AdoptionRegistry._tuple,
+    list: AdoptionRegistry._container,
+    dict: AdoptionRegistry._container,
 }
 
 
@@ -584,31 +584,31 @@ def original_of(value: Any) -> Any:
     return value if found is MISSING or found is None else found
 
 
-def given_back(value: Any) -> Any:
+def as_user_objects(value: Any) -> Any:
     """Convert a result for the user: objects made by adopted code get the user's classes."""
     kind = type(value)
     if kind in PLAIN:
         return value
     if ORIGINAL in vars(kind):
         object.__setattr__(value, "__class__", vars(kind)[ORIGINAL])
-        change_attributes(value, given_back)
+        change_attributes(value, as_user_objects)
         return value
     if kind is tuple or kind is list:
-        items = [given_back(item) for item in value]
+        items = [as_user_objects(item) for item in value]
         return value if all(map(operator.is_, items, value)) else kind(items)
     return original_of(value)
 
 
-_WORLDS: Final[dict[str, World]] = {}
+_REGISTRIES: Final[dict[str, AdoptionRegistry]] = {}
 _LOCK: Final = threading.Lock()
 
 
-def world_of(names: dict[str, Any]) -> World:
-    """Return the world in which functions of a module are adopted.
+def registry_of(names: dict[str, Any]) -> AdoptionRegistry:
+    """Return the registry in which functions of a module are adopted.
 
     Arguments:
         names: the globals of the module.
     """
     root = root_of(names)
     with _LOCK:
-        return _WORLDS.setdefault(root, World(root))
+        return _REGISTRIES.setdefault(root, AdoptionRegistry(root))
