@@ -1219,3 +1219,8 @@ def test_operators_of_the_library_are_not_adopted():
     for operator in (vg.det, vg.exp, vg.Tensor.sum):
         assert vg.adopt(operator) is operator
     np.testing.assert_allclose(vg.hessian(vg.det)(np.eye(2))[0, 0], [[0.0, 0.0], [0.0, 1.0]])
+
+
+def test_attributes_of_adopted_modules_are_found_without_a_method_of_python():
+    kind = type(vg.adopt(helper).__globals__["__viewgrad_module__"])
+    assert kind.__getattribute__ is types.ModuleType.__getattribute__ and not hasattr(kind, "__getattr__")

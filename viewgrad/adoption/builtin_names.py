@@ -41,6 +41,9 @@ def _as_number(value: Any, dtype: Any) -> Any:
     return value.astype(dtype).reshape(-1)[0]
 
 
+PLAIN: Final = frozenset({bool, int, float, str, np.float64, np.int64})
+
+
 class NumberType(type):
     """The type of the numeric classes of adopted code."""
 
@@ -54,6 +57,8 @@ class NumberType(type):
         return super().__new__(meta, name, bases, body)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and type(args[0]) in PLAIN:
+            return cls.python(args[0], **kwargs)
         if any(map(carries_history, args)):
             return cls._cast(*args)
         if len(args) == 1:  # Python refuses a tensor that a method of the user's returns

@@ -24,7 +24,7 @@ from .counterparts import MISSING
 
 MODULE: Final = "__viewgrad_module__"  # the global that holds the module of the adopted functions
 
-OWN: Final = ("__builtins__", MODULE)  # globals that adopted functions have in addition
+OWN: Final = ("__builtins__", "__getattr__", MODULE)  # globals that adopted functions have in addition
 # Names that a module needs besides those that its functions mention: for imports and `inspect`.
 ALWAYS: Final = ("__name__", "__package__", "__spec__", "__path__", "__file__", "__doc__", "__loader__", "__cached__")
 
@@ -93,6 +93,7 @@ class AdoptedGlobals:
         """Fill in the names that every module needs."""
         self.names.clear()
         self.names["__builtins__"] = self._builtins()
+        self.names["__getattr__"] = self._further
         self.require(ALWAYS)
 
     def include(self, code: types.CodeType) -> None:
@@ -117,6 +118,19 @@ class AdoptedGlobals:
         """Return the adopted version of a global; MISSING if the module has no such global."""
         self.require((name,))
         return self.names.get(name, MISSING)
+
+    def _further(self, name: str) -> Any:
+        """Return an attribute of the module that no adopted function has mentioned so far.
+
+        It is the module's `__getattr__`: a class with a method of that name would make all attributes slow.
+        """
+        found = self.find(name)
+        if found is not MISSING:
+            return found
+        users = self.original.get("__getattr__")
+        if users is None:
+            raise AttributeError(f"module {self.original.get('__name__')!r} has no attribute {name!r}")
+        return self._adopted(users)(name)
 
     def refresh(self) -> None:
         """Take over changes of the module since the last call."""
@@ -225,15 +239,6 @@ class AdoptedModule(types.ModuleType):
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
         """The globals of the original, for `vars(module)`; those of adopted functions are `own_globals`."""
         return self._state.original
-
-    def __getattr__(self, name: str) -> Any:
-        """Return a global that no adopted function has mentioned so far."""
-        found = self._state.find(name)
-        if found is not MISSING:
-            return found
-        if "__getattr__" in self._state.original:
-            return self._state.find("__getattr__")(name)
-        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "_state":
