@@ -715,6 +715,34 @@ def test_gradients_of_ranges_of_numbers():
     assert "ran eagerly" not in compiled.explain() and "not compiled" not in compiled.explain()
 
 
+def test_results_may_be_lists_of_numbers():
+    def f(x):
+        kept, places = [], []
+        for i, v in enumerate(x):
+            if v > 0.0:
+                kept.append(v * v * v)
+                places.append(i)
+        return {"kept": kept, "places": places, "pair": (x.sum(), [v * 2.0 for v in kept])}
+
+    def total(result):
+        return sum([v * (k + 1) for k, v in enumerate(result["kept"])], result["pair"][0]) + sum(result["pair"][1])
+
+    c = compiled(f, executor="python")
+    for length in LENGTHS:
+        x = vg.Tensor(onp.random.default_rng(length).normal(size=length), requires_grad=True)
+        mine, theirs = c(x), f(x)
+        assert mine["places"] == theirs["places"] and type(mine["kept"]) is list
+        assert [v.item() for v in mine["kept"]] == pytest.approx([v.item() for v in theirs["kept"]])
+        (gradient,), (expected,) = [vg.autograd.grad(total(r), [x], create_graph=True) for r in (mine, theirs)]
+        onp.testing.assert_allclose(gradient.detach().numpy(), expected.detach().numpy())
+        second, wanted = [vg.autograd.grad((g * g).sum(), [x])[0].numpy() for g in (gradient, expected)]
+        onp.testing.assert_allclose(second, wanted)
+        tangents = [vg.func.jvp(lambda x, g=g: g(x)["kept"], (x.detach().numpy(),), (onp.ones(length),))[1]
+                    for g in (c, f)]
+        onp.testing.assert_allclose(*tangents)
+    assert is_taken(c) and "ran eagerly" not in c.explain()
+
+
 def test_gradients_of_functions_of_lists():
     """A function of one array takes a list of numbers, too; the gradient has one part for each of them."""
 

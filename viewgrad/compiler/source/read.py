@@ -14,9 +14,10 @@ import attrs
 
 from .aliases import line_of_write
 from .functions import users_function
-from .ir import Block, Const, For, Let, Var, assigned, blocks_of
-from .kinds import BOOL, Kind
+from .ir import Block, Call, Const, For, Let, Var, assigned, blocks_of
+from .kinds import BOOL, Kind, Num
 from .objects import PLAIN, Guard, Input, Room, record_fields
+from .reading.lists import kind_of_items, vector_of
 from .reading.optional import with_unset_flags
 from .reading.statements import StatementReader
 from .renaming import with_versions
@@ -25,6 +26,7 @@ from .values import (
     Cell,
     CellOrNumber,
     Fn,
+    ListOfNumbers,
     Lst,
     Maybe,
     Path,
@@ -125,8 +127,12 @@ class Reader(StatementReader):
             if value.cls is not dict and record_fields(value.cls) is None:
                 raise self.out.refused(f"its result is a {value.cls.__name__}")
             return Rec({key: self._materialized(item) for key, item in value.fields.items()}, value.cls)
+        if isinstance(value, (Lst, Ref)) and isinstance(kind_of_items(value), Num):
+            view = vector_of(self.out, value)
+            listed = self.out.temporary(Call("copy", (view,), (), view.kind), "listed")
+            return ListOfNumbers(listed, kind_of_items(value))
         if isinstance(value, (Lst, Ref, SeveralLists)):
-            raise self.out.refused("its result is a list of unknown length")
+            raise self.out.refused("its result is a list of unknown length, of something other than numbers")
         if isinstance(value, Cell):
             return self.out.temporary(value.element, "value")
         if isinstance(value, (Fn, Maybe, CellOrNumber)) or value is CONFLICT:
@@ -168,6 +174,8 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
         return Tup(tuple([_renamed(item, names) for item in value.items]), value.cls)
     if isinstance(value, Rec):
         return Rec({key: _renamed(item, names) for key, item in value.fields.items()}, value.cls)
+    if isinstance(value, ListOfNumbers):
+        return ListOfNumbers(_renamed(value.array, names), value.kind)
     return Var(names.get(value.name, value.name), value.kind) if isinstance(value, Var) else value
 
 

@@ -3,33 +3,87 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...tensor.tensor import as_scalar
+import numpy as np
+
+from ...tensor.tensor import Tensor, as_scalar
 from .kinds import Num
 from .objects import record_fields
+from .values import ListOfNumbers, Rec, Static, Tup
 
 
-def flatten_result(result: Any) -> list[Any] | None:
-    """Return the leaves of a result, known objects among them."""
+def flatten_result(result: Any, tree: Any) -> list[Any] | None:
+    """Return the leaves of a result, known objects among them; None if it is put together in another way.
+
+    Arguments:
+        result: the result of the function.
+        tree: the result of its program. A list of numbers in it is one leaf, an array or a tensor.
+    """
     found: list[Any] = []
 
-    def look(value: Any) -> None:
-        if isinstance(value, (tuple, list)):
-            for each in value:
-                look(each)
-        elif isinstance(value, dict):
-            for each in value.values():
-                look(each)
-        elif record_fields(type(value)) is not None:
-            for name in record_fields(type(value)) or ():
-                look(getattr(value, name))
-        else:
-            found.append(value)
+    def look(value: Any, tree: Any) -> bool:
+        if isinstance(tree, ListOfNumbers):
+            if type(value) is list:
+                found.append(np.stack(value) if any(isinstance(each, Tensor) for each in value) else np.array(value))
+            return type(value) is list
+        if isinstance(tree, Tup):
+            return isinstance(value, (tuple, list)) and len(value) == len(tree.items) and all(
+                map(look, value, tree.items))
+        if isinstance(tree, Rec) and tree.cls is dict:
+            return isinstance(value, dict) and list(value) == list(tree.fields) and all(
+                map(look, value.values(), tree.fields.values()))
+        if isinstance(tree, Rec):
+            return type(value) is tree.cls and all(
+                look(getattr(value, name), item) for name, item in tree.fields.items())
+        found.append(value)
+        return not isinstance(value, (tuple, list, dict)) and record_fields(type(value)) is None
 
-    look(result)
-    return found
+    return found if look(result, tree) else None
+
+
+def has_lists(tree: Any) -> bool:
+    """Return whether there are lists of numbers in the result of a program."""
+    items = tree.items if isinstance(tree, Tup) else tree.fields.values() if isinstance(tree, Rec) else ()
+    return isinstance(tree, ListOfNumbers) or any(map(has_lists, items))
+
+
+def built_result(tree: Any, leaves: Mapping[str, Any], kinds: Mapping[str, Any], wanted: Sequence[Any] | None) -> Any:
+    """Return the result of a function.
+
+    Arguments:
+        tree: the result of its program.
+        leaves: the tensors in it, by their variables.
+        kinds: of the variables.
+        wanted: the types of the leaves of the function's own results, in order; None if they are not known.
+    """
+    types = itertools.repeat(None) if wanted is None else itertools.chain(wanted, itertools.repeat(None))
+
+    def built(tree: Any) -> Any:
+        if isinstance(tree, Tup):
+            items = [built(item) for item in tree.items]
+            return tree.cls(*items) if hasattr(tree.cls, "_fields") else tree.cls(items)
+        if isinstance(tree, Rec):
+            fields = {key: built(item) for key, item in tree.fields.items()}
+            return fields if tree.cls is dict else tree.cls(**fields)
+        kind = next(types)
+        if isinstance(tree, Static):
+            return tree.value
+        if isinstance(tree, ListOfNumbers):
+            return _list_of(leaves[tree.array.name], tree.kind, kind)
+        return typed_leaf(leaves[tree.name], kinds[tree.name], kind)
+
+    return built(tree)
+
+
+def _list_of(tensor: Any, kind: Num, wanted: Any) -> list[Any]:
+    """Return the list of the elements of a tensor; numbers of Python if the function gives such."""
+    if not tensor.requires_grad and (wanted is np.ndarray or (wanted is None and kind.dtype != "d" and kind.weak)):
+        found: list[Any] = tensor._array.tolist()
+        return found
+    return list(tensor)
 
 
 def typed_leaf(tensor: Any, kind: Any, wanted: Any) -> Any:

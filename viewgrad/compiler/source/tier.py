@@ -30,10 +30,10 @@ from .kinds import Arr, Num
 from .node import outputs_of
 from .objects import Input, guards_hold, quick_check
 from .read import Reader, Source
-from .results import flatten_result, typed_leaf, with_leaf
+from .results import built_result, flatten_result, has_lists, with_leaf
 from .runtime import GiveUp
 from .tapes import Tapes, default_limit
-from .values import Path, Rec, Refused, Static, Tup, leaves_of
+from .values import Path, Refused, leaves_of
 
 MISSED: Final[Any] = object()  # the result of a call that this tier does not run
 MOST: Final = 8  # programs for one kind of arguments, for other captured state
@@ -202,7 +202,7 @@ class SourceTier:
         if self.check and wanted not in entry.checked:
             return None
         program = self._program(entry, wanted)
-        if program is None or program.mutated or not all(
+        if program is None or program.mutated or has_lists(entry.source.result) or not all(
             issubclass(kind, (Tensor, np.ndarray, np.generic)) for kind in entry.kinds or ()
         ):
             return None
@@ -353,22 +353,7 @@ class SourceTier:
                 with no_grad():
                     target.copy_(tensor)
         leaves = dict(zip(program.results, tensors))
-        numbers = iter(range(1_000_000))
-
-        def built(tree: Any) -> Any:
-            if isinstance(tree, Tup):
-                items = [built(item) for item in tree.items]
-                return tree.cls(*items) if hasattr(tree.cls, "_fields") else tree.cls(items)
-            if isinstance(tree, Rec):
-                fields = {key: built(item) for key, item in tree.fields.items()}
-                return fields if tree.cls is dict else tree.cls(**fields)
-            number = next(numbers)
-            if isinstance(tree, Static):
-                return tree.value
-            wanted = entry.kinds[number] if entry.kinds is not None and number < len(entry.kinds) else None
-            return typed_leaf(leaves[tree.name], source.kinds[tree.name], wanted)
-
-        return built(source.result)
+        return built_result(source.result, leaves, source.kinds, entry.kinds)
 
     def _replay(self, program: Program, args: Any, keywords: dict[str, Any]) -> Callable[[dict[int, Any]], Any]:
         """Return a function that runs the user's function eagerly, with other tensors in the place of some inputs."""
@@ -383,7 +368,7 @@ class SourceTier:
                     given[path.root] = with_leaf(given[path.root], path.steps, tensor)
             result = self.function(*given[: len(args)], **dict(zip(names, given[len(args) :])))
             by_name: dict[str, Any] = {}
-            for leaf, tree in zip(flatten_result(result) or (), leaves_of(source.result)):
+            for leaf, tree in zip(flatten_result(result, source.result) or (), leaves_of(source.result)):
                 if isinstance(tree, Var):
                     by_name.setdefault(tree.name, leaf)
             return [*[by_name.get(name) for name in program.results], *[tensors[number] for number in program.mutated]]
@@ -418,7 +403,7 @@ class SourceTier:
         else:
             return result
         leaves = leaves_of(program.source.result)
-        found = flatten_result(result)
+        found = flatten_result(result, program.source.result)
         if found is None or len(found) != len(leaves):
             reason = "its result is put together in another way"
         else:

@@ -285,6 +285,19 @@ class Rec:
 
 
 @attrs.frozen(eq=False)
+class ListOfNumbers:
+    """A list of numbers among the results, whose length is known when the program has run.
+
+    Attributes:
+        array: the variable that holds the numbers.
+        kind: of its items.
+    """
+
+    array: Var
+    kind: Num
+
+
+@attrs.frozen(eq=False)
 class Fn:
     """A function defined inside the one that is read, or a lambda."""
 
@@ -438,7 +451,7 @@ def leaves_of(value: Any) -> list[Any]:
         return [leaf for item in value.items for leaf in leaves_of(item)]
     if isinstance(value, Rec):
         return [leaf for item in value.fields.values() for leaf in leaves_of(item)]
-    return [value]
+    return [value.array if isinstance(value, ListOfNumbers) else value]
 
 
 def kind_name(value: Any) -> str:
