@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from . import program_ops as s
 from .alias_model import AliasModel
-from .drawn_leaves import leaves
 from .functions import ELEMENTWISE, LARGEST, OTHERS, ProgramFunction, ViewOp, view_of_array
 from .indices import Index, Named, index_value
 from .program import Program
 from .shapes import are_operands, broadcastable, fits_into, is_index, same_window
-from .view_strategies import LARGEST_SIZE, array_indices, basic_indices, unpack_ops, view_ops
+from .view_strategies import LARGEST_SIZE, array_indices, basic_indices, leaves, unpack_ops, view_ops
 
 Array = np.ndarray[Any, Any]
 Draw = Callable[..., Any]

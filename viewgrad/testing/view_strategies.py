@@ -1,4 +1,4 @@
-"""Hypothesis strategies for view operators, basic indices and index arrays of a given array."""
+"""Hypothesis strategies for leaves, and for view operators, basic indices and index arrays of a given array."""
 
 from __future__ import annotations
 
@@ -10,11 +10,27 @@ from hypothesis import strategies as st
 
 from .functions import ViewOp
 from .indices import Index
+from .program_ops import Leaf
 
 Array = np.ndarray[Any, Any]
 Draw = Callable[..., Any]
 
 LARGEST_SIZE = 24  # elements of any array in a program
+LENGTHS = st.sampled_from([2, 3, 1, 4, 2, 3, 2, 3, 2, 4, 3, 2, 1, 3, 2, 0])
+
+
+@st.composite
+def leaves(draw: Draw, name: str, *, complex: bool = True) -> Leaf:
+    """Return a leaf of any layout."""
+    kind = draw(st.sampled_from(["f", "f", "f", "c", "i"] if complex else ["f", "f", "f", "i"]))
+    ndim = draw(st.sampled_from([1, 2, 3, 2, 1, 2, 0]))
+    shape = tuple(draw(LENGTHS) for _ in range(ndim))
+    if np.prod(shape) > LARGEST_SIZE:
+        shape = shape[:-1]
+    layout = draw(st.sampled_from(["C", "F", "strided", "reversed", "foreign"] if shape else ["C", "foreign"]))
+    requires_grad = kind != "i" and draw(st.sampled_from([True, True, True, False]))
+    single = kind != "i" and draw(st.sampled_from([False] * 7 + [True]))
+    return Leaf(name, shape, kind, layout, draw(st.integers(1, 6)), requires_grad, single)
 
 
 @st.composite

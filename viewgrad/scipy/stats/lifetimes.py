@@ -10,7 +10,7 @@ import numpy as np
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import plain_values
 from .. import special
-from ..special.elementary import logarithm_by_power
+from ..special.elementary import logarithm_by_power as _log_power
 from .distribution import HALF_LOG_TWO_PI, Distribution, everywhere, positive
 
 HALF_PI: Final = math.pi / 2
@@ -44,11 +44,6 @@ def _pearson_below(z: Any, skew: Any) -> Any:
     order, value = _as_gamma(z, skew)
     rising = plain_values(skew) > 0
     return np.where(rising, special.gammainc(order, value), special.gammaincc(order, value))
-
-
-def _share(y: Any, power: Any) -> Any:
-    """Return log(1 + power * y) / power, and y where the power is 0."""
-    return logarithm_by_power(y, power)
 
 
 def _raised(y: Any, power: Any) -> Any:
@@ -204,17 +199,17 @@ EXTREMES: Final = (
     ),
     Distribution(
         "genextreme", ("c",),
-        lambda z, c: -np.exp(_share(-z, c)) + (1 - c) * _share(-z, c),
+        lambda z, c: -np.exp(_log_power(-z, c)) + (1 - c) * _log_power(-z, c),
         lambda c: (np.where(c < 0, 1 / np.where(c < 0, c, 1.0), -np.inf),
                    np.where(c > 0, 1 / np.where(c > 0, c, 1.0), np.inf)),
-        cdf=lambda z, c: np.exp(-np.exp(_share(-z, c))), sf=lambda z, c: -np.expm1(-np.exp(_share(-z, c))),
-        logcdf=lambda z, c: -np.exp(_share(-z, c)), ppf=lambda q, c: _raised(-np.log(-np.log(q)), -c),
+        cdf=lambda z, c: np.exp(-np.exp(_log_power(-z, c))), sf=lambda z, c: -np.expm1(-np.exp(_log_power(-z, c))),
+        logcdf=lambda z, c: -np.exp(_log_power(-z, c)), ppf=lambda q, c: _raised(-np.log(-np.log(q)), -c),
     ),
     Distribution(
-        "genpareto", ("c",), lambda z, c: -(c + 1) * _share(z, c),
+        "genpareto", ("c",), lambda z, c: -(c + 1) * _log_power(z, c),
         lambda c: (0.0, np.where(c < 0, -1 / np.where(c < 0, c, 1.0), np.inf)),
-        cdf=lambda z, c: -np.expm1(-_share(z, c)), sf=lambda z, c: np.exp(-_share(z, c)),
-        logsf=lambda z, c: -_share(z, c), ppf=lambda q, c: _raised(-np.log1p(-q), c),
+        cdf=lambda z, c: -np.expm1(-_log_power(z, c)), sf=lambda z, c: np.exp(-_log_power(z, c)),
+        logsf=lambda z, c: -_log_power(z, c), ppf=lambda q, c: _raised(-np.log1p(-q), c),
         moments=(
             lambda c: np.where(c < 1, 1 / (1 - c), np.inf),
             lambda c: np.where(c < 0.5, 1 / ((1 - c) ** 2 * (1 - 2 * c)), np.inf),

@@ -18,13 +18,12 @@ from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import node_of
 from ...tensor.tensor import Tensor, current_edge, is_scalar, root_of
 from ...views.detached_views import has_ended
-from ..attributes import Frozen, interned
+from ..attributes import LARGE, Frozen, full_or_constant, interned
 from ..graph import Graph, Node, Value
 from ..primitives import is_deterministic
 from ..raised import is_static, raising_kind
 from ..types import TensorType, Window, whole
 from .alias_histories import Chain, Ended, end, ended_of, has_old_history, history_of, remember, write_to_ended
-from .constants import LARGE, full_or_constant
 from .error_modes import error_mode, raises_errors
 from .external_arrays import holds
 from .indices import Indices
