@@ -82,7 +82,7 @@ from .views.view_ops import (
 __version__ = "0.1.0"
 
 # The operators of the table, each under its name: `viewgrad.exp`, `viewgrad.concatenate`, ...; then the array API's
-# names. `viewgrad.fft` is the namespace, which can be called as the operator.
+# names. `viewgrad.fft` is a namespace that can be called like the operator.
 _operators = {name: operator.function for name, operator in OPERATORS.items() if name != "fft"}
 globals().update(_operators | COMPOSITES | FUNCTIONS)
 install(sys.modules[__name__])
@@ -102,7 +102,7 @@ add_hints(Tensor)
 # scipy.special and torch_names.
 _numpy_names: Final = frozenset(dir(_numpy))
 
-# Imported when first used: together they take longer to import than the rest of the library.
+# Imported on first use: together they take longer to import than the rest of the library.
 _LAZY_MODULES: Final = ("drawing", "interop", "math", "numpy", "scipy", "symbolic", "testing", "torch_names")
 # By name, the module that has the object, and its name there.
 _LAZY: Final = {"compile": ("compiler", "compile"), "jit": ("compiler", "compile"), "random": ("numpy", "random")}

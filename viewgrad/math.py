@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 
-# Functions of `math` that are an operator under the same name, or under another.
+# Functions of `math` that are operators, under the same or another name.
 NAMED: Final = {
     "acos": "arccos",
     "acosh": "arccosh",
@@ -69,7 +69,7 @@ DOMAIN: Final[dict[str, Callable[[Any], Any]]] = {
     "acosh": lambda x: x < 1,
     "atanh": lambda x: abs(x) >= 1,
 }
-# Functions whose answers are whole numbers or truth values, which have no derivative.
+# Functions that return integers or bools, without a derivative.
 CONSTANT: Final = frozenset(
     {
         "ceil",
@@ -123,7 +123,7 @@ def _operator(name: str) -> Callable[..., Any]:
             raise ValueError("math domain error")
         result = operator(*(scalar if scalar.dtype.kind == "f" else scalar.astype(float) for scalar in scalars))
         if not _holds(_is_finite, result) and all(_holds(_is_finite, scalar) for scalar in scalars):
-            plain(*map(_number, scalars))  # raises what Python does, if it does
+            plain(*map(_number, scalars))  # raises Python's error, if any
         return result
 
     return function

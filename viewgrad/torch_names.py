@@ -38,7 +38,7 @@ from .views.view_ops import (
     view_as_real,
 )
 
-# PyTorch's name of a function or method, and NumPy's, by which it goes here.
+# PyTorch's name of a function or method, and NumPy's name, which is used here.
 NUMPY_NAMES: Final = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
     "atanh": "arctanh", "bmm": "matmul", "cat": "concatenate", "clamp": "clip", "concat": "concatenate",

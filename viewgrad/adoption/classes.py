@@ -28,7 +28,7 @@ from .builtin_names import CLASS_OF_VIEW
 from .counterparts import MISSING
 from .locations import VIEWGRAD, place_of
 
-ORIGINAL: Final = "__viewgrad_original__"  # the attribute by which an adopted class names the user's
+ORIGINAL: Final = "__viewgrad_original__"  # the attribute of an adopted class that refers to the user's class
 VIEWS: Final = "__viewgrad_views__"  # the attribute of an adopted class that is the class of the views of its objects
 STATES: Final = "__viewgrad_states__"  # the attribute of an adopted class with the globals that its methods use
 STATE: Final = "__viewgrad_state__"  # the slot of a view

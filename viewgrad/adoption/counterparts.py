@@ -17,7 +17,7 @@ import numpy as np
 
 MISSING: Final = object()
 ROOTS: Final = ("math", "numpy", "scipy")  # each has a namespace viewgrad.<root>
-STANDARD: Final = {  # modules of Python's that have counterparts, and where these are made
+STANDARD: Final = {  # modules of Python with counterparts, and the modules that define these
     "statistics": "python_functions",
     "cmath": "python_functions",
     "collections.abc": "abstract_classes",

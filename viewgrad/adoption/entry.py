@@ -187,7 +187,7 @@ def adopted_callable(f: Any) -> Any:
     return made if made is f or isinstance(made, type) else AdoptedFunction(f, registry)
 
 
-# What users write and pass to other code; classes and objects are left to their callers.
+# Callables that users write and pass to other code; classes and objects are left to their callers.
 FUNCTIONS: Final = (types.FunctionType, types.MethodType, functools.partial)
 
 

@@ -351,7 +351,7 @@ class AdoptionRegistry:
             return cls
         try:
             made = adopted_class(cls, bases, self.adopted, original_of)
-        except TypeError:  # its layout, or `__set_name__` of what it holds, allows no subclass
+        except TypeError:  # its layout, or `__set_name__` of an attribute, allows no subclass
             return cls
         if not holds_contents(cls):
             views = view_class(made, self._fetched)

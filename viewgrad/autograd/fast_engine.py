@@ -56,7 +56,7 @@ Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 float64: Final = np.float64
 np_add: Final = np.add
-DEEP: Final = 8  # the depth of views of views from which remembering their windows pays
+DEEP: Final = 8  # the depth of nested views from which caching their windows pays
 
 
 @attrs.frozen
@@ -132,7 +132,7 @@ class FastTask(GraphTask):
                     node, grad = run_scalars(self, node, grad)
                     if node is None:
                         break
-                # (1) past the heap, for as long as the next node is newer than all that wait: C 1.4
+                # (1) bypass the heap while the next node is newer than all waiting ones: C 1.4
                 if node.hooks is not None or (captured and node in captured):
                     grad = self._before(node, grad)
                     if grad is None:
@@ -164,7 +164,7 @@ class FastTask(GraphTask):
                         self._gather(node, grad, edges[0])
                         break
                     if kind == OVERWRITE and edges[0] is not None:
-                        # (3) a write to a part rewrites its gradient in place where nothing else holds it: R 110
+                        # (3) a write to a part rewrites its gradient in place if nothing else holds it: R 110
                         if not plain:
                             if node not in owned:
                                 grad = grad.clone()
@@ -293,7 +293,7 @@ class FastTask(GraphTask):
         elif type(held) is float64 or held.dtype != grad.dtype:  # a scalar's gradient is a number, with a slow dtype
             buffers[edge] = held + grad
         elif type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
-            np_add(held, grad, held)  # (5) summed in place where nothing else holds the buffer: L 1.1, S 1.3
+            np_add(held, grad, held)  # (5) summed in place if nothing else holds the buffer: L 1.1, S 1.3
         elif owned:
             buffers[edge] = np_add(held, grad, grad)
         elif 0 in held.strides and held.size > 1 and all(not b for a, b in zip(held.strides, grad.strides) if not a):
@@ -422,7 +422,7 @@ class FastTask(GraphTask):
         grad = self.captures[node_of(edge), input_nr_of(edge)]
         if grad is None:
             return None
-        # (8) no copy where nothing else holds it, as below
+        # (8) no copy if nothing else holds it, as below
         if self.recorded:
             alone = getrefcount(grad) <= ALONE_IN_BUFFER and grad._view is None and grad._storage is None
             return as_buffered(grad) if alone else grad.clone()
@@ -458,7 +458,7 @@ def _accumulate(node: AccumulateGrad, grad: Gradient, recorded: bool) -> None:
     tensor = node.variable
     if tensor is None:
         return
-    # (8) no copy where nothing else holds it: L 1.6
+    # (8) no copy if nothing else holds it: L 1.6
     if recorded:
         alone = grad._view is None and grad._storage is None and getrefcount(grad) <= ALONE_AS_ARGUMENT
     else:
@@ -492,6 +492,6 @@ def _add_to_grad(tensor: Tensor, grad: Gradient, recorded: bool, alone: bool) ->
             and held._edge is None
             and getrefcount(held._array) <= ALONE_IN_SLOT
         ):
-            np_add(held._array, grad, held._array)  # (9) in place where no one but the leaf holds it: 1.4 on a million
+            np_add(held._array, grad, held._array)  # (9) in place if only the leaf holds it: 1.4 on a million
         else:
             tensor._grad = from_array(np.asarray(held._array + grad))

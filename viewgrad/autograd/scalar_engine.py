@@ -81,7 +81,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
             if form == PRODUCT:
                 number = node.saved_other
                 if number is RELEASED:
-                    break  # to where the error is raised
+                    break  # continue to where the error is raised
                 if other is not None:
                     second = grad * node.saved_self
                 if edge is not None:

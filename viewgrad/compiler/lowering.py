@@ -116,5 +116,5 @@ def _merged(*tables: Mapping[str, Handler]) -> dict[str, Handler]:
     return found
 
 
-# By the kind of node, what lowers it. A handler returns whether it could; if not, the operator is called.
+# The handlers by kind of node. A handler returns whether it lowered the node; if not, the operator is called.
 HANDLERS: Final = _merged(PRIMITIVES, INDEXING, ELEMENTWISE, REDUCTIONS, SMALL_MATRICES, DATA_MOVEMENT, WINDOWED)

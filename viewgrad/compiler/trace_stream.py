@@ -95,14 +95,14 @@ class Stream:
         self.indices: set[int] = set()  # the lines with a guard on an index or an array
         self.bases: list[Buffer] = []
         self.results: list[Result] = []
-        self.places: list[tuple[int, str, Shape | None]] = []  # the size, the dtype, and the shape where there is one
+        self.places: list[tuple[int, str, Shape | None]] = []  # the size, the dtype, and the shape if there is one
         self.place_locations: list[int] = []
         self._counts: list[int] = []  # by place, the number of its values
         self._numbers: dict[Any, int] = {}  # the numbers of the places
         self._by_structure: dict[int, int] = {}
         self.spilled = {} if spilled is None else spilled
         self.keys: list[Any] = []  # the keys of the places
-        self._spills: dict[int, tuple[int, list[int]]] = {}  # the buffers of such places, and where each value is
+        self._spills: dict[int, tuple[int, list[int]]] = {}  # the buffers of such places, and positions of values
         self.many_indices = many_indices
         self.found_many: set[Any] = set()
         self.tables: list[Parts] = []

@@ -43,7 +43,7 @@ def arrays_as_tensors(tree: Any) -> Any:
 
 
 def _as_input(leaf: Any) -> Any:
-    if isinstance(leaf, Tensor):  # one without dimensions passes for a number, too
+    if isinstance(leaf, Tensor):  # a 0-d array also counts as a number
         return leaf
     if isinstance(leaf, NUMBERS):
         return as_scalar(from_array(np.array(leaf)))

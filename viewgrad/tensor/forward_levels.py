@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from .modes import FORWARD, MODE
 
-FIRST_PRUNE: Final = 64  # the number of holders of a level above which dead ones are dropped
+FIRST_PRUNE: Final = 64  # holders of a level above which dead ones are removed
 
 
 class DualLevel:

@@ -17,7 +17,7 @@ GRAD: Final = 1  # operators record history; never together with INFERENCE
 INFERENCE: Final = 2  # operators make tensors that can never be recorded
 FORWARD: Final = 4  # a dual level is open: operators propagate tangents
 PACK: Final = 8  # saved values pass through user hooks
-ANOMALY: Final = 16  # nodes remember where they were made
+ANOMALY: Final = 16  # nodes record where they were created
 STRICT: Final = 32  # a write to a saved window raises
 REPLAY: Final = 64  # views are taken again by replaying their view functions
 TRACE: Final = 128  # operators are passed to a tracer instead of being run
@@ -25,7 +25,7 @@ CHECK_NAN: Final = 256  # with ANOMALY: NaN in a gradient is an error
 FUNCTIONAL: Final = 512  # writes replace the value instead of changing memory
 PLAIN: Final = 1024  # backward passes use the plain engine
 PROFILE: Final = 2048  # calls are counted and timed
-NOTING: Final = ANOMALY | PROFILE  # nodes remember where they were made
+NOTING: Final = ANOMALY | PROFILE  # nodes record where they were created
 OTHER_ENGINE: Final = ANOMALY | PLAIN | PROFILE  # backward passes do not use the default engine
 
 MODE: Final[ContextVar[int]] = ContextVar("viewgrad_mode", default=GRAD)

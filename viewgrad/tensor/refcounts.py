@@ -229,7 +229,7 @@ def _are_trusted() -> bool:
     return all(counts is not None for counts in COUNTS.values())
 
 
-# What each probe counts where nothing else holds the object, from the run in which it was checked; None if it failed.
+# The count of each probe for an object that nothing else holds, from its check; None if the check failed.
 # A later run could differ, while a debugger or a profiler holds on to objects.
 COUNTS: Final[dict[str, int | None]] = {name: checked_count(probe) for name, probe in PROBES.items()}
 TRUSTED: Final = _are_trusted()  # whether the shortcuts are enabled
@@ -255,7 +255,7 @@ ALONE_AS_EDGE: Final = _count("ALONE_AS_EDGE")
 # A gradient that the backward of a custom function has returned, and its storage.
 ALONE_IN_LIST: Final = _count("ALONE_IN_LIST")
 ALONE_AS_STORAGE: Final = _count("ALONE_AS_STORAGE")
-# What is saved of the whole of a storage; and of parts of it, in the places where these are kept.
+# The saved values of a whole storage, and of parts of it, where they are stored.
 ALONE_AS_WHOLE: Final = _count("ALONE_AS_WHOLE")
 ALONE_IN_CELL: Final = _count("ALONE_IN_CELL")
 ALONE_IN_PAIR: Final = _count("ALONE_IN_PAIR")

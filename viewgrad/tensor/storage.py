@@ -293,7 +293,7 @@ def storage_of(tensor: Tensor) -> Storage:
     if type(tensor._array) is not ndarray:
         raise scalar_write()
     storage = Storage(tensor._array)
-    # No call from here to the end: another thread that reads the same tensor does not get in between.
+    # No call from here to the end, so that no thread that reads the same tensor can interfere.
     found = tensor._storage
     if found is None:
         storage.whole = tensor._saved  # first, so that the storage is never visible without it
@@ -324,7 +324,7 @@ def save(tensor: Tensor) -> SavedTensor:
     if storage is None:
         saved = SavedTensor()
         saved.array = tensor._array
-        # No call from here to the return: another thread that reads the same tensor does not get in between.
+        # No call from here to the return, so that no thread that reads the same tensor can interfere.
         storage = tensor._storage
         if storage is None:
             found: SavedTensor | None = tensor._saved

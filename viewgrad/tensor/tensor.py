@@ -76,12 +76,12 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         Tensor([2., 4., 6.])
     """
 
-    # One rule for these slots. All of the library may read them; `_edge` of a view by `current_edge`, which makes it
-    # again where its base has moved on. `_array` is written only where a tensor is made, and by the few that let one
-    # have another memory; tests/test_architecture.py knows them by name.
+    # All of the library may read these slots; `_edge` of a view by `current_edge`, which rebuilds it after writes to
+    # its base. `_array` is written only at creation, and by the few functions that exchange a tensor's memory;
+    # tests/test_architecture.py lists them.
     __slots__ = ("__weakref__", "_array", "_edge", "_grad", "_saved", "_storage", "_tangent", "_view")
 
-    _array: Array  # a number of NumPy's own, np.float64 for instance, where the tensor is a scalar
+    _array: Array  # a NumPy scalar, such as np.float64, if the tensor is a scalar
     _edge: OptionalEdge  # to the node that made this value; an AccumulateGrad for a leaf that requires grad
     _grad: Tensor | None
     _saved: SavedTensor | None  # the saved value, while nothing else can see the memory

@@ -46,7 +46,7 @@ def check_feature(program: Program, feature: str, *, order: int = 2) -> None:
 def forward_mode(program: Program, plain: Gradients, weights: Mapping[str, Array], order: int) -> None:
     """Check that the tangent of the loss is the gradient times the tangents, also mixed with reverse mode."""
     if any(isinstance(step, s.NoGrad | s.UnrecordedView | s.DetachInPlace) for step in program.steps):
-        return  # to which forward mode pays no attention, or which it refuses
+        return  # ignored or refused by forward mode
     with forward_ad.dual_level():
         leaves = program.make_leaves()
         duals = dict(leaves)

@@ -91,7 +91,7 @@ def basic_indices(draw: Draw, shape: tuple[int, ...]) -> Index:
     if draw(st.integers(0, 5)) == 5:
         items.insert(draw(st.integers(0, taken)), None)
     if draw(st.integers(0, 4)) == 4:
-        # `...` may stand in front where every dimension is indexed.
+        # `...` may come first even if every dimension is indexed.
         items.insert(draw(st.sampled_from([len(items), 0])) if taken == len(shape) else len(items), ...)
     return tuple(items)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .signature import Signature
 
 FEW: Final = 16  # users that are looked through one by one
-Use = tuple["Node", int]  # who uses a value, and as which of its inputs
+Use = tuple["Node", int]  # the user of a value, and the number of the input
 
 
 class Value:

@@ -113,7 +113,7 @@ def _copied_reads(
     buffers: dict[Value, Value],
 ) -> Iterable[Node]:
     """Yield the nodes that read a window of a buffer that is overwritten before the last use of the window."""
-    inside: dict[Value, tuple[Value, Window | None]] = {}  # the buffer of a value, and the window where it is one
+    inside: dict[Value, tuple[Value, Window | None]] = {}  # the buffer of a value, and its window if it is one
     for node in nodes:
         if node.kind not in ALIASES:
             continue

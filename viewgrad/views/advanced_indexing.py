@@ -54,7 +54,7 @@ def normalised(index: Any) -> tuple[Any, bool]:
                 continue
         if isinstance(item, (np.integer, int)) and not isinstance(item, bool):
             result.append(int(item))
-        else:  # also a 0-d array, by which NumPy reads a copy
+        else:  # also for a 0-d array, with which NumPy reads a copy
             array = np.array(item)
             if array.size == 0 and not isinstance(item, np.ndarray):
                 array = array.astype(np.intp)
@@ -273,7 +273,7 @@ def _put(self: Tensor, index: tuple[Any, ...], value: Tensor, last: Array | None
     if last is not None:
         # NumPy does not specify which value wins for repeated indices: assign the last one everywhere.
         source = np.broadcast_to(source.reshape(source.shape[-last.ndim :]), last.shape).ravel()[last]
-    if np.may_share_memory(array, source):  # NumPy looks after that, but not where it assigns by one mask
+    if np.may_share_memory(array, source):  # NumPy handles that, except in assignments by a single mask
         source = source.copy()
     node: IndexPutBackward | None = None
     if is_recorded(self, edge, own):

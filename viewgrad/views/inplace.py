@@ -76,7 +76,7 @@ ENVIRONMENT: Final[dict[str, Any]] = {
 }
 
 # Make `node` the history of a tensor that is not a view; `begin_write` handles all other cases. There must be no call
-# between the comparison and the assignment, where another thread could get in.
+# between the comparison and the assignment, where another thread could interfere.
 BEGIN: Final = """\
 node.hooks = UNFINISHED
 node.sequence_nr = next_sequence_nr()

@@ -128,8 +128,8 @@ class ScalarOfOne(ScalarNode):
     edges = ONE_EDGE
 
 
-# What a node has in place of an edge to nodes that it has taken in: where these lead to; their rule, None for a
-# read alone; the number that one of them has saved; and the index and the layout of a read, None if there is none.
+# The replacement of an edge to absorbed nodes: the edge behind them; their rule, None for a
+# single read; the number that one of them has saved; and the index and the layout of a read, or None.
 Absorbed = tuple[OptionalEdge, "ScalarRule | None", Any, Any, "Layout | None"]
 
 

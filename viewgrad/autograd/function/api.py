@@ -374,7 +374,7 @@ def _wrapped(ctx: FunctionCtx, node: FunctionNode | None, inputs: tuple[Tensor, 
             and not is_in(output, ctx._non_differentiable)
         )
         edges.append(edge_to(node, i) if differentiable else None)  # type: ignore[arg-type]
-    # One tensor returned twice is one tensor: its gradient is that of the last of these outputs, as in PyTorch.
+    # A tensor returned twice gets the gradient of the last of these outputs, as in PyTorch.
     last = {id(output): i for i, output in enumerate(outputs)}
     edges = [edges[last[id(output)]] for output in outputs]
     # Writes first, since they change the histories of the bases of other outputs that are views.

@@ -176,7 +176,7 @@ class FunctionCtx:
         saved = kept.saved
         if saved is None:
             return None
-        tensor = tensor_like(saved, None)  # raises where it has been released
+        tensor = tensor_like(saved, None)  # raises if it has been released
         if tensor._storage is not None:  # a scalar has none
             tensor._storage.windows = SAVED_LOCK
         node = None if self._node is None else self._node()

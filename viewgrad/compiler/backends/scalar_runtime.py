@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-# What Python's `math` has; it raises where NumPy gives inf or nan, and then the program is run by NumPy.
+# Functions of Python's `math`, which raise where NumPy returns inf or nan; the program then runs in NumPy.
 MATH: Final = {
     name: getattr(math, name)
     for name in (

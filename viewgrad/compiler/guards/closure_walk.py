@@ -496,7 +496,7 @@ def decimal_context(_: Any) -> str:
     return f"{context.prec} {context.rounding} {context.Emin} {context.Emax} {context.capitals} {context.clamp}"
 
 
-# Classes, beside those of warnings, by which a program catches what it raises under some settings only.
+# Exception classes, besides warnings, that are raised only under certain settings.
 CATCHING: Final = (BaseException, Exception, ArithmeticError, FloatingPointError)
 
 

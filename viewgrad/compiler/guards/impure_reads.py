@@ -79,7 +79,7 @@ NAMED: Final = [
 FOUND: Final = [(owner, name, getattr(owner, name), what) for owner, name, what in NAMED if hasattr(owner, name)]
 # The descriptions by address, for functions that a variable keeps alive.
 OUTSIDE: Final = {id(given): what for _, _, given, what in FOUND}
-# The objects in which tracing replaces them, by address. Calls through other references are not noticed.
+# The objects in which tracing replaces them, by address. Calls through other references are not detected.
 OWNERS: Final[dict[int, set[int]]] = {}
 for _owner, _, _given, _ in FOUND:
     OWNERS.setdefault(id(_given), set()).add(id(_owner))

@@ -22,7 +22,7 @@ from ..scalar_rules import RULES
 from ..trace_stream import Moved, Result, Stream, TracedValue
 
 Shape = tuple[int, ...]
-CONVERSIONS: Final = {FLOAT: "as_float", BOOL: "as_bool", INTEGER: "as_integer"}  # by dtype, what converts to it
+CONVERSIONS: Final = {FLOAT: "as_float", BOOL: "as_bool", INTEGER: "as_integer"}  # by dtype, the conversion
 
 
 class Memory(NamedTuple):

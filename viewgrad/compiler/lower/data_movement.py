@@ -17,7 +17,7 @@ from ..element_types import FLOAT, HELD
 from .context import LoweringContext, labels_of
 from .reductions import options_of
 
-MOST: Final = 1_000_000  # elements; tables of the places of more take too much memory
+MOST: Final = 1_000_000  # elements; larger tables of positions take too much memory
 WINDOWS_FROM: Final = 500  # elements from which parts are copied instead of gathering elements
 
 

@@ -27,7 +27,7 @@ CHEAP: Final = frozenset({
     "greater_equal", "equal", "not_equal", "maximum", "minimum", "nonzero", "finite", "remainder", "floor_divide",
     "as_float", "as_integer", "as_single", "flowing",
 })
-LONG: Final = 16  # operators; what has more is kept rather than recomputed
+LONG: Final = 16  # operators; larger expressions are saved rather than recomputed
 
 
 @attrs.define(eq=False)
@@ -118,16 +118,16 @@ class Analysis:
         self.loops: dict[int, tuple[Any, ...]] = {}
         self.conditions: dict[int, tuple[tuple[Any, bool], ...]] = {}  # tests of branches around, and whether they hold
         self.lets: dict[str, list[Any]] = {}
-        self.reads: dict[str, list[Access]] = {}  # by root, what adjoints read of arrays
+        self.reads: dict[str, list[Access]] = {}  # by root, the reads of arrays by adjoints
         self.pushes: set[int] = set()
         self.recomputed: dict[int, list[ir.Let]] = {}  # by block
         self.skipped: set[int] = set()  # statements that are recomputed
-        self.saved: dict[int, list[str]] = {}  # by block: what is kept at its end
+        self.saved: dict[int, list[str]] = {}  # by block: the values saved at its end
         self.local: dict[int, list[str]] = {}  # by block: variables whose adjoints begin and end in it
         self.asked_again: set[int] = set()  # branches whose test is evaluated again
         self.notes: list[tuple[int, str]] = []
         self.born: dict[str, tuple[Any, ...]] = {}  # the loops around the only place where an array is made
-        self.counted: dict[int, int] = {}  # counters: what is added to them
+        self.counted: dict[int, int] = {}  # by counter, its increment
         self.lasts: dict[int, str] = {}  # by loop: the variable that holds its last counter
         self.is_decided = False  # whether it is decided which parts of arrays are kept
         self.repeated: set[int] = set()  # loops that are run again before their reverse
@@ -344,7 +344,7 @@ class Analysis:
             name, at = stmt.name, self.positions[id(stmt)]
             if len(self.lets[name]) != 1 or id(stmt) in self.counted or name in self.results:
                 continue
-            is_own = name not in self._uses(stmt)[0]  # it reads what it has given at most
+            is_own = name not in self._uses(stmt)[0]  # it reads at most its own result
             if id(stmt) not in self.skipped and users.get(name) and within(users[name], at - is_own):
                 self.saved.setdefault(id(block), []).append(name)
                 self.skipped.add(id(stmt))
@@ -375,7 +375,7 @@ class Analysis:
             tests = self.conditions[id(stmt)]
             self._note_reads(arrays, loops, at, tests)
             self._note_reads(self._uses_after(stmt)[1], loops, at + 0.5, tests)
-            if id(stmt) in self.repeated:  # it reads what it has read again, after what comes behind it was undone
+            if id(stmt) in self.repeated:  # it reads its operands again, after later statements were reversed
                 again = [expr for each in ir.statements([stmt]) for expr in ir.expressions_of(each)]
                 names = {node.name for expr in again for node in ir.nodes(expr)
                          if isinstance(node, ir.Var) and isinstance(node.kind, Arr)}

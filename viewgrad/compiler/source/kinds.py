@@ -59,7 +59,7 @@ BOOL: Final = Num("?", weak=True)
 DTYPES: Final = "?ldfD"  # the characters of those that programs compute with
 WEAK: Final = {bool: BOOL, int: INT, float: Num("d", weak=True), complex: Num("D", weak=True)}
 PYTHON: Final = {"?": True, "l": 1, "d": 1.0, "D": 1.0 + 0j}
-# Samples of Python's own numbers, which adapt to dtypes.
+# Samples of Python numbers, which adapt to dtypes.
 BY_PYTHON: Final[dict[str, Callable[..., Any]]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
     "floor_divide": operator.floordiv, "remainder": operator.mod, "neg": operator.neg, "positive": operator.pos,

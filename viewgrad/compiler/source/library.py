@@ -40,7 +40,7 @@ PURE: Final = frozenset(
 )
 # Functions of arrays that go by several names.
 ALIASES: Final = {"concat": "concatenate", "amax": "max", "amin": "min", "permute_dims": "transpose"}
-# Row names of NumPy's elementwise functions that go by other names.
+# Row names of NumPy's elementwise functions with other names.
 RENAMED: Final = {
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "power": "pow",
     "absolute": "abs", "conjugate": "conj", "mod": "remainder", "acos": "arccos", "asin": "arcsin", "atan": "arctan",
@@ -60,7 +60,7 @@ ROWS: Final = frozenset(
 )
 
 
-# Functions of `math` that are rows, which go by NumPy's names.
+# Functions of `math` that are rows, by NumPy's names.
 MATH: Final = {
     name: RENAMED.get(name, {"lgamma": "gammaln", "pow": "pow"}.get(name, name))
     for name in (
@@ -70,7 +70,7 @@ MATH: Final = {
 }
 
 
-# Functions and classes of other modules of Python's.
+# Functions and classes of other standard modules.
 OTHERS: Final[dict[Any, tuple[str, ...]]] = {
     functools: ("reduce",), heapq: ("heappush", "heappop", "heapify", "heappushpop", "heapreplace"),
     itertools: ("accumulate", "chain", "combinations", "combinations_with_replacement", "pairwise", "permutations",

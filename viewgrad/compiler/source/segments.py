@@ -182,7 +182,7 @@ class Segments:
                 self.total = at
                 return
             self.snapshots.append((at, self.save()))
-            if count is None and len(self.snapshots) > self.most:  # every other one will do
+            if count is None and len(self.snapshots) > self.most:  # every other snapshot suffices
                 self.snapshots = self.snapshots[::2]
                 spacing *= 2
                 at_last = self.snapshots[-1][0]

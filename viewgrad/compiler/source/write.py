@@ -453,7 +453,7 @@ class Writer(ExpressionWriter):
         if not self.native or isinstance(stmt.value.kind, Arr):
             self.lines.append(f"{indent}tape.append({text})")
             return
-        # Numbers go where kernels find them: the program backwards may have other kernels.
+        # Numbers are stored for kernels, since the reverse program may have other kernels.
         if is_complex(stmt.value.kind):
             if not self.in_kernel:
                 self.lines += [f"{indent}if nf + 2 > floats.size:", f"{indent}    raise BufferError"]

@@ -96,7 +96,7 @@ class FunctionWriter:
         lines += self._special("run_special_inplace")
         lines += self._arrays()
         lines += kind_check(operator, always=True)
-        numbers = sorted({0, *self._differentiable()})  # a target whose old value doesn't matter has its history cut
+        numbers = sorted({0, *self._differentiable()})  # the history of a target ends if its old value does not matter
         lines += self._edges(numbers)
         some = " or ".join(f"e{i} is not None" for i in numbers)
         check = [
@@ -372,7 +372,7 @@ class FunctionWriter:
         if self.listed is not None:
             some = "edges.count(None) != len(edges)"
         several = grads_are_several(operator)
-        # An operator that casts, or is unknown, may return integers, which have no gradient.
+        # An operator that casts, or an unknown one, may return integers, which have no gradient.
         casts = operator.user_defined or any(argument.name == "dtype" for argument in self.signature.plain)
         first = next(i for i, output in enumerate(outputs) if output not in operator.nondifferentiable_outputs)
         floating = f" and r{first}.dtype.kind in 'fc'" if casts and not several else ""

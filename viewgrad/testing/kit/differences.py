@@ -143,7 +143,7 @@ def _extrapolated(slopes: Array, roundoff: Array, order: int) -> tuple[Array, Ar
             off = np.maximum(off, np.abs(column - columns[j - 1]) / RATIO)
         off = off + roundoff
         for k in range(j + 2, len(slopes)):
-            # Where all has been the same, the step is too small to be felt, or the function is that simple.
+            # If all values are equal, the step is too small to matter, or the function is constant.
             better_here = np.isfinite(off[k]) & (off[k] < least)
             best = np.where(better_here, column[k], best)
             least = np.where(better_here, off[k], least)
@@ -185,7 +185,7 @@ def noise_of(value_at: Callable[[Array], Array | None], x: Array, scale: Array) 
         there = abs(step) / 1e-3 * np.abs(far - start)
         stair = (np.abs(values - start) <= 0.1 * there) & (there >= 8 * SINGLE * np.maximum(np.abs(start), np.abs(far)))
         if abs(step) < CANCELLING:
-            stair &= start != 0  # nothing is left where all digits cancel, and then it stands still as well
+            stair &= start != 0  # if all digits cancel, nothing is left, and the difference is constant as well
         coarse &= ~stair
     with np.errstate(all="ignore"):
         tried = np.array([start, far])

@@ -457,7 +457,7 @@ def _claims_complex(subject: OperatorUnderTest) -> bool:
         texts = [_source_of(subject.function)]
     if any(re.search(r"\b(complex\w*|view_as_real)\b|\.angle\b", text) for text in texts):
         return True
-    # Conjugates beside Fourier transforms are of spectra, and say nothing about the arguments.
+    # Conjugates next to Fourier transforms apply to spectra, and say nothing about the arguments.
     return any(re.search(r"\b(conj|conjugate)\b", text) for text in texts) and not any("fft" in text for text in texts)
 
 

@@ -56,7 +56,7 @@ MOST_BESIDE: Final = 3  # other calls between a call and its backward pass
 MOST_UNFINISHED: Final = 6  # options with which a gradient had another shape, tried with equal lengths
 HUGE: Final = 100.0  # arguments whose exponentials' squares overflow soon
 MOST_TRIED: Final = 60  # calls that are remembered
-# Time limits of a call that the user did not ask for, which may not terminate: in seconds, and in calls of the user's.
+# Time limits of a derived call, which may not terminate: in seconds, and in multiples of the user's call.
 PATIENCE: Final = 0.4
 TIMES: Final = 500.0
 FAMILY_SHARE, COMPOSED_SHARE = 0.5, 0.25  # fractions of the time of a check, for one family of calls

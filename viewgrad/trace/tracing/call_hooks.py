@@ -130,7 +130,7 @@ def write_traced(call: Write, run: Callable[[], Any]) -> Any:
         self.index_raised(call.items or (), error)
         raise
     kind = "add_at" if added else "write" if call.items is None else "put_at"
-    if own is not None:  # to which is added, in the history of the base from now on
+    if own is not None:  # added to, in the history of the base from now on
         self.write(call.target, own, call.history is not None)
     self.write(call.target, value, call.history is not None, call.items, kind)
     return result

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 # A function: its module or class, its name, the original, and the replacement.
 Place = tuple[Any, str, Callable[..., Any], Callable[..., Any]]
-PATCHED: Final[set[int]] = set()  # the ids of all such functions, the given ones and ours
+PATCHED: Final[set[int]] = set()  # the ids of all such functions, originals and replacements
 
 
 class Replaced:

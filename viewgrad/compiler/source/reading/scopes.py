@@ -133,7 +133,7 @@ def at_times(value: Any) -> Any:
 def means_the_same(a: Any, b: Any) -> bool:
     if a is b:
         return True
-    if a is CONFLICT or b is CONFLICT:  # an object too, which a join with any other gives
+    if a is CONFLICT or b is CONFLICT:  # also an object: the result of a join with any other value
         return False
     if isinstance(a, Var) and isinstance(b, Var):
         return a == b

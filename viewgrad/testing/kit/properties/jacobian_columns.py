@@ -175,7 +175,7 @@ class Columns:
         if self.heard:
             return False
         self.heard, before = True, self.noise
-        for part in self.moves.parts():  # one output after the other: one may be exact and another coarse
+        for part in self.moves.parts():  # each output separately: one may be exact and another inaccurate
             seen = noise_of(lambda vector: self.moves.beside(vector, self.start), self.x, self.scales * part)
             self.noise = self.noise if seen is None else np.maximum(self.noise, seen)
         return bool((self.noise > before).any())
@@ -428,7 +428,7 @@ def _by_complex_step(moves: Moves, x: Array, direction: Array, rows: Array, foun
     plain = None if start is None else moves.beside(x * (1 + 1e-9), start)
     if plain is None or start is None:
         return nothing
-    # Only where plain differences are hopeless: a relative change of a billionth changes the values by a thousandth.
+    # Only if plain differences are hopeless: a relative change of 1e-9 changes the values by 1e-3.
     steep = np.abs(rows) @ np.abs(plain - start) > 1e-3 * (np.abs(rows) @ np.abs(start))
     agrees: Array = np.abs(results[1] - found) <= 1e-5 * np.abs(found) + 1e-9
     good: Array = agrees & steep & (np.abs(results[0] - results[1]) <= 1e-5 * np.abs(results[1]) + 1e-9)
