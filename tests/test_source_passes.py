@@ -19,6 +19,7 @@ from viewgrad.compiler.source.kinds import FLOAT, INT, Arr, Num, joined, kind_of
 from viewgrad.compiler.source.read import Reader
 from viewgrad.compiler.source.scalarize import scalarized
 from viewgrad.compiler.source.string_codes import with_string_codes
+from viewgrad.compiler.source.sums import with_sums_of_expressions
 from viewgrad.compiler.source.values import Refused
 from viewgrad.compiler.source.verify import IRError, verified
 
@@ -426,6 +427,31 @@ def test_values_in_place_are_computed_once():
         return a[0, 0]
 
     assert program_text(read(f, np.ones((2, 2)), np.ones(2)).body).count("outer") == 1
+
+
+def test_sums_of_one_array_keep_no_terms():
+    def summed(f, *args):
+        source = read(f, *args)
+        return program_text(with_sums_of_expressions(source.body, [source.result.name]))
+
+    assert "sum(square(x))" in summed(lambda x: (x * x).sum(), np.ones(3))
+    assert "sum(mul(exp(x[1:]), x[1:]))" in summed(lambda x: (np.exp(x[1:]) * x[1:]).sum(), np.ones(3))
+    assert "sum(t)" in summed(lambda x, y: (x * y).sum(), np.ones(3), np.ones((2, 3)))  # which is broadcast
+    assert "sum(t)" in summed(lambda x, a: (x + a).sum(), np.ones(3), 2.0)  # a is added to each element
+
+    def used_again(x):
+        terms = x * x
+        return terms.sum() + terms[0]
+
+    assert "sum(square" not in summed(used_again, np.ones(3))
+
+
+def test_the_gradient_of_a_sum_needs_no_shadow_of_its_terms():
+    def f(x):
+        return (x * x).sum()
+
+    program = build(read(f, np.ones(3)), [0], "python", False)
+    assert program.written.host.count("np.zeros") == 1  # of the gradient itself
 
 
 def test_conditions_are_checked_once():

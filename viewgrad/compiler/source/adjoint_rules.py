@@ -242,6 +242,8 @@ class Reverser:
                 self.add(expr.args[-1], grad)
             elif expr.name == "sum" and not expr.options and isinstance(expr.args[0], (ir.Var, ir.Get)):
                 self.add(expr.args[0], grad)
+            elif expr.name == "sum" and isinstance(expr.args[0], ir.Op):  # each array in it has the shape of the terms
+                self.spread(expr.args[0], grad if isinstance(grad, ir.Var) else self.temporary(grad, "b"))
             elif call_has_gradient(expr):
                 self._call(expr, (grad,))
             return

@@ -34,6 +34,7 @@ from .read import Source
 from .runtime import HOST, KERNEL, NoRoom
 from .scalar_replacement import with_scalars
 from .scalarize import scalarized
+from .sums import with_sums_of_expressions
 from .tangent import tangent_source
 from .values import Refused, leaves_of
 from .verify import verified
@@ -148,6 +149,7 @@ def build(
     body = without_copies(source.body, kinds, [*names, *results])
     if executor == "numba" and lowers:
         body = verified(scalarized(body, kinds, names, fresh), kinds, names)
+    body = with_sums_of_expressions(body, results)
     definitions = Definitions(body, names)
     body = body if wraps else with_bounds(body, definitions)
     verified(body, kinds, names)
