@@ -928,5 +928,5 @@ def test_argnums_are_integers():
     assert vg.grad(lambda a, b: a * b, argnums=np.int64(1))(2.0, 3.0) == 2.0
     assert vg.grad(lambda a, b: a * b, argnums=range(2))(2.0, 3.0) == (3.0, 2.0)
     for wrong in ("b", ("a", "b"), 1.5, None):
-        with pytest.raises(TypeError, match="argnums is an integer or a sequence of integers, not"):
+        with pytest.raises(TypeError, match="argnums must be an integer or a sequence of integers, not"):
             vg.grad(lambda a, b: a * b, argnums=wrong)

@@ -230,7 +230,7 @@ def _rebuilt(structure: Any, read: Callable[[Any], Array]) -> Any:
         return complex(real, imaginary)
     if kind == "plain":
         if not isinstance(content, PLAIN):
-            raise TreeError(f"{content!r} is not a number or a text")
+            raise TreeError(f"{content!r} is not a number or a string")
         return content
     if kind not in ("array", "tensor", "leaf", "number", "scalar") or type(content) is not int:
         raise TreeError(f"{kind!r} is an unknown kind of node")

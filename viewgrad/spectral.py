@@ -49,7 +49,7 @@ def cholesky_ex(A: Any, upper: bool = False) -> tuple[Any, Any]:
 def _cholesky_ex(A: Any, upper: bool) -> tuple[Any, Any]:
     a = as_operand(A)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise ValueError(f"cholesky_ex takes square matrices, not an array of shape {a.shape}")
+        raise ValueError(f"cholesky_ex requires square matrices, not an array of shape {a.shape}")
     matrices = a._array.reshape(-1, *a.shape[-2:])
     info = np.array([_failing_minor(matrix) for matrix in matrices], int).reshape(a.shape[:-2])
     failed = (info != 0)[..., None, None]
@@ -103,7 +103,7 @@ def spectral_function(A: Any, f: Callable[[Any], Any]) -> Any:
     """
     a = as_operand(A)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise ValueError(f"spectral_function takes square matrices, not an array of shape {a.shape}")
+        raise ValueError(f"spectral_function requires square matrices, not an array of shape {a.shape}")
     if a.dtype.kind not in "fc":
         a = a.astype(float)
     return _Value.apply(f, (a + a.mT.conj()) / 2)

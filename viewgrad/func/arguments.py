@@ -147,7 +147,7 @@ def checked_argnums(argnums: Argnums) -> Argnums:
     try:
         return tuple(map(operator.index, argnums)) if np.ndim(argnums) else operator.index(argnums)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"argnums is an integer or a sequence of integers, not {argnums!r}") from None
+        raise TypeError(f"argnums must be an integer or a sequence of integers, not {argnums!r}") from None
 
 
 def _position(number: int, count: int, name: str) -> int:

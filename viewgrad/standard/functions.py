@@ -201,7 +201,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
         (3, 2)
     """
     if x.ndim < 2:
-        raise ValueError(f"matrix_transpose takes a tensor of at least two dimensions, not of shape {x.shape}")
+        raise ValueError(f"matrix_transpose requires a tensor of at least two dimensions, not of shape {x.shape}")
     return swapaxes(x, -1, -2)
 
 

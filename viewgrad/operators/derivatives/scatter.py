@@ -76,7 +76,7 @@ def scatter_along_axis_forward(a: Any, indices: Any, axis: int, length: int) -> 
     places = list(np.indices(a.shape, sparse=True))
     places[axis] = indices
     if np.broadcast_shapes(*(place.shape for place in places)) != a.shape:
-        raise ValueError(f"indices of shape {indices.shape} along axis {axis} for values of shape {a.shape}")
+        raise ValueError(f"indices of shape {indices.shape} along axis {axis} do not match values of shape {a.shape}")
     np.add.at(result, tuple(places), a)
     return result
 

@@ -446,7 +446,9 @@ def average(self: Any, axis: Any = None, weights: Any = None, returned: bool = F
     axes = reduced_axes(axis, self.ndim)
     if weights.shape != self.shape:
         if axis is None or weights.shape != tuple(self.shape[dim] for dim in axes):
-            raise ValueError(f"average of shape {self.shape} over {axis} with weights of shape {weights.shape}")
+            raise ValueError(
+                f"weights of shape {weights.shape} do not match an average of shape {self.shape} over {axis}"
+            )
         weights = weights.reshape(tuple(self.shape[dim] if dim in axes else 1 for dim in range(self.ndim)))
     scale = weights.broadcast_to(self.shape).sum(axis=axis, keepdims=keepdims)
     mean = (self * weights).sum(axis=axis, keepdims=keepdims) / scale

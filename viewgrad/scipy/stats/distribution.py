@@ -207,7 +207,7 @@ class Distribution(NamedDistribution):
         shapes = list(parameters)
         if self.discrete:
             if carries_history((q, *shapes)):
-                raise lost(f"scipy.stats.{self.name}.ppf", "its values are whole; pass detach() of the arguments")
+                raise lost(f"scipy.stats.{self.name}.ppf", "its values are integers; pass detach() of the arguments")
             return as_tensors(np.asarray(self.scipy.ppf(*plain_values((q, *shapes)))))
         z = as_tensors(np.asarray(self.scipy.ppf(*plain_values((q, *shapes)))))
         if not carries_history((q, *shapes)):

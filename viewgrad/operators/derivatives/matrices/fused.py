@@ -22,7 +22,9 @@ def multiplied(signature: str, first: str, second: str, ndims: tuple[int, int], 
 
     def forward(a: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
         if (x.ndim, y.ndim) != ndims:
-            raise ValueError(f"{first} and {second} have {ndims} dimensions, not the shapes {x.shape} and {y.shape}")
+            raise ValueError(
+                f"{first} and {second} must have {ndims} dimensions, not the shapes {x.shape} and {y.shape}"
+            )
         product = np.matmul(x, y)
         total = beta * a + alpha * product
         if total.shape != product.shape:

@@ -80,7 +80,7 @@ def in_triangle(a: Any, upper: bool, unitriangular: bool) -> Any:
 
 def solve_triangular_forward(a: Any, b: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
     if a.shape[-1] != a.shape[-2]:
-        raise ValueError(f"solve_triangular takes square matrices, not matrices of shape {a.shape}")
+        raise ValueError(f"solve_triangular requires square matrices, not matrices of shape {a.shape}")
     # LU factorisation leaves an upper triangle alone; a lower one becomes it when its rows and columns are reversed.
     a = np.where(triangle_mask(a.shape[-1], upper, unitriangular, a.dtype) != 0, a, 0)
     if unitriangular:

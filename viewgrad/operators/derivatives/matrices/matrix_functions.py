@@ -66,7 +66,7 @@ PADE_RADIUS: Final = 5.371920351148152
 
 def matrix_exp_forward(a: Any) -> Array:
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise ValueError(f"matrix_exp takes square matrices, not an array of shape {a.shape}")
+        raise ValueError(f"matrix_exp requires square matrices, not an array of shape {a.shape}")
     if not a.size:
         return np.array(a)
     norm = np.abs(a).sum(axis=-2).max(axis=-1)
@@ -110,11 +110,11 @@ def multi_dot(arrays: Any) -> Any:
     """Return the product of several matrices in the cheapest order; the first and the last may be vectors."""
     tensors = [as_operand(array) for array in arrays]
     if len(tensors) < 2:
-        raise ValueError("multi_dot takes at least two arrays")
+        raise ValueError("multi_dot requires at least two arrays")
     for i, tensor in enumerate(tensors):
         if tensor.ndim != 2 and (tensor.ndim != 1 or 0 < i < len(tensors) - 1):
             raise np.linalg.LinAlgError(
-                f"multi_dot takes matrices, and vectors at the ends, not {tensor.ndim} dimensions at place {i}"
+                f"argument {i} of multi_dot has {tensor.ndim} dimensions; it requires matrices, or vectors at the ends"
             )
     first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
     if first:

@@ -50,7 +50,7 @@ def window_of(kernel: Sequence[int], stride: Any, padding: Any, dilation: Any) -
         return Window(strides, tuple((span // 2, span - span // 2) for span in spans), dilations)
     around = tuple_of(0 if padding == "valid" else padding, n, "padding")
     if min(strides, default=1) < 1 or min(dilations, default=1) < 1 or min(around, default=0) < 0:
-        raise ValueError(f"a convolution with stride {strides}, padding {around} and dilation {dilations}")
+        raise ValueError(f"invalid convolution: stride {strides}, padding {around}, dilation {dilations}")
     return Window(strides, tuple((extent, extent) for extent in around), dilations)
 
 
@@ -144,7 +144,7 @@ def convolution_forward(x: Any, w: Any, window: Window, groups: int) -> Array:
     if x.ndim == w.ndim - 1:
         return np.asarray(convolution_forward(x[None], w, window, groups)[0])
     if x.ndim != w.ndim or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
-        raise ValueError(f"a convolution of shape {x.shape} with weights of shape {w.shape} in {groups} groups")
+        raise ValueError(f"an input of shape {x.shape} does not match weights of shape {w.shape} in {groups} groups")
     columns, places = _columns(x, w.shape[2:], window, groups)
     return np.asarray(_grouped(w, groups) @ columns).reshape(x.shape[0], w.shape[0], *places)
 
@@ -154,7 +154,7 @@ def convolution_input_forward(y: Any, w: Any, extents: Any, window: Window, grou
         return np.asarray(convolution_input_forward(y[None], w, extents, window, groups)[0])
     if y.ndim != w.ndim or y.shape[1] != w.shape[0] or w.shape[0] % groups:
         raise ValueError(
-            f"a transposed convolution of shape {y.shape} with weights of shape {w.shape} in {groups} groups"
+            f"an input of shape {y.shape} does not match weights of shape {w.shape} in {groups} groups"
         )
     _require_fit(extents, w.shape[2:], y.shape[2:], window)
     columns = _grouped(w, groups).mT @ _rows(y, groups)
@@ -166,7 +166,7 @@ def _require_fit(extents: Sequence[int], kernel: Sequence[int], places: Sequence
     """Raise if the window does not fit that often into the requested extents of a transposed convolution."""
     for n, k, count, step, (before, after), gap in zip(extents, kernel, places, *window, strict=True):
         if n < 0 or count < 1 or (n + before + after - (k - 1) * gap - 1) // step + 1 != count:
-            raise ValueError(f"a transposed convolution from {tuple(places)} to {tuple(extents)} with {window}")
+            raise ValueError(f"a transposed convolution cannot map {tuple(places)} to {tuple(extents)} with {window}")
 
 
 def convolution_weight_forward(x: Any, y: Any, kernel: Any, window: Window, groups: int) -> Array:
@@ -239,7 +239,7 @@ def with_bias(product: Array, bias: Array | None, extents: int) -> Array:
     """Return a bias added to each channel."""
     channels = product.shape[-extents - 1 :][:1]
     if bias is not None and bias.shape != channels:
-        raise ValueError(f"a bias of shape {bias.shape} for {channels[0]} channels")
+        raise ValueError(f"a bias of shape {bias.shape} does not match {channels[0]} channels")
     return product if bias is None else product + bias.reshape((-1,) + (1,) * extents)
 
 
@@ -259,7 +259,7 @@ def convolved(n: int) -> Any:
         x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
     ) -> Array:
         if weight.ndim != n + 2:
-            raise ValueError(f"conv{n}d takes weights of {n + 2} dimensions, not of shape {weight.shape}")
+            raise ValueError(f"conv{n}d requires weights of {n + 2} dimensions, not of shape {weight.shape}")
         window = window_of(weight.shape[2:], stride, padding, dilation)
         return with_bias(convolution_forward(x, weight, window, groups), bias, n)
 
@@ -295,7 +295,7 @@ def transposed(n: int) -> Any:
         dilation: Any = 1,
     ) -> Array:
         if weight.ndim != n + 2:
-            raise ValueError(f"conv_transpose{n}d takes weights of {n + 2} dimensions, not of shape {weight.shape}")
+            raise ValueError(f"conv_transpose{n}d requires weights of {n + 2} dimensions, not of shape {weight.shape}")
         after, window = transposed_window(x.shape[-n:], weight.shape[2:], stride, padding, output_padding, dilation)
         return with_bias(convolution_input_forward(x, weight, after, window, groups), bias, n)
 

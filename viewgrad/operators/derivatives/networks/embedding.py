@@ -34,7 +34,7 @@ row(
 
 def one_hot_forward(a: Any, num_classes: int = -1) -> Array:
     if a.dtype.kind not in "iu":
-        raise TypeError(f"one_hot takes integers, not {a.dtype}")
+        raise TypeError(f"one_hot requires integers, not {a.dtype}")
     n = (int(a.max()) + 1 if a.size else 0) if num_classes == -1 else num_classes
     if a.size and not 0 <= a.min() <= a.max() < n:
         raise ValueError(f"one_hot with {n} classes needs integers from 0 to {n - 1}, not from {a.min()} to {a.max()}")

@@ -237,7 +237,7 @@ def group_norm(self: Any, num_groups: int, weight: Any = None, bias: Any = None,
     """
     self = as_operand(self)
     if self.ndim < 2 or self.shape[1] % num_groups:
-        raise ValueError(f"group_norm of shape {self.shape} in {num_groups} groups of channels")
+        raise ValueError(f"group_norm cannot split the channels of shape {self.shape} into {num_groups} groups")
     grouped = self.reshape((self.shape[0], num_groups, self.size // max(self.shape[0] * num_groups, 1)))
     result = layer_norm(grouped, grouped.shape[2], None, None, eps).reshape(self.shape)
     if weight is not None:
