@@ -269,6 +269,7 @@ MADE_OUTSIDE = {
     "cubic": lambda x: CUBIC(x) * 1.0,
     "distribution": lambda x: NORMAL.logpdf(x) + NORMAL.cdf(x),
     "polynomial": lambda x: POLYNOMIAL(x) + POLYNOMIAL.deriv()(x),
+    "roots of a polynomial": lambda x: x * np.roots(POLYNOMIAL).real.sum() * (1 + np.roots(np.poly1d([0.0])).size),
     "sparse": lambda x: ((x * np.ones(2)) * SPARSE) @ (SPARSE.T @ np.array([x, 1.0])) + SPARSE.dot(np.ones(2) * x)[0],
     "graph": lambda x: x * x * scipy.sparse.csgraph.shortest_path(SPARSE).sum(),
     "lazily imported modules": lambda x: LAZY_LINALG.norm(LAZY_NUMPY.array([x, 2.0])) + LAZY_NUMPY.zeros(1)[0],

@@ -18,7 +18,7 @@ concatenate = OPERATORS["concatenate"].function
 
 
 def _vector(value: Any) -> Any:
-    value = as_operand(value)
+    value = as_operand(getattr(value, "coeffs", value))  # of a poly1d
     return value if value.ndim else value.reshape(1)
 
 

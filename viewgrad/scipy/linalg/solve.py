@@ -252,10 +252,11 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
 
 @made
 def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) -> Any:
-    """Return the orthogonal and the triangular factor."""
-    if pivoting:
-        raise TypeError("qr of tensors does not support pivoting=True")
+    """Return the orthogonal and the triangular factor, and with pivoting the order of the columns."""
     a = numbers(a)
+    if pivoting:
+        order = scipy.linalg.qr(plain_values(a), mode="r", pivoting=True)[-1]
+        return (*qr(a[..., order], mode=mode), order)
     if mode == "economic" or a.shape[-2] <= a.shape[-1]:
         q, r = np.linalg.qr(a, "reduced")
         return (r,) if mode == "r" else (q, r)
@@ -334,18 +335,26 @@ def eigvalsh(a: Any, b: Any = None, lower: bool = True, **options: Any) -> Any:
 
 @made
 def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options: Any) -> Any:
-    """Return the eigenvalues and eigenvectors of a matrix."""
-    if left or options:
-        raise TypeError("eig of tensors only returns right eigenvectors, in the usual form")
+    """Return the eigenvalues and eigenvectors of a matrix: the left ones first."""
+    if options or (left and b is not None):
+        raise TypeError("eig of tensors only returns eigenvectors in the usual form, and left ones only without b")
     product = numbers(a) if b is None else np.linalg.solve(numbers(b), numbers(a))
-    if not right:
+    if not right and not left:
         return np.linalg.eigvals(product.astype(np.result_type(product.dtype, np.complex64)))
     values, vectors = np.linalg.eig(product)
     if b is not None:
         values, vectors = in_order_of_scipy(values, vectors, numbers(a), numbers(b))
     if vectors.dtype.kind == "c" and product.dtype.kind != "c" and not plain_values(values).imag.any():
         vectors = vectors.real  # NumPy 2.5 gives complex ones in any case
-    return values.astype(np.result_type(values.dtype, np.complex64)), vectors
+    values = values.astype(np.result_type(values.dtype, np.complex64))
+    if not left:
+        return values, vectors
+    duals = np.linalg.inv(vectors).conj().mT
+    duals = duals / np.linalg.norm(duals, axis=0)
+    wanted = scipy.linalg.eig(plain_values(product), left=True, right=False)[1]
+    phases = (plain_values(duals).conj() * wanted).sum(0)
+    duals = duals * (phases / np.abs(phases))
+    return (values, duals, vectors) if right else (values, duals)
 
 
 @made
