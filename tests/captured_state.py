@@ -119,6 +119,29 @@ KINDS = {
     ),
     # functions
     "default": ("def g(f=2.0): return f", "g()", "g.__defaults__ = (3.0,)"),
+    "code of a function in a dict": (
+        "def g(): return 2.0\ndef h(): return 3.0\nd = {'g': g}", "d['g']()", "g.__code__ = h.__code__"
+    ),
+    "default of a function in a tuple": ("def g(f=2.0): return f\nt = (g,)", "t[0]()", "g.__defaults__ = (3.0,)"),
+    "default of a static method": (
+        "class C:\n    @staticmethod\n    def g(f=2.0): return f\nc = C()", "c.g()", "C.g.__defaults__ = (3.0,)"
+    ),
+    "code of a wrapped function": (
+        "import functools\ndef h(): return 3.0\ndef wrapped(g):\n    @functools.wraps(g)\n"
+        "    def call(): return g()\n    return call\n@wrapped\ndef g(): return 2.0",
+        "g()", "g.__wrapped__.__code__ = h.__code__",
+    ),
+    "arguments of a partial": (
+        "import functools\ndef h(f): return f\ng = functools.partial(h, 2.0)", "g()",
+        "g.__setstate__((h, (3.0,), {}, {}))",
+    ),
+    "keywords of a partial": (
+        "import functools\ndef h(f): return f\ng = functools.partial(h, f=2.0)", "g()", "g.keywords['f'] = 3.0"
+    ),
+    "module by its name": (
+        "import importlib, sys, types\nm = types.ModuleType('by_its_name')\nm.factor = 2.0\n"
+        "sys.modules['by_its_name'] = m", "importlib.import_module('by_its_name').factor", "m.factor = 3.0",
+    ),
     "keyword default": ("def g(*, f=2.0): return f", "g()", "g.__kwdefaults__['f'] = 3.0"),
     "code": ("def g(): return 2.0", "g()", "g.__code__ = (lambda: 3.0).__code__"),
     "attribute of a function": ("def g(): pass\ng.f = 2.0", "g.f", "g.f = 3.0"),

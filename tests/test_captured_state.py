@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import random
 
 import numpy as np
@@ -44,7 +45,26 @@ def test_a_change_of_captured_state_is_noticed(kind, specialize):
 ADOPTED = [kind for kind in KINDS if kind not in NOT_ADOPTED]
 
 
-QUICK = [*ADOPTED[::6], "class of an instance", "attribute of builtins", "generic function"]
+QUICK = [
+    *ADOPTED[::6],
+    "class of an instance",
+    "attribute of builtins",
+    "generic function",
+    "code of a function in a dict",
+    "default of a static method",
+    "code of a wrapped function",
+    "arguments of a partial",
+    "module by its name",
+]
+
+
+def test_functions_see_names_added_to_builtins_after_their_module_was_adopted():
+    assert vg.func.grad(lambda x: x * 2.0)(1.0) == 2.0
+    builtins.factor_of_this_test = 3.0
+    try:
+        assert vg.func.grad(lambda x: x * factor_of_this_test)(1.0) == 3.0  # noqa: F821
+    finally:
+        del builtins.factor_of_this_test
 
 
 @pytest.mark.parametrize("specialize", [True, False], ids=["traces", "source"])

@@ -30,7 +30,6 @@ CALLS = gallery.applied.CALLS
 REALLY_WRONG_ELSEWHERE = {
     "DiceLoss": "shapes",
     "FocalLoss": "shapes",
-    "MatrixExponential": "shapes",
     "OnePole": "shapes",
     "PowerSpectrum": "shapes",
 }

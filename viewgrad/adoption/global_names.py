@@ -29,15 +29,16 @@ OWN: Final = ("__builtins__", "__getattr__", MODULE)  # globals that adopted fun
 ALWAYS: Final = ("__name__", "__package__", "__spec__", "__path__", "__file__", "__doc__", "__loader__", "__cached__")
 
 
-def _parts(function: types.FunctionType) -> tuple[Any, ...]:
+def parts_of(function: types.FunctionType) -> tuple[Any, ...]:
     """Return the attributes of a function that may be reassigned."""
     options = function.__kwdefaults__
     named = function.__code__, function.__defaults__, function.__name__, function.__doc__
     return named if options is None else (*named, *options.values())
 
 
-def _is_as_it_was(function: types.FunctionType, parts: tuple[Any, ...]) -> bool:
-    now = _parts(function)
+def is_as_it_was(function: types.FunctionType, parts: tuple[Any, ...]) -> bool:
+    """Return whether no such attribute was reassigned."""
+    now = parts_of(function)
     return len(now) == len(parts) and all(map(operator.is_, now, parts))
 
 
@@ -135,7 +136,7 @@ class AdoptedGlobals:
     def refresh(self) -> None:
         """Take over changes of the module since the last call."""
         keys, values, absent, functions, found, own, parts = self._compared
-        if not all(map(_is_as_it_was, own, parts)):
+        if not all(map(is_as_it_was, own, parts)):
             with self._lock:
                 for function in own:
                     self._renew(function)
@@ -192,8 +193,8 @@ class AdoptedGlobals:
             self._absent.add(name)
             self._bound.pop(name, None)
             self.names.pop(name, None)
-            plain = vars(builtins).get(name, MISSING)
-            if plain is not MISSING and self.names["__builtins__"].get(name) is plain:
+            plain, mine = vars(builtins).get(name, MISSING), self.names["__builtins__"]
+            if plain is not MISSING and mine.setdefault(name, plain) is plain:
                 self._builtins_seen[name] = plain
             return
         self._seen[name] = value
@@ -217,7 +218,7 @@ class AdoptedGlobals:
         own = tuple(value for value in self._seen.values() if type(value) is types.FunctionType)
         self._compared = _Compared(
             tuple(self._seen), tuple(self._seen.values()), frozenset(self._absent),
-            tuple(functions), tuple(functions.values()), own, tuple(map(_parts, own)),
+            tuple(functions), tuple(functions.values()), own, tuple(map(parts_of, own)),
         )  # fmt: skip
 
     def _builtins(self) -> dict[str, Any]:

@@ -43,7 +43,7 @@ from .code_objects import captured
 from .containers import CONTAINERS, AdoptedDict, AdoptedList
 from .counterparts import MISSING, counterpart, is_replaced_module, original_of_counterpart
 from .foreign import converted, is_single_dispatch, single_dispatch
-from .global_names import MODULE, AdoptedGlobals, AdoptedModule, own_globals
+from .global_names import MODULE, AdoptedGlobals, AdoptedModule, is_as_it_was, own_globals, parts_of
 from .locations import VIEWGRAD, is_installed, place_of, root_of
 from .packages import ReplacedModule
 
@@ -86,6 +86,9 @@ class AdoptionRegistry:
         self.generation = 0  # counts how often all adopted objects were discarded
         self._lock: Final = threading.RLock()
         self._functions: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
+        # What is not a global of a module, which is compared with its module: functions, and the parts that they had.
+        self._elsewhere: Final[weakref.WeakKeyDictionary[Any, tuple[Any, ...]]] = weakref.WeakKeyDictionary()
+        self._partials: Final[weakref.WeakKeyDictionary[Any, tuple[Any, list[Any]]]] = weakref.WeakKeyDictionary()
         self._modules: Final[weakref.WeakValueDictionary[int, AdoptedModule]] = weakref.WeakValueDictionary()
         self._classes: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
         self._views: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
@@ -94,6 +97,7 @@ class AdoptionRegistry:
         self._remembering: Final[weakref.WeakSet[Any]] = weakref.WeakSet()  # cached functions
         self._collecting: Final[weakref.WeakSet[Links]] = weakref.WeakSet()
         self._importlib: Final = ReplacedModule(importlib, {"import_module": self._import_module})
+        self._imported: Final[weakref.WeakSet[AdoptedGlobals]] = weakref.WeakSet()  # by `importlib`
         self._under_way: Final[set[int]] = set()  # containers and functions that are being adopted
 
     # -- for a call from outside ---------------------------------------------------------------------------------------
@@ -120,6 +124,8 @@ class AdoptionRegistry:
     def refresh(self) -> None:
         """Take over changes made outside to objects, classes, functions, lists and dicts."""
         with self._lock:
+            for state in self.reachable(set(self._imported)) if self._imported else ():
+                state.refresh()
             for view in list(self._views.values()) if self._views else ():
                 if not refresh_view(view):
                     self._forget()
@@ -128,9 +134,7 @@ class AdoptionRegistry:
                 container.refresh()
             for made in list(self._classes.values()) if self._classes else ():
                 refresh_class(made)
-            for made in list(self._classes.values()) if self._classes else ():
-                for value in list(vars(vars(made)[ORIGINAL]).values()):
-                    self.renew(value)
+            self._renew_changed()
             self._synchronize_all_cells()
 
     def forget_results(self) -> None:
@@ -145,7 +149,8 @@ class AdoptionRegistry:
         """Discard all adopted objects, since the class of an object has changed and that of its view cannot."""
         self.generation += 1
         self.version += 1
-        for kept in (self._functions, self._modules, self._classes, self._views, self._containers, self._cells):
+        functions = self._functions, self._elsewhere, self._partials, self._cells
+        for kept in (*functions, self._modules, self._classes, self._views, self._containers):
             kept.clear()
 
     def renew(self, function: Any) -> None:
@@ -167,6 +172,24 @@ class AdoptionRegistry:
         if defaults[0] is not given[0] or (given[1] or {}) != (defaults[1] or {}):
             self._set_defaults(function, made)
 
+    def _renew_changed(self) -> None:
+        """Take over changes of functions that are not globals, and of partial functions."""
+        for function, parts in list(self._elsewhere.items()) if self._elsewhere else ():
+            if not is_as_it_was(function, parts):
+                self.renew(function)
+                self._elsewhere[function] = parts_of(function)
+        for made, (reference, before) in list(self._partials.items()) if self._partials else ():
+            partial = reference()
+            if partial is not None and not _same_objects(_state_of(partial), before):
+                self._renew_partial(partial, made)
+
+    def _renew_partial(self, partial: functools.partial[Any], made: functools.partial[Any]) -> None:
+        """Take over the function and the arguments of a partial function, which may be set at any time."""
+        keywords = {key: self.adopted(value) for key, value in partial.keywords.items()}
+        given = self.adopted(partial.func), tuple(map(self.adopted, partial.args)), keywords
+        made.__setstate__((*given, vars(made)))  # type: ignore[attr-defined]
+        self._partials[made] = weakref.ref(partial), _state_of(partial)
+
     def _set_defaults(self, function: Any, made: Any) -> None:
         defaults, options = function.__defaults__, function.__kwdefaults__
         made.__defaults__ = None if defaults is None else tuple(map(self.adopted, defaults))
@@ -175,8 +198,10 @@ class AdoptionRegistry:
 
     def flush(self) -> None:
         """Copy assignments of adopted code to the user's objects and enclosing functions."""
-        if self._views or self._cells:
+        if self._views or self._cells or self._imported:
             with self._lock:
+                for state in self.reachable(set(self._imported)):
+                    state.flush()
                 for view in list(self._views.values()):
                     flush_view(view)
                 self._synchronize_all_cells()
@@ -231,6 +256,8 @@ class AdoptionRegistry:
         def adopted(value: Any) -> Any:
             with self.links() as found:
                 new = self.adopted(value)
+            if type(value) is types.FunctionType:
+                self._elsewhere.pop(value, None)
             here = reference()
             if here is not None and not found <= here._state.links:
                 here._state.links.update(found)
@@ -252,7 +279,10 @@ class AdoptionRegistry:
 
     def _import_module(self, name: str, package: str | None = None) -> Any:
         """Implement `importlib.import_module` in adopted code."""
-        return self.adopted(importlib.import_module(name, package))
+        made = self.adopted(importlib.import_module(name, package))
+        if type(made) is AdoptedModule:
+            self._imported.add(made._state)
+        return made
 
     def _function(self, function: types.FunctionType) -> Any:
         if function is importlib.import_module:
@@ -288,6 +318,7 @@ class AdoptionRegistry:
             del self._functions[function], _ORIGINALS[made]
             return function
         self._set_defaults(function, made)
+        self._elsewhere[function] = parts_of(function)
         if module is not None:
             module._state.include(function.__code__)
         return made
@@ -418,6 +449,7 @@ class AdoptionRegistry:
         keywords = {key: self.adopted(value) for key, value in partial.keywords.items()}
         made = functools.partial(self.adopted(partial.func), *map(self.adopted, partial.args), **keywords)
         _ORIGINALS[made] = weakref.ref(partial)
+        self._partials[made] = weakref.ref(partial), _state_of(partial)
         return made
 
     def _cached(self, cached: Any) -> Any:
@@ -494,6 +526,15 @@ HANDLERS: Final[dict[Any, Callable[[AdoptionRegistry, Any], Any]]] = {
     list: AdoptionRegistry._container,
     dict: AdoptionRegistry._container,
 }
+
+
+def _state_of(partial: functools.partial[Any]) -> list[Any]:
+    """Return the function and the arguments of a partial function."""
+    return [partial.func, partial.args, *partial.keywords, *partial.keywords.values()]
+
+
+def _same_objects(one: list[Any], other: list[Any]) -> bool:
+    return len(one) == len(other) and all(map(operator.is_, one, other))
 
 
 def _held(value: Any) -> Callable[[], Any]:

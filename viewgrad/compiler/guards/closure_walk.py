@@ -352,9 +352,8 @@ class Walk:
             self.add(Captured(path + ".__self__", function.__self__), Captured(path + ".__func__", function.__func__))
             return
         if isinstance(function, functools.partial):
-            given = (*enumerate(function.args), *function.keywords.items())
-            self.add(Captured(path + ".func", function.func))
-            self.add(*(Captured(f"{path}({place})", each) for place, each in given))
+            for name in ("func", "args", "keywords"):  # __setstate__ replaces them
+                self.add(Captured(f"{path}.{name}", getattr(function, name), ATTRIBUTE, function, name))
             return
         code = function.__code__
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):

@@ -30,6 +30,7 @@ from ...trace.tracing.rng_guard import is_importing
 QUIET: Final = frozenset({
     "linecache", "tokenize", "logging", "traceback", "warnings", "inspect", "importlib", "viewgrad", "numba", "locale",
 })  # fmt: skip
+ADOPTION: Final = "viewgrad.adoption."
 CLOCKS: Final = (
     "time time_ns perf_counter perf_counter_ns monotonic monotonic_ns process_time process_time_ns thread_time "
     "thread_time_ns gmtime localtime ctime asctime strftime"
@@ -55,10 +56,12 @@ def _refusing(given: Callable[..., Any], what: str) -> Callable[..., Any]:
 def _is_of_program(frame: FrameType | None) -> bool:
     """Return whether a call comes from the program, directly or through other modules."""
     while frame is not None:
-        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if package in QUIET:
+        module = str(frame.f_globals.get("__name__", ""))
+        package = module.partition(".")[0]
+        adopts = module.startswith(ADOPTION)  # it calls in place of the program
+        if package in QUIET and not adopts:
             return False
-        if package not in sys.stdlib_module_names:
+        if package not in sys.stdlib_module_names and not adopts:
             return True
         frame = frame.f_back
     return True
