@@ -253,7 +253,7 @@ def test_a_function_is_called_once_for_columns_and_second_derivatives(monkeypatc
     assert len(calls) == 2 + 3
 
 
-def test_columns_of_custom_functions_hooks_and_outer_histories_are_computed_one_by_one():
+def test_columns_with_custom_functions_hooks_or_outer_histories_are_separate():
     class Twice(Function):
         @staticmethod
         def forward(ctx, x):

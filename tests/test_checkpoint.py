@@ -251,7 +251,7 @@ def test_saved_tensor_hooks_see_the_arguments():
     close(grad(y.sum(), x)[0], 3 * x * x)
 
 
-def test_numbers_times_elements_in_a_function_that_is_traced_in_the_first_run():
+def test_numbers_times_elements_in_a_traced_checkpoint():
     """Scalars save both factors, also the one that no gradient needs; a trace saves what is needed."""
     x = vg.Tensor([0.7, -1.3], requires_grad=True)
     vg.checkpoint(vg.compile(lambda x: 3.0 * x[0] + (x * x).sum()))(x).backward()

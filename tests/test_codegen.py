@@ -308,7 +308,7 @@ def test_a_tensor_that_requires_grad_is_no_option():
 
 
 @pytest.mark.parametrize("name", ["kept0", "unconjugated"])
-def test_names_that_generated_code_uses_for_itself_begin_with_an_underscore(name):
+def test_names_reserved_for_generated_code_begin_with_an_underscore(name):
     gradient = f"grad * conj(result * 2.0) * 0.5 * {name} / {name}"
     op = vg.autograd.define_op(f"exp_of_{name}({name})", forward=np.exp, derivatives={name: gradient})
     x = vg.Tensor([1.0, 2.0], requires_grad=True)

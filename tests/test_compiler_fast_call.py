@@ -200,7 +200,7 @@ def test_guard_failures_in_combined_runs():
     np.testing.assert_array_equal(vg.func.grad(made)(up), 2 * up)
 
 
-def test_values_and_gradients_in_a_transform_keep_what_it_differentiates_by():
+def test_value_and_grad_inside_a_transform_keeps_outer_history():
     x = np.array([1.0, 2.0])
     compiled = vg.compile(lambda x, t: (x * x).sum() * t)
     programs = {

@@ -139,7 +139,7 @@ def test_loops_of_operators_are_recovered_and_match_eager(f, executor):
     assert "times" in compiled.explain()
 
 
-def test_the_compiler_knows_the_derivatives_of_all_operators_of_elements():
+def test_all_elementwise_operators_have_compiled_derivatives():
     unknown = {
         name
         for name in [name for name, rule in OPERATOR_RULES.items() if rule.floats]

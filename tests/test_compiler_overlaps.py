@@ -94,7 +94,7 @@ def test_one_element_arrays_are_read_after_all_additions():
         np.testing.assert_allclose(np.asarray(gradient), np.asarray(wanted), rtol=1e-12)
 
 
-def test_values_of_fewer_dimensions_are_added_to_each_part_of_windows_that_overlap():
+def test_broadcast_values_accumulate_in_overlapping_windows():
     base = np.zeros(5)
     add_overlapping(base, 0, (2, 3), (1, 1), np.array([1.0, 2.0, 3.0]))
     assert base.tolist() == [1.0, 3.0, 5.0, 3.0, 0.0]

@@ -654,7 +654,7 @@ def test_a_leaf_is_not_written_to_in_grad_mode(write):
 
 
 @pytest.mark.parametrize("as_view", [False, True])
-def test_of_an_interrupted_write_to_a_part_only_the_part_is_not_differentiated(as_view):
+def test_interrupted_write_to_a_part_affects_only_the_part(as_view):
     x = vg.Tensor(np.float32([1.0, 2.0, 3.0, 4.0]), requires_grad=True)
     b = x * 1.0
     v = b[1:]
@@ -670,7 +670,7 @@ def test_of_an_interrupted_write_to_a_part_only_the_part_is_not_differentiated(a
     assert vg.autograd.grad(b.sum(), x)[0].tolist() == [3.0, 0.0, 0.0, 1.0]
 
 
-def test_a_number_for_a_gradient_passes_through_a_write_to_a_reshaped_scalar():
+def test_scalar_gradient_of_a_write_to_a_reshaped_scalar():
     x = vg.Tensor(0.5, requires_grad=True)
     base = vg.zeros(())
     base.reshape(1)[...] = x

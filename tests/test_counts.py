@@ -214,7 +214,7 @@ def large(sizes):
 
 @pytest.mark.parametrize("run", [by_backward, by_grad, twice_retained, recorded])
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_arrays_of_the_size_of_the_base_are_as_many_for_many_writes_as_for_few(program, run):
+def test_number_of_base_sized_arrays_is_independent_of_writes(program, run):
     few_forward, few_backward = allocated(program, FEW, run)
     many_forward, many_backward = allocated(program, MANY, run)
     assert large(many_forward) == large(few_forward)
@@ -259,7 +259,7 @@ def nodes_behind(tensor):
     return len(seen)
 
 
-def test_the_recorded_backward_pass_of_a_row_fill_has_nodes_in_proportion_to_the_rows():
+def test_recorded_backward_of_a_row_fill_is_linear_in_rows():
     numbers = {}
     for rows in (16, 64):
         value, x = squared_row_fill(rows)
@@ -349,7 +349,7 @@ def test_of_single_elements_numbers_are_kept_and_nothing_is_registered():
     assert np.array_equal(grad.numpy(), 2 * x.detach().numpy().T)
 
 
-def test_the_registry_of_a_parameter_used_in_many_steps_holds_the_live_windows_only():
+def test_registry_of_a_parameter_holds_only_live_windows():
     parameter = random_leaf(8, 4)
     storage = storage_of(parameter)
     for step in range(3000):
@@ -370,7 +370,7 @@ def test_the_registry_holds_all_windows_that_are_still_needed():
     assert np.all(other.grad.numpy() > 100.0)
 
 
-def test_each_saved_window_is_copied_once_however_often_it_is_written_to():
+def test_saved_window_is_copied_once_for_many_writes():
     a = random_leaf(16)
     table = vg.ones(16, 16)
     kept = [table[i] * a for i in range(16)]

@@ -223,7 +223,7 @@ def test_solutions_whose_bound_leaves_nothing_out_have_a_gradient():
         np.testing.assert_allclose(grad(np.linalg.lstsq(x, side, bound)[0][0], x)[0].numpy(), expected, rtol=1e-10)
 
 
-def test_pseudo_inverses_of_single_rows_and_solutions_for_infinite_sides_are_those_of_numpy():
+def test_degenerate_pinv_and_solve_match_numpy():
     row, matrix, side = np.array([[math.inf, 1.0]]), np.array([[2.0, 1.0], [0.5, 3.0]]), np.array([1.0, math.inf])
     try:
         expected = np.linalg.pinv(row)

@@ -12,7 +12,7 @@ def cube(formula, **options):
     return define_op("cube_of_kinds(self)", forward=lambda x: x**3, derivatives={"self": formula}, **options)
 
 
-def test_a_formula_that_forgets_to_conjugate_is_found_when_the_first_complex_number_comes():
+def test_missing_conjugate_is_detected_at_the_first_complex_argument():
     op = cube("grad * 3 * self**2")
     x = vg.Tensor([2.0], requires_grad=True)
     assert grad(op(x), x)[0].tolist() == [12.0]

@@ -71,7 +71,7 @@ def test_the_committed_record_is_whole() -> None:
 # The model
 
 
-def test_a_record_that_follows_the_model_is_forecast_exactly_through_missing_weeks_and_beyond_the_end() -> None:
+def test_series_of_the_model_is_forecast_exactly() -> None:
     season = 3 * np.sin(2 * np.pi * np.arange(example.SEASON) / example.SEASON)
     weeks = np.arange(300)
     truth = 300 + 0.25 * (weeks + 1) + season[weeks % example.SEASON]

@@ -286,7 +286,7 @@ def test_joint_gradients_match_separate_ones(program, recorded):
         assert np.allclose(grad.detach().numpy(), alone.numpy())
 
 
-def test_a_hook_that_writes_to_the_gradient_that_it_is_shown_changes_its_own_path_only():
+def test_hook_that_writes_to_its_gradient_changes_only_its_own_path():
     x, y = leaves()
     a, b = x * 1.0, y * 1.0
     a.register_hook(lambda grad: grad.mul_(100.0))
@@ -495,7 +495,7 @@ def test_a_leafs_gradient_that_a_graph_has_saved_is_not_accumulated_into(part):
     assert np.array_equal(x.grad.numpy(), [2.0] * 4)
 
 
-def test_a_gradient_assigned_by_the_user_is_not_accumulated_into_while_the_user_holds_it():
+def test_gradient_held_by_the_user_is_not_accumulated_into():
     x, _ = leaves()
     mine = vg.full((4,), 10.0)
     x.grad = mine
@@ -513,7 +513,7 @@ def test_memory_of_the_users_own_array_is_not_accumulated_into():
     assert np.array_equal(x.grad.numpy(), [11.0] * 4)
 
 
-def test_one_gradient_assigned_to_two_leaves_is_accumulated_into_for_neither():
+def test_gradient_shared_by_two_leaves_is_not_accumulated_into():
     x, y = leaves()
     x.grad = y.grad = vg.full((4,), 10.0)
     backward_of_ones(x)
@@ -597,7 +597,7 @@ def test_the_gradient_of_a_large_sum_is_overwritten_in_part():
     assert np.array_equal(x.grad.numpy(), expected)
 
 
-def test_the_gradient_of_a_large_sum_along_an_axis_is_shared_by_rows_and_overwritten_in_one():
+def test_gradient_of_a_large_sum_is_shared_by_rows():
     x = vg.full((4, MANY), 3.0, requires_grad=True)
     w = vg.Tensor(np.arange(MANY) / MANY)
     a = x.clone()

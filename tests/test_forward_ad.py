@@ -1041,7 +1041,7 @@ def test_forward_formulas_may_call_formula_functions():
         assert forward_ad.unpack_dual(scaled(x, x)).tangent.tolist() == [4.0, 8.0]
 
 
-def test_values_with_more_axes_than_the_places_that_they_are_written_to():
+def test_values_with_extra_leading_axes():
     def function(x):
         y = x * 1.0
         y[np.array([0, 0, 1])] = (x * 2.0)[None, :3]

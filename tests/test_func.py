@@ -408,7 +408,7 @@ def test_results_are_differentiable_with_respect_to_captured_tensors():
     assert func.value_and_grad(lambda x: (w.sum(), w), has_aux=True)(x)[0][1] is w
 
 
-def test_tangents_of_results_have_a_history_only_where_it_leads_somewhere():
+def test_tangents_have_a_history_only_if_it_reaches_a_leaf():
     """What leads to the copies of a transform alone is of interest to no one, also at a level inside another."""
     cube = lambda a: (a**3).sum() * a[0]
     x, v, w = tensor(3), tensor(3), tensor(3, requires_grad=True)

@@ -857,7 +857,7 @@ def test_view_of_an_input_returned():
         out[:1].mul_(2)
 
 
-def test_view_from_a_custom_function_is_not_read_after_its_base_was_written_to():
+def test_stale_view_of_a_custom_function_raises():
     x = leaf(1.0, 2.0, 3.0)
     a = x * 1
     out = Tenfold.apply(a, lambda t: t[1:])

@@ -670,7 +670,7 @@ def test_reprs():
     assert "ctx of Product" in repr(Product.apply(leaf(1.0), leaf(1.0)).grad_fn.ctx)
 
 
-def test_numbers_of_the_program_do_not_pass_through_hooks_on_saved_values():
+def test_constants_bypass_saved_tensors_hooks():
     shapes = []
 
     def pack(tensor):

@@ -36,7 +36,7 @@ def test_the_composed_index_takes_the_same_window(data):
         assert np.shares_memory(window, base)
 
 
-def test_assignment_by_a_mask_of_a_tensor_to_itself_reads_before_it_writes():
+def test_masked_self_assignment_reads_before_it_writes():
     # NumPy does not make sure of it where the only index is an array of bools.
     t = vg.Tensor([0.0, 1.0, 2.0, 3.0])
     t[np.array([True] * 4)] = t[::-1]
@@ -76,7 +76,7 @@ def test_the_parts_of_complex_numbers_are_assigned_to():
 
 
 @pytest.mark.parametrize("index", [0, slice(0, 1)])
-def test_assigning_a_view_without_history_to_its_own_place_cuts_the_history(index):
+def test_self_assignment_of_a_view_without_history_ends_the_history(index):
     x = vg.Tensor([[1.0, 2.0]], requires_grad=True)
     t = x.clone()
     row = t[0]
@@ -86,7 +86,7 @@ def test_assigning_a_view_without_history_to_its_own_place_cuts_the_history(inde
     assert vg.autograd.grad(t.sum(), x)[0].tolist() == [[0.0, 1.0]]
 
 
-def test_assigning_a_custom_functions_view_to_its_own_place_keeps_the_functions_backward():
+def test_self_assignment_of_a_custom_functions_view_keeps_its_backward():
     class FirstTimesTen(vg.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -220,7 +220,7 @@ def test_whole_numbers_of_any_size_are_assigned_as_numpy_does():
     assert grad(y.sum(), x)[0].tolist() == [0.0, 2.0, 0.0]
 
 
-def test_values_of_fewer_dimensions_than_the_index_are_added_to_each_place():
+def test_broadcast_values_accumulate_at_each_index():
     places = np.array([[0, 1], [0, 3]])
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     y = vg.zeros(4)

@@ -141,7 +141,7 @@ def test_integer_arrays_in_control_flow_are_constants_of_the_program():
 
 
 @NUMBA
-def test_gradients_that_are_zero_beforehand_are_neither_read_nor_written():
+def test_known_zero_gradients_are_neither_read_nor_written():
     def smoothed(rate, y):
         level = vg.zeros(len(y))
         level[0] = y[0]

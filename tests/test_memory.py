@@ -116,7 +116,7 @@ def peak_of(run):
         tracemalloc.stop()
 
 
-def test_the_peak_of_a_row_fill_is_at_most_three_tables_beyond_inputs_and_gradient():
+def test_peak_memory_of_a_row_fill_is_at_most_three_tables():
     x = random_leaf(100, 1000)
 
     def run():
@@ -139,7 +139,7 @@ def test_a_backward_pass_releases_saved_values_as_it_goes():
     assert peak <= 8 * x.nbytes < held
 
 
-def test_saved_values_are_freed_by_the_backward_pass_though_the_result_lives_on():
+def test_backward_frees_saved_values_of_a_live_result():
     with allocations() as sizes:
         x = random_leaf(10_000)
         y = x

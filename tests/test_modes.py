@@ -214,7 +214,7 @@ def test_generators_that_outlive_a_block_leave_the_mode_of_its_caller():
 
 
 @given(st.lists(st.tuples(st.sampled_from(["on", "off", "replay", "leave"]), st.integers(0, 5)), max_size=12))
-def test_switches_left_in_any_order_leave_the_last_ones_that_are_in_force(steps):
+def test_switches_left_in_any_order_keep_the_last_active_ones(steps):
     makers = {"on": vg.enable_grad, "off": vg.no_grad, "replay": lambda: vg.view_replay(True)}
     entered = []
 

@@ -134,7 +134,7 @@ def test_gradients_flow_to_percentages(function):
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("axis", [(2, 1), (0, 2), 1])
 @pytest.mark.parametrize(("function", "whole"), [(np.nanquantile, 1), (np.nanpercentile, 100)])
-def test_quantiles_over_axes_by_a_table_of_fractions_are_where_numpy_puts_them(function, whole, axis, keepdims):
+def test_nanquantile_axis_order_matches_numpy(function, whole, axis, keepdims):
     """Where NaN is passed over, NumPy moves the last dimension of the fractions alone to the front."""
     values, q = np.sin(np.arange(12.0) ** 2).reshape(2, 2, 3), np.array([[0.23, 0.35, 0.62], [0.87, 0.12, 0.79]])
     values[0, 1, 1] = np.nan
@@ -406,7 +406,7 @@ def test_sums_of_weights_have_the_dtype_of_numpy():
     check(lambda w: np.histogram(places, 2, weights=w)[0], np.array([0.5 + 1j, 1, 2j, 4]))
 
 
-def test_results_without_dimensions_are_scalars_where_they_are_in_numpy():
+def test_zero_dim_results_are_scalars_as_in_numpy():
     check(lambda a: np.modf(a[0, 0, ...])[0], MATRIX)
     for optimize in (False, True, "greedy"):
         check(lambda a, optimize=optimize: np.einsum("ij,ij->", a, a, optimize=optimize), MATRIX)
@@ -567,7 +567,7 @@ def test_the_dtype_of_where_ignores_the_condition(condition):
         assert np.where(given, -1, vg.Tensor(values)).dtype == np.float16
 
 
-def test_conjugates_of_truth_values_are_whole_numbers_as_by_numpys_ufunc():
+def test_conjugate_of_bools_is_integer_as_in_numpy():
     array = np.array([True, False])
     assert np.conj(vg.Tensor(array)).dtype == np.conj(array).dtype
     assert vg.Tensor(array).conj().dtype == array.conj().dtype
@@ -629,7 +629,7 @@ def test_underdetermined_polynomials_have_least_coefficients():
         assert (np.shape(residuals), rank, rcond) == ((0,), 2, 4 * np.finfo(float).eps)
 
 
-def test_the_variance_of_whole_numbers_in_a_small_dtype_overflows_as_numpys_does():
+def test_integer_variance_overflows_as_in_numpy():
     a = np.array([-9223372036854775808, -1, 1, 0])
     with np.errstate(all="ignore"):
         for spread in (np.var, np.std):

@@ -122,7 +122,7 @@ class Table:
         self.values = values
 
 
-def test_nested_objects_have_names_of_their_own_in_a_standalone_program():
+def test_nested_objects_have_distinct_names_in_standalone_programs():
     """SciPy 1.18 nests its splines."""
     writer = SourceWriter()
     name = writer.value(Table(Table(np.arange(30.0))))

@@ -197,7 +197,7 @@ def test_an_error_in_backward_is_a_failure_only_in_the_users_own_call():
 
 
 @pytest.mark.slow
-def test_float64_results_of_float32_arguments_are_noted_unless_insisted_on():
+def test_float64_results_of_float32_arguments_are_noted():
     class Padded(Function):
         @staticmethod
         def forward(ctx, x):
@@ -397,7 +397,7 @@ def test_hypothesis_does_not_shrink_calls_that_the_kit_shrinks():
 
 
 @pytest.mark.slow
-def test_the_time_of_a_check_is_not_held_against_the_deadline_of_a_drawn_test():
+def test_check_time_does_not_count_for_hypothesis_deadline():
     @settings(max_examples=3, deadline=1, database=None, phases=[Phase.generate])
     @given(tensors(shape=(2,), elements=st.floats(-1.0, 1.0)))
     def drawn(x):
@@ -493,7 +493,7 @@ class Leaky(Function):
         return grad * np.where(ctx.positive, 1.0, ctx.slope), None
 
 
-def test_a_negative_option_of_no_meaning_is_noted_and_one_with_a_meaning_is_checked():
+def test_meaningless_negative_option_is_noted():
     report = check_operator(Biweight, A)
     told = [notice for notice in report.notices if "negative c" in notice]
     assert len(told) == 1 and "raise in forward" in told[0]
@@ -544,7 +544,7 @@ def test_rank_with_a_different_meaning_is_noted():
     assert found.value.script.example.arrays[0].ndim == 3
 
 
-def test_an_estimator_may_choose_another_slope_than_its_surrogate_at_a_kink():
+def test_estimator_and_surrogate_may_differ_at_kinks():
     class Clipped(Round):
         @staticmethod
         def forward(ctx, x):

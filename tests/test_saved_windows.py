@@ -72,7 +72,7 @@ INDICES = {
 
 
 @pytest.mark.parametrize("form", INDICES)
-def test_the_number_of_windows_compared_does_not_grow_with_their_number(form):
+def test_number_of_comparisons_is_independent_of_saved_windows(form):
     for n in (40, 400):
         root = np.zeros((n, n))
         storage = Storage(root)

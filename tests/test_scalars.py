@@ -688,7 +688,7 @@ def test_tensors_without_dimensions_pass_for_numbers(make):
 
 
 @pytest.mark.parametrize("make", (SCALARS | ARRAYS).values(), ids=SCALARS | ARRAYS)
-def test_functions_with_a_form_for_tensors_use_it_for_those_without_dimensions(make):
+def test_functions_use_their_tensor_form_for_scalars(make):
     @singledispatch
     def form(x):
         return "object"
@@ -713,7 +713,7 @@ def test_the_class_of_a_tensor_without_dimensions_makes_tensors():
 
 @pytest.mark.parametrize("number", [2.5, 2.0, math.inf, math.nan, -0.0, 3, -7, True, 1j, np.float32(0.5), np.uint8(5)])
 @pytest.mark.parametrize("name", ["is_integer", "as_integer_ratio", "hex", "bit_count", "numerator", "denominator"])
-def test_tensors_without_dimensions_have_the_attributes_of_numpys_numbers(name, number):
+def test_scalars_have_the_attributes_of_numpy_scalars(name, number):
     def outcome(of):
         try:
             found = getattr(of, name)

@@ -76,7 +76,7 @@ def test_minimize_by_methods_for_convex_functions():
 
 
 @pytest.mark.parametrize("method", FIRST)
-def test_minimize_of_viewgrad_runs_a_compiled_function_once_for_each_evaluation(method, monkeypatch):
+def test_minimize_runs_a_compiled_function_once_per_evaluation(method, monkeypatch):
     compiled = vg.compile(rosenbrock, executor="python")
     compiled.value_and_grad(START)
     points = []

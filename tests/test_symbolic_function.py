@@ -120,7 +120,7 @@ def test_tangents_of_unrecorded_values_match_the_function(function):
         assert_close(ours.numpy(), other.numpy(), "result")
 
 
-def test_tangents_of_memory_that_a_detached_tensor_was_written_through_are_refused():
+def test_tangents_of_memory_written_through_a_detached_tensor_are_refused():
     def f(a):
         b = a * 1
         b.detach()[0] = 3.0

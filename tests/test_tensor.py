@@ -170,7 +170,7 @@ def test_views_of_a_base_without_history_that_got_one_and_was_detached(taken, re
             assert grad((fresh[0:] + fresh).sum(), x)[0].tolist() == [0.0, 6.0, 0.0]
 
 
-def test_views_of_a_base_that_gets_a_history_and_loses_it_again_and_again():
+def test_views_of_a_base_whose_history_starts_and_ends_repeatedly():
     x = leaf(1.0, 2.0, 3.0)
     base = vg.zeros(3)
     for _ in range(300):  # identity would do for the first 256 numbers
