@@ -18,11 +18,12 @@ NOT_TAKEN = {
     "z_asarray": "float()", "moving_deque": "deque", "defaultdict_sum": "defaultdict", "take_put": "numpy.put",
     "block_matrices": "numpy.block", "generator_fn": "generators",
     **dict.fromkeys("list_item_updated list_element_written list_rows_updated list_view_written "
-                    "list_item_updated_in_a_branch list_matrix_grown".split(),
+                    "list_item_updated_in_a_branch list_matrix_grown list_assigned_then_updated "
+                    "list_of_one_array_updated".split(),
                     "an array that is in a list is written to"),
     "bootstrap_discounts": "a key that is not known is assigned", "ngram_counts": "a key that is not known",
-    "strings_as_keys": "of several kinds", "strings_measured": "another kind",
-    "percolation_flow": "set()",
+    "strings_as_keys": "of several kinds", "fields_assigned_in_a_branch": "which was NoneType",
+    "strings_measured": "another kind", "percolation_flow": "set()",
     "maybe_list": "an item of a list without items", "slice_assign": "a list with items of several kinds",
     **dict.fromkeys("zip_twice map_twice genexp_twice genexp_known_twice passed_iterator iterator_in_loop "
                     "product_twice iterator_stored".split(), "an iterator is"),

@@ -798,3 +798,48 @@ def list_extended_by_repeats(x):
     for i, v in enumerate(x):
         fit += [v * v] * (i % 3)
     return (np.array(fit) * np.arange(len(fit))).sum()
+
+@case(lambda r, n: (matrix(r, n, 3), 0.2 * matrix(r, 3), 0.2 * matrix(r, 3)))
+def list_of_weights_trained(X, w1, w2):
+    params = [w1, w2]
+    for epoch in range(3):
+        hidden = np.tanh(X @ params[0])
+        error = hidden @ params[1] - X
+        grads = [X.T @ (error @ params[1].T * (1 - hidden ** 2)), hidden.T @ error]
+        for i in range(len(params)):
+            params[i] = params[i] - 0.01 * grads[i]
+    return sum((p ** 2).sum() for p in params)
+
+@case(lambda r, n: (vector(r, n), 4))
+def list_of_buffers_assigned(x, steps):
+    rows = [x * 1.0, x * 2.0, x * 0.0]
+    for t in range(steps):
+        before = rows[t % 3]
+        rows[(t + 1) % 3] = before * 0.5 + rows[t % 3 - 1] * x
+        rows[t % 3] = rows[t % 3] + before
+    return (rows[0] * rows[1]).sum() + rows[2][0]
+
+@case(lambda r, n: (vector(r, n), 2))
+def list_of_buffers_of_other_lengths(x, k):
+    rows = [x * 1.0, x * 2.0]
+    for t in range(3):
+        rows[t % k] = rows[t % k][1:]
+    return rows[0].sum() * rows[1].sum()
+
+@case(lambda r, n: (vector(r, n),))
+def list_assigned_then_updated(x):
+    rows = [x * 1.0, x * 2.0]
+    h = x * 3.0
+    for t in range(2):
+        rows[t] = h
+    h += 1.0
+    return (rows[0] * rows[1]).sum()
+
+@case(lambda r, n: (vector(r, n), 1))
+def list_of_one_array_updated(x, k):
+    rows = [x * 1.0, x * 2.0]
+    h = x * 3.0
+    for t in range(2):
+        rows[t] = h
+    rows[k] += x
+    return (rows[0] * rows[1]).sum()

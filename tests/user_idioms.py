@@ -1805,3 +1805,60 @@ def strings_measured(x):
     for v in x:
         t += flip(v)
     return t * len(mode)
+
+
+# -- fields that are None at first -------------------------------------------------------------------------------------
+
+
+class Smoother:
+    def __init__(self, k):
+        self.k = k
+        self.fitted = None
+        self.total = None
+
+    def fit(self, x):
+        self.fitted = x * self.k
+        self.total = self.fitted.sum()
+        return self
+
+@dataclass
+class Record:
+    first: object
+    second: object = None
+
+@case(lambda r, n: (vector(r, n),))
+def fields_assigned_by_a_method(x):
+    model = Smoother(2.0)
+    other = model
+    model.fit(x)
+    other.fitted[0] = 3 * x[1]
+    return (model.fitted ** 2).sum() + other.total
+
+@case(lambda r, n: (vector(r, n),))
+def fields_assigned_by_a_closure(x):
+    record = Record(x * 1)
+
+    def fill():
+        record.second = record.first * x
+        return record
+
+    filled = fill()
+    record.first = x * 5
+    return (filled.second * record.first + filled.first).sum()
+
+@case(lambda r, n: (vector(r, n),))
+def items_assigned_once(x):
+    d = {"g": None}
+    e = d
+    d["g"] = x * x
+    e["g"] = d["g"] + 1
+    return d["g"].sum()
+
+@case(lambda r, n: (vector(r, n),))
+def fields_assigned_in_a_branch(x):
+    record, other = Record(x * 1), Record(x * 2)
+    if x[0] > 0:
+        record.second = x * 3
+    record.second = other.first
+    record.second[0] = x[1]
+    return (other.first * record.first).sum()

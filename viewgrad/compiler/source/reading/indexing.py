@@ -11,7 +11,7 @@ from ..kinds import BOOL, INT, Arr
 from ..objects import Fields
 from ..values import Cell, Lst, Rec, Ref, Reread, Static, Tup, as_expr, is_listed, is_plain, kind_name
 from .arrays import assembled
-from .lists import array_of_list, item_kind, item_of_list
+from .lists import array_of_list, item_kind, item_of_list, joined_item_kinds
 
 
 def sliced(out: Emitter, parts: Sequence[Any]) -> Slice:
@@ -179,4 +179,9 @@ def _item_of_tuple(out: Emitter, base: Tup, items: Sequence[Any], node: Any) -> 
     numbers = [as_expr(each) for each in base.items]
     if len(items) == 1 and all(each is not None and is_number(each) for each in numbers) and numbers:
         return indexed(out, assembled(out, Tup(base.items), None), items)
+    if len(items) == 1 and base.site is not None and all(each is not None and not is_number(each) for each in numbers):
+        kind = None
+        for each in base.items:
+            kind = joined_item_kinds(out, kind, item_kind(out, each))
+        raise Reread(base.site, kind)
     raise out.refused("an item of a list by an index that is not known", node)

@@ -10,7 +10,6 @@ others whose items are of the same dtypes. It has a number there, which is what 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from ..ir import Block, Call, Check, Const, Dim, For, Get, If, Lazy, Let, Op, Se
 from ..kinds import BOOL, INT, Arr, Num, joined
 from ..values import Cell, Heap, ListOf, Lst, Ref, Reread, Row, Rows, Static, Tup, as_expr, kind_name
 from .arrays import dtype_option, pure
+from .arrays_in_lists import append_array, array_at, loaded, place_of_array, product, stacked, store_array
 
 ONE = Const(1, INT)
 ZERO = Const(0, INT)
@@ -189,16 +189,11 @@ def new_ref(out: Emitter, site: Any, kind: Any) -> Ref:
     return Ref(heap, number, ListOf(kind, frozenset((site,))))
 
 
-def _loaded(out: Emitter, array: Var, number: Any, name: str) -> Var:
-    """Load an element of an array of integers into a variable."""
-    return out.temporary(Get(array, (number,), INT, safe=True), name)
-
-
 def _grown(out: Emitter, ref: Ref, count: Var) -> None:
     """Make room for another item of a list on a heap: in place if it is the last list there, else by moving it."""
     heap, number = ref.heap, ref.number
     before, out.buffer = out.buffer, []
-    first, size = _loaded(out, heap.firsts, number, "first"), _loaded(out, heap.sizes, number, "size")
+    first, size = loaded(out, heap.firsts, number, "first"), loaded(out, heap.sizes, number, "size")
     branch, out.buffer = out.buffer, []
     out.emit(Check(Op("less", (heap.used, heap.room), BOOL), out.line, of_room=True))
     out.emit(Set(heap.sizes, (number,), Op("add", (size, ONE), INT), "", out.line, safe=True))
@@ -231,7 +226,7 @@ def _grown(out: Emitter, ref: Ref, count: Var) -> None:
 
 def count_of(out: Emitter, lst: Lst | Ref) -> Var:
     """Return the length of a list."""
-    return lst.count if isinstance(lst, Lst) else _loaded(out, lst.heap.counts, lst.number, "count")
+    return lst.count if isinstance(lst, Lst) else loaded(out, lst.heap.counts, lst.number, "count")
 
 
 def kind_of_items(lst: Lst | Ref) -> Any:
@@ -277,35 +272,8 @@ def appended(out: Emitter, lst: Lst | Ref, value: Any) -> None:
             out.emit(Set(store, (cell,), expr, "", out.line, safe=True))
         else:
             assert isinstance(lst, Lst)
-            _append_array(out, lst, store, rows, expr)
+            append_array(out, lst, store, rows, expr)
     _with_count(out, lst, Op("add", (count, ONE), INT))
-
-
-def _append_array(out: Emitter, lst: Lst, store: Var, rows: Rows, expr: Any) -> None:
-    """Store the elements of an array behind those of the last item of a list."""
-    array = expr if isinstance(expr, Var) else out.temporary(expr)
-    last = Op("sub", (lst.count, ONE), INT)
-    end = Op("add", (Get(rows.starts, (last,), INT, safe=True), _product([
-        Get(size, (last,), INT, safe=True) for size in rows.sizes])), INT)
-    low = out.temporary(Lazy("if", (Op("less", (ZERO, lst.count), BOOL), end, ZERO), INT), "low")
-    lengths = [Dim(array, axis) for axis in range(array.kind.ndim)]
-    high = out.temporary(Op("add", (low, _product(lengths)), INT), "high")
-    out.emit(Check(Op("less_equal", (high, lst.room), BOOL), out.line, of_room=True))
-    for target, value in zip((rows.starts, *rows.sizes), (low, *lengths)):
-        out.emit(Set(target, (lst.count,), value, "", out.line, safe=True))
-    if array.kind.ndim > 1:
-        held = out.temporary(Call("copy", (array,), (), array.kind), "row")
-        out.rows.append(out.buffer[-1])
-        shape = Op("sub", (high, low), INT)
-        flat = Call("reshape", (held, (shape,)), (), Arr(array.kind.dtype, 1), is_view=True)
-        out.emit(Set(store, (Slice(low, high),), out.temporary(flat, "row"), "", out.line))
-    else:
-        out.emit(Set(store, (Slice(low, high),), array, "", out.line))
-        out.rows.append(out.buffer[-1])
-
-
-def _product(lengths: Sequence[Any]) -> Any:
-    return functools.reduce(lambda one, other: Op("mul", (one, other), INT), lengths)
 
 
 def repeated(out: Emitter, lst: Lst | Ref, values: Sequence[Any], times: Any) -> None:
@@ -365,31 +333,25 @@ def item_at(out: Emitter, lst: Lst | Ref, place: Any) -> Any:
         if rows is None:
             parts.append(Get(store, (cell,), INT if isinstance(part, ListOf) else part, safe=True))
         else:
-            parts.append(_array_at(out, store, rows, place))
+            parts.append(array_at(out, store, rows, place))
     return _tree(out, kind, iter(parts))
-
-
-def _array_at(out: Emitter, store: Var, rows: Rows, place: Any) -> Var:
-    """Return a copy of an array in a list."""
-    low = _loaded(out, rows.starts, place, "low")
-    lengths = [_loaded(out, size, place, "length") for size in rows.sizes]
-    row = get(store, (Slice(low, Op("add", (low, _product(lengths)), INT)),))
-    found = out.temporary(Call("copy", (row,), (), row.kind), "row")
-    out.rows.append(out.buffer[-1])
-    if len(lengths) == 1:
-        return found
-    kind = Arr(store.kind.dtype, len(lengths))
-    return out.temporary(Call("reshape", (found, tuple(lengths)), (), kind, is_view=True), "row")
 
 
 def set_item(out: Emitter, lst: Lst | Ref, index: Any, value: Any) -> None:
     """Assign an item."""
     _checked(lst, joined_item_kinds(out, kind_of_items(lst), item_kind(out, value)))
-    cell = _cell(out, lst, _place(out, lst, index))
+    place = _place(out, lst, index)
+    cell = _cell(out, lst, place)
     for (_, store, rows), expr in zip(_stores(lst), _leaves(value)):
-        if rows is not None:
-            raise out.refused("a row of a list is assigned")
-        out.emit(Set(store, (cell,), out.lifted(expr), "", out.line, safe=True))
+        expr = out.lifted(expr)
+        if rows is None:
+            out.emit(Set(store, (cell,), expr, "", out.line, safe=True))
+            continue
+        array = expr if isinstance(expr, Var) else out.temporary(expr)
+        low, lengths = place_of_array(out, rows, place)
+        for axis, length in enumerate(lengths):  # the arrays behind it stay where they are
+            out.emit(Check(Op("equal", (length, Dim(array, axis)), BOOL), out.line))
+        store_array(out, store, low, out.temporary(Op("add", (low, product(lengths)), INT), "high"), array)
 
 
 def popped(out: Emitter, lst: Lst | Ref) -> Any:
@@ -415,7 +377,7 @@ def vector_of(out: Emitter, lst: Lst | Ref) -> Any:
         return None
     if isinstance(lst, Lst):
         return get(stores[0][1], (Slice(None, lst.count),))
-    first = _loaded(out, lst.heap.firsts, lst.number, "first")
+    first = loaded(out, lst.heap.firsts, lst.number, "first")
     last = out.temporary(Op("add", (first, count_of(out, lst)), INT), "last")
     return get(stores[0][1], (Slice(first, last),))
 
@@ -441,24 +403,11 @@ def array_of_list(out: Emitter, lst: Lst | Ref) -> Any:
         else:
             if isinstance(lst.kind, tuple):
                 raise out.refused("an array of tuples of arrays")
-            view = _stacked(out, lst, store, rows)
+            view = stacked(out, lst, store, rows)
         arrays.append(out.temporary(Call("copy", (view,), (), view.kind), "listed"))
     if isinstance(lst.kind, tuple):
         return pure(out, "stack", [Tup(tuple(arrays))], {"axis": Static(-1)})
     return arrays[0]
-
-
-def _stacked(out: Emitter, lst: Lst, store: Var, rows: Rows) -> Var:
-    """Return the arrays of a list, which must have one shape, as a view with one more dimension."""
-    lengths = [_loaded(out, size, ZERO, "length") for size in rows.sizes]
-    k = Var(out.fresh("k"), INT)
-    out.kinds[k.name] = INT
-    same: Block = [Check(Op("equal", (Get(size, (k,), INT, safe=True), length), BOOL), out.line)
-                   for size, length in zip(rows.sizes, lengths)]
-    out.emit(For(k.name, ONE, lst.count, 1, same, line=out.line))
-    flat = out.temporary(get(store, (Slice(None, _product([lst.count, *lengths])),)), "rows")
-    kind = Arr(store.kind.dtype, len(lengths) + 1)
-    return out.temporary(Call("reshape", (flat, (lst.count, *lengths)), (), kind, is_view=True), "rows")
 
 
 def _array_of_lists(out: Emitter, lst: Lst | Ref) -> Any:

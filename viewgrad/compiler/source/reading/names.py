@@ -29,6 +29,7 @@ from ..values import (
     Static,
     Tup,
     as_expr,
+    is_none,
     kind_name,
     leaves_of,
 )
@@ -216,7 +217,8 @@ class NameReader(ObjectReader):
                 raise self.out.refused("an item or attribute of an argument or of a captured object is assigned")
             raise Reread(owner.site, {})
         name = f"{owner.prefix}_{identifier(str(key))}"
-        if key not in owner.fields:
+        known = owner.fields.get(key)
+        if key not in owner.fields or (is_none(known) and not is_none(value) and self.unsure == owner.level):
             if self.unsure != owner.level:
                 raise self.out.refused(f"{key} is assigned first in a loop or a branch")
             kind = self.known_sites[owner.site].get(key)

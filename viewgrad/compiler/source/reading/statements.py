@@ -156,6 +156,8 @@ class StatementReader(CallReader):
                 raise self.out.refused("an item of a list is updated", stmt)
             raise Reread(items.site, None if not items.items else item_kind(self.out, items.items[0]))
         before = self.copied(item_of_list(self.out, items, index))
+        if isinstance(getattr(as_expr(before), "kind", None), Arr):
+            raise self.out.refused("an array that is in a list is written to", stmt)
         value = self.value(scope, stmt.value)
         if isinstance(before, Ref) and name == "add":
             self.extend(before, value, stmt)
