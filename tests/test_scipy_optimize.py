@@ -130,8 +130,11 @@ def test_seven_derivatives_of_a_search_result(function, power):
 
 def test_minima_in_a_valley_have_no_derivative():
     a = leaf(2.0)
-    with pytest.raises(DifferentiabilityError, match=r"it is not isolated.* detach\(\)"):
-        optimize.minimize(lambda x: (x[0] + x[1] - a) ** 2, [0.0, 0.0])
+    for slope in (1.0, 0.1, 1e-9):  # the rounded Hessian of the others is not exactly singular
+        with pytest.raises(DifferentiabilityError, match=r"it is not isolated.* detach\(\)"):
+            optimize.minimize(lambda x, slope=slope: (slope * x[0] + 0.3 * x[1] - a) ** 2, [0.0, 0.0])
+    scaled = optimize.minimize(lambda x: (1e-9 * x[0] - a) ** 2 + (1e9 * x[1] - a) ** 2, [2e9, 2e-9], method="powell")
+    assert grad(scaled.x[1], a)[0].item() == pytest.approx(1e-9)
     assert abs(optimize.minimize(lambda x: (x[0] + x[1] - a.detach()) ** 2, [0.0, 0.0]).x.sum() - 2.0) < 1e-6
 
 

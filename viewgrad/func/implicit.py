@@ -167,13 +167,13 @@ class Problem:
     def solution_of(self, matrix: Any, operator: Callable[..., Any], b: Any, given: tuple[Any, ...]) -> Any:
         """Return the vector y with `operator(y, *given) == b`, differentiable; `matrix()` is the operator's matrix."""
         if self.linear_solve is None:
-            try:
-                return np.linalg.solve(matrix(), b)
-            except np.linalg.LinAlgError as error:
+            made = matrix()
+            if is_singular(_array_of(made)):
                 raise DifferentiabilityError(
                     "implicit: the Jacobian of the residual with respect to the solution is singular there, so the "
                     "solution has no derivative"
-                ) from error
+                )
+            return np.linalg.solve(made, b)
         linear_solve: LinearSolve = self.linear_solve
 
         def solve(b: Any, *given: Any) -> Any:
@@ -269,3 +269,20 @@ def flat(leaves: Sequence[Any]) -> Any:
 
 def _array_of(value: Any) -> Any:
     return value._array if isinstance(value, Tensor) else np.asarray(value)
+
+
+def is_singular(matrix: Any) -> bool:
+    """Return whether a square matrix is singular up to rounding, whatever the units of its rows and columns.
+
+    Arguments:
+        matrix: an array of shape (n, n).
+    """
+    if not np.isfinite(matrix).all():
+        return False
+    for axis in (1, 0):
+        largest = np.max(np.abs(matrix), axis=axis, keepdims=True, initial=0.0)
+        if not largest.all():
+            return True
+        matrix = matrix / largest
+    precision = np.finfo(matrix.dtype).eps * len(matrix)
+    return len(matrix) > 1 and bool(np.linalg.cond(matrix, 1) > 0.1 / precision)

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import DifferentiabilityError
+from ..func.implicit import is_singular
 from ..func.transforms import grad, jacrev
 from ..operators.numpy_api.conversion import as_tensors, plain_values
 from .wrap import copied, float_copy
@@ -56,18 +57,17 @@ def root_place(function: Function, place: Any) -> Any:
     def residual(x: Any) -> Any:
         return float_copy(function(x)).reshape(-1)
 
-    moves = []
+    moves: list[Any] = []
 
     def step(x: Any) -> Any:
         slopes = jacrev(residual)(x).reshape(x.size, x.size)
-        try:
-            moves.append(np.linalg.solve(slopes, residual(x)).reshape(x.shape))
-        except np.linalg.LinAlgError as error:
+        if not moves and is_singular(plain_values(slopes.detach())):
             raise DifferentiabilityError(
                 "the solution has no derivative with respect to the tensors that the function captures: it is not "
                 "isolated, since the Jacobian (for a minimum, the Hessian) is singular there; add a term that makes it "
                 "unique, or pass detach() of the captured tensors"
-            ) from error
+            )
+        moves.append(np.linalg.solve(slopes, residual(x)).reshape(x.shape))
         return moves[-1]
 
     found = _at(place, step)
