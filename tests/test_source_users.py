@@ -19,7 +19,7 @@ NOT_TAKEN = {
     "block_matrices": "numpy.block", "generator_fn": "generators",
     **dict.fromkeys("list_item_updated list_element_written list_rows_updated list_view_written "
                     "list_item_updated_in_a_branch list_matrix_grown list_assigned_then_updated "
-                    "list_of_one_array_updated".split(),
+                    "list_of_one_array_updated list_item_sorted".split(),
                     "an array that is in a list is written to"),
     "bootstrap_discounts": "a key that is not known is assigned", "ngram_counts": "a key that is not known",
     "strings_as_keys": "of several kinds", "fields_assigned_in_a_branch": "which was NoneType",

@@ -843,3 +843,38 @@ def list_of_one_array_updated(x, k):
         rows[t] = h
     rows[k] += x
     return (rows[0] * rows[1]).sum()
+
+
+# -- sorting in place --------------------------------------------------------------------------------------------------
+
+
+@case(lambda r, n: (vector(r, n),))
+def sorted_in_place(x):
+    y = x * 1
+    z = y
+    z.sort()
+    A = np.outer(x, np.cos(np.arange(len(x))))
+    A[0].sort()
+    A.sort(axis=0)
+    A.T[1].sort()
+    part = y[:2]
+    part *= -1
+    y.sort()
+    return (y * np.arange(len(y))).sum() + (A * np.arange(A.size).reshape(A.shape)).sum()
+
+@case(lambda r, n: (vector(r, n), 0.5))
+def medians_by_sorting(x, weight):
+    total = 0.0
+    for i in range(2, len(x)):
+        window = x[i - 2 : i + 1].copy()
+        window.sort()
+        total += window[1] * weight + window[0]
+    return total
+
+@case(lambda r, n: (vector(r, n),))
+def list_item_sorted(x):
+    l = []
+    for i in range(3):
+        l.append(x * (i + 1))
+    l[0].sort()
+    return (l[0] * np.arange(len(x))).sum()

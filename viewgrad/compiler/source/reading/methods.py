@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..emitting import Emitter
-from ..ir import FULL, Call, Set, Var, is_number
+from ..ir import FULL, Call, Get, Set, Var, is_number
 from ..kinds import Arr, is_complex
 from ..library import PURE, ROWS, VIEWS
 from ..values import Cell, Lst, Ref, Reread, Static, Tup, as_expr, kind_name
@@ -41,6 +41,8 @@ def method(out: Emitter, base: Any, name: str, args: list[Any], keywords: dict[s
         return Call("flatten" if flat else "copy", (as_variable(out, expr),), (), kind)
     if name == "fill" and len(args) == 1:
         return _filled_with(out, expr, args[0])
+    if name == "sort":
+        return _sorted_in_place(out, expr, args, keywords)
     if name == "reshape" and args and not isinstance(args[0], Tup):
         args = [Tup(tuple(args))]
     if name == "transpose" and len(args) > 1:
@@ -97,6 +99,17 @@ def _number_method(out: Emitter, base: Any, expr: Any, name: str, has_arguments:
     if name in ROWS and not has_arguments and not isinstance(base, Static):
         return operation(out, name, [out.lifted(expr)])
     raise out.refused(f"method {name} of {kind_name(base)}")
+
+
+def _sorted_in_place(out: Emitter, expr: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """Read `sort`."""
+    target = expr if isinstance(expr, (Var, Get)) else out.temporary(expr, "part")
+    ordered = out.temporary(library(out, "numpy.sort", [target, *args], keywords), "ordered")
+    if isinstance(target, Var):
+        out.emit(Set(target, (FULL,) * target.kind.ndim, ordered, "", out.line))
+    elif target.is_view:
+        out.emit(Set(target.base, target.index, ordered, "", out.line))
+    return Static(None)
 
 
 def _filled_with(out: Emitter, expr: Any, given: Any) -> Any:
