@@ -322,5 +322,5 @@ def program(kind, way="directly", has_source=False):
 
 
 def reset():
-    """Undo what changes have done to the interpreter and to libraries."""
+    """Undo the effects of changes on the interpreter and on libraries."""
     exec(RESET, {})

@@ -287,7 +287,7 @@ def main() -> int:
 
 
 def soaked(executor: str, wanted: int, start: int) -> int:
-    """Draw programs until so many have run compiled; gives 1 where one has failed."""
+    """Draw programs until enough of them have run compiled; return 1 if one has failed."""
     viewgrad.compiler.api.SPECIALIZE = True  # programs of traces
     soak = Soak(executor, wanted)
     warnings.simplefilter("ignore")

@@ -60,7 +60,7 @@ SHAPES = [(3,), (4,), (2, 3), (3, 3), (3, 3), (), (1, 3), (2, 1, 2), (0,), (2, 0
 
 
 class Wrong(AssertionError):
-    """Tensors gave something other than arrays, or refused what arrays take."""
+    """Tensors and arrays gave different results, or only tensors raised an error."""
 
 
 class AnalyticProgram:

@@ -151,7 +151,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="module")
 def frozen_objects() -> None:
-    """Keep the collector from going through what earlier tests left, where it runs often: in checks of operators.
+    """Exclude objects of earlier tests from garbage collection during checks of operators, which collect often.
 
     They stay frozen; thawing them would thaw what was there before the tests, too.
     """

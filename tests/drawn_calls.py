@@ -103,7 +103,7 @@ STEPS = (1e-6, 3e-7, 4e-6)
 
 
 class Wrong(AssertionError):
-    """Tensors gave something other than arrays, or refused what arrays take."""
+    """Tensors and arrays gave different results, or only tensors raised an error."""
 
 
 class DrawnCall:

@@ -184,7 +184,7 @@ class Drawn:
         return f"np.{self.random.choice(['tanh', 'sin'])}({expression})"
 
     def statement(self, pad: str, names: bool = False) -> None:
-        """A write, or a new name where these last."""
+        """A write, or a new name while there are some left."""
         draw = self.random
         kind = draw.randrange(15)
         if kind == 0 and names:

@@ -38,7 +38,7 @@ DERIVATIVES = {
 class DualArray:
     """`value`, and in the same layout its directional `change`."""
 
-    frozen = False  # under no_grad: what is computed does not change, and writes leave changes as they are
+    frozen = False  # under no_grad: results do not change, and writes keep changes as they are
 
     def __init__(self, value, change=None):
         self.value = np.asarray(value)

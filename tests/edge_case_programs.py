@@ -257,7 +257,7 @@ FORMS = {
 
 @kind
 def overlapping_writes(draw) -> None:
-    """Writes read their target before they write; each such write is linear, so it is its own derivative."""
+    """Writes that read their target first; each is linear, so it is its own derivative."""
     array = draw.array(draw.choice([(3,), (4,), (3, 3), (2, 4)]), draw.choice([float, complex, complex]))
     direction, weights = draw.array(array.shape, array.dtype.type), draw.array(array.shape)
     lines = []

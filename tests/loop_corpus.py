@@ -21,7 +21,7 @@ STEERED = {
 }
 # Programs whose arguments are laid out in row order: they take windows by strides, or compile for no other order.
 ROW_ORDER = {"attention_causal", "game_of_views"}
-# Few programs, one of each kind, for what takes seconds with each.
+# A few programs, one of each kind, for tests that take seconds per program.
 SHORT = {"rows", "shifted_in_place", "forward_algorithm", "listed", "soft_dtw"}
 
 

@@ -328,7 +328,7 @@ def killer(mutation: Mutation, package: Path) -> str | None:
     bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(package.parent / "bytecode")}
     environment = os.environ | bytecode | {"PYTHONPATH": str(package.parent)}
     try:
-        for test in test_files(mutation):  # -P: not the package beside the tests
+        for test in test_files(mutation):  # -P: do not import the package beside the tests
             command = [sys.executable, "-P", "-m", "pytest", *OPTIONS, *DEFAULT, test]
             try:
                 run = subprocess.run(

@@ -28,8 +28,8 @@ from viewgrad.numpy.passthrough import FROM_NUMPY
 
 RIGHT, CLEAR, WARNED, REFUSED, WRONG, SILENT = "right", "clear error", "warned", "refused", "wrong", "silent"
 
-# What is called: a and b have the shape (3, 4), v has 4 numbers and w 3, s is symmetric and positive, m regular.
-# All lie between 0 and 1 but s, m; j are whole numbers, k is a mask. `after` is what a change in place leaves behind.
+# Arguments of the calls: a and b have shape (3, 4), v has 4 elements, w 3, s is positive definite, m regular.
+# All but s and m lie between 0 and 1; j has integers, k is a mask. `after` is the value after a change in place.
 RNG = numpy.random.default_rng(3)
 ARRAYS = {
     "a": RNG.uniform(0.15, 0.9, (3, 4)),
@@ -65,10 +65,10 @@ def tables() -> dict[str, dict[str, list[str]]]:
     return found
 
 
-# Ufuncs between pairs, whose methods are called.
+# Binary ufuncs, whose methods are called.
 FOLDED = "add multiply subtract maximum minimum fmax fmin logaddexp hypot divide logical_and logical_or".split()
 
-# Options by the names of parameters, tried one at a time; what NumPy refuses is left out.
+# Values of options by parameter names, tried one at a time, except those that NumPy refuses.
 MODES = "wrap clip same reflect symmetric linear_ramp mean complete raw".split()
 TRUE = """keepdims bias stable descending deg subok copy include_initial density invert assume_unique return_index
 return_counts return_inverse equal_nan full cov""".split()
@@ -302,7 +302,7 @@ def slopes(code, options, leaves, found, single) -> tuple[str, str]:
 
 
 def judged(calls: list[tuple[str, str]]) -> dict[str, list[str]]:
-    """The verdicts on the calls of a name, each with the calls and what came of them."""
+    """The verdicts on the calls of a name, each with the calls and their outcomes."""
     found = collections.defaultdict(list)
     for text, option in calls:
         outcome = verdict(text, option)

@@ -50,7 +50,7 @@ TINY_SHARE = 0.58  # fraction of the time
 DIFFERENT = 100_000_000  # the first seed that the test suite does not use
 
 Failed = Callable[[str], None]  # prints the exception that is being handled, with a program's number
-GENERATORS: dict[str, Callable[[int, Failed], int]] = {}  # run some programs of a turn, and give how many
+GENERATORS: dict[str, Callable[[int, Failed], int]] = {}  # run some programs of a turn, and return how many
 
 
 def numbered(number: int, check: Callable[[int], Any]) -> Callable[[int, Failed], int]:
@@ -286,7 +286,7 @@ class Soak:
         name = min(self.names, key=lambda name: self.times[name] / self.shares[name])
         began = time.process_time()
         self.counts[name] += GENERATORS[name](self.turn, lambda program: self.fail(name, program))
-        viewgrad.tensor.modes.MODE.set(viewgrad.tensor.modes.GRAD)  # also after what failed
+        viewgrad.tensor.modes.MODE.set(viewgrad.tensor.modes.GRAD)  # also after a failed line
         self.times[name] += time.process_time() - began
         self.turn += 1
 

@@ -65,7 +65,7 @@ EXPRESSIONS = [
     "np.full_like({a}, 0.5) * {a}", "np.add({a}, {b}, where={mask}, out=np.zeros_like({a}))", "np.nan_to_num({a})",
     "np.multiply({a}, {b}, dtype=complex)", "np.meshgrid({a}, {c})[0]", "np.polyval({a}, {c})", "np.kron({a}, {c})",
 ]  # fmt: skip
-# {t}: an array that is written to. {value}: what can be broadcast to it. {w}, {v}: a window of it, what fits there.
+# {t}: an array that is written to. {value}: a value that broadcasts to it. {w}, {v}: a window of it, a value for it.
 STATEMENTS = [
     "row = {t}[...]; row @= {t}", "row = {t}[...]; row **= 2", "row = {t}; row += {value}", "{w} = {v}", "{w} = {v}",
     "{w} = {v}", "{w} += {v}", "{w} *= {v}", "{w} -= {v}", "{w} /= 1.5 + np.cos({v})", "{w} **= {power}",
@@ -118,7 +118,7 @@ class Wrong(AssertionError):
 
 
 class Refused(AssertionError):
-    """Tensors refused what arrays take."""
+    """Tensors refused arguments that arrays accept."""
 
 
 class SourceProgram:
@@ -305,7 +305,7 @@ def is_another_matter(line, arrays) -> bool:
     # For a place without dimensions NumPy takes a matrix of one row for a vector.
     if place and not np.ndim(arrays[place[1]]):
         return True
-    # Of the diagonal of an empty array with a length of 1, NumPy's einsum reads and writes what is beside it.
+    # For the diagonal of an empty array with a length of 1, NumPy's einsum accesses memory outside the array.
     return "einsum('ii" in line and any(isinstance(value, NUMBERS) and not value.size for value in arrays.values())
 
 
@@ -415,7 +415,7 @@ SINGLE = (np.float16, np.float32, np.complex64)
 
 
 def slope(program, directions, step) -> float:
-    """The slope by differences; infinite where lines that choose by values then no longer fit to each other."""
+    """The slope by differences; infinite if lines that choose by values no longer have matching shapes."""
     ends = []
     for sign in (1, -1):
         moved = fresh(program.leaves)

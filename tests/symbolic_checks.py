@@ -48,7 +48,7 @@ def tensors(leaves):
 
 
 def run_both(graph, inputs, what):
-    """The outputs by the interpreter; asserts that the source of the graph gives the same, and spoils no input."""
+    """Return the interpreter's outputs; assert that the graph's source returns the same, and changes no input."""
     outputs = run(graph, inputs)
     copies = [None if each is None else each.copy() for each in inputs]
     for each in copies:
@@ -139,7 +139,7 @@ def check_second(graph, gradient, leaves, given, outputs, wanted, weights, resul
     seconds = run_both(second.f, inputs, what)
     back = second.df_inputs(inputs, seconds, [by_input[number] for number in gradient.df_output_vjps])
     of_df = dict(zip(second.df_output_vjps, run(second.df, back), strict=True))
-    # The gradients of what df was given: of gradients, of captured inputs, of captured outputs.
+    # The gradients of the inputs of df: of gradients, captured inputs and captured outputs.
     vjps = len(gradient.df_input_vjps)
     captured = vjps + len(gradient.df_input_captured_inputs)
     of_outputs = [None] * len(gradient.f.outputs)
@@ -162,5 +162,5 @@ def check_second(graph, gradient, leaves, given, outputs, wanted, weights, resul
 
 
 def added(first, second):
-    """A sum in which None is zero."""
+    """A sum in which None counts as zero."""
     return second if first is None else first if second is None else first + second

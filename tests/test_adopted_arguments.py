@@ -75,7 +75,7 @@ def line(x, a, b):
 
 
 PLACES = np.arange(3.0)
-# What each function gives for a parameter c, and its slope at c = 2.
+# The result of each function for a parameter c, and its slope at c = 2.
 CALLS = {
     "checkpoint": (lambda c: vg.checkpoint(cubes)(c).sum(), 16.0),
     "vmap": (lambda c: vg.func.vmap(cubes)(c * np.ones(2)).sum(), 32.0),

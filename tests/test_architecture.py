@@ -101,7 +101,7 @@ def test_no_import_cycle():
 def test_layers_import_only_from_layers_below():
     for name, found in imports().items():
         if floor_of(name) in FLOORS:
-            for other in found - {"viewgrad"}:  # the package itself, which programs that are drawn print as `vg`
+            for other in found - {"viewgrad"}:  # the package itself, which drawn programs import as `vg`
                 assert floor_of(other) in FLOORS[: FLOORS.index(floor_of(name)) + 1], f"{name} imports {other}"
         assert "viewgrad" not in found or floor_of(name) not in CORE, name
 
@@ -332,10 +332,10 @@ MAKERS = {"tensor/tensor.py", "views/construct.py", "views/basic_indexing.py"}
 # The functions that give an existing tensor another array, and why.
 MOVERS = {
     "autograd/modes/functionalize.py",  # a write replaces the value
-    "func/functionalize.py",  # and what it was is put back
+    "func/functionalize.py",  # and the earlier value is restored
     "numpy/grids.py",
     "operators/numpy_api/methods.py",  # x.shape = ..., of a tensor whose memory nothing else sees
-    "trace/tracing/memory.py",  # a scalar gets a number by which it is known again
+    "trace/tracing/memory.py",  # a scalar gets a number that identifies it
     "tensor/tangents.py",  # the root of a dual tensor, which is not a tensor
 }
 

@@ -14,7 +14,7 @@ ELEMENTWISE = """abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitw
     logical_or logical_xor maximum minimum multiply negative nextafter not_equal positive pow real reciprocal remainder
     round sign signbit sin sinh square sqrt subtract tan tanh trunc""".split()
 
-# The standard's functions that are no elementwise ones, with the keywords that each must take.
+# The standard's functions that are not elementwise, with the keywords that each must accept.
 KEYWORDS = {
     "arange": "stop step dtype device",
     "asarray": "dtype device copy",
@@ -205,7 +205,7 @@ def test_sorting_downwards_keeps_equal_elements_in_order():
 
 
 def test_gradients_with_memory_shared_by_dlpack():
-    """Memory that was given out may be written to unseen: what was saved before, and after, keeps its value."""
+    """Exported memory may be written to undetected: values saved before and after the export are preserved."""
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     held = vg.Tensor([3.0, 4.0])
     before = (x * held).sum()

@@ -91,7 +91,7 @@ def test_every_operator(row_by_row, monkeypatch):
 
             try:
                 expected = row_by_row(call)
-            except (TypeError, ValueError, vg.errors.AutogradError):  # results that are no single tensor of reals
+            except (TypeError, ValueError, vg.errors.AutogradError):  # results other than a single real tensor
                 continue
             np.testing.assert_allclose(call(), expected, rtol=1e-12, atol=1e-13, err_msg=f"{operator.name}: {wanted}")
             compared += 1

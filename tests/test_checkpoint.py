@@ -21,7 +21,7 @@ def leaf(*shape):
 
 
 def recurrence(x, a):
-    """Writes to what it makes, through views, and branches on values."""
+    """Writes to its own arrays through views, and branches on values."""
     out = vg.zeros(len(x))
     out[0] = x[0] * a
     for i in range(1, len(x)):

@@ -284,7 +284,7 @@ def test_single_node_backward_matches_the_engine():
             with vg.autograd.graph.plain_engine():
                 plain = vg.autograd.grad(path, [y, x], create_graph=False, retain_graph=True)
             (only,) = vg.autograd.grad(path, y)
-            only *= 2.0  # new memory, which nothing else holds
+            only *= 2.0  # new memory, which is not shared
             with pytest.raises(vg.errors.FreedGraphError):
                 vg.autograd.grad(path, y)
             with pytest.raises(vg.errors.UnusedInputError):

@@ -30,7 +30,7 @@ def one_by_one(f, count, *args, batched):
 
 
 def seeded(result):
-    """A number in which each element of a result counts otherwise."""
+    """A scalar in which each element of a result has a different weight."""
     parts = result if isinstance(result, list | tuple) else [result]
     return sum((part * np.cos(np.arange(part.size)).reshape(part.shape)).sum() for part in parts)
 

@@ -147,7 +147,7 @@ def test_value_and_gradient_share_reused_buffers(native, monkeypatch):
         (rooms,) = way.runner._spare
         kept.append([id(room) for room in rooms])
         for room in rooms[way.runner.zeros :]:
-            room.fill(np.nan)  # only what is to begin with zeros does
+            room.fill(np.nan)  # only arrays that must begin with zeros do
         del rooms
     assert kept[0] == kept[1] == kept[2] and way.runner.zeros < len(kept[0])
 

@@ -128,7 +128,7 @@ def test_results_in_double_precision_of_rounded_numbers_may_differ_by_rounding()
     def amplified(x):
         total = x.sum(axis=0) / 3
         for _ in range(12):
-            total = 4 * total * (1 - total)  # each step doubles what rounding has left
+            total = 4 * total * (1 - total)  # each step doubles the rounding error
         return (np.linalg.norm(total) * np.arange(3)).sum() * (total * np.arange(3)).sum()
 
     compiled = vg.compile(amplified, executor="python")

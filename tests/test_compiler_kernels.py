@@ -186,7 +186,7 @@ def test_nan_is_a_constant_in_each_trace():
     def f(x):
         return (x * vg.where(x > 5, np.nan, x)).sum()
 
-    for _ in range(2):  # the second finds what the first may have left in a cache
+    for _ in range(2):  # the second finds entries of the first in a cache, if any
         check(f, "python")
 
 

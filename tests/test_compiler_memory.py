@@ -28,7 +28,7 @@ BOUNDED = ("TensorType", "SavedConstant", "Tensor")  # kept to be found again, u
 
 
 def use_one(executor: str, number: int) -> None:
-    """Compile a function that no other is like, call it, differentiate it twice, and let its guards trip."""
+    """Compile a new function, call it, differentiate it twice, and make its guards fail."""
     names = {"np": np, "vg": vg}
     source = f"""
 def f(x, w):

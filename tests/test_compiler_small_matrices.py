@@ -169,5 +169,5 @@ def test_compiled_code_that_gives_up_falls_back_to_numpy(name, bad):
         assert found == wanted
         return
     for one, other in zip(found, wanted, strict=True):
-        rough = bad == "nearly singular"  # sums of which little is left
+        rough = bad == "nearly singular"  # sums with cancellation
         np.testing.assert_allclose(one, other, rtol=1e-3 if rough else 1e-7, atol=1e-2 if rough else 1e-12)

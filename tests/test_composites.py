@@ -128,7 +128,7 @@ EINSUMS_OF_ONE = ["ij->ji", "ii->i", "iij->ji", "iji->ij", "...i->i...", "ii...-
 
 @pytest.mark.parametrize("subscripts", EINSUMS_OF_ONE)
 def test_einsum_of_one_operand_shares_memory_where_numpys_does(subscripts):
-    """So what is written to a diagonal arrives in the matrix."""
+    """A write to a diagonal therefore changes the matrix."""
     letters = subscripts.partition("->")[0].replace("...", "")
     array = np.arange(3.0 ** len(letters)).reshape((3,) * len(letters))
     x = vg.Tensor(array, requires_grad=True)

@@ -354,7 +354,7 @@ def test_items_are_differentiable_in_transforms():
         compiled = vg.compile(program, executor="python", adopt=False)
         assert float(compiled(vg.Tensor(x))) == program(vg.Tensor(x))
         assert compiled.value_and_grad(x)[1].tolist() == func.grad(compiled)(x).tolist() == slope
-        with pytest.raises(DetachedConversionError):  # a compiled function does what the function does, which detaches
+        with pytest.raises(DetachedConversionError):  # the compiled function detaches as the function does
             compiled(vg.Tensor(x, requires_grad=True))
     assert func.hessian(last)(x).tolist() == [[2, 0], [0, 2]]
     assert func.grad(lambda a: a.item() * a.tolist())(3.0).tolist() == 6.0
@@ -451,7 +451,7 @@ def test_drawn_programs_are_right_or_refused(sink, value, result, i, at):
     """By every route: the derivative of the program on plain numbers, or an error of ours; or a warning at the top."""
     names = run_source(source_of(sink, value, result, i), np=np, math=math, array=array)
     program = names["program"]
-    at = round(at, 2) + 0.003  # no whole number, where int() steps
+    at = round(at, 2) + 0.003  # not an integer, where int() has a jump
 
     class Number(float):  # the requests that a program may make of a tensor
         def item(self):

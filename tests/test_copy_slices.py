@@ -54,7 +54,7 @@ def test_undefined_gradient_through_copy_slices(create):
     base[1:2] = v
     beside = x * 2
     assert grad(beside.sum(), [x, v], allow_unused=True, create_graph=create)[1] is None
-    # The gradient of what was written over is undefined because a custom function says so.
+    # The gradient of overwritten elements is undefined because a custom function declares it so.
     base = x * 1
     Constant.apply(base[:2], v)
     gx, gv = grad(base.sum(), [x, v], create_graph=create)
@@ -491,7 +491,7 @@ def test_writes_through_detach():
     detached.mul_(10)
     assert y._version == detached._version == 1
     assert numbers(y) == [30.0, 60.0]
-    assert y.grad_fn.name() == "MulBackward"  # no history: that is what detach() is for
+    assert y.grad_fn.name() == "MulBackward"  # no history, because of detach()
     z.sum().backward()  # the saved value is unchanged
     assert numbers(x.grad) == [18.0, 36.0]
     y[0] = 1.0
@@ -693,7 +693,7 @@ def test_parts_of_complex_memory_from_outside_can_be_written_to():
     np.testing.assert_array_equal(outside, [4.0 + 5.0j, 3.0 + 5.0j])
 
 
-# Views that there are of one memory layout only: pairs as numbers, numbers as pairs, and parts of what is reshaped.
+# Views that exist for one memory layout only: complex as real, real as complex, and parts of reshaped arrays.
 BOUND_TO_A_LAYOUT = [
     (lambda x: vg.sin(x.reshape(3, 4).T), lambda y: y.T.reshape(6, 2).view_as_complex()),
     (lambda x: vg.sin(x.reshape(2, 3, 2).swapaxes(1, 2)), lambda y: y.swapaxes(1, 2).view_as_complex()),

@@ -302,7 +302,7 @@ FORMS = {
     "strided rows": lambda n: [(i, slice(None, None, 3)) for i in range(n)],
 }
 # A strided row meets the bounding boxes of all columns and touches a third of them: what is compared there is in
-# proportion to what is written.
+# proportion to the number of written elements.
 WRITTEN = [form for form in FORMS if form != "strided rows"]
 
 

@@ -137,7 +137,7 @@ def test_real_eigenvectors_of_a_real_matrix_have_no_phases():
 
 
 def test_losses_at_bounded_logarithms_and_zero_targets():
-    """The derivative is that of what is computed: a bounded logarithm is constant, a target below 0 counts for 0."""
+    """The derivative is that of the computation: a bounded logarithm is constant, a target below 0 counts as 0."""
     x, target = leaf([0.0, 1e-20, 0.3, 1.0]), leaf([0.3, 0.3, 0.3, 0.3])
     first, second = grad(vg.binary_cross_entropy(x, target, "sum"), (x, target))
     np.testing.assert_allclose(first.numpy(), [0.7, -0.3e20, 0.0, -0.3], rtol=1e-12, atol=1e-12)

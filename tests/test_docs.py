@@ -1,4 +1,4 @@
-"""The documentation says what is so: its code runs, prints what it shows, and what it refers to exists.
+"""The documentation is true: its code runs, prints the output shown, and its references exist.
 
 In a Markdown file, the blocks fenced as ```python are run in order, in one namespace. A block is either a console
 session with `>>>`, or plain code; what plain code prints is shown right after it in a block fenced as ```output, or as
@@ -235,7 +235,7 @@ def test_every_note_that_the_code_names_exists():
             if path != Path(__file__):
                 named.setdefault(title, page_id(path))
     assert {title: where for title, where in named.items() if title not in written} == {}
-    # A note that nothing refers to explains what is no longer there.
+    # A note without references explains something that was removed.
     in_code = {" ".join(t.split()) for p in SOURCES for t in re.findall(r"Note\s+\[([^\]]+)\]", p.read_text())}
     assert set(written) <= in_code
 

@@ -264,7 +264,7 @@ def detached(name, n):
     return lambda x: x * number(opened(x.detach() * 1.0))
 
 
-# By an exception no value leaves: what was computed before it must be compared.
+# An exception returns no value, so values computed before it must be compared.
 TRACED = [(name, n) for name, n in CASES if name not in (*UNSEEN_FOR_ALL, "an exception")]
 
 

@@ -150,7 +150,7 @@ def parts_of_a_shared_gradient(x, y):
     other = np.concatenate([y, x]) * 2
     product = x * y
     joined = np.concatenate([x, y])
-    # The parts of one gradient go to x and y, where that of the product is added, and then the whole of it to `other`.
+    # Parts of one gradient go to x and y, where the gradient of the product is added; all of it goes to `other`.
     both = joined + other
     return (both * both).sum() + product.sum(), [product, joined, other, both]
 
@@ -619,7 +619,7 @@ def test_saved_value_returned_as_gradient_is_not_overwritten():
     )
     x, y = leaves()
     a = x.clone()
-    a[0] = 5.0  # its CopySlices rewrites what arrives
+    a[0] = 5.0  # its CopySlices rewrites the incoming gradient
     before = y.detach().numpy().copy()
     b = returns_other(a, y)
     b.sum().backward()

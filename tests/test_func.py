@@ -409,7 +409,7 @@ def test_results_are_differentiable_with_respect_to_captured_tensors():
 
 
 def test_tangents_have_a_history_only_if_it_reaches_a_leaf():
-    """What leads to the copies of a transform alone is of interest to no one, also at a level inside another."""
+    """Nodes that lead only to the copies a transform makes are not recorded, also at nested levels."""
     cube = lambda a: (a**3).sum() * a[0]
     x, v, w = tensor(3), tensor(3), tensor(3, requires_grad=True)
     with dual_level():
@@ -599,8 +599,8 @@ def test_aux_of_the_other_transforms():
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_every_way_agrees_on_drawn_programs(program):
-    # Forward mode looks through what reverse mode doesn't: what is done under no_grad has a tangent, views too, and
-    # detach_() of a tensor with a tangent is refused.
+    # Unlike reverse mode, forward mode differentiates what is done under no_grad, views included, and
+    # it refuses detach_() of a tensor with a tangent.
     without = (program_ops.Detach, program_ops.DetachInPlace, program_ops.NoGrad, program_ops.UnrecordedView)
     assume(not any(isinstance(step, without) for step in program.steps))
     program = program.in_double_precision

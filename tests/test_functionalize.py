@@ -83,7 +83,7 @@ def derivatives(f, arrays):
 
 
 def assert_same(f, *arrays):
-    """A function and what `functionalize` makes of it give the same, to second order."""
+    """A function and its functionalized form agree, to second order."""
     arrays = [np.asarray(array) for array in arrays]
     _, expected = derivatives(f, arrays)
     results, found = derivatives(func.functionalize(f), arrays)

@@ -107,7 +107,7 @@ def test_trees():
 
 
 def test_a_bilevel_problem():
-    """The ridge weight with respect to which a validation loss is differentiated, against finite differences."""
+    """The gradient of a validation loss with respect to a ridge weight equals finite differences."""
     a, b, c, d = (RNG.normal(size=shape) for shape in ((8, 3), 8, (5, 3), 5))
     ridge = lambda weight: np.linalg.solve(a.T @ a + weight * np.eye(3), a.T @ b)
     inner = lambda w, weight: ((a @ w - b) ** 2).sum() / 2 + weight / 2 * (w * w).sum()

@@ -470,7 +470,7 @@ def test_blocks(switch):
 
 
 class AtExit(Interrupter):
-    """Interrupts only what puts a mode back at the end of a block, from its very start."""
+    """Interrupts only the code that restores a mode at the end of a block, from its start."""
 
     def __call__(self, frame, event, argument):
         return super().__call__(frame, event, argument) if frame.f_code.co_name == "__exit__" else None

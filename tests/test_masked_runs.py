@@ -29,7 +29,7 @@ def contracted(z):
     return np.einsum("ij,j->i", MATRIX, z)
 
 
-# Each masks what is not finite; the same without it; and where it is differentiable.
+# Each masks elements that are not finite; then the same without the mask; and where it is differentiable.
 PROGRAMS = {
     "where": (lambda z: chosen(z * FACTORS).sum(), lambda z: (z * FINITE).sum()),
     "assignment": (lambda z: (written(z * FACTORS) ** 2).sum(), lambda z: ((z * FINITE) ** 2).sum()),

@@ -328,7 +328,7 @@ def test_nothing_is_left_alive_without_the_garbage_collector(program, use):
 def test_a_leaf_that_lives_on_holds_no_graph(program):
     x = random_leaf(4, 4)
     program(x).backward()
-    # What was saved of parts of the leaf may stay in its registry, which is pruned now and then; see test_counts.
+    # Saved views of the leaf may stay in its registry, which is pruned from time to time; see test_counts.
     with nothing_left((vg.Tensor, Node)):
         x.grad = None
         value = program(x)
@@ -410,7 +410,7 @@ def on_a_small_stack(run):
         except BaseException as error:
             failures.append(error)
 
-    # From 3.13 on Python itself goes 10,000 deep when it releases a chain, whatever the size of the stack.
+    # Since 3.13 Python itself recurses 10,000 deep when it releases a chain, whatever the size of the stack.
     old = threading.stack_size((512 if sys.version_info < (3, 13) else 8 * 1024) * 1024)
     try:
         thread = threading.Thread(target=guarded)

@@ -391,7 +391,7 @@ def test_inference_tensors_are_not_recorded():
         x * t
     with pytest.raises(InferenceError):
         x[:1] * t[:1]
-    assert (x[0] * t[0]).requires_grad  # a value, which nothing can happen to
+    assert (x[0] * t[0]).requires_grad  # a value, which cannot change
     with pytest.raises(RuntimeError, match="inference mode"):
         t.requires_grad_()
     y = x + t  # saves nothing

@@ -9,11 +9,11 @@ import numpy_calls
 import pytest
 from numpy_calls import CLEAR, RIGHT, WARNED
 
-# What is refused with history, by a message that tells what to do: memory, bytes, and a class that NumPy gives up.
+# Refused with history, by a message that says what to do: access to memory or bytes, and a deprecated class.
 REFUSED = {"asmatrix", "bmat", "ndarray.byteswap", "ndarray.dumps", "ndarray.getfield", "ndarray.setfield"}  # fmt: skip
-# Of these an option is refused.
+# These refuse one option.
 OPTION_REFUSED = {"linalg.qr"}
-# What gives numbers of Python, with a warning.
+# These return numbers of Python, with a warning.
 PLAIN = {"ndarray.item", "ndarray.tolist", "ndarray.tobytes", "ndarray.__float__", "ndarray.__complex__"}
 GUIDE = Path(__file__).resolve().parent.parent / "docs" / "guides" / "coming-from-numpy.md"
 ALL = numpy_calls.all_calls()

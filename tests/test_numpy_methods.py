@@ -106,7 +106,7 @@ def changed(change):
     return run
 
 
-# What is called on the array, with NumPy's places of the arguments where there are several.
+# Calls on the array, with NumPy's positions of the arguments if there are several.
 COMPUTES = {
     "T": lambda x: x.T,
     "all": lambda x: x.all(0),

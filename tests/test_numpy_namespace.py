@@ -20,7 +20,7 @@ from viewgrad.numpy import fft, linalg, passthrough
 from viewgrad.numpy.namespace import public_names
 from viewgrad.tensor.tensor import FUNCTIONS, UFUNCS
 
-# Functions whose answers are constants, or constant between their jumps, whatever is done to them.
+# Functions whose results are constants, or piecewise constant.
 # Counts of histograms are among them, which NumPy gives as floats.
 CONSTANT = {"empty_like", "zeros_like", "ones_like", "histogram2d", "histogramdd", "imag", "unique", "unique_all",
             "unique_counts", "unique_inverse", "unique_values"}  # fmt: skip
@@ -63,7 +63,7 @@ def test_every_method_of_arrays_is_there():
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::viewgrad.errors.DetachedConversionWarning")
 def test_no_function_drops_a_gradient_in_silence():
-    """What is called with tensors that have a history answers with such tensors, with values, or with an error."""
+    """Called with tensors that have a history, a function returns such tensors, returns values, or raises an error."""
     x = vg.Tensor([0.25, 0.5, 0.75], requires_grad=True) * 1.0
     matrix = vg.Tensor([[2.0, 0.5], [0.25, 1.0]], requires_grad=True) * 1.0
     for name in sorted(set(public_names(numpy)) - passthrough.FROM_NUMPY):

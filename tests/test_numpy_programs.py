@@ -657,7 +657,7 @@ def test_one_source(name):
     function, arguments = PROGRAMS[name]
     expected = parts(function(numpy, *(argument.copy() for argument in arguments)))
     leaves = [vg.Tensor(argument, requires_grad=True) for argument in arguments]
-    # A program writes to its own copies, as it does to what it is given by others.
+    # A program writes to its own copies, as to arguments.
     results = function(viewgrad.numpy, *(leaf * 1.0 for leaf in leaves))
     for found, right in zip(parts(results), expected, strict=True):
         numpy.testing.assert_allclose(found, right, rtol=1e-9, atol=1e-12)

@@ -213,7 +213,7 @@ def test_float64_results_of_float32_arguments_are_noted():
         return [text for text in report.notices if "float64, not float32" in text]
 
     assert notices(check_operator(Padded, A[0]))
-    assert notices(check_operator(Padded, A[0], only="dtypes"))  # as in a property test, which reports all of them
+    assert notices(check_operator(Padded, A[0], only="dtypes"))  # as in a property test, which reports all failures
     for insisted in ({"float32": True}, {"float32": True, "only": "dtypes"}):
         assert "float64, not float32" in failure_of(Padded, A[0], **insisted).reason
 

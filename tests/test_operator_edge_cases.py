@@ -445,7 +445,7 @@ UNIQUES = {
 
 @pytest.mark.parametrize("name", UNIQUES)
 def test_distinct_values_are_picked_out(name):
-    """The gradient of each goes to where it comes first; the rest has none. What is no number is equal to nothing."""
+    """The gradient of each value goes to its first occurrence; the others have none. NaN is equal to nothing."""
     x = np.array([[3.0, 1.0], [1.0, 0.0], [3.0, 1.0], [np.nan, 2.0], [np.nan, 7.0]])
     t = leaf_of(x)
     found, wanted = UNIQUES[name](t), UNIQUES[name](x)
@@ -545,7 +545,7 @@ def test_errors(program, error, message):
     ids=["matrix_power", "diff", "fftn"],
 )
 def test_results_of_no_operation_are_copies(function):
-    """Of NumPy's functions, these return their argument itself; what is written there would change it unseen."""
+    """These functions of NumPy return their argument itself, which a write to the result would change unrecorded."""
     x = vg.Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     base = x * 1.0
     same = function(base)
@@ -604,7 +604,7 @@ def test_the_gradient_of_a_power_of_bools_has_the_dtype_of_the_base():
 
 
 def null_space(a):
-    """The projector to what is orthogonal to the columns of `a`, through the vectors that span it."""
+    """The projector onto the orthogonal complement of the columns of `a`, from a basis of it."""
     u = np.linalg.svd(a, full_matrices=True)[0]
     others = u[..., a.shape[-1] :]
     return others @ np.conj(np.swapaxes(others, -1, -2))

@@ -45,7 +45,7 @@ def test_calls_and_steps_count_for_their_operators_and_lines():
         "sum": (1, 1),
         "accumulate_grad": (0, 1),
     }
-    assert operators["mul_"].copied == 96  # its own target, of which the gradient of x has need
+    assert operators["mul_"].copied == 96  # its own target, which the gradient of x needs
     filling = lines[first]
     assert (filling.calls, filling.steps) == (12, 12)
     assert {name.rpartition(":")[0] for name in lines} == {__file__}
@@ -128,7 +128,7 @@ def test_steps_of_nodes_from_outside_have_no_line():
 
 
 def test_restricted_and_recorded_runs_and_hooks():
-    """The engine that is timed does what the other does; all drawn programs run through it in test_programs.py."""
+    """The timed engine agrees with the other; all drawn programs run through it in test_programs.py."""
     x, y = random_leaf(5), random_leaf(5)
     seen = []
 

@@ -201,7 +201,7 @@ OWN = (
         arity=2,
         complex=False,
         module="",
-        # Saved for jvp, an operand must not be what is written to.
+        # An operand saved for jvp must not share memory with the target.
         inplace_operator=lambda x, y: AddSquare.apply(x, y.clone() if isinstance(y, vg.Tensor) else vg.Tensor(y)),
     ),
     ProgramFunction(

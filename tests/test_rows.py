@@ -157,7 +157,7 @@ def calls_of(operator, function):
             inspect.signature(function).bind(*sample.args, **sample.kwargs)
         except TypeError:
             continue
-        except ValueError:  # it tells no signature
+        except ValueError:  # it has no signature
             pass
         yield sample
 

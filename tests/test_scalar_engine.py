@@ -235,7 +235,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("earned", [4, 10**6])
 def test_arrays_written_element_by_element(way, earned, monkeypatch):
-    """After some of them their gradients are lists, which nothing sees."""
+    """After some of them, gradients are lists internally, which is not observable."""
     monkeypatch.setattr(viewgrad.autograd.scalar_engine, "EARNED", earned)
     size = 40
     x = vg.Tensor(np.linspace(0.2, 0.9, size), requires_grad=True)
@@ -259,7 +259,7 @@ def test_arrays_written_element_by_element(way, earned, monkeypatch):
 
 @pytest.mark.skipif(not TRUSTED, reason="without reference counts each write copies the gradient")
 def test_conversions_of_gradients_to_lists_are_linear(monkeypatch):
-    """Also where each of few writes is followed by what needs an array."""
+    """Also where each of a few writes is followed by an operation that needs an array."""
     monkeypatch.setattr(viewgrad.autograd.scalar_engine, "EARNED", 4)
 
     def allocated(n):

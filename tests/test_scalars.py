@@ -476,7 +476,7 @@ def test_arrays_without_dimensions(make):
     assert a is same and a.item() == before + 1 and a._version > 0
     a[...] = 7.0
     assert a.item() == 7.0
-    a.fill_(before)  # some are windows on what others use
+    a.fill_(before)  # some are views of memory that others use
 
 
 def test_windows_of_one_element_are_views():
@@ -530,7 +530,7 @@ def test_promotion_is_numpys(dtype):
                 np.testing.assert_allclose(ours.numpy(), theirs)
                 wanted = np.result_type(theirs)
                 if isinstance(other, np.ndarray) and not other.ndim and dtype != np.bool_:
-                    wanted = ours.dtype  # NumPy makes a scalar of what meets an array without dimensions
+                    wanted = ours.dtype  # NumPy treats the operand of a zero-dimensional array as a scalar
                 assert ours.dtype == wanted, (other, apply)
 
 

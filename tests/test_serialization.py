@@ -150,7 +150,7 @@ def test_unserializable_objects_are_refused_without_writing(name, tmp_path):
         vg.save(path, {"new": [REFUSED[name]]})
     assert vg.load(path) == {"before": 1} and os.listdir(tmp_path) == ["tree"]
     shared = [1.0]
-    vg.save(path, [shared, shared])  # twice is no circle
+    vg.save(path, [shared, shared])  # the same object twice is not a cycle
     assert vg.load(path) == [[1.0], [1.0]]
 
 

@@ -144,7 +144,7 @@ def test_every_public_function_and_method_has_an_example():
     import calls
     import reference
 
-    # What draws whole programs, what is for those who write operators on views, and what tensors refuse.
+    # Tools that draw whole programs, notes for authors of operators on views, and refusals of tensors.
     left = {"testing.check_feature", "testing.check_program", "views.rebase_history"}
     left |= {"Tensor.setflags", "Tensor.setfield", "testing.profile", "testing.set_profile"}
     assert {name.removeprefix("viewgrad.") for name in reference.without_example()} <= left

@@ -10,7 +10,7 @@ import viewgrad as vg
 
 LENGTHS = (7, 2, 11, 5, 30)
 STEP = 1e-6
-# What goes to the record, and why.
+# Functions that the source compiler refuses, with a part of the reason that it reports.
 REFUSED = {
     "closures_and_lambdas": "a choice of a function or a function", "yields": "generators are not supported",
     "printing": "print() of these arguments",

@@ -436,7 +436,7 @@ def test_sums_of_one_array_keep_no_terms():
 
     assert "sum(square(x))" in summed(lambda x: (x * x).sum(), np.ones(3))
     assert "sum(mul(exp(x[1:]), x[1:]))" in summed(lambda x: (np.exp(x[1:]) * x[1:]).sum(), np.ones(3))
-    assert "sum(t)" in summed(lambda x, y: (x * y).sum(), np.ones(3), np.ones((2, 3)))  # which is broadcast
+    assert "sum(t)" in summed(lambda x, y: (x * y).sum(), np.ones(3), np.ones((2, 3)))  # which broadcasts
     assert "sum(t)" in summed(lambda x, a: (x + a).sum(), np.ones(3), 2.0)  # a is added to each element
 
     def used_again(x):

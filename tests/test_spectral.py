@@ -59,7 +59,7 @@ def test_gradcheck(f, name):
 
 
 def test_functions_of_widely_spread_eigenvalues():
-    """Eigenvalues that are close beside the largest one, but not beside each other: no integral may be taken there."""
+    """Eigenvalues close relative to the largest one, but not to each other: no integral may be used there."""
     a = vg.Tensor(np.diag([1e-6, 3e-6, 1.0, 1000.0]))
     slopes = func.jacrev(lambda a: linalg.spectral_function(a, vg.log)[0, 1])(a)
     assert slopes[0, 1] + slopes[1, 0] == pytest.approx(np.log(3.0) / 2e-6, rel=1e-9)

@@ -120,7 +120,7 @@ def test_right_backwards_have_second_derivatives(both):
         assert SEEN in ([], [(True, False), (both, True)])  # the arrivals in the two passes
 
 
-# What is left of the reverse where gradients arrive at the result, at the temporary, at both and at neither.
+# Operations left in the reverse if gradients arrive at the result, the temporary, both or neither.
 LEFT = {(True, False): ["AutogradAdd", "mul", "mul"], (False, True): [], (False, False): [],
         (True, True): ["AutogradAdd", "AutogradAdd", "mul", "mul"]}  # fmt: skip
 

@@ -330,7 +330,7 @@ def test_a_view_of_an_argument_from_before_cannot_be_returned():
 
 
 def test_writes_after_many_detaches_cost_no_more():
-    """Histories that have ended cost nothing where nothing asks for them."""
+    """Ended histories cost nothing if they are not used."""
 
     def function(x):
         state, total = x * 1.0, 0.0

@@ -128,7 +128,7 @@ def test_slogdet_with_one_output_used():
 
 
 class TwoOfWhichOneIsRefused(vg.autograd.Function):
-    """Two results, of which the second has no derivative: eager mode never asks where nothing flows from it."""
+    """Two results, the second not differentiable: eager mode never calls its derivative if no gradient flows."""
 
     @staticmethod
     def forward(ctx, x):

@@ -12,7 +12,7 @@ from viewgrad.trace.on_tensors import run_on_tensors
 
 
 def check(change, before, after):
-    """Assert that a pass makes of one graph another, and that it is done then."""
+    """Assert that a pass turns one graph into another, and that a second run changes nothing."""
     graph = parse(before)
     changed = change(graph.block)
     verify(graph)
@@ -313,7 +313,7 @@ def test_a_graph_is_inlined():
 
 
 def test_the_first_backward_pass_does_nothing_for_temporaries():
-    """What remains is what would be written by hand: no zeros, no sums with them, no formula twice."""
+    """The result is as if written by hand: no zeros, no sums with them, no formula twice."""
 
     def simple(a, b):
         t = a + b
@@ -403,7 +403,7 @@ def test_exactly_the_windows_that_are_overwritten_before_their_last_use_are_copi
 
     graph = trace(f, vg.ones(4))
     uses = passes.last_uses(graph.block)
-    assert kinds_of(uses.copied) == []  # they are read where they are used, behind the write, from values of their own
+    assert kinds_of(uses.copied) == []  # they are read at their use, after the write, from values of their own
     assert np.allclose(run(graph, [np.arange(4.0)])[0], f(vg.Tensor(np.arange(4.0))).numpy())
     graph = parse("""
         graph(%x : float64[4], %v : float64[]):

@@ -41,7 +41,7 @@ def test_numbers_are_inputs_on_request():
     assert_close(ours["y"].detach().numpy(), expected["y"].detach().numpy(), "y")
     assert_close(ours["second"].detach().numpy(), expected["second"].detach().numpy(), "second")
     assert ours["name"] == "smoothed"
-    # Of a dict in another order, too.
+    # Also of a dict in another order.
     assert traced(leaf(), dict(reversed(other.items())))["y"].tolist() == ours["y"].tolist()
 
 

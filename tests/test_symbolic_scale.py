@@ -39,7 +39,7 @@ def run_as_graph(x):
 def test_a_program_of_several_parts():
     x = leaf(1500)
     found, count = run_as_graph(x)
-    assert count > 5000  # more than goes into one function
+    assert count > 5000  # more than fits into one function
     assert np.allclose(found, vg.autograd.grad(recurrence(x), x)[0].numpy())
 
 
@@ -79,7 +79,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def peak_of(length):
-    """The memory that a process takes at most in which a recurrence is traced, differentiated and run; in bytes."""
+    """The peak memory, in bytes, of a process that traces, differentiates and runs a recurrence."""
     tests = Path(__file__).parent
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)])}
     command = [sys.executable, "-c", MILLION, str(length)]

@@ -119,7 +119,7 @@ def test_drawn_source_programs(request, batch):
             try:
                 leaves = [leaf.copy(order="K") for leaf in program.leaves.values()]
                 check(function, leaves, str(program), make=lambda program=program: leaves_of(program))
-            except ConcretizationError:  # np.unique and the like: the program is that of these values alone
+            except ConcretizationError:  # np.unique and similar: the program holds for these values only
                 continue
             compare_as_one_step(program)
         compared += 1

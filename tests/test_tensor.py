@@ -253,7 +253,7 @@ def test_elements_of_old_views_have_the_history_of_later_writes(write, replay, d
         if kept:
             base.detach_()
             write(base, x, views[4][::-1])
-        else:  # the same without aliasing: what is written is written to a copy without the history
+        else:  # the same without aliasing: writes go to a copy without the history
             before, base = base, base.detach().clone()
             write(base, x, base)
             base = vg.concatenate([base[:2], before[2:]])
@@ -342,7 +342,7 @@ def test_retained_gradients_of_old_views_follow_writes_to_their_base():
     for each in (view, other):
         each.retain_grad()
     base.detach_()
-    base[0] = x[2]  # each followed view is asked for its history
+    base[0] = x[2]  # the history of each followed view is read
     view[:1] = view[1:]
     view *= view
     (view.sum() + (other * other).sum()).backward()

@@ -222,7 +222,7 @@ def test_a_type_checker_finds_mistakes_and_nothing_else(tmp_path, checker):
 
 @pytest.mark.slow
 def test_a_type_checker_knows_every_public_name(tmp_path):
-    """mypy, which in strict mode lets no name through that it cannot take for public."""
+    """Run mypy in strict mode, which rejects imports of names that are not public."""
     spaces = " linalg fft func autograd autograd.graph numpy scipy.special scipy.stats testing errors".split(" ")
     lines = []
     for space in (f"viewgrad.{space}".rstrip(".") for space in spaces):

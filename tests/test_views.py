@@ -59,7 +59,7 @@ def test_a_reshape_that_copies_is_no_view():
     assert not flat._is_view()
     flat[1:].mul_(flat[1:])
     loss = (flat[...] * flat).sum()
-    # As with any base, the gradient is that of its present value, which its views lead to.
+    # As for any base, the gradient is with respect to its present value, from which its views are computed.
     (grad,) = vg.autograd.grad(loss, flat, retain_graph=True)
     np.testing.assert_allclose(grad, 2 * flat.detach())
     loss.backward()
@@ -80,7 +80,7 @@ def test_a_detached_tensor_that_overlaps_itself_cannot_be_written_to(overlapping
     with pytest.raises(OverlappingWriteError):
         detached[0] = weight[: detached.shape[1]]
     np.testing.assert_array_equal(x, [1.0, 2.0, 3.0])
-    # What is saved of another part is what it was.
+    # The saved value of another part is unchanged.
     product = detached[1] * weight[: detached.shape[1]]
     expected = detached[1].tolist()
     detached[0].mul_(3.0)

@@ -121,7 +121,7 @@ def test_compiled_functions_run_their_program_for_each_example():
         close(func.vmap(func.grad(compiled, -1), (None, -1, 0))(w, np.moveaxis(x, 0, -1), y),
               func.vmap(func.grad(squared_error, 2), (None, 0, 0))(w, x, y).numpy())  # fmt: skip
     assert "compiled, python executor" in compiled.explain()
-    # A batch of a compiled function: what is the same for all examples has the summed gradient.
+    # A batch of a compiled function: arguments shared by all examples get the summed gradient.
     leaf = vg.Tensor(w, requires_grad=True)
     (total,) = vg.autograd.grad(func.vmap(compiled, (None, 0, 0))(leaf, x, y).sum(), leaf)
     close(total, expected[1][0].numpy().sum(axis=0))

@@ -21,7 +21,7 @@ def array_of(x):
     return xarray.DataArray(x, dims=("t", "s"), coords={"t": [0.0, 1.0], "s": [0.0, 1.0, 2.5]})
 
 
-# Each gives a DataArray with dimensions.
+# Each returns a DataArray with dimensions.
 KEPT = {
     "arithmetic": lambda a, xr: a * 2 + a.sel(t=0.0) / (a * a + 1),
     "functions of NumPy": lambda a, xr: np.exp(a) * np.maximum(a, 0.1),

@@ -6,7 +6,7 @@ import threading
 
 
 def in_threads(count, function):
-    """Run `function(number)` in as many threads at once, and raise what any of them has raised."""
+    """Run `function(number)` in several threads at once, and re-raise an exception of any of them."""
     errors = []
     barrier = threading.Barrier(count)
 

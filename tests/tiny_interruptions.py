@@ -70,7 +70,7 @@ def check_interrupted(program: TinyProgram, seed: int) -> str:
     if left != expected:
         MODE.set(expected[0])
         ENTERED.set(expected[1])
-        if "(__exit__)" not in where:  # at whose start Python gives no context manager a chance
+        if "(__exit__)" not in where:  # at whose start Python cannot run a context manager
             raise Wrong(f"a mode is left: {left}, {where}")
     told = "unchanged"
     several = text.startswith("for ") or "], " in text.split(" = ")[0]

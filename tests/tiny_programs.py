@@ -24,8 +24,8 @@ BASIC = {
 }
 VIEWS = [".T", ".reshape(-1)", ".ravel()", "[...]", ".swapaxes(0, -1)", ".squeeze()", "[None]"]
 
-# What a line is: its text for tensors, and what it does to values and to their changes. {t} is what is written to or
-# made, {a} and {b} are what is read, {i} is an index, {n} a number. In a line for the changes, a' is the change of a.
+# Each line has a text for tensors, and its effect on values and on their changes. {t} is the target, written to or
+# made, {a} and {b} are operands, {i} is an index, {n} a number. In a line for the changes, a' is the change of a.
 MADE = [
     ("{a} * {b}", "{a'} * {b} + {a} * {b'}"), ("{a} + {b}", "{a'} + {b'} + 0 * {a}"), ("{a} * {n}", "{a'} * {n}"),
     ("{a} - {b}", "{a'} - {b'}"), ("np.sin({a})", "np.cos({a}) * {a'}"), ("{a} ** 2", "2 * {a} * {a'}"),
@@ -67,7 +67,7 @@ KINDS = [np.float64] * 6 + [np.complex128, np.complex128, np.float32]
 
 
 class Wrong(AssertionError):
-    """Tensors gave something other than arrays."""
+    """Tensors and arrays gave different results."""
 
 
 @functools.lru_cache(maxsize=200_000)

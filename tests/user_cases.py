@@ -1,4 +1,4 @@
-"""Programs of users, with what draws their arguments, and their comparison with NumPy, eager runs and differences."""
+"""Programs of users, strategies for their arguments, and comparisons with NumPy, eager runs and differences."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def leaves(tree):
 
 
 def reduced(result):
-    """A weighted sum of what a program returns."""
+    """A weighted sum of the results of a program."""
     total = 0.0
     for number, leaf in enumerate(leaves(result)):
         array = np.asarray(leaf.detach() if hasattr(leaf, "detach") else leaf)
@@ -77,7 +77,7 @@ def moved(arguments, directions, step):
 
 
 def check(name, executor):
-    """Compare a compiled program in three calls of two sizes; return what compiled it says of itself."""
+    """Compare a compiled program in three calls of two sizes; return its report on itself."""
     program, draw, sizes, seeds, tol = CASES[name]
     compiled = vg.compile(program, executor=executor, specialize=False, check=False)
     single = tol > 1e-4

@@ -364,7 +364,7 @@ class FastSineFarFromZero(Function):
 
 @right(np.array([[2.2, 0.4, -0.3], [0.4, 1.7, 0.2], [-0.3, 0.2, 1.3]]))
 class EigenvaluesOfTheSymmetricPart(Function):
-    """Equal eigenvalues, such as those of zeros, have many slopes."""
+    """Equal eigenvalues, such as those of zeros, have no unique slope."""
 
     @staticmethod
     def forward(ctx, a):
@@ -380,7 +380,7 @@ class EigenvaluesOfTheSymmetricPart(Function):
 
 @right(np.array([5.0, -3.0, 1e3]))
 def ripple_on_a_large_value(x):
-    """Long steps see only the large value, whose slope is 1."""
+    """Differences with long steps depend only on the large value, whose slope is 1."""
     return vg.sin(x * 1e4) * 1e-4 + x
 
 

@@ -940,7 +940,7 @@ def affine(x, *, weight, bias):
 
 @wrong(V, by="linear in the incoming gradient")
 class SkippedIfBalanced(Function):
-    """A gradient whose sum is 0 is taken for 0."""
+    """A gradient whose sum is zero is treated as zero."""
 
     @staticmethod
     def forward(ctx, x):
@@ -979,7 +979,7 @@ def symmetric_log(x):
 
 @wrong(WAVE, by="undefined gradients")
 class SineAndCosine(Function):
-    """Of results that no one used, the gradient is taken for that of the other."""
+    """An unused result gets the gradient of the other one."""
 
     @staticmethod
     def forward(ctx, x):

@@ -1,4 +1,4 @@
-"""Faulty operators that are right for what their author has tried: squares, columns, one order of things."""
+"""Faulty operators that are right for the inputs their author has tried: squares, columns, one memory order."""
 
 import warnings
 from typing import ClassVar
@@ -117,7 +117,7 @@ def make_momentum():
 
 @wrong(M, V, by=("shapes", "gradients"))
 class ScaledRows(Function):
-    """Scales that are a column are taken for a row in the gradient, where the matrix is square."""
+    """The gradient treats a column of scales as a row if the matrix is square."""
 
     @staticmethod
     def forward(ctx, x, s):
@@ -137,7 +137,7 @@ class ScaledRows(Function):
 
 @wrong(np.array([0.4, -0.9, 1.6]), by=("linear in the incoming gradient", "dtypes"))
 class SoftThresholdWithGuard(Function):
-    """The guard against division by zero is lost in single precision, where it gives no number."""
+    """The guard against division by zero underflows in single precision, and the result is NaN."""
 
     @staticmethod
     def forward(ctx, x):
@@ -259,7 +259,7 @@ def product_over_list(tensors):
 
 @wrong(V, by=("gradients", "linear in the incoming gradient", "undefined gradients"))
 class ThreeResults(Function):
-    """A result that gets no gradient is taken to have that of the one before."""
+    """A result without a gradient gets that of the result before it."""
 
     @staticmethod
     def forward(ctx, x):
@@ -279,7 +279,7 @@ class ThreeResults(Function):
 
 @wrong(M, by=("the incoming gradient stays the caller's", "layouts of incoming gradients"))
 class ZeroesTheBorder(Function):
-    """The gradient of what was cut off is set to zero in the gradient that was passed in."""
+    """The gradient of the border is set to zero in the incoming gradient itself."""
 
     @staticmethod
     def forward(ctx, x):
@@ -335,7 +335,7 @@ def quiet_logarithm(x):
 
 @wrong(M, by=("layouts of incoming gradients",))
 class AddsAlongMemory(Function):
-    """The incoming gradient is taken in the order in which it lies in memory."""
+    """The incoming gradient is read in memory order, not in logical order."""
 
     @staticmethod
     def forward(ctx, x):
@@ -387,7 +387,7 @@ def exponent_by_squaring(x, n):
 
 @wrong(M, by=("arguments are not modified",))
 class SortsInPlace(Function):
-    """The rows of the argument are sorted where they lie, and put back only when they were not in order."""
+    """The rows of the argument are sorted in place, and restored only if they were out of order."""
 
     @staticmethod
     def forward(ctx, x):
@@ -411,7 +411,7 @@ class SortsInPlace(Function):
 
 @wrong(SQUARE, by=("special points", "gradients", "ties"))
 class LargestEigenvalue(Function):
-    """Of a symmetric matrix, which is not checked: values are of the lower triangle, gradients of both."""
+    """Symmetry is not checked: values come from the lower triangle, gradients from both triangles."""
 
     @staticmethod
     def forward(ctx, a):
@@ -435,7 +435,7 @@ def divergence(p, q):
 
 @wrong(V, by=("every subset of arguments that require grad", "gradients", "options"), scale=V + 2.0)
 class KeywordTensor(Function):
-    """A tensor that comes by keyword is no constant, but gets no gradient."""
+    """A tensor passed by keyword is not constant, but gets no gradient."""
 
     @staticmethod
     def forward(ctx, x, scale=None):

@@ -130,7 +130,7 @@ def make_power_whose_zeroth_is_wrong():
 
 @formula_function
 def spread_over(grad, shape, axis):
-    """A gradient that forgets where the axis was."""
+    """A gradient that ignores the position of the axis."""
     return vg.ones(shape) * grad if isinstance(grad, vg.Tensor) else np.ones(shape) * grad
 
 
@@ -397,6 +397,6 @@ def make_product_by_division():
 
 @formula_function
 def summed_back(grad, result):
-    """The sums of what follows, of the wrong thing."""
+    """Sums from each element to the end, of the wrong array."""
     ones = np.tril(np.ones((grad.shape[0], grad.shape[0])))
     return (grad @ ones) * result

@@ -41,7 +41,7 @@ trial(
 
 
 def _counted_plainly(a: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """NumPy's function, which gives integers where there is nothing to count, whatever the weights are."""
+    """NumPy's function, which returns integers for empty arrays, whatever the weights are."""
     counts = np.bincount(a, weights, minlength)
     return counts if weights is None else counts.astype(weights.dtype)
 

@@ -19,7 +19,7 @@ trial(
 )
 trial("nan_to_num", samples=draws(case((3, 4)), case((4,), nan=1.0, neginf=-5.0), case(())))
 OF_ORDER = draws(case(0, (3, 4)), case(2, (4,)), case(1, ()), domain=(0.5, 4))
-trial("polygamma", samples=OF_ORDER, reference=LazyFunction(special, "polygamma"))  # the only one that is no ufunc
+trial("polygamma", samples=OF_ORDER, reference=LazyFunction(special, "polygamma"))  # the only one that is not a ufunc
 for name in ("jv", "iv", "ive"):
     trial(name, samples=OF_ORDER)
 for name in ("gammainc", "gammaincc"):

@@ -13,7 +13,7 @@ from .inverses import regular_matrices
 
 
 def by_minors(a: Any) -> Any:
-    """Return the cofactors, in another way: by the determinants of the minors."""
+    """Return the cofactors, computed independently as determinants of the minors."""
     result = np.empty_like(a)
     n = a.shape[-1]
     for i in range(n):

@@ -20,7 +20,7 @@ def _softmax_plainly(a: Any, axis: int = -1) -> Any:
 
 
 def _log_softmax_plainly(a: Any, axis: int = -1) -> Any:
-    """Return the logarithms of exponentials less that of their sum, which is no number beside an infinite one."""
+    """Return the logarithms of a softmax by subtraction, which gives NaN if an element is infinite."""
     if not a.size:
         return a
     total = np.logaddexp.reduce(a, axis, keepdims=True) if a.ndim else a

@@ -13,7 +13,7 @@ from ..trials import trial
 
 
 def convolved_plainly(n: int) -> Any:
-    """Return a convolution, in another way: a sum over the elements of the kernel."""
+    """Return a convolution, computed independently as a sum over the elements of the kernel."""
 
     def convolve(
         x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1

@@ -15,7 +15,7 @@ from ..trials import trial
 
 
 def max_pool_plainly(n: int) -> Any:
-    """Max pooling, in another way: window by window."""
+    """Max pooling, computed independently window by window."""
 
     def pool(a: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Any, Any]:
         kernel, window = pooling_window(kernel_size, stride, padding, dilation, n)
