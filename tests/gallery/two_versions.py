@@ -498,12 +498,6 @@ two("view_of_the_argument", """x):
 return vg.⟦Tensor(raw(x)[::-1])¦from_numpy(x.detach()._array[::-1])⟧""", """
 return vg.Tensor(raw(grad)[::-1])""", X, by="memory shared")
 
-two("result_kept_and_changed", """x):
-y = np.exp(raw(x))
-ctx.y = y
-return vg.⟦Tensor¦from_numpy⟧(y)""", """
-return grad * ctx.y""", X, by="overwritten afterwards | memory shared | nothing is left")
-
 two("kept_by_the_thread", """x):
 ⟦ctx¦LOCAL⟧.a = raw(x).copy()
 return vg.Tensor(np.exp(raw(x)))""", """
