@@ -1084,17 +1084,17 @@ def dstack(tup: _TensorLike) -> Tensor:
 def ediff1d(ary: _TensorLike, to_end: Any = None, to_begin: Any = None) -> Tensor:
     """Return the differences of neighbours in the flattened tensor."""
 
-def einsum(*operands: Any, out: Any = None, optimize: Any = None, dtype: npt.DTypeLike | None = None, **kwargs: Any) -> Tensor:
+def einsum(*operands: Any, out: Any = None, optimize: Any = None, dtype: npt.DTypeLike | None = None, order: str = 'K', casting: str = 'same_kind', **kwargs: Any) -> Tensor:
     """Return the sum of products given by subscripts, as in `numpy.einsum`.
 
     Arguments:
         operands: the subscripts, such as `"ij,jk->ik"`, and the tensors. Without an arrow, the result has the letters
             that appear once, in alphabetical order. Alternatively, each tensor followed by a list of integers instead
             of letters, and finally those of the result. For a single tensor without summation, the result is a view.
-        optimize: accepted for compatibility with NumPy, like `order` and `casting`; the order of the products is always
-            optimized.
+        optimize, order: accepted for compatibility with NumPy; the order of the products is always optimized.
         out: the tensor to write to.
         dtype: the dtype of the computation.
+        casting: the rule by which the result is cast to the dtype of `out`, as for `numpy.can_cast`.
 
     Example:
         >>> import viewgrad as vg
@@ -1449,7 +1449,7 @@ def put(a: _TensorLike, ind: Any, v: Any, mode: str = 'raise') -> None:
     """Write values at indices into the flattened tensor, in place."""
 
 def put_along_axis(arr: _TensorLike, indices: Any, values: Any, axis: _Axis = -1, *, dim: _Axis = None) -> None:
-    """Write `values` at `indices` along `axis`, in place."""
+    """Write `values` at `indices` along `axis`, in place; without an axis, into the flattened tensor."""
 
 def putmask(a: _TensorLike, /, mask: Any, values: Any) -> None:
     """Write `values`, repeated as needed, where the mask is true, in place."""

@@ -151,8 +151,8 @@ def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
     """
     if isinstance(value, np.ndarray) and value.dtype == object:
         value = value.tolist()
-    if dtype.kind != "c" and type(value) is complex:
-        return from_number(np.asarray(value, dtype))  # raises NumPy's own error
+    if (type(value) is complex and dtype.kind != "c") or (type(value) is int and dtype.kind in "iu"):
+        return from_number(np.asarray(value, dtype))  # raises NumPy's own error for those that the dtype cannot hold
     try:
         made = as_operand(value)
         if dtype.kind != "c" and made._array.dtype.kind == "c" and type(value) in (list, tuple):

@@ -34,6 +34,7 @@ ndarray: Final = np.ndarray
 
 def normalised(index: Any) -> tuple[Any, bool]:
     """Return an index with tensors and lists as arrays, and whether it is a basic one."""
+    index = tuple(index) if isinstance(index, tuple) else index  # of a subclass, such as a named tuple
     items = index if type(index) is tuple else (index,)
     basic = True
     result: list[Any] = []

@@ -50,8 +50,8 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     elif kind is tuple and len(index) == 2 and type(index[0]) is int and type(index[1]) is int:
         pass  # the usual case of a loop over cells; a call of `is_plain` costs a fifth of such a read
     elif kind is not tuple or not is_plain(index):
-        given = index
-        index, basic = normalised(index)
+        given = tuple(index) if isinstance(index, tuple) else index
+        index, basic = normalised(given)
         if not basic:
             if not is_window(given, index, self._array.ndim):
                 return gathered(self, index)

@@ -472,7 +472,7 @@ def _split_numpy(array: Tensor, indices_or_sections: Any, axis: int = 0) -> list
     """Split as `numpy.split` and `numpy.array_split`, whose sections may differ by one."""
     if isinstance(indices_or_sections, Tensor):
         indices_or_sections = indices_or_sections.tolist()
-    pieces = np.array_split(np.empty(array.shape[axis]), indices_or_sections)
+    pieces = np.array_split(np.empty((array.shape[axis], 0)), indices_or_sections)  # lengths without memory
     return list(split(array, [len(piece) for piece in pieces], axis))
 
 

@@ -144,7 +144,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
             raise ValueError(f"gradient of edge_order {edge_order} needs {edge_order + 1} samples, not {f.shape[dim]}")
         before, here, after = part(f, dim, None, -2), part(f, dim, 1, -1), part(f, dim, 2, None)
         if np.ndim(spacing):
-            h: Any = as_operand(spacing).diff()
+            places = as_operand(spacing)
+            h: Any = (places.astype(float) if places.dtype.kind in "iu" else places).diff()
             left, right = (steps.reshape(aligned_shape(f.shape[dim] - 2, f.ndim, dim)) for steps in (h[:-1], h[1:]))
             inner = (
                 before * (-right / (left * (left + right)))

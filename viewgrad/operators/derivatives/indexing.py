@@ -208,8 +208,12 @@ def scatter_add_(self: Any, axis: int, index: Any, source: Any) -> Any:
 
 
 @composite(np.put_along_axis, method=False)
-def put_along_axis(self: Any, indices: Any, values: Any, axis: int = -1) -> None:
-    """Write `values` at `indices` along `axis`, in place."""
+def put_along_axis(self: Any, indices: Any, values: Any, axis: int | None = -1) -> None:
+    """Write `values` at `indices` along `axis`, in place; without an axis, into the flattened tensor."""
+    if axis is None:
+        (places,) = places_along_axis(plain(as_operand(indices)), 0, (self.size,))
+        self[np.unravel_index(np.where(places < 0, places + self.size, places), self.shape)] = values
+        return
     scatter_(self, axis, as_operand(indices), values)
 
 

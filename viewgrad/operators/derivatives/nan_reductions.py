@@ -11,6 +11,7 @@ import numpy as np
 from ...tensor.creation import as_operand
 from ...tensor.tensor import as_scalar, is_scalar
 from ..composites import composite
+from .helpers import plain
 from .statistics import counts_beside
 
 
@@ -86,10 +87,18 @@ def root_of_variance(variance: Any) -> Any:
 @composite(np.nanargmax)
 def nanargmax(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     """Return the index of the maximum, ignoring NaN."""
-    return filled(as_operand(self), -math.inf).argmax(axis=axis, keepdims=keepdims)
+    return _numbers(self, axis, -math.inf).argmax(axis=axis, keepdims=keepdims)
 
 
 @composite(np.nanargmin)
 def nanargmin(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     """Return the index of the minimum, ignoring NaN."""
-    return filled(as_operand(self), math.inf).argmin(axis=axis, keepdims=keepdims)
+    return _numbers(self, axis, math.inf).argmin(axis=axis, keepdims=keepdims)
+
+
+def _numbers(values: Any, axis: int | None, fill: float) -> Any:
+    """Return values with a number in place of each NaN; raise ValueError where all of a slice are NaN."""
+    values = as_operand(values)
+    if values.size and plain(np.isnan(values)).all(axis).any():
+        raise ValueError("All-NaN slice encountered")
+    return filled(values, fill)

@@ -419,11 +419,16 @@ row(
 @composite(np.corrcoef)
 def corrcoef(self: Any, *, rowvar: bool = True) -> Any:
     """Return the correlation matrix of variables in rows (in columns, unless `rowvar`)."""
-    covariances = as_operand(self).cov(rowvar=rowvar)
+    return correlations(as_operand(self).cov(rowvar=rowvar))
+
+
+def correlations(covariances: Any) -> Any:
+    """Return the correlations of variables with these covariances; rounding does not make them greater than 1."""
     if not covariances.ndim:
         return covariances / covariances
     scale = np.sqrt(covariances.diagonal().real)
-    return covariances / scale[:, None] / scale[None, :]
+    found = covariances / scale[:, None] / scale[None, :]
+    return found / np.maximum(np.abs(found).detach(), 1.0)
 
 
 @composite(np.average)

@@ -14,17 +14,19 @@ from ...tensor.tensor import FUNCTIONS, Tensor
 from ...tensor.trace_hooks import composed
 from .conversion import NESTED, as_argument, as_tensors, carries_history, plain_values
 
-# Functions that take sequences of arrays, with the places of those arguments: the arrays must not be joined before.
-LISTS: Final[dict[Any, tuple[int, ...]]] = {
+# Functions that take sequences of arrays, with the places and names of those arguments: the arrays must not be joined.
+LISTS: Final[dict[Any, tuple[int | str, ...]]] = {
     **{
         getattr(np, name): (0,)
         for name in (
             "column_stack", "concat", "concatenate", "dstack", "hstack", "lexsort", "stack", "vstack",
-            "ravel_multi_index", "histogramdd",
+            "ravel_multi_index",
         )
         if hasattr(np, name)
     },
     np.choose: (1,),
+    np.histogram2d: (2, "bins"),
+    np.histogramdd: (0, 1, "bins"),
     np.linalg.multi_dot: (0,),
     np.piecewise: (1, 2),
     np.select: (0, 1),
@@ -68,7 +70,7 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
                 given = as_operand(as_argument(args[0])), *map(as_argument, args[1:])
             elif not looks:
                 given = map(as_argument, args)
-            options = {key: as_argument(value) for key, value in kwargs.items()}
+            options = {key: _each(value) if key in lists else as_argument(value) for key, value in kwargs.items()}
             try:
                 return handler(*given, **options)
             except TypeError:

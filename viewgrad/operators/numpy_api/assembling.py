@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from ...adoption import adopted_arguments
 from ...tensor.creation import as_assigned, as_operand, holds_tensor
@@ -14,6 +15,7 @@ from ...tensor.tensor import FUNCTIONS, Tensor, from_array, is_scalar
 from .. import OPERATORS
 from ..composites import composite
 from ..derivatives.helpers import plain
+from .dispatch import write_out
 
 concatenate = OPERATORS["concatenate"].function
 where = OPERATORS["where"].function
@@ -53,23 +55,25 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     arr, values = as_operand(arr), as_operand(values)
     if axis is None:
         arr, axis = arr.reshape(-1), 0
-    axis %= arr.ndim
+    axis = normalize_axis_index(axis, arr.ndim)
     extent = arr.shape[axis]
     values = values.astype(arr.dtype)
-    single = np.ndim(plain(obj)) == 0 and not isinstance(obj, slice)
+    places = np.arange(extent)[obj] if isinstance(obj, slice) else np.asarray(plain(obj))
+    if places.dtype.kind not in "biu" and (places.size or not isinstance(obj, (list, tuple))):
+        raise IndexError(f"insert takes integers, bools or a slice as indices, not {places.dtype}")
+    if places.dtype == bool:
+        places = np.flatnonzero(places)
     # For each new position: a position in `arr` followed by the values.
-    if single:
-        place = int(plain(obj))
+    if places.size == 1:
+        place = int(places.item())
         if not -extent <= place <= extent:
             raise IndexError(f"index {place} is out of bounds for axis {axis} with size {extent}")
         values = values.reshape((1,) * (arr.ndim - values.ndim) + values.shape)
-        values = values.moveaxis(0, axis)  # the values' first dimension is the new one, as NumPy has it
+        if not places.ndim:
+            values = values.moveaxis(0, axis)  # the values' first dimension is the new one, as NumPy has it
         count = values.shape[axis]
         order = np.insert(np.arange(extent), place, np.arange(extent, extent + count))
     else:
-        places = np.arange(extent)[obj] if isinstance(obj, slice) else np.asarray(plain(obj))
-        if places.dtype == bool:
-            places = np.flatnonzero(places)
         count = places.size
         order = np.insert(np.arange(extent), places.astype(np.intp), np.arange(extent, extent + count))
     shape = tuple(count if dim == axis else n for dim, n in enumerate(arr.shape))
@@ -85,8 +89,9 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     arr = as_operand(arr)
     if axis is None:
         arr, axis = arr.reshape(-1), 0
+    axis = normalize_axis_index(axis, arr.ndim)
     if arr._array.flags.fnc:
-        return delete(arr.transpose(), obj, -1 - axis if axis < 0 else arr.ndim - 1 - axis).transpose()
+        return delete(arr.transpose(), obj, arr.ndim - 1 - axis).transpose()
     return arr.take(np.delete(np.arange(arr.shape[axis]), obj if isinstance(obj, slice) else plain(obj)), axis)
 
 
@@ -95,6 +100,8 @@ def resized(a: Any, new_shape: Any) -> Any:
     """Return a copy in another shape, repeated as often as needed."""
     a = as_operand(a).reshape(-1)
     shape = tuple(new_shape) if np.iterable(new_shape) else (new_shape,)
+    if any(length < 0 for length in shape):
+        raise ValueError(f"resize takes lengths of at least 0, not {shape}")
     size = int(np.prod(shape))
     return a.take(np.arange(size) % max(a.size, 1)).reshape(shape) if a.size else from_array(np.zeros(shape, a.dtype))
 
@@ -109,6 +116,8 @@ def diagflat(v: Any, k: int = 0) -> Any:
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """Return a window without zeros at the front (f) and back (b), along all dimensions or `axis`."""
     filt = as_operand(filt)
+    if not set(trim.lower()) <= {"f", "b"}:
+        raise ValueError(f"trim_zeros trims at the front (f) and the back (b), not {trim!r}")
     chosen = range(filt.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim)
     places = np.argwhere(plain(filt))
     window = [slice(None)] * filt.ndim
@@ -149,7 +158,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
         raise ValueError("invalid entry in choice array")
     stacked = np.stack([tensor.broadcast_to(shape) for tensor in tensors])
     chosen = np.take_along_axis(stacked, np.broadcast_to(indices, shape)[None], 0)[0]
-    return chosen if out is None else out.copy_(chosen)
+    return chosen if out is None else write_out(chosen, out, "np.choose")
 
 
 setattr(Tensor, "choose", choose)  # noqa: B010
@@ -159,7 +168,7 @@ setattr(Tensor, "choose", choose)  # noqa: B010
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
     """Return, for each element, the result of the function (or the number) of the last true condition; 0 elsewhere."""
     x = as_operand(x)
-    first = condlist[0] if isinstance(condlist, (list, tuple)) and condlist else condlist
+    first = condlist if np.isscalar(condlist) or not len(condlist) else condlist[0]
     alone = np.isscalar(first) or (isinstance(first, (Tensor, np.ndarray)) and not first.ndim)
     if np.isscalar(condlist) or (alone and x.ndim):
         condlist = [condlist]
@@ -243,7 +252,10 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         return
     if is_scalar(arr):
         raise scalar_write("np.place")
-    put(arr, np.flatnonzero(plain(mask)), vals)
+    places = np.flatnonzero(plain(mask))
+    if places.size and not np.size(vals):
+        raise ValueError("np.place has no values to insert")
+    put(arr, places, vals)
 
 
 # -- systems of equations ----------------------------------------------------------------------------------------------

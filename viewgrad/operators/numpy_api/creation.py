@@ -5,6 +5,7 @@ Arrays of strings, objects and records stay NumPy arrays.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -231,7 +232,7 @@ def full_like(
     """Return a tensor shaped like another with `fill_value`, to which gradients flow, in every element."""
     like = a._array if isinstance(a, Tensor) else a
     made = as_tensors(np.empty_like(like, dtype, order, subok, _shape(shape)))
-    return made.copy_(as_operand(fill_value)) if isinstance(made, Tensor) else np.full_like(like, fill_value, dtype)
+    return made.copy_(fill_value) if isinstance(made, Tensor) else np.full_like(like, fill_value, dtype)
 
 
 # -- evenly spaced -----------------------------------------------------------------------------------------------------
@@ -269,7 +270,7 @@ def linspace(
     device: Any = None,
 ) -> Any:
     """Return `num` evenly spaced numbers from `start` to `stop`; gradients flow to both."""
-    num = int(num)
+    num = operator.index(num)
     if not holds_tensor((start, stop)):
         return as_tensors(np.linspace(start, stop, num, endpoint, retstep, dtype, axis))  # type: ignore[call-overload]
     return spaced.linspace(start, stop, num, endpoint, retstep, dtype, axis)
@@ -281,7 +282,7 @@ def logspace(
 ) -> Any:
     """Return numbers evenly spaced on a logarithmic scale; gradients flow to the exponents and the base."""
     if not holds_tensor((start, stop, base)):
-        return as_tensors(np.logspace(start, stop, int(num), endpoint, base, dtype, axis))
+        return as_tensors(np.logspace(start, stop, operator.index(num), endpoint, base, dtype, axis))
     return spaced.logspace(start, stop, num, endpoint, base, dtype, axis)
 
 
@@ -289,7 +290,7 @@ def logspace(
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Return numbers evenly spaced on a logarithmic scale between two positive numbers; gradients flow to both."""
     if not holds_tensor((start, stop)):
-        return as_tensors(np.geomspace(start, stop, int(num), endpoint, dtype, axis))
+        return as_tensors(np.geomspace(start, stop, operator.index(num), endpoint, dtype, axis))
     return spaced.geomspace(start, stop, num, endpoint, dtype, axis)
 
 

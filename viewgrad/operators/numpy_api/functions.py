@@ -309,8 +309,12 @@ def _on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     return on_arrays
 
 
-def _pieces_along(dim: int) -> Callable[..., Any]:
+def _pieces_along(dim: int, least: int) -> Callable[..., Any]:
+    """Return the function that splits along a dimension of tensors with at least so many dimensions."""
+
     def pieces(ary: Any, indices_or_sections: Any) -> Any:
+        if ary.ndim < least:
+            raise ValueError(f"{'vhd'[dim]}split takes tensors of at least {least} dimensions, not {ary.ndim}")
         along = 0 if dim == 1 and ary.ndim == 1 else dim
         return np.split(ary, indices_or_sections, along)
 
@@ -320,12 +324,12 @@ def _pieces_along(dim: int) -> Callable[..., Any]:
 FUNCTIONS.update(
     {
         np.around: FUNCTIONS[np.round],
-        np.hsplit: _pieces_along(1),
-        np.vsplit: _pieces_along(0),
-        np.dsplit: _pieces_along(2),
-        np.tril_indices_from: lambda arr, k=0: np.tril_indices(arr.shape[-2], k, arr.shape[-1]),
-        np.triu_indices_from: lambda arr, k=0: np.triu_indices(arr.shape[-2], k, arr.shape[-1]),
-        np.diag_indices_from: lambda arr: np.diag_indices(arr.shape[0], arr.ndim),
+        np.hsplit: _pieces_along(1, 1),
+        np.vsplit: _pieces_along(0, 2),
+        np.dsplit: _pieces_along(2, 3),
+        np.tril_indices_from: lambda arr, k=0: np.tril_indices_from(np.broadcast_to(0, arr.shape), k),
+        np.triu_indices_from: lambda arr, k=0: np.triu_indices_from(np.broadcast_to(0, arr.shape), k),
+        np.diag_indices_from: lambda arr: np.diag_indices_from(np.broadcast_to(0, arr.shape)),
         np.where: _where,
         np.copyto: _copyto,
         np.zeros_like: _like(creation.zeros_like),

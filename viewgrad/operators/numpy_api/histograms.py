@@ -27,8 +27,8 @@ def _edges(a: Tensor, bins: Any, range_: Any) -> Any:
     first, last = (a.min(), a.max()) if range_ is None and a.size else map(as_operand, range_ or (0.0, 1.0))
     if float(first.detach()) == float(last.detach()):
         first, last = first - 0.5, last + 0.5
-    shares = np.linspace(0.0, 1.0, int(bins) + 1)
-    return first * (1 - shares) + last * shares
+    kind = a.dtype if a.dtype.kind == "f" else float
+    return np.linspace(first, last, int(bins) + 1).astype(kind)
 
 
 def _summed(places: Any, weights: Any, count: int) -> Any:
@@ -79,13 +79,15 @@ def histogram(
     if weights is None:
         totals: Any = from_array(counts)
     else:
+        if np.size(weights) != a.size:
+            raise ValueError(f"histogram takes a weight for each of {a.size} values, not {np.size(weights)}")
         values, own_edges = plain(a), plain_edges
         places = np.searchsorted(own_edges, values, "right") - 1
         places[values == own_edges[-1]] = len(own_edges) - 2
         inside = (places >= 0) & (places < len(own_edges) - 1)
         totals = _summed(places[inside], as_operand(weights).reshape(-1)[inside], len(own_edges) - 1)
     if density:
-        totals = totals / totals.sum() / np.diff(edges)
+        totals = totals / np.diff(edges) / totals.sum()
     return totals, edges
 
 
@@ -130,7 +132,8 @@ def _in_cells(columns: Sequence[Any], bins: Sequence[Any], range_: Any, density:
     chosen = as_operand(np.ones(int(inside.sum())) if weights is None else as_operand(weights)[inside])
     totals = _summed(flat[inside], chosen, int(np.prod(shape))).reshape(shape)
     if density:
-        totals = totals / totals.sum()
+        total = totals.sum()
         for axis, edge in enumerate(edges):
             totals = totals / np.diff(edge).reshape([-1 if each == axis else 1 for each in range(len(shape))])
+        totals = totals / total
     return totals, tuple(edges)

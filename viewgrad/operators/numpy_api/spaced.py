@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,14 @@ def linspace(
     axis: int = 0, *, device: Any = None,
 ) -> Any:  # fmt: skip
     """Return `num` evenly spaced numbers between tensors; gradients flow to both."""
-    num = int(num)
+    num = operator.index(num)
     first, last = operands(start, stop)
     kind = np.result_type(first.dtype, last.dtype, 1.0)
     first, last = first.astype(kind), last.astype(kind)
     width = last - first
-    shares = np.linspace(0.0, 1.0, num, endpoint, dtype=kind)
-    points = first + width * as_operand(shares.reshape((-1,) + (1,) * width.ndim))
+    steps = num - 1 if endpoint else num
+    numbers = as_operand(np.arange(num, dtype=kind).reshape((-1,) + (1,) * width.ndim))
+    points = numbers * (width / max(steps, 1)) + first  # rounded as in NumPy
     if endpoint and num > 1:
         points[-1] = last  # exactly
     if axis:
@@ -31,7 +33,6 @@ def linspace(
         points = (points.floor() if np.dtype(dtype).kind in "iu" else points).astype(dtype)
     if not retstep:
         return points
-    steps = num - 1 if endpoint else num
     return points, width / steps if steps else width * np.nan
 
 
@@ -39,15 +40,25 @@ def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Any:
     """Return numbers evenly spaced on a logarithmic scale; gradients flow to the exponents and the base."""
+    base = as_operand(base)
+    if base.ndim:
+        ndim = max(base.ndim, np.ndim(start), np.ndim(stop))
+        start, stop, base = (_with_dimensions(each, ndim) for each in (start, stop, base))
+        base = np.expand_dims(base, axis)
     first, second = operands(base, linspace(start, stop, num, endpoint, axis=axis))
     powers = first**second
     return powers if dtype is None else powers.astype(dtype)
 
 
+def _with_dimensions(value: Any, ndim: int) -> Any:
+    value = as_operand(value)
+    return value.reshape((1,) * (ndim - value.ndim) + value.shape)
+
+
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Return numbers in a geometric progression; gradients flow to both ends."""
     first, last = as_operand(start) * 1.0, as_operand(stop) * 1.0
-    shares = np.linspace(0.0, 1.0, int(num), endpoint).reshape((-1,) + (1,) * (first - last).ndim)
+    shares = np.linspace(0.0, 1.0, operator.index(num), endpoint).reshape((-1,) + (1,) * (first - last).ndim)
     points = first * (last / first) ** shares
     if endpoint and num > 1:
         points[-1] = last

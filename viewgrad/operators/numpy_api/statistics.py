@@ -12,6 +12,7 @@ from ...tensor.tensor import FUNCTIONS, as_buffered, from_array
 from .. import OPERATORS
 from ..composites import composite
 from ..derivatives.helpers import plain
+from ..derivatives.statistics import correlations
 
 concatenate = OPERATORS["concatenate"].function
 
@@ -57,11 +58,7 @@ def _corrcoef(
     x: Any, y: Any = None, rowvar: bool = True, bias: Any = None, ddof: Any = None, *, dtype: Any = None
 ) -> Any:
     """Return the correlation coefficients; `bias` and `ddof`, which NumPy 2.5 no longer takes, have no influence."""
-    found = _cov(x, y, rowvar, dtype=dtype)
-    if not found.ndim:
-        return found / found
-    scale = np.sqrt(found.diagonal().real)
-    return found / scale[:, None] / scale[None, :]
+    return correlations(_cov(x, y, rowvar, dtype=dtype))
 
 
 FUNCTIONS[np.cov], FUNCTIONS[np.corrcoef] = _cov, _corrcoef

@@ -107,17 +107,20 @@ def without_sums(tensor: Any, letters: str, output: str) -> Any:
 
 
 @composite(np.einsum, method=False)
-def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: Any = None, **idle: Any) -> Any:
+def einsum(
+    *operands: Any, optimize: Any = None, out: Any = None, dtype: Any = None, order: Any = "K",
+    casting: Any = "same_kind",
+) -> Any:
     """Return the sum of products given by subscripts, as in `numpy.einsum`.
 
     Arguments:
         operands: the subscripts, such as `"ij,jk->ik"`, and the tensors. Without an arrow, the result has the letters
             that appear once, in alphabetical order. Alternatively, each tensor followed by a list of integers instead
             of letters, and finally those of the result. For a single tensor without summation, the result is a view.
-        optimize: accepted for compatibility with NumPy, like `order` and `casting`; the order of the products is always
-            optimized.
+        optimize, order: accepted for compatibility with NumPy; the order of the products is always optimized.
         out: the tensor to write to.
         dtype: the dtype of the computation.
+        casting: the rule by which the result is cast to the dtype of `out`, as for `numpy.can_cast`.
 
     Example:
         >>> import viewgrad as vg
@@ -126,8 +129,6 @@ def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: Any = N
         Tensor([[ 7., 10.],
                 [15., 22.]])
     """
-    if idle.keys() - {"order", "casting"}:
-        raise TypeError(f"einsum takes optimize, out, dtype, order and casting, not {', '.join(idle)}")
     subscripts, given = with_letters(operands)
     if dtype is not None:
         given = tuple(as_operand(operand).astype(dtype) for operand in given)
@@ -136,7 +137,7 @@ def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: Any = N
         np.einsum(subscripts, *map(plain, given), optimize=optimize), np.ndarray
     ):  # BLAS returns arrays instead of scalars for such sums
         result = as_buffered(result)
-    return result if out is None else write_out(result, out, "np.einsum")
+    return result if out is None else write_out(result, out, "np.einsum", casting)
 
 
 def summed_products(subscripts: str, operands: tuple[Any, ...]) -> Any:
