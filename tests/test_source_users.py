@@ -24,6 +24,7 @@ NOT_TAKEN = {
     "bootstrap_discounts": "a key that is not known is assigned", "ngram_counts": "a key that is not known",
     "strings_as_keys": "of several kinds", "fields_assigned_in_a_branch": "which was NoneType",
     "strings_measured": "another kind", "percolation_flow": "set()",
+    "clipped_in_some_places": "clip of these arguments", "reduced_to_a_position": "add.reduce of these arguments",
     "maybe_list": "an item of a list without items", "slice_assign": "a list with items of several kinds",
     **dict.fromkeys("zip_twice map_twice genexp_twice genexp_known_twice passed_iterator iterator_in_loop "
                     "product_twice iterator_stored".split(), "an iterator is"),

@@ -878,3 +878,27 @@ def list_item_sorted(x):
         l.append(x * (i + 1))
     l[0].sort()
     return (l[0] * np.arange(len(x))).sum()
+
+
+# -- results written to arrays that are given by position --------------------------------------------------------------
+
+
+@case(lambda r, n: (positive(r, n),))
+def clipped_to_a_position(x):
+    y = np.ones(len(x))
+    np.clip(x, 0.7, 1.2, y)
+    z = y * x
+    z.clip(0.6, 1.1, y)
+    return (y * x).sum()
+
+@case(lambda r, n: (vector(r, n),))
+def reduced_to_a_position(x):
+    y = np.zeros(len(x))
+    np.add.reduce(np.outer(x, x), 0, None, y)
+    return (y * y).sum()
+
+@case(lambda r, n: (positive(r, n),))
+def clipped_in_some_places(x):
+    y = np.ones(len(x))
+    np.clip(x, 0.7, 1.2, where=x > 0.9, out=y)
+    return (y * x).sum()

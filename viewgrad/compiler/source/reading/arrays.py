@@ -46,18 +46,27 @@ def dtype_named(out: Emitter, value: Any) -> str:
     return found
 
 
+def _bounds_of_clip(out: Emitter, args: list[Any], keywords: dict[str, Any]) -> tuple[str, list[Any]]:
+    """Return the operator for a call of `clip`, and its operands."""
+    names = ("self", "min", "max")
+    given = dict(zip(names, args)) | {{"a_min": "min", "a_max": "max", "a": "self"}.get(k, k): v
+                                      for k, v in keywords.items()}
+    if set(given) - set(names) or len(args) > 3:
+        raise out.refused("clip of these arguments")
+    low, high = [None if each is None or (isinstance(each, Static) and each.value is None) else each
+                 for each in (given.get("min"), given.get("max"))]
+    row = "clip" if low is not None and high is not None else "clip_low" if low is not None else "clip_high"
+    return row, [each for each in (given["self"], low, high) if each is not None]
+
+
 def elementwise(out: Emitter, row: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     """Read a call of an elementwise function."""
     target = keywords.pop("out", None)
     if row == "clip":
-        names = ("self", "min", "max")
-        given = dict(zip(names, args)) | {{"a_min": "min", "a_max": "max"}.get(k, k): v for k, v in keywords.items()}
-        low, high = [given.get(name) for name in ("min", "max")]
-        low, high = [None if each is None or (isinstance(each, Static) and each.value is None) else each
-                     for each in (low, high)]
+        if len(args) == 4 and target is None:
+            *args, target = args
+        row, args = _bounds_of_clip(out, args, keywords)
         keywords = {}
-        args = [each for each in (given["self"], low, high) if each is not None]
-        row = "clip" if len(args) == 3 else "clip_low" if low is not None else "clip_high"
     if keywords:
         raise out.refused(f"{row} with {next(iter(keywords))}=")
     exprs = [as_expr(arg) for arg in args]
@@ -78,8 +87,11 @@ def elementwise(out: Emitter, row: str, args: list[Any], keywords: dict[str, Any
         found = operation(out, row, exprs)
     if is_number(found) and found.kind.weak and found.kind.dtype != "f":
         found = attrs.evolve(found, kind=attrs.evolve(found.kind, weak=False))
-    if target is None:
-        return found
+    return found if target is None else _written_to(out, target, found)
+
+
+def _written_to(out: Emitter, target: Any, found: Any) -> Any:
+    """Write the result of a function to the array that is given for it, and return the array."""
     if isinstance(target, Tup) and len(target.items) == 1:
         target = target.items[0]
     base = as_expr(target)

@@ -68,7 +68,8 @@ def _round(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
     """Read `round`: by powers of ten, as in NumPy."""
     rest = dict(zip(("decimals",), args[1:])) | keywords
     decimals = rest.pop("decimals", Static(0))
-    if rest or not isinstance(decimals, Static) or type(decimals.value) is not int or decimals.value < 0:
+    is_known = isinstance(decimals, Static) and type(decimals.value) is int and decimals.value >= 0
+    if rest or len(args) > 2 or not is_known:
         raise out.refused("round to decimals that are not known")
     if decimals.value == 0:
         return elementwise(out, "rint", args[:1], {})
@@ -132,7 +133,7 @@ def _of_ufunc(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any
     if ufunc not in names or not args or not isinstance(kinds[0], Arr):
         raise out.refused(f"numpy.{ufunc}.{short} is not supported")
     rest = dict(zip(("axis",), args[1:])) | keywords
-    if set(rest) - {"axis"} or kinds[0].dtype not in "dfD":
+    if set(rest) - {"axis"} or len(args) > 2 or kinds[0].dtype not in "dfD":
         raise out.refused(f"numpy.{ufunc}.{short} of these arguments")
     return pure(out, names[ufunc], args[:1], {"axis": rest.get("axis", Static(0))})
 
