@@ -86,7 +86,7 @@ class AdoptionRegistry:
         self.generation = 0  # counts how often all adopted objects were discarded
         self._lock: Final = threading.RLock()
         self._functions: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
-        # What is not a global of a module, which is compared with its module: functions, and the parts that they had.
+        # Functions other than globals, which are compared with their modules, and the parts that they had.
         self._elsewhere: Final[weakref.WeakKeyDictionary[Any, tuple[Any, ...]]] = weakref.WeakKeyDictionary()
         self._partials: Final[weakref.WeakKeyDictionary[Any, tuple[Any, list[Any]]]] = weakref.WeakKeyDictionary()
         self._modules: Final[weakref.WeakValueDictionary[int, AdoptedModule]] = weakref.WeakValueDictionary()

@@ -328,7 +328,7 @@ def _derived(transform: Function, f: Function, options: tuple[Any, ...], adopt: 
     prepared: Function = tuple if hasattr(function, "__viewgrad_gradients__") else as_inputs
     over_arrays = getattr(derivative, "over_arrays", None)
 
-    @functools.wraps(derivative)  # with what tells other transforms of compiled functions
+    @functools.wraps(derivative)  # copies the attributes that mark compiled functions, too
     def transformed(*args: Any, **kwargs: Any) -> Any:
         if over_arrays is not None and not kwargs and PLAIN.issuperset(map(type, args)):
             known = over_arrays(args)

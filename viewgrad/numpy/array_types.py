@@ -1,6 +1,6 @@
 """NumPy's types: usable as dtypes, in `isinstance`, and as casts of tensors.
 
-Each scalar type is a subclass of NumPy's, which NumPy takes for that dtype wherever a dtype is asked for. It makes no
+Each scalar type is a subclass of NumPy's, which NumPy accepts as that dtype for every `dtype` argument. It makes no
 instances of its own: a call casts a tensor, differentiably, and makes NumPy's scalar of anything else.
 """
 

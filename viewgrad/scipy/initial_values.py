@@ -332,7 +332,7 @@ class ode:
 
     @property
     def y(self) -> Any:
-        """The values there."""
+        """The values at the time that was reached."""
         return self._y
 
     def successful(self) -> bool:

@@ -35,7 +35,7 @@ class AdapterTable(dict[Any, Adapter]):
         self._decorated: set[Any] = set()
 
     def declare(self, key: Any, adapter: Adapter) -> None:
-        """Make `adapter` the meaning of a callable, unless there is a more specific adapter for it.
+        """Register `adapter` for a callable, unless there is a more specific adapter for it.
 
         Raises:
             ValueError: if the callable was declared before.

@@ -191,7 +191,7 @@ def without(stack: Stack | None, owner: object) -> tuple[Stack | None, Stack | N
 
 
 def inherited(stack: Any, left: Stack, bits: int) -> tuple[Stack | None, int]:
-    """Let switches that were entered later restore the bits of the one being left, if they override them.
+    """Make switches that were entered later restore the bits of the one being left, if they override them.
 
     A generator may enter a switch inside a block of its caller, and leave it after that block.
 

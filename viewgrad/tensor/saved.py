@@ -46,7 +46,7 @@ class PreservedTensor(SavedTensor):
     __slots__ = ()
 
     def restore_onto(self, tensor: Tensor) -> None:
-        """Let later saves of the tensor share this copy, as for any window."""
+        """Make later saves of the tensor share this copy, as for any window."""
         if tensor._storage is not None:
             tensor._storage.whole = self
 

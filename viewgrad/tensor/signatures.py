@@ -1,6 +1,6 @@
 """Signatures of functions, without evaluating their annotations.
 
-Python 3.14 evaluates annotations when they are asked for. They may then name what only a type checker imports.
+Python 3.14 evaluates annotations when they are read. They may then contain names that only a type checker imports.
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ class AliasModel:
     Attributes:
         arrays, facts: the array of each tensor, and its other properties, by name.
         recording: whether the steps are in grad mode.
-        to_itself: bases of which elements were perhaps assigned to themselves. This is no write where both windows are
-            taken in the same way, so no one tells here which history a view has.
+        to_itself: bases whose elements may have been assigned to themselves. That is not a write if both windows are
+            taken in the same way, so it is unknown here which history a view has.
     """
 
     def __init__(self) -> None:

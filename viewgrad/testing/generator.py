@@ -36,7 +36,7 @@ class ProgramGenerator:
         self.draw = draw
         self.complex = complex
         own = tuple(f for f in functions if f.elementwise and f.arity <= 2)
-        self.elementwise = own * (1 + len(ELEMENTWISE) // 8) + ELEMENTWISE  # the user's own about as often
+        self.elementwise = own * (1 + len(ELEMENTWISE) // 8) + ELEMENTWISE  # users' functions come about as often
         self.sketch = AliasModel()
         self.leaves: list[s.Leaf] = []
         self.steps: list[Any] = []

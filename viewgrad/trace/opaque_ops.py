@@ -54,7 +54,7 @@ class FormulaStep(Step):
         names: the names of its inputs: "grad" or "grads[i]", arguments and outputs.
         options: the other values that it reads, by name.
         specs: shape and dtype of the inputs whose gradients it computes.
-        grads: for an operator of several outputs, shape and dtype of each, of which gradients that are no inputs are
+        grads: for an operator of several outputs, shape and dtype of each, where gradients that are not inputs are
             zeros; None otherwise.
     """
 

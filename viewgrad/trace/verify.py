@@ -61,7 +61,7 @@ def _verify_block(graph: Graph, block: Block, known: set[Value], uses: dict[Valu
         if node.block is not block:
             raise _error(graph, node, "is linked into a block that it does not refer to")
         if id(node) in seen:
-            raise _error(graph, node, "stands in two places")
+            raise _error(graph, node, "occurs in two places")
         seen.add(id(node))
         _verify_values(graph, node, known, uses)
         if node is block.returns:

@@ -250,8 +250,8 @@ class Batched:
         rest = None if mode & ~GRAD else self._rest(structure, example, mode, leaves, numbers, 0, 0)[0]
         if rest is None:
             raise ValueError(
-                "the batch is empty, and no program for examples like these is known, which would tell the shape of "
-                "the result; call it with two examples or more first"
+                "the batch is empty, so the shape of the result is not known: no program for such examples has been "
+                "compiled; call it with two examples or more first"
             )
         return rest
 

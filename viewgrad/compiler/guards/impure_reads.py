@@ -77,7 +77,7 @@ NAMED: Final = [
     *[(threading, name, "asking for the thread") for name in ("current_thread", "get_ident")],
     (builtins, "input", "asking the user"),
     (subprocess.Popen, "__init__", "starting a process"),
-    (importlib, "import_module", "importing a module by a name that is put together"),
+    (importlib, "import_module", "importing a module by a computed name"),
 ]
 FOUND: Final = [(owner, name, getattr(owner, name), what) for owner, name, what in NAMED if hasattr(owner, name)]
 # The descriptions by address, for functions that a variable keeps alive.

@@ -70,7 +70,7 @@ def active_names(block: Block, roots: dict[str, str], wanted: Collection[str], r
     Arguments:
         block: the program.
         roots: the representatives of variables that share memory.
-        wanted: the inputs that are asked for.
+        wanted: the inputs whose gradients are requested.
         results: the variables that hold results.
     """
     edges: list[tuple[str, str]] = []  # from what is read to what is written

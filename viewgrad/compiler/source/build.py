@@ -113,7 +113,7 @@ def build(
 
     Arguments:
         source: the source that was read.
-        wanted: the numbers of the inputs whose gradients are asked for.
+        wanted: the numbers of the inputs whose gradients are requested.
         executor: "numba" or "python".
         wraps: whether indices may be negative.
         lowers: whether operations on arrays in loops become loops over elements, for Numba.

@@ -96,7 +96,7 @@ def _contiguous(value: Any) -> Array:
 
 
 def _built(tree: Any, made: dict[str, Tensor], count: int) -> Any:
-    """Return the results with a leading axis, put together as those of one example."""
+    """Return the results with a leading axis, with the structure of those of one example."""
     if isinstance(tree, Tup):
         items = [_built(item, made, count) for item in tree.items]
         return tree.cls(*items) if hasattr(tree.cls, "_fields") else tree.cls(items)

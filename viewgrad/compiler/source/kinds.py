@@ -109,7 +109,7 @@ def kind_of_operator(name: str, kinds: tuple[Kind, ...]) -> Kind:
         result = row.forward(*[_operand(each, samples) for each in samples])
     found = kind_of(np.asarray(result)[()] if not isinstance(result, np.ndarray) else result)
     if found is None:
-        raise TypeError(f"{name} gives no number")
+        raise TypeError(f"{name} does not return a number")
     return found
 
 

@@ -119,7 +119,7 @@ def _member(module: str, name: str) -> Any:
     """Return a member of one of the namespaces, if it was imported."""
     try:
         return getattr(sys.modules.get(module), name, None)
-    except Exception:  # names that are computed when they are asked for
+    except Exception:  # names that are computed at each access
         return None
 
 

@@ -16,7 +16,7 @@ from .values import ListOfNumbers, Rec, Static, Tup
 
 
 def flatten_result(result: Any, tree: Any) -> list[Any] | None:
-    """Return the leaves of a result, known objects among them; None if it is put together in another way.
+    """Return the leaves of a result, known objects among them; None if it has another structure.
 
     Arguments:
         result: the result of the function.

@@ -179,7 +179,7 @@ def gradients_of(
         name: the name of the function, as NumPy's.
         args: its arguments; tuples of arrays are arguments too.
         options: its options.
-        wanted: for each array, in order, whether its gradient is asked for.
+        wanted: for each array, in order, whether its gradient is requested.
         grads: the gradients of its results.
     """
     direct = DIRECT.get(name)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 NUMBER: Final = 8  # bytes of a number on the tape of a kernel
-BOXED: Final = 32  # bytes of one of Python's numbers in a list
+BOXED: Final = 32  # bytes of a Python number in a list
 SNAPSHOT: Final = 256  # bytes of the tuples of a snapshot
 ARRAY: Final = 192  # bytes of an array besides its elements
 

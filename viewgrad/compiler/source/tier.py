@@ -405,7 +405,7 @@ class SourceTier:
         leaves = leaves_of(program.source.result)
         found = flatten_result(result, program.source.result)
         if found is None or len(found) != len(leaves):
-            reason = "its result is put together in another way"
+            reason = "its result has another structure"
         else:
             entry.kinds = [type(leaf) for leaf in found]
             by_name = dict(zip(program.results, outputs))

@@ -336,7 +336,7 @@ CONTAINERS: Final = frozenset({tuple, list, set, frozenset})
 
 
 class _Text:
-    """A text that is put together when the function runs."""
+    """A string that is computed when the function runs."""
 
 
 TEXT: Final = Static(_Text())

@@ -325,8 +325,8 @@ def power_log(base: Any, exponent: Any) -> Any:
 def power_tangent(base: Any, exponent: Any, result: Any, base_tangent: Any, exponent_tangent: Any) -> Any:
     """Return the tangent of a power.
 
-    An input whose tangent is 0 adds nothing, also where the slope is infinite or no number. Only there is the base
-    replaced: elsewhere the tangent must go on depending on the tangents of the inputs, which may be differentiated.
+    An input whose tangent is 0 adds nothing, even if the slope is infinite or NaN. The base is replaced only
+    there: elsewhere the tangent must depend on the tangents of the inputs, which may be differentiated.
     """
     real = base.dtype.kind != "c"
     steep = (base_tangent == 0) & (base == 0) & (exponent.real < 1) & (exponent != 0)

@@ -159,7 +159,7 @@ def procrustes(data1: Any, data2: Any) -> Any:
 def geometric_slerp(start: Any, end: Any, t: Any, tol: float = 1e-7) -> Any:
     """Return points on the great-circle arc between two unit vectors."""
     start, end, t = floating(start), floating(end), floating(t)
-    # The part of the end at right angles to the start, so that nothing is lost where they are close.
+    # The component of `end` orthogonal to `start`, which stays accurate if they are close.
     rest = end - start * (start * end).sum()
     length = rest.vector_norm(2)
     angle = np.arctan2(length, (start * end).sum()) * t[..., None]

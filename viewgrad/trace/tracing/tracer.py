@@ -443,7 +443,7 @@ class Tracer:
         read = self._read(tensor)
         if self.is_fixed(read):
             return
-        if self.lenient or (how not in CONTROL_FLOW and self.escapes != "guard"):  # a formula has examples only
+        if self.lenient or (how not in CONTROL_FLOW and self.escapes != "guard"):  # a formula only has examples
             raise self._failed(
                 f"{how} at {self._here()} takes a value out of the program that is traced, and the graph would hold it "
                 "fixed; compute with tensors instead, or trace with escapes='guard', which checks that it is the same",

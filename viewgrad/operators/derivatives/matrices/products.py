@@ -78,7 +78,7 @@ def contracted(subscripts: str, first: Array, second: Array) -> Any:
 
 
 def with_letters(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Return the subscripts and operands of a call, whose subscripts may be lists of numbers behind each operand."""
+    """Return the subscripts and operands of a call, whose subscripts may be lists of numbers after each operand."""
     if isinstance(operands[0], str):
         return operands[0], operands[1:]
 

@@ -261,7 +261,7 @@ def overwritten(baseline: Baseline) -> int:
                 else f"{detached}.fill_({True if script[target].dtype.kind == 'b' else 7.0})"
             )
             if not script[target].shape and not what.startswith("arguments"):
-                continue  # a number, which no one can write to
+                continue  # a number, which cannot be written to
             try:
                 exec(fill, script.names)
                 script.lines.append(fill)
