@@ -222,6 +222,7 @@ def test_rows_that_were_read_follow_later_writes():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")  # for the index by argmax in a gradient
 def test_derivatives_along_directions_and_options_of_operators():
 
     def moved(x):

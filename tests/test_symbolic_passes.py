@@ -460,7 +460,7 @@ def test_the_verifier_finds_faults():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("graph(%x : float64[2]):\n  %y : float64[2] = exp(%z)\n  return (%y)", "%z is not known"),
+        ("graph(%x : float64[2]):\n  %y : float64[2] = exp(%z)\n  return (%y)", "%z is not defined here"),
         ("graph(%x : float64[2]):\n  %y : float64[2] = exp(%x)", "without a return"),
         ("graph(%x : float65):\n  return (%x)", "'float65' is not a type"),
         ("graph(%x : float64[2]):\n  what is this\n  return (%x)", "line 2, 'what is this': expected a node"),
