@@ -122,6 +122,13 @@ def polygamma(n: Any, x: Any) -> Any:
 
 for _module in (cumulative, elementary, elliptic, families, hypergeometric, incomplete, polynomials):
     MADE.update(_module.MADE)
+# Other names of the same functions: jn is jv.
+_OF_OBJECTS: Final = {id(getattr(scipy.special, name)): made for name, made in MADE.items()}
+MADE |= {
+    name: _OF_OBJECTS[id(getattr(scipy.special, name))]
+    for name in public_names(scipy.special)
+    if name not in MADE and id(getattr(scipy.special, name)) in _OF_OBJECTS
+}
 globals().update(filled(scipy.special, MADE, frozenset(), {}))
 unbound(scipy.special, globals(), __name__)
 __all__ = public_names(scipy.special)
