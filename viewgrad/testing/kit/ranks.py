@@ -1,4 +1,4 @@
-"""Evidence that an operator is meant for arrays of other dimensions and lengths than the user gave it."""
+"""Evidence that an operator is meant for arrays of other dimensions, lengths and signs than the user gave it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from .arguments import Example
 from .operator_under_test import OperatorUnderTest, Refused
+from .special_values import numbers_among
 
 Array = np.ndarray[Any, Any]
 Pick = Callable[[Array], Array]
@@ -73,6 +74,30 @@ def is_meant_for_lengths(subject: OperatorUnderTest, example: Example, base: Exa
     except (Refused, RuntimeError):
         return True
     return _same(subject, example.with_arrays(arrays), whole)
+
+
+def is_meant_for_negative(subject: OperatorUnderTest, example: Example, base: Example) -> bool:
+    """Return whether negative integers count from the end of something, as indices do; labels do not.
+
+    Arguments:
+        subject: the operator.
+        example: the derived call.
+        base: the user's call.
+    """
+    arrays = {k: array for k, array in enumerate(example.arrays) if array.dtype.kind == "i" and (array < 0).any()}
+    if not arrays or any((base.arrays[k] < 0).any() for k in arrays if k < len(base.arrays)):
+        return True
+    try:
+        whole = subject.values(example)
+    except (Refused, RuntimeError):
+        return True
+    lengths = {n for array in (*example.arrays, *whole) for n in array.shape}
+    lengths |= {int(number) for number in numbers_among(example) if number > 0}
+    return any(_same(subject, _changed(example, [*arrays], functools.partial(_from_start, n)), whole) for n in lengths)
+
+
+def _from_start(n: int, indices: Array) -> Array:
+    return np.where(indices < 0, indices + n, indices)
 
 
 def _takes_stacks(subject: OperatorUnderTest, base: Example) -> bool:

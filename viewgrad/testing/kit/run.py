@@ -32,7 +32,7 @@ from .properties.precision import digits_by_reference, where_digits_get_lost, wh
 from .properties.registry import FIRST, INVARIANTS, PROPERTIES, SHORT
 from .properties.repetition import beside_other_call, steady
 from .properties.unneeded_work import NEEDLESS, unneeded_gradients
-from .ranks import is_meant_for_lengths, is_meant_for_ranks
+from .ranks import is_meant_for_lengths, is_meant_for_negative, is_meant_for_ranks
 from .report import Report
 from .script import Script
 from .session import record
@@ -235,6 +235,9 @@ class Check:
                 return
             if not is_meant_for_lengths(self.subject, example, self.base):
                 self._note_unmeant(example, failure, "lengths of some arguments alone")
+                return
+            if example.family == "indices" and not is_meant_for_negative(self.subject, example, self.base):
+                self._note_unmeant(example, failure, "integers, negative ones")
                 return
         again = self.again
         if name != STATE and self.steady is not None:
