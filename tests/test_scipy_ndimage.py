@@ -68,3 +68,11 @@ def test_labels_can_have_more_dimensions_than_the_image():
     found = ndimage.sum_labels(x * 1.0, LABELS)
     assert float(found.detach()) == scipy.ndimage.sum_labels(2.0, LABELS)
     assert vg.autograd.grad(found, x)[0] == np.count_nonzero(LABELS)
+
+
+@pytest.mark.parametrize("name", ["binary_erosion", "binary_dilation", "binary_closing", "binary_hit_or_miss"])
+def test_constant_results_are_written_to_output(name):
+    image = np.random.default_rng(0).normal(size=(6, 6)) > -0.5
+    out = vg.Tensor(np.zeros((6, 6), bool))
+    getattr(ndimage, name)(vg.Tensor(image), output=out)
+    np.testing.assert_array_equal(out.numpy(), getattr(scipy.ndimage, name)(image))

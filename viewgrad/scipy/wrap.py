@@ -11,7 +11,8 @@ import numpy as np
 
 from ..adoption import adopting
 from ..operators.numpy_api.adapted import lost
-from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
+from ..operators.numpy_api.conversion import OUTPUTS, as_argument, carries_history, on_values
+from ..operators.numpy_api.dispatch import ufunc_call
 from ..tensor.creation import as_operand
 from ..tensor.tensor import from_array
 from ..tensor.trace_hooks import composed
@@ -64,16 +65,21 @@ def vector(value: Any, function: str) -> Any:
 
 def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the result of a function of SciPy for the values of tensors, as tensors."""
-    values, options = plain_values(args), plain_values(kwargs)
     try:
-        return as_tensors(function(*values, **options))
+        return on_values(function, args, kwargs)
     except ValueError as error:
         if "read-only" not in str(error):
             raise
+
+    def of_copies(*values: Any, **options: Any) -> Any:
+        copies = [value.copy() if type(value) is np.ndarray else value for value in values]
+        return function(*copies, **{
+            key: value.copy() if type(value) is np.ndarray and key not in OUTPUTS else value
+            for key, value in options.items()
+        })  # fmt: skip
+
     # Some of its loops take only arrays that could be written to, though they do not.
-    values = tuple([value.copy() if type(value) is np.ndarray else value for value in values])
-    options = {key: value.copy() if type(value) is np.ndarray else value for key, value in options.items()}
-    return as_tensors(function(*values, **options))
+    return on_values(of_copies, args, kwargs)
 
 
 def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -94,8 +100,14 @@ def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., A
         known = inspect.signature(function).parameters
         takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
         further = known.keys() - _parameters(scipys)
+        ufunc = scipys if isinstance(scipys, np.ufunc) and scipys.nout == 1 else None
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            if ufunc is not None:
+                if len(args) > ufunc.nin:
+                    *args, kwargs["out"] = args  # type: ignore[assignment]
+                if ("out" in kwargs or "where" in kwargs) and (carries_history(args) or carries_history(kwargs)):
+                    return ufunc_call(call, ufunc)(*args, **kwargs)
             if not carries_history(args) and not carries_history(kwargs) and further.isdisjoint(kwargs):
                 return of_plain(scipys, *args, **kwargs)
             given = {key: value for key, value in kwargs.items() if key not in IDLE}
@@ -162,7 +174,8 @@ def make_constant(module: ModuleType, names: Iterable[str], made: dict[str, Any]
 
 def _constant(name: str, scipys: Callable[..., Any], doc: str) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
-        return of_plain(scipys, *map(detached, args), **{key: detached(value) for key, value in kwargs.items()})
+        options = {key: value if key in OUTPUTS else detached(value) for key, value in kwargs.items()}
+        return of_plain(scipys, *map(detached, args), **options)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return composed(name, run, args, kwargs)

@@ -12,7 +12,7 @@ from ...errors import UnsupportedFunctionError
 from ...tensor.creation import as_operand, holds_tensor
 from ...tensor.tensor import FUNCTIONS, Tensor
 from ...tensor.trace_hooks import composed
-from .conversion import NESTED, as_argument, as_tensors, carries_history, plain_values
+from .conversion import NESTED, as_argument, as_tensors, carries_history, on_values
 
 # Functions that take sequences of arrays, with the places and names of those arguments: the arrays must not be joined.
 LISTS: Final[dict[Any, tuple[int | str, ...]]] = {
@@ -76,12 +76,12 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
             except TypeError:
                 if isinstance(options.get("out"), Tensor) or carries_history(args) or carries_history(kwargs):
                     raise
-        return composed(name, on_values, args, kwargs)
+        return composed(name, run, args, kwargs)
 
-    def on_values(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Any, **kwargs: Any) -> Any:
         if carries_history(args) or carries_history(kwargs):
             raise lost(name, way_out)
-        return as_tensors(function(*map(plain_values, args), **plain_values(kwargs)))
+        return on_values(function, args, kwargs)
 
     return call
 

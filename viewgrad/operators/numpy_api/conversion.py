@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
 
 from ...tensor.creation import as_its_array, from_numpy, holds_tensor, joined
 from ...tensor.escapes import has_tangent
-from ...tensor.tensor import Tensor, current_edge, from_new_array, is_scalar
+from ...tensor.tensor import Tensor, current_edge, from_array, from_new_array, is_scalar
 from ...tensor.trace_hooks import array_of, observed
 
 NESTED: Final = (list, tuple)
+OUTPUTS: Final = ("out", "output")  # the arguments for arrays that NumPy's and SciPy's functions write to
 
 
 def carries_history(value: Any) -> bool:
@@ -39,6 +41,20 @@ def plain_values(value: Any) -> Any:
     if isinstance(value, NESTED):
         return _rebuilt(value, [plain_values(item) for item in value])
     return {key: plain_values(item) for key, item in value.items()} if type(value) is dict else value
+
+
+def on_values(function: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
+    """Return the result of a function of arrays for the values of tensors, as tensors.
+
+    A tensor that is to receive the result, `out=` or SciPy's `output=`, is written to.
+    """
+    for key in OUTPUTS:
+        target = kwargs.get(key)
+        if isinstance(target, Tensor):
+            buffer = np.array(plain_values(target))
+            on_values(function, args, kwargs | {key: buffer})
+            return target.copy_(from_array(buffer))
+    return as_tensors(function(*map(plain_values, args), **plain_values(kwargs)))
 
 
 def as_tensors(value: Any, given: tuple[Any, ...] = ()) -> Any:

@@ -13,7 +13,7 @@ from ...tensor.trace_hooks import composed
 from .. import OPERATORS
 from ..codegen.generate import body, environment
 from .adapted import lost
-from .conversion import as_argument, as_tensors, carries_history, plain_values
+from .conversion import as_argument, as_tensors, carries_history, on_values
 from .dispatch import in_numpy_names, meaning
 from .lazy_functions import lazy_function
 
@@ -73,26 +73,24 @@ class UniversalFunction:
             kwargs = in_numpy_names(kwargs)
         if not holds_tensor(args) and not (kwargs and holds_tensor(tuple(kwargs.values()))):
             return as_tensors(method(*args, **kwargs), args)
+        if kind == "__call__" and len(args) > self._arguments:
+            args, outputs = args[: self._arguments], args[self._arguments :]
+            kwargs = kwargs | {"out": outputs}
+        out = kwargs.get("out")
+        if isinstance(out, tuple) and len(out) == 1:
+            kwargs = kwargs | {"out": out[0]}
         handler = UFUNCS.get((self.numpy, kind))
         if handler is not None:
-            inputs = [as_argument(arg) for arg in args]
-            out = kwargs.get("out")
-            if isinstance(out, tuple) and len(out) == 1:
-                kwargs = kwargs | {"out": out[0]}
-            if kind == "__call__" and len(inputs) > self._arguments:
-                outputs = inputs[self._arguments :]
-                kwargs = kwargs | {"out": outputs[0] if len(outputs) == 1 else tuple(outputs)}
-                del inputs[self._arguments :]
-            return handler(*inputs, **kwargs)
+            return handler(*map(as_argument, args), **kwargs)
         module = "numpy" if hasattr(np, self.__name__) else "scipy.special"
         name = f"{module}.{self.__name__}" + ("" if kind == "__call__" else f".{kind}")
 
-        def on_values(*args: Any, **kwargs: Any) -> Any:
+        def run(*args: Any, **kwargs: Any) -> Any:
             if carries_history(args) or carries_history(kwargs):
                 raise lost(name, self._advice)
-            return as_tensors(method(*map(plain_values, args), **plain_values(kwargs)))
+            return on_values(method, args, kwargs)
 
-        return composed(name, on_values, args, kwargs)
+        return composed(name, run, args, kwargs)
 
     def source(self) -> tuple[str, dict[str, Any]]:
         """Return the code of the function, and the objects that it names."""

@@ -117,9 +117,9 @@ def pseudo_huber(delta: Any, r: Any) -> Any:
 
 
 @made
-def softplus(x: Any) -> Any:
-    """Return log(1 + exp(x))."""
-    return np.logaddexp(0.0, numbers(x))
+def softplus(x: Any, **options: Any) -> Any:
+    """Return log(1 + exp(x)); the options are those of `numpy.logaddexp`."""
+    return np.logaddexp(0.0, numbers(x), **options)
 
 
 @made
