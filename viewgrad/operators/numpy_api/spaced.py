@@ -40,9 +40,8 @@ def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Any:
     """Return numbers evenly spaced on a logarithmic scale; gradients flow to the exponents and the base."""
-    base = as_operand(base)
-    if base.ndim:
-        ndim = max(base.ndim, np.ndim(start), np.ndim(stop))
+    if np.ndim(base):
+        ndim = max(map(np.ndim, (start, stop, base)))
         start, stop, base = (_with_dimensions(each, ndim) for each in (start, stop, base))
         base = np.expand_dims(base, axis)
     first, second = operands(base, linspace(start, stop, num, endpoint, axis=axis))
