@@ -161,6 +161,7 @@ def beside_other_call(baseline: Baseline, other: Example) -> int:
     for name, value in beside.constants.items():
         script.let(name, value)
     script.call(f"other = {call}")
+    script.derived = bool(baseline.example.label)  # the gradient is that of the user's own call
     script.do(baseline.gradient_line())
     what = f"after another call, with {other.label}, the gradient"
     baseline.expect_gradients(script, oracle="a call alone", what=what)
