@@ -302,3 +302,44 @@ def test_repeated_points_are_scipys():
     assert ours.KroghInterpolator([0.0, 0.0, 1.0], [1.0, 2.0, 3.0])(0.5) == 2.0
     with pytest.raises(UnsupportedFunctionError, match="points that differ"):
         ours.KroghInterpolator([0.0, 0.0, 1.0], vg.Tensor([1.0, 2.0, 3.0], requires_grad=True))
+
+
+@pytest.mark.parametrize("has_history", [False, True])
+@pytest.mark.parametrize("ext", [0, 1, 2, 3, "zeros", "const"])
+def test_derivatives_of_splines_continue_beyond_the_ends_as_scipys(ext, has_history):
+    x, y, places = np.array([0.0, 1, 2, 3, 4, 5.1]), np.cos(np.arange(6.0)), np.array([-1.0, 0.5, 2.0, 6.0])
+    values = vg.Tensor(y, requires_grad=has_history)
+    spline = ours.UnivariateSpline(x, values, s=0, ext=ext)
+    wanted = theirs.UnivariateSpline(x, y, s=0, ext=ext)
+    for name in ("derivative", "antiderivative"):
+        for order in (0, 1, 2):
+            our, their = getattr(spline, name)(order), getattr(wanted, name)(order)
+            if ext == 2:
+                with pytest.raises(ValueError, match="outside"):
+                    our(places)
+                continue
+            np.testing.assert_allclose(our(places).detach().numpy(), their(places), rtol=1e-10, atol=1e-10)
+            np.testing.assert_allclose(
+                our.derivative()(places).detach().numpy(), their.derivative()(places), rtol=1e-10, atol=1e-10
+            )
+    if ext != 2:
+        np.testing.assert_allclose(spline(places, 1).detach().numpy(), wanted(places, 1), rtol=1e-10)
+
+
+def test_gradients_of_derivatives_of_splines_are_those_of_differences():
+    places, points = np.array([0.5, 1.2, 2.0]), np.array([0.0, 1, 2, 3, 4, 5.1])
+
+    def moments(x, y):
+        spline = theirs.UnivariateSpline(x, y, s=0, ext=1)
+        return (spline.derivative(2)(places) * spline.antiderivative()(places)).sum()
+
+    assert gradcheck(vg.adopt(moments), [vg.Tensor(each, requires_grad=True) for each in (points, points**2)])
+
+
+def test_bivariate_splines_of_numbers_have_a_grid_of_one_point():
+    x, y = np.arange(5.0), np.arange(6.0)
+    z = np.outer(np.sin(x), np.cos(y))
+    found, wanted = ours.RectBivariateSpline(x, y, z), theirs.RectBivariateSpline(x, y, z)
+    for at in ((1.5, 2.5), (1.5, y), (x, 2.5), (x, y)):
+        assert found(*at).shape == wanted(*at).shape
+        np.testing.assert_allclose(found(*at).numpy(), wanted(*at), atol=1e-12)

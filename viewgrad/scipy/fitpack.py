@@ -10,7 +10,7 @@ import scipy.interpolate as theirs  # type: ignore[import-untyped]
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand, holds_tensor
-from .piecewise import BSpline, Pieces, as_array, spline_basis, through_points
+from .piecewise import BSpline, as_array, spline_basis, through_points
 from .wrap import float_copy
 
 EXTENSIONS: Final = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}  # the values beyond the ends
@@ -43,13 +43,15 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
         tck = tck.tck
     if not holds_tensor((x, *tck[:2])):
         return as_tensors(theirs.splev(x, tck, der, ext))
+    if ext not in EXTENSIONS.values():
+        raise ValueError(f"ext is 0, 1, 2 or 3, not {ext!r}")
     t, c, k = tck
     places, t = float_copy(x), float_copy(t) if carries_history(t) else as_array(t)
     plain, low, high = plain_values(places.detach()), t[k], t[-k - 1]
     outside = (plain < as_array(low)) | (plain > as_array(high))
     if ext == 2 and np.any(outside):
         raise ValueError("x value outside the interval of the knots")
-    if ext == 3:
+    if ext == 3 and not der:  # FITPACK extrapolates derivatives
         places = np.clip(places, low, high)
     is_parametric = np.ndim(plain_values(c[0])) > 0  # then `c` holds the coefficients of each function
     coefficients = list(c) if is_parametric else [float_copy(as_argument(c))]
@@ -136,16 +138,33 @@ class UnivariateSpline:
     def __call__(self, x: Any, nu: int = 0, ext: Any = None) -> Any:
         return splev(float_copy(x), self._eval_args, nu, self.ext if ext is None else EXTENSIONS.get(ext, ext))
 
-    def _spline(self) -> BSpline:
-        return BSpline(*self._eval_args)
+    @staticmethod
+    def _from_tck(tck: Any, ext: int) -> UnivariateSpline:
+        """Return a spline with these knots, coefficients and degree."""
+        spline = UnivariateSpline.__new__(UnivariateSpline)
+        spline.ext, spline._eval_args = ext, tck
+        spline._plain = theirs.UnivariateSpline._from_tck((as_array(tck[0]), as_array(tck[1]), tck[2]), ext)
+        return spline
 
-    def derivative(self, n: int = 1) -> Pieces:
-        """Return the derivative, as a piecewise polynomial."""
-        return self._spline().derivative(n)
+    def derivative(self, n: int = 1) -> UnivariateSpline:
+        """Return the derivative as a spline; beyond the ends it is 0 if this one is constant there."""
+        t, c, k = self._eval_args
+        if not 0 <= n <= k:
+            raise ValueError(f"a spline of degree {k} has derivatives of orders up to {k}, not {n}")
+        c = float_copy(c)[: len(t) - k - 1]
+        for _ in range(n):
+            c = (c[1:] - c[:-1]) * k / (t[k + 1 : -1] - t[1 : -k - 1])
+            t, k = t[1:-1], k - 1
+        return self._from_tck((t, c, k), EXTENSIONS["zeros"] if self.ext == EXTENSIONS["const"] else self.ext)
 
-    def antiderivative(self, n: int = 1) -> Pieces:
-        """Return the integral from the first place, as a piecewise polynomial."""
-        return self._spline().antiderivative(n)
+    def antiderivative(self, n: int = 1) -> UnivariateSpline:
+        """Return the integral from the first place as a spline."""
+        t, c, k = self._eval_args
+        c = float_copy(c)[: len(t) - k - 1]
+        for _ in range(n):
+            sums = np.cumsum(c * (t[k + 1 :] - t[: -k - 1])) / (k + 1)
+            t, c, k = np.concatenate([t[:1], t, t[-1:]]), np.concatenate([[0.0], sums]), k + 1
+        return self._from_tck((t, c, k), self.ext)
 
     def derivatives(self, x: Any) -> Any:
         """Return the value at a place, and all derivatives there."""

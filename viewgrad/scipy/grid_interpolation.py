@@ -33,7 +33,8 @@ class RectBivariateSpline:
     def __call__(self, x: Any, y: Any, dx: int = 0, dy: int = 0, grid: bool = True) -> Any:
         if not grid:
             return self.ev(x, y, dx, dy)
-        return bisplev(np.atleast_1d(float_copy(x)), np.atleast_1d(float_copy(y)), (*self.tck, *self.degrees), dx, dy)
+        x, y = np.atleast_1d(float_copy(x)), np.atleast_1d(float_copy(y))
+        return float_copy(bisplev(x, y, (*self.tck, *self.degrees), dx, dy)).reshape(len(x), len(y))
 
     def ev(self, xi: Any, yi: Any, dx: int = 0, dy: int = 0) -> Any:
         """Return the values at points."""
