@@ -234,3 +234,17 @@ def test_curve_fit_takes_lists():
     place, _ = optimize.curve_fit(lambda x, a, b: a * x + b, [1.0, 2.0, 3.0], [1.0, 2.0, 2.9])
     expected, _ = scipy.optimize.curve_fit(lambda x, a, b: a * x + b, [1.0, 2.0, 3.0], [1.0, 2.0, 2.9])
     np.testing.assert_allclose(np.asarray(place), expected, rtol=1e-6)
+
+
+def test_curve_fit_starts_within_bounds_and_takes_a_jacobian():
+    x = np.linspace(0.0, 2.0, 9)
+    y = vg.Tensor(3.0 * x - 0.5, requires_grad=True)
+
+    def line(x, a, b):
+        return a * x + b
+
+    found, _ = optimize.curve_fit(line, x, y, bounds=([2.0, -5.0], [4.0, -0.1]))
+    np.testing.assert_allclose(found.detach().numpy(), [3.0, -0.5], rtol=1e-6)
+    assert found.requires_grad
+    found, _ = optimize.curve_fit(line, x, y, jac=lambda x, a, b: np.stack([x, x * 0.0 + 1.0], 1), method="trf")
+    np.testing.assert_allclose(found.detach().numpy(), [3.0, -0.5], rtol=1e-6)

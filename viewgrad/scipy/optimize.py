@@ -329,17 +329,23 @@ def curve_fit(
     **options: Any,
 ) -> Any:
     """Return the parameters that best fit a function to data, and their covariance, both differentiable."""
-    if p0 is None:
-        p0 = np.ones(len(signature_of(f).parameters) - 1)
     if isinstance(xdata, (list, tuple, np.ndarray)):  # anything else is passed to the function unchanged
         xdata = numbers(xdata)
         xdata = xdata if xdata.dtype.kind in "fc" else xdata.astype(float)
+
+    def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(x: Any, *parameters: Any) -> Any:
+            return np.asarray(_value(function(copied(x), *parameters)))
+
+        call.__signature__ = signature_of(f)  # type: ignore[attr-defined]  # by which SciPy counts the parameters
+        return call
+
     fitted = scipy.optimize.curve_fit(
-        lambda x, *parameters: np.asarray(_value(f(copied(x), *parameters))),
+        on_arrays(f),
         *map(_value, (xdata, ydata, p0, sigma)),
         absolute_sigma,
         *args,
-        **_settings(options),
+        **_settings(options) | ({"jac": on_arrays(options["jac"])} if callable(options.get("jac")) else {}),
     )
     x = numbers(xdata) if isinstance(xdata, list | tuple) else as_argument(xdata)
     y = numbers(ydata)
