@@ -343,3 +343,38 @@ def test_bivariate_splines_of_numbers_have_a_grid_of_one_point():
     for at in ((1.5, 2.5), (1.5, y), (x, 2.5), (x, y)):
         assert found(*at).shape == wanted(*at).shape
         np.testing.assert_allclose(found(*at).numpy(), wanted(*at), atol=1e-12)
+
+
+def test_splines_of_high_degrees_are_evaluated():
+    """FITPACK, by which SciPy converts them to piecewise polynomials, writes beyond its memory for them."""
+    tck = theirs.splantider(theirs.splrep(np.arange(8.0), np.sin(np.arange(8.0))), 5)
+    wanted, places = theirs.BSpline(*tck), vg.Tensor(np.linspace(0.5, 6.5, 5), requires_grad=True)
+    found = ours.splev(places, tck)
+    np.testing.assert_allclose(found.detach().numpy(), wanted(places.detach().numpy()), rtol=1e-9)
+    (slope,) = vg.autograd.grad(found.sum(), places)
+    np.testing.assert_allclose(slope.numpy(), wanted(places.detach().numpy(), 1), rtol=1e-8)
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest"])
+def test_grids_of_one_point_nan_and_single_points_are_as_scipys(method):
+    rng = np.random.default_rng(0)
+    x, y, values = np.array([2.0]), np.array([1.0, 2.0, 4.0]), rng.normal(size=(1, 3, 2))
+    places = [(2.0, 1.5), np.array([2.0, 3.0]), np.array([[2.0, 1.2], [2.0, np.nan], [2.5, 1.0], [2.0, 9.0]])]
+    for fill in (np.nan, None, 7.0):
+        if fill is None and method == "linear":
+            continue  # SciPy extrapolates nothing along such an axis
+        found = ours.RegularGridInterpolator((x, y), vg.Tensor(values), method, False, fill)
+        wanted = theirs.RegularGridInterpolator((x, y), values, method, False, fill)
+        for place in places:
+            np.testing.assert_allclose(found(place).numpy(), wanted(place), rtol=1e-12)
+            assert found(place).shape == wanted(place).shape
+    with pytest.raises(ValueError, match="strictly ascending or descending"):
+        ours.RegularGridInterpolator((y[[0, 2, 1]],), rng.normal(size=3))
+
+
+def test_complex_values_on_a_grid_stay_complex():
+    x, values = np.arange(4.0), np.exp(1j * np.arange(4.0))
+    for method in ("slinear", "linear", "cubic"):
+        found = ours.RegularGridInterpolator((x,), values, method)(np.array([[0.3], [2.2]]))
+        wanted = theirs.RegularGridInterpolator((x,), values, method)(np.array([[0.3], [2.2]]))
+        np.testing.assert_allclose(found.numpy(), wanted)

@@ -72,6 +72,9 @@ class RegularGridInterpolator:
         if carries_history(tuple(points)):
             raise lost("scipy.interpolate.RegularGridInterpolator", "no gradient flows to the grid; pass its detach()")
         grid = [as_array(axis) for axis in points]
+        for place, axis in enumerate(grid):
+            if not (np.all(np.diff(axis) > 0) or np.all(np.diff(axis) < 0)):
+                raise ValueError(f"The points in dimension {place} must be strictly ascending or descending")
         self.values: Any = float_copy(values)
         turned = [place for place, axis in enumerate(grid) if axis[0] > axis[-1]]
         self.values = np.flip(self.values, tuple(turned)) if turned else self.values
@@ -84,8 +87,9 @@ class RegularGridInterpolator:
         if method not in ("linear", "nearest"):
             if carries_history((points, self.values)):
                 raise lost("scipy.interpolate.RegularGridInterpolator", 'use method="linear", or RectBivariateSpline')
+            values = np.array(plain_values(self.values))
             scipys = theirs.RegularGridInterpolator(
-                self.grid, as_array(self.values), method, self.bounds_error, self.fill_value, **self.options
+                self.grid, values, method, self.bounds_error, self.fill_value, **self.options
             )
             return as_tensors(scipys(as_array(points), **options))
         flat = points.reshape(-1, len(self.grid))
@@ -97,6 +101,9 @@ class RegularGridInterpolator:
             if self.bounds_error and beyond.any():
                 raise ValueError(f"One of the requested xi is out of bounds in dimension {place}")
             outside |= beyond
+            if len(axis) == 1:  # constant along it
+                corners.append([(np.zeros(len(plain), int), 1.0)])
+                continue
             left = np.clip(np.searchsorted(axis, plain[:, place], "right") - 1, 0, len(axis) - 2)
             share = (flat[:, place] - axis[left]) / (axis[left + 1] - axis[left])
             if method == "nearest":
@@ -104,6 +111,8 @@ class RegularGridInterpolator:
             else:
                 corners.append([(left, 1 - share), (left + 1, share)])
         found = self._mixed(corners)
+        if np.isnan(plain).any():
+            found = np.where(np.isnan(plain).any(1).reshape((-1,) + (1,) * (found.ndim - 1)), np.nan, found)
         if self.fill_value is not None and outside.any():
             found = np.where(outside.reshape((-1,) + (1,) * (found.ndim - 1)), self.fill_value, found)
         return found.reshape(points.shape[:-1] + self.values.shape[len(self.grid) :])
@@ -113,7 +122,7 @@ class RegularGridInterpolator:
         if isinstance(xi, tuple):
             return np.stack(np.broadcast_arrays(*(float_copy(each) for each in xi)), -1)
         points = float_copy(xi)
-        return points[:, None] if points.ndim == 1 and len(self.grid) == 1 else points
+        return points.reshape(-1, len(self.grid)) if points.ndim == 1 else points
 
     def _mixed(self, corners: list[list[tuple[Any, Any]]]) -> Any:
         """Return the values at the corners of cells, mixed by their weights."""

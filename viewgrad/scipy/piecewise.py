@@ -285,8 +285,9 @@ def _unit_splines(knots: bytes, degree: int) -> tuple[Any, Any]:
     t = np.frombuffer(knots)
     count = len(t) - degree - 1
     inside = np.flatnonzero(np.diff(t[degree : count + 1]) > 0) + degree
-    columns = [theirs.PPoly.from_spline((t, row, degree)).c[:, inside] for row in np.eye(count)]
-    return np.append(t[inside], t[count]), np.stack(columns, -1)
+    units = theirs.BSpline(t, np.eye(count), degree)  # PPoly.from_spline crashes for degrees over 5
+    powers = [units(t[inside], nu) / math.factorial(nu) for nu in range(degree, -1, -1)]
+    return np.append(t[inside], t[count]), np.stack(powers)
 
 
 def spline_basis(x: Any, t: Any, k: int, nu: int = 0, extrapolate: Any = True) -> Any:
