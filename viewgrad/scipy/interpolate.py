@@ -18,7 +18,7 @@ from .barycentric import THROUGH_POINTS
 from .fitpack import FITPACK
 from .grid_interpolation import GRIDS
 from .griddata import SCATTERED, LinearNDInterpolator, NearestNDInterpolator, plain_places
-from .piecewise import PIECES, BSpline, CubicHermiteSpline, Pieces, spline_slopes, through_points
+from .piecewise import PIECES, BSpline, CubicHermiteSpline, Pieces, ascending, spline_slopes, through_points
 from .wrap import float_copy
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class CubicSpline(Pieces):
         periodic = isinstance(bc_type, str) and bc_type == "periodic"
         beyond = ("periodic" if periodic else True) if extrapolate is None else extrapolate
         if carries_history(x) or _has_slopes(bc_type):
-            knots, leading = float_copy(x), np.moveaxis(values, axis, 0)
+            knots, leading = ascending(x), np.moveaxis(values, axis, 0)
             pieces = CubicHermiteSpline(knots, leading, spline_slopes(knots, leading, bc_type))
             super().__init__(pieces.c, knots, beyond, axis)
             return
@@ -150,7 +150,7 @@ class interp1d:
         x, y: the points and the values.
         kind: "linear", "nearest", "previous", "next", "zero", "slinear", "quadratic", "cubic", or a spline's degree.
         axis: the dimension of `y` that belongs to the points.
-        bounds_error: whether a point outside raises an error; the default unless `fill_value` is given.
+        bounds_error: whether a point outside raises an error; the default unless `fill_value` is "extrapolate".
         fill_value: the value outside, a pair for both ends, or "extrapolate".
         copy, assume_sorted: as in SciPy.
     """
@@ -161,14 +161,17 @@ class interp1d:
     ) -> None:  # fmt: skip
         values = np.moveaxis(float_copy(y), axis, 0)
         knots = float_copy(x) if carries_history(x) else np.asarray(plain_values(as_argument(x)), float)
+        if len(knots) != len(values):
+            raise ValueError(f"interp1d got {len(knots)} points and {len(values)} values")
         order = np.arange(len(knots)) if assume_sorted else np.argsort(plain_values(knots), kind="stable")
         self.x, self.y, self.kind, self.fill_value = knots[order], values[order], kind, fill_value
         self._places = plain_values(self.x)
         self.axis = axis % values.ndim
         self.extrapolates = isinstance(fill_value, str)
-        given = self.extrapolates or isinstance(fill_value, tuple) or not np.all(np.isnan(plain_values(fill_value)))
-        self.bounds_error = not given if bounds_error is None else bounds_error
-        degrees = {"slinear": 1, "quadratic": 2, "cubic": 3}
+        if self.extrapolates and bounds_error:
+            raise ValueError("interp1d cannot extrapolate and raise an error")
+        self.bounds_error = not self.extrapolates if bounds_error is None else bounds_error
+        degrees = {"quadratic": 2, "cubic": 3}
         degree = degrees.get(kind, kind if isinstance(kind, int) else None)
         self._spline = make_interp_spline(self.x, self.y, degree) if degree else None
 
@@ -180,7 +183,10 @@ class interp1d:
         if self.bounds_error and (below.any() or above.any()):
             raise ValueError("A value in x_new is outside of the interpolation range.")
         found = self._inside(flat, plain)
-        if not self.extrapolates and (below.any() or above.any()):
+        if self.extrapolates and self.kind in ("previous", "next"):
+            beyond = below if self.kind == "previous" else above  # where there is no such point
+            found = np.where(beyond.reshape((-1,) + (1,) * (found.ndim - 1)), np.nan, found)
+        elif not self.extrapolates and (below.any() or above.any()):
             low, high = self.fill_value if isinstance(self.fill_value, tuple) else (self.fill_value,) * 2
             shape = (-1,) + (1,) * (found.ndim - 1)
             found = np.where(below.reshape(shape), low, np.where(above.reshape(shape), high, found))
@@ -191,13 +197,17 @@ class interp1d:
     def _inside(self, flat: Any, plain: Any) -> Any:
         if self._spline is not None:
             return self._spline(flat)
-        if self.kind == "linear":
+        if len(self.x) == 1:
+            return self.y[np.zeros(len(plain), int)]
+        if self.kind in ("linear", "slinear"):
             right = np.clip(np.searchsorted(self._places, plain), 1, len(self.x) - 1)
             left = right - 1
             share = ((flat - self.x[left]) / (self.x[right] - self.x[left])).reshape((-1,) + (1,) * (self.y.ndim - 1))
             return self.y[left] + share * (self.y[right] - self.y[left])
         if self.kind in ("previous", "zero"):
-            return self.y[np.clip(np.searchsorted(self._places, plain, "right") - 1, 0, len(self.x) - 1)]
+            found = self.y[np.clip(np.searchsorted(self._places, plain, "right") - 1, 0, len(self.x) - 1)]
+            is_nan = np.isnan(plain).reshape((-1,) + (1,) * (found.ndim - 1))
+            return np.where(is_nan, np.nan, found) if self.kind == "zero" and is_nan.any() else found
         if self.kind == "next":
             return self.y[np.clip(np.searchsorted(self._places, plain, "left"), 0, len(self.x) - 1)]
         middles = (self._places[1:] + self._places[:-1]) / 2.0

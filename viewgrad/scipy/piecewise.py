@@ -25,7 +25,7 @@ class Pieces:
 
     Arguments:
         c: the coefficients, with dimensions for powers, pieces, and further ones.
-        x: the breakpoints.
+        x: the breakpoints, ascending or descending.
         extrapolate: whether to extend the first and the last piece beyond the ends; otherwise the result there is NaN.
             Or "periodic".
         axis: the interpolation axis.
@@ -52,15 +52,11 @@ class Pieces:
             )
         flat = places.reshape(-1)
         plain = plain_values(flat.detach())
+        if ends[0] > ends[-1]:  # the pieces are searched for in ascending order
+            ends, plain = -ends, -plain
         pieces = np.clip(np.searchsorted(ends, plain, "right") - 1, 0, len(ends) - 2)
         more = (1,) * (self.c.ndim - 2)
-        away = (flat - self.x[pieces]).reshape((-1, *more))
-        count = self.c.shape[0]
-        total = self.c[0][pieces] * 0.0
-        for place in range(count - nu):
-            power = count - 1 - place
-            factor = float(np.prod(np.arange(power - nu + 1, power + 1)))
-            total = total * away + factor * self.c[place][pieces]
+        total = self._values((flat - self.x[pieces]).reshape((-1, *more)), pieces, nu)
         if beyond is False:
             outside = (plain < ends[0]) | (plain > ends[-1])
             total = np.where(outside.reshape((-1, *more)), np.nan, total)
@@ -68,6 +64,16 @@ class Pieces:
         if self.axis:
             count = places.ndim
             total = np.moveaxis(total, tuple(range(count)), tuple(range(self.axis, self.axis + count)))
+        return total
+
+    def _values(self, away: Any, pieces: Any, nu: int) -> Any:
+        """Return the values, or derivatives, at distances from the first breakpoints of pieces."""
+        count = self.c.shape[0]
+        total = self.c[0][pieces] * 0.0
+        for place in range(count - nu):
+            power = count - 1 - place
+            factor = float(np.prod(np.arange(power - nu + 1, power + 1)))
+            total = total * away + factor * self.c[place][pieces]
         return total
 
     def derivative(self, nu: int = 1) -> Pieces:
@@ -83,6 +89,8 @@ class Pieces:
 
     def antiderivative(self, nu: int = 1) -> Pieces:
         """Return the antiderivative as a piecewise polynomial."""
+        if nu < 0:
+            return self.derivative(-nu)
         c = self.c
         for _ in range(nu):
             count = c.shape[0]
@@ -93,12 +101,22 @@ class Pieces:
                 over = (over + raised[place]) * widths if place else raised[place] * widths
             start = np.concatenate([over[:1] * 0.0, np.cumsum(over, 0)[:-1]])
             c = np.concatenate([raised, start[None]])
-        return Pieces(c, self.x, self.extrapolate, self.axis)
+        beyond = False if nu and isinstance(self.extrapolate, str) else self.extrapolate  # it is not periodic
+        return Pieces(c, self.x, beyond, self.axis)
 
     def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
         """Return the integral between two points."""
-        whole = self.antiderivative()
-        return whole(b, 0, extrapolate) - whole(a, 0, extrapolate)
+        beyond = self.extrapolate if extrapolate is None else extrapolate
+        whole, first, last = self.antiderivative(), self.x[0], self.x[-1]
+        if not isinstance(beyond, str):
+            return whole(b, 0, beyond) - whole(a, 0, beyond)
+        period, of_period = last - first, whole(last, 0, True)
+
+        def up_to(place: Any) -> Any:
+            count = np.floor((plain_values(numbers(place).detach()) - as_array(first)) / as_array(period))
+            return count * of_period + whole(place - count * period, 0, True)
+
+        return up_to(b) - up_to(a)
 
     def roots(self, *args: Any, **kwargs: Any) -> Any:
         """Return the roots, for coefficients without history."""
@@ -111,7 +129,7 @@ class Pieces:
     def _scipys(self, name: str) -> Any:
         if carries_history((self.c, self.x)):
             raise lost(f"scipy.interpolate.PPoly.{name}", "find the place by viewgrad.scipy.optimize.brentq")
-        return getattr(theirs.PPoly(as_array(self.c), as_array(self.x)), name)
+        return getattr(theirs.PPoly(as_array(self.c), as_array(self.x), self.extrapolate), name)
 
 
 class BPoly(Pieces):
@@ -132,6 +150,22 @@ class BPoly(Pieces):
             powers.append(math.comb(degree, power) * differences[0] / widths**power)
             differences = np.diff(differences, axis=0)
         super().__init__(np.stack(powers[::-1]), breaks, extrapolate, axis)
+        self._weights, self._widths = weights, widths
+
+    def _values(self, away: Any, pieces: Any, nu: int) -> Any:
+        """Evaluate in Bernstein's basis, which keeps digits that powers of high degrees lose."""
+        weights, widths = self._weights, self._widths
+        degree = weights.shape[0] - 1
+        if nu > degree:
+            return weights[0][pieces] * 0.0
+        for _ in range(nu):
+            weights, degree = np.diff(weights, axis=0) * (degree / widths), degree - 1
+        share = away / widths[pieces]
+        total, power, rest = weights[0][pieces] * 1.0, share * 0.0 + 1.0, 1.0 - share
+        for place in range(1, degree + 1):  # as Horner's rule, in `rest`
+            power = power * share
+            total = total * rest + math.comb(degree, place) * power * weights[place][pieces]
+        return total
 
     @classmethod
     def from_derivatives(cls, xi: Any, yi: Any, orders: Any = None, extrapolate: Any = None) -> BPoly:
@@ -140,6 +174,13 @@ class BPoly(Pieces):
             raise lost("scipy.interpolate.BPoly.from_derivatives", "use CubicHermiteSpline")
         found = theirs.BPoly.from_derivatives(plain_values(xi), plain_values(yi), orders, extrapolate)
         return cls(found.c, found.x, found.extrapolate, found.axis)
+
+
+def ascending(x: Any) -> Any:
+    """Return points as a tensor; raise ValueError if they do not ascend."""
+    if not np.all(np.diff(as_array(x)) > 0):
+        raise ValueError("the points x must be strictly increasing")
+    return float_copy(x)
 
 
 def _leading(y: Any, axis: int) -> tuple[Any, int]:
@@ -219,7 +260,7 @@ class PchipInterpolator(CubicHermiteSpline):
     """
 
     def __init__(self, x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> None:
-        x, (y, axis) = float_copy(x), _leading(y, axis)
+        x, (y, axis) = ascending(x), _leading(y, axis)
         slopes = _monotone_slopes(x, y)
         super().__init__(x, np.moveaxis(y, 0, axis), np.moveaxis(slopes, 0, axis), axis, extrapolate)
 
@@ -253,7 +294,7 @@ class Akima1DInterpolator(CubicHermiteSpline):
     """The cubic interpolant of H. Akima (1970), or its modification "makima"."""
 
     def __init__(self, x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None) -> None:
-        x, (y, axis) = float_copy(x), _leading(y, axis)
+        x, (y, axis) = ascending(x), _leading(y, axis)
         slopes = _akimas_slopes(x, y, method)
         beyond = False if extrapolate is None else extrapolate
         super().__init__(x, np.moveaxis(y, 0, axis), np.moveaxis(slopes, 0, axis), axis, beyond)
@@ -373,8 +414,12 @@ class BSpline:
         return self._pieces().antiderivative(nu)
 
     def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
-        """Return the integral between two points."""
-        return self._pieces().integrate(a, b, extrapolate)
+        """Return the integral between two points; without extrapolation, the spline is 0 beyond its ends."""
+        beyond = self.extrapolate if extrapolate is None else extrapolate
+        if not beyond:
+            low, high = self.t[self.k], self.t[-self.k - 1]
+            a, b = np.clip(float_copy(a), low, high), np.clip(float_copy(b), low, high)
+        return self._pieces().integrate(a, b, beyond or True)
 
     def _pieces(self) -> Pieces:
         c = np.moveaxis(self.c, self.axis, 0)[: len(self.t) - self.k - 1]

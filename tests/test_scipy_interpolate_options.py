@@ -1,0 +1,111 @@
+"""Options of interpolants, all combinations of them: values are SciPy's, and so is which of them are errors."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+
+theirs = pytest.importorskip("scipy.interpolate")
+
+import viewgrad as vg  # noqa: E402
+from viewgrad.scipy import interpolate as ours  # noqa: E402
+
+RNG = np.random.default_rng(0)
+C, X, Y = RNG.normal(size=(4, 5)), np.sort(RNG.normal(size=6)), RNG.normal(size=6)
+PLACES = RNG.uniform(-3, 3, 8)  # also beyond the ends
+LOOP = np.append(Y[:-1], Y[0])
+BEYOND = (True, False, "periodic", None)
+
+
+def piecewise(name, is_ascending, beyond):
+    """Return functions of a module: the polynomial, derivatives, antiderivatives and integrals."""
+    x = X if is_ascending else X[::-1]
+
+    def made(m):
+        return getattr(m, name)(C, x, beyond)
+
+    yield from (lambda m, nu=nu: made(m)(PLACES, nu) for nu in range(4))
+    yield from (lambda m, nu=nu: made(m).derivative(nu)(PLACES) for nu in range(-2, 3))
+    yield from (lambda m, nu=nu: made(m).antiderivative(nu)(PLACES) for nu in range(-2, 3))
+    if is_ascending or beyond != "periodic":
+        yield from (lambda m, ends=ends: made(m).integrate(*ends) for ends in ((-0.3, 0.4), (-3.0, 4.0), (4.0, -3.0)))
+    if name == "PPoly":
+        yield lambda m: made(m).roots()
+
+
+def tables(kind):
+    """Return functions of a module for `interp1d`, with values in one dimension and in two."""
+    rows = np.stack([Y, Y**2], 1)
+    for fill, strict in itertools.product((np.nan, "extrapolate", 0.5, (1.0, 2.0)), (None, True, False)):
+        options = {"bounds_error": strict, "fill_value": fill}
+        yield lambda m, options=options: m.interp1d(X, Y, kind, **options)(PLACES)
+        yield lambda m, options=options: m.interp1d(X, rows, kind, axis=0, **options)(PLACES.reshape(2, 4))
+    missing = np.where(np.arange(6) == 2, np.nan, Y)
+    yield lambda m: m.interp1d(X, missing, kind, bounds_error=False)(PLACES)
+    yield lambda m: m.interp1d(X, Y, kind, bounds_error=False)([np.nan, 0.0])
+    yield lambda m: m.interp1d(X[::-1], Y, kind, bounds_error=False)(PLACES)
+    yield lambda m: m.interp1d(X, Y, kind)(X)
+    yield lambda m: m.interp1d(X, Y[:5], kind)
+    if kind in ("linear", "nearest", "previous", "next"):
+        yield lambda m: m.interp1d([1.5], [6.0], kind, bounds_error=False, fill_value=(2.0, 10.0))([1.0, 1.5, 2.0])
+
+
+def interpolants(name, options):
+    for beyond in BEYOND[: 3 if name in ("CubicSpline", "PchipInterpolator") else 2]:
+
+        def made(m, beyond=beyond):
+            return getattr(m, name)(X, LOOP, extrapolate=beyond, **options)
+
+        yield lambda m, made=made: made(m)(PLACES)
+        yield lambda m, made=made: made(m).derivative()(PLACES)
+        yield lambda m, made=made: made(m).antiderivative()(PLACES)
+        yield lambda m, made=made: made(m).integrate(-3.0, 3.0)
+    yield lambda m: getattr(m, name)(X[::-1], LOOP, **options)
+
+
+def splines(degree):
+    knots = np.concatenate([[X[0]] * (degree + 1), X[2:4], [X[-1]] * (degree + 1)])
+    weights = RNG.normal(size=len(knots) - degree - 1)
+    for beyond in BEYOND[:3]:
+
+        def made(m, beyond=beyond):
+            return m.BSpline(knots, weights, degree, extrapolate=beyond)
+
+        yield from (lambda m, made=made, nu=nu: made(m)(PLACES, nu) for nu in range(min(degree, 2) + 1))
+        yield lambda m, made=made: made(m).antiderivative()(PLACES)
+        yield from (lambda m, made=made, ends=ends: made(m).integrate(*ends) for ends in ((-3.0, 3.0), (0.2, 0.5)))
+
+
+CASES = {
+    **{
+        f"{name}, {'ascending' if up else 'descending'}, {beyond}": piecewise(name, up, beyond)
+        for name, up, beyond in itertools.product(("PPoly", "BPoly"), (True, False), BEYOND)
+    },
+    **{f"interp1d, {kind}": tables(kind) for kind in (
+        "linear", "nearest", "nearest-up", "previous", "next", "zero", "slinear", "quadratic", "cubic", 4, 5)},
+    **{f"CubicSpline, {ends}": interpolants("CubicSpline", {"bc_type": ends})
+       for ends in ("not-a-knot", "natural", "clamped", "periodic", ((1, 0.3), (2, 0.1)))},
+    **{name: interpolants(name, {}) for name in ("PchipInterpolator", "Akima1DInterpolator")},
+    **{f"BSpline, {degree}": splines(degree) for degree in range(1, 6)},
+}  # fmt: skip
+
+
+def outcome(case, module):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = case(module)
+    except ValueError:
+        return None
+    return np.asarray(found.detach() if isinstance(found, vg.Tensor) else found) if hasattr(found, "shape") else ()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_errors_are_those_of_scipy(name):
+    for case in CASES[name]:
+        wanted, found = outcome(case, theirs), outcome(case, ours)
+        assert (wanted is None) == (found is None), (wanted, found)
+        if wanted is not None:
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10)
+            assert np.shape(found) == np.shape(wanted)
