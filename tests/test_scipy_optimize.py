@@ -248,3 +248,18 @@ def test_curve_fit_starts_within_bounds_and_takes_a_jacobian():
     assert found.requires_grad
     found, _ = optimize.curve_fit(line, x, y, jac=lambda x, a, b: np.stack([x, x * 0.0 + 1.0], 1), method="trf")
     np.testing.assert_allclose(found.detach().numpy(), [3.0, -0.5], rtol=1e-6)
+
+
+def test_least_squares_passes_named_arguments_to_the_jacobian():
+    """Without them, the solution was that of other arguments."""
+    found = optimize.least_squares(
+        lambda x, a=0.0: (x - a) ** 2 + 5.0, 2.0, jac=lambda x, a=0.0: 2.0 * (x - a), kwargs={"a": 3.0}
+    )
+    np.testing.assert_allclose(found.x.numpy(), [3.0], rtol=1e-4)
+
+
+def test_least_squares_takes_sparse_jacobians_and_bounds_of_several_kinds():
+    factors = np.array([1.0, 2.0, 3.0])
+    matrix, bounds = scipy.sparse.diags_array(factors), ([-1.0, -1.0, -1.0], 4.0)
+    found = optimize.least_squares(lambda x: vg.Tensor(factors) * x - 6.0, np.zeros(3), lambda x: matrix, bounds)
+    np.testing.assert_allclose(found.x.numpy(), [4.0, 3.0, 2.0], rtol=1e-5)

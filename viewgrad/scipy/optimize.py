@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import scipy.optimize  # type: ignore[import-untyped]
+from scipy.sparse import issparse  # type: ignore[import-untyped]
+from scipy.sparse.linalg import LinearOperator  # type: ignore[import-untyped]
 
 from ..autograd.api import grad
 from ..func.transforms import jacrev
@@ -85,6 +87,16 @@ def _with_jacobian(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[
 
 def _plain(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]:
     return lambda x: np.asarray(_value(fun(copied(x), *args)))
+
+
+def _matrix(jac: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]:
+    """Return a Jacobian as a function of arrays, whose result may be sparse or an operator."""
+
+    def of_array(x: Any) -> Any:
+        found = _value(jac(copied(x), *args))
+        return found if issparse(found) or isinstance(found, LinearOperator) else np.asarray(found)
+
+    return of_array
 
 
 def _without_history(result: Any) -> Any:
@@ -294,18 +306,21 @@ def least_squares(
         return fun(x, *rest, **named)
 
     depends = carries_history((options.get("f_scale"),)) or captures_history(with_names, start, given)
-    slope = _with_jacobian(with_names, given) if jac is None else _plain(jac, given) if callable(jac) else jac
-    limits = plain_values(as_argument(bounds))
+    slope = jac
+    if jac is None:
+        slope = _with_jacobian(with_names, given)
+    elif callable(jac):
+        slope = _matrix(lambda x, *rest: jac(x, *rest, **named), given)
+    limits = _limits(bounds)
     found = _without_history(
         scipy.optimize.least_squares(_plain(with_names, given), start, slope, limits, method, **_settings(options))
     )
     if depends:
-        pairs = limits if isinstance(limits, scipy.optimize.Bounds) else scipy.optimize.Bounds(*limits)
 
         def cost(x: Any) -> Any:
             return 0.5 * squares(numbers(with_names(x, *given)), options).sum()
 
-        found.x = least_place(cost, found.x, free_elements(found.x, pairs))
+        found.x = least_place(cost, found.x, free_elements(found.x, _as_bounds(limits)))
         found.fun, found.cost = numbers(with_names(found.x, *given)), cost(found.x)
     return found
 
@@ -361,7 +376,7 @@ def curve_fit(
     def cost(p: Any) -> Any:
         return squares(residual(p), options).sum()
 
-    place = least_place(cost, fitted[0], free_elements(fitted[0], _limits(options)))
+    place = least_place(cost, fitted[0], free_elements(fitted[0], _as_bounds(_limits(options.get("bounds")))))
     slopes = scaled_slopes(jacrev(residual)(place), residual(place), options)
     covariances = np.linalg.inv(slopes.mT @ slopes)
     if not absolute_sigma:
@@ -369,9 +384,15 @@ def curve_fit(
     return place, covariances
 
 
-def _limits(options: dict[str, Any]) -> Any:
-    bounds = plain_values(as_argument(options.get("bounds")))
-    return bounds if bounds is None or isinstance(bounds, scipy.optimize.Bounds) else scipy.optimize.Bounds(*bounds)
+def _limits(bounds: Any) -> Any:
+    """Return bounds of arrays; a pair may hold a number and a vector."""
+    if bounds is None or isinstance(bounds, scipy.optimize.Bounds):
+        return bounds
+    return tuple([plain_values(as_argument(each)) for each in bounds])
+
+
+def _as_bounds(limits: Any) -> Any:
+    return scipy.optimize.Bounds(*limits) if isinstance(limits, tuple) else limits
 
 
 # -- functions of one number -------------------------------------------------------------------------------------------
