@@ -37,6 +37,7 @@ PROGRAMS = {
     "round to decimals": "return (np.round(x, 1) * x).sum() + np.round(y).sum()",
     "reduce and accumulate": "return np.maximum.reduce(x) * np.add.reduce(y) + (np.add.accumulate(x) * y).sum()",
     "outer of a ufunc": "return (np.add.outer(x, y) ** 2).sum() + np.subtract.outer(y, x)[1, 2] ** 2",
+    "nonzero": "return x[np.nonzero(y < 9)[0][1]] ** 2 * y[k.nonzero()[0][0]] + x[np.where(y < 9)[0][-1]]",
     "structured array": "s = x[0]\nfor i in range(len(TABLE)):\n    s *= x[TABLE['k'][i]] + TABLE['a'][i]\nreturn s",
 }
 

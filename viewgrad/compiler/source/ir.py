@@ -424,6 +424,11 @@ def blocks_of(stmt: Any) -> Sequence[Block]:
     return (stmt.then, stmt.other) if isinstance(stmt, If) else ()
 
 
+def targets_text(names: Sequence[str]) -> str:
+    """Return the targets of an assignment that unpacks a tuple, which may have one element."""
+    return f"{names[0]}," if len(names) == 1 else ", ".join(names)
+
+
 def statements(block: Block) -> Iterator[Any]:
     """Yield the statements of a block and of all blocks inside."""
     for stmt in block:
@@ -508,7 +513,7 @@ def _lines(stmt: Any, indent: str) -> Iterator[str]:
     if isinstance(stmt, Let):
         yield f"{indent}{stmt.name} = {text_of(stmt.value)}"
     elif isinstance(stmt, LetMany):
-        yield f"{indent}{', '.join(stmt.names)} = {text_of(stmt.value)}"
+        yield f"{indent}{targets_text(stmt.names)} = {text_of(stmt.value)}"
     elif isinstance(stmt, Set):
         sign = {"": "=", "add": "+=", "sub": "-="}[stmt.op]
         yield f"{indent}{stmt.base.name}[{_index(stmt.index)}] {sign} {text_of(stmt.value)}"

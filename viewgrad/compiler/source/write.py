@@ -326,7 +326,7 @@ class Writer(ExpressionWriter):
         self.lines.append(f"{indent}{stmt.name} = {text}")
 
     def on_LetMany(self, stmt: ir.LetMany, indent: str) -> None:
-        self.lines.append(f"{indent}{', '.join(stmt.names)} = {self.text(stmt.value)}")
+        self.lines.append(f"{indent}{ir.targets_text(stmt.names)} = {self.text(stmt.value)}")
 
     def on_Set(self, stmt: ir.Set, indent: str) -> None:
         sign = {"": "=", "add": "+=", "sub": "-="}[stmt.op]
