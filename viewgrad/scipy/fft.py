@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import operator
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import scipy.fft  # type: ignore[import-untyped]
 
 from ..numpy import fft as transforms
 from ..numpy.namespace import filled, public_names
-from ..operators.numpy_api.conversion import as_tensors
-from ..tensor.creation import as_operand, holds_tensor
+from ..operators.numpy_api.conversion import plain_values
+from ..tensor.creation import as_operand
+from .wrap import maker
 
 if TYPE_CHECKING:
     from .typed.fft import *  # noqa: F403
@@ -19,68 +20,143 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 
-def _transform(name: str) -> Callable[..., Any]:
+MADE: dict[str, Any] = {}
+made = maker(scipy.fft, MADE)
+OPPOSITE: Final = {None: "forward", "backward": "forward", "forward": "backward"}
+
+
+def _whole_numbers(value: Any) -> list[int]:
+    """Return a number, or several of them, as a list."""
+    return [operator.index(each) for each in np.atleast_1d(plain_values(value))]
+
+
+def _dimensions(shape: tuple[int, ...], s: Any, axes: Any) -> tuple[Any, list[int]]:
+    """Return the lengths and the dimensions of a transform along several; no lengths if none are given."""
+    ndim = len(shape)
+    dims = None if axes is None else _whole_numbers(axes)
+    if dims is not None:
+        dims = [dim + ndim if dim < 0 else dim for dim in dims]
+        if any(not 0 <= dim < ndim for dim in dims):
+            raise ValueError("axes exceeds dimensionality of input")
+        if len(set(dims)) != len(dims):
+            raise ValueError("all axes must be unique")
+    if s is None:
+        return None, list(range(ndim)) if dims is None else dims
+    lengths = _whole_numbers(s)
+    if dims and len(dims) != len(lengths):
+        raise ValueError("when given, axes and shape arguments have to be of the same length")
+    if dims is None:
+        if len(lengths) > ndim:
+            raise ValueError("shape requires more axes than are present")
+        dims = list(range(ndim - len(lengths), ndim))
+    lengths = [shape[dim] if length == -1 else length for length, dim in zip(lengths, dims)]
+    if any(length < 1 for length in lengths):
+        raise ValueError(f"invalid number of data points ({lengths}) specified")
+    return lengths, dims
+
+
+def _transform(name: str) -> None:
+    """Define a transform along one dimension."""
     function = getattr(transforms, name)
 
     def transform(
-        x: Any, *args: Any, overwrite_x: bool = False, workers: Any = None, plan: Any = None, **kw: Any
-    ) -> Any:
-        return function(x, *args, **kw)
+        x: Any, n: Any = None, axis: int = -1, norm: Any = None, overwrite_x: bool = False, workers: Any = None, *,
+        plan: Any = None,
+    ) -> Any:  # fmt: skip
+        return function(x, n, axis, norm)
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"`scipy.fft.{name}` for tensors."
-    return transform
+    made(transform)
 
 
-MADE: dict[str, Any] = {
-    name: _transform(name)
-    for name in public_names(np.fft)
-    if hasattr(scipy.fft, name) and not name.endswith("freq") and "shift" not in name
-}
-MADE |= {name: getattr(transforms, name) for name in ("fftfreq", "rfftfreq", "fftshift", "ifftshift")}
+def _transform_along_several(name: str) -> None:
+    """Define a transform along several dimensions; those of Hermitian input are transforms of conjugates."""
+    is_hermitian = "hfft" in name
+    function = getattr(transforms, {"hfftn": "irfftn", "ihfftn": "rfftn"}.get(name, name))
+
+    def transform(
+        x: Any, s: Any = None, axes: Any = None, norm: Any = None, overwrite_x: bool = False, workers: Any = None, *,
+        plan: Any = None,
+    ) -> Any:  # fmt: skip
+        x = as_operand(x)
+        lengths, dims = _dimensions(x.shape, s, axes)
+        if not dims and "r" not in name and not is_hermitian:
+            return x.clone()
+        if not is_hermitian:
+            return function(x, lengths, dims, norm)
+        norm = OPPOSITE.get(norm, norm)
+        if name.startswith("i"):
+            return function(x, lengths, dims, norm).conj()
+        return function(x.conj(), lengths, dims, norm)
+
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = f"`scipy.fft.{name}` for tensors."
+    made(transform)
 
 
-def _cosines(name: str) -> Callable[..., Any]:
-    """Return a discrete cosine or sine transform, by its matrix: SciPy's transform of the unit vectors."""
+def _transform_along_two(name: str) -> None:
+    """Define a transform along two dimensions, the last ones if not given."""
+    along_several = MADE[name[:-1] + "n"]
+
+    def transform(
+        x: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, overwrite_x: bool = False, workers: Any = None,
+        *, plan: Any = None,
+    ) -> Any:  # fmt: skip
+        return along_several(x, s, axes, norm)
+
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = f"`scipy.fft.{name}` for tensors."
+    made(transform)
+
+
+def _cosines(name: str) -> None:
+    """Define a discrete cosine or sine transform, by its matrix: SciPy's transform of the unit vectors."""
     function = getattr(scipy.fft, name)
 
-    def transform(x: Any, type: int = 2, n: Any = None, axis: int = -1, norm: Any = None, **options: Any) -> Any:
-        if not holds_tensor(x):
-            return as_tensors(function(x, type, n, axis, norm, **options))
+    def transform(
+        x: Any, type: int = 2, n: Any = None, axis: int = -1, norm: Any = None, overwrite_x: bool = False,
+        workers: Any = None, orthogonalize: Any = None,
+    ) -> Any:  # fmt: skip
         x = as_operand(x)
         count = x.shape[axis]
         length = count if n is None else int(n)
-        matrix = function(np.eye(count, dtype=x.dtype), type, length, 1, norm)
+        matrix = function(np.eye(count, dtype=x.dtype), type, length, 1, norm, orthogonalize=orthogonalize)
         return np.moveaxis(np.tensordot(x, matrix, ((axis,), (0,))), -1, axis)
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"`scipy.fft.{name}` for tensors."
-    return transform
+    made(transform)
 
 
-MADE |= {name: _cosines(name) for name in ("dct", "idct", "dst", "idst")}
+def _cosines_along_several(name: str) -> None:
+    """Define a cosine or sine transform along several dimensions, one after the other."""
+    along = MADE[name[:-1]]
 
-
-def _over_dimensions(name: str) -> Callable[..., Any]:
-    """Return a cosine or sine transform along several dimensions, one after the other."""
-    along, function = MADE[name[:-1]], getattr(scipy.fft, name)
-
-    def transform(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: Any = None, **options: Any) -> Any:
-        if not holds_tensor(x):
-            return as_tensors(function(x, type, s, axes, norm, **options))
+    def transform(
+        x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: Any = None, overwrite_x: bool = False,
+        workers: Any = None, *, orthogonalize: Any = None,
+    ) -> Any:  # fmt: skip
         x = as_operand(x)
-        sizes = (None,) * x.ndim if s is None else tuple(np.atleast_1d(s))
-        dims = range(x.ndim - len(sizes), x.ndim) if axes is None else tuple(np.atleast_1d(axes))
-        for dim, size in zip(dims, sizes):
-            x = along(x, type, size, int(dim), norm)
+        lengths, dims = _dimensions(x.shape, s, axes)
+        for dim, length in zip(dims, [None] * len(dims) if lengths is None else lengths):
+            x = along(x, type, length, dim, norm, orthogonalize=orthogonalize)
         return x
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"`scipy.fft.{name}` for tensors."
-    return transform
+    made(transform)
 
 
-MADE |= {name: _over_dimensions(name) for name in ("dctn", "idctn", "dstn", "idstn")}
+for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+    _transform(_name)
+for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+    _transform_along_several(_name + "n")
+    _transform_along_two(_name + "2")
+for _name in ("dct", "idct", "dst", "idst"):
+    _cosines(_name)
+    _cosines_along_several(_name + "n")
+MADE |= {name: getattr(transforms, name) for name in ("fftfreq", "rfftfreq", "fftshift", "ifftshift")}
 FROM_SCIPY = frozenset(
     {
         "get_workers",

@@ -14,7 +14,6 @@ from ..operators.numpy_api.conversion import carries_history, plain_values
 from .fft import MADE as TRANSFORMS
 from .wrap import maker, numbers
 
-SHARED = ("fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "fftshift", "ifftshift")
 INVERSES = {1: 1, 2: 3, 3: 2, 4: 4}  # the type of the inverse transform, which has no factor in this module
 FROM_SCIPY = frozenset({"fftfreq", "next_fast_len", "rfftfreq"})
 # Operators of periodic sequences, which multiply each coefficient of the Fourier series by a factor.
@@ -22,8 +21,40 @@ MULTIPLIERS = (
     "cc_diff", "cs_diff", "diff", "hilbert", "ihilbert", "itilbert", "sc_diff", "shift", "ss_diff", "tilbert",
 )  # fmt: skip
 
-MADE: dict[str, Any] = {name: TRANSFORMS[name] for name in SHARED}
+MADE: dict[str, Any] = {name: TRANSFORMS[name] for name in ("fftshift", "ifftshift")}
 made = maker(scipy.fftpack, MADE)
+
+
+def _transform(name: str) -> None:
+    """Define a Fourier transform along one dimension, two or several."""
+    transform = TRANSFORMS[name]
+
+    def along(x: Any, n: Any = None, axis: int = -1, overwrite_x: bool = False) -> Any:
+        """Return a Fourier transform."""
+        return transform(x, n, axis)
+
+    def over_two(x: Any, shape: Any = None, axes: Any = (-2, -1), overwrite_x: bool = False) -> Any:
+        """Return a Fourier transform along two dimensions."""
+        return transform(x, shape, axes)
+
+    def over(x: Any, shape: Any = None, axes: Any = None, overwrite_x: bool = False) -> Any:
+        """Return a Fourier transform along several dimensions."""
+        return transform(x, _whole_shape(x, shape, axes), axes)
+
+    function = over_two if name.endswith("2") else over if name.endswith("n") else along
+    function.__name__ = function.__qualname__ = name
+    made(function)
+
+
+def _whole_shape(x: Any, shape: Any, axes: Any) -> Any:
+    """Return the lengths of a transform; without dimensions they must be those of all dimensions."""
+    if shape is not None and axes is None and np.size(shape) != np.ndim(x):
+        raise ValueError("when given, axes and shape arguments have to be of the same length")
+    return shape
+
+
+for _name in ("fft", "ifft", "fft2", "ifft2", "fftn", "ifftn"):
+    _transform(_name)
 
 
 @made
@@ -39,6 +70,8 @@ def rfft(x: Any, n: Any = None, axis: int = -1, overwrite_x: bool = False) -> An
 @made
 def irfft(x: Any, n: Any = None, axis: int = -1, overwrite_x: bool = False) -> Any:
     """Return the inverse of `rfft`."""
+    if numbers(x).dtype.kind == "c":
+        raise TypeError("x must be a real sequence")
     parts = np.moveaxis(numbers(x), axis, -1) * 1.0
     size = parts.shape[-1] if n is None else int(n)
     if size > parts.shape[-1]:
@@ -65,6 +98,7 @@ def _cosines(name: str) -> None:
         x: Any, type: int = 2, shape: Any = None, axes: Any = None, norm: Any = None, overwrite_x: bool = False
     ) -> Any:
         """Return a cosine or sine transform along several dimensions."""
+        shape = _whole_shape(x, shape, axes)
         return transform(x, INVERSES[type] if is_inverse else type, shape, axes, norm)
 
     function = over if over_several else along

@@ -68,7 +68,7 @@ def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     try:
         return on_values(function, args, kwargs)
     except ValueError as error:
-        if "read-only" not in str(error):
+        if "read-only" not in str(error) and "not writeable" not in str(error):
             raise
 
     def of_copies(*values: Any, **options: Any) -> Any:

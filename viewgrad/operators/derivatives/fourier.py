@@ -48,20 +48,20 @@ def in_dtype(a: Any, dtype: Any) -> Any:
 @formula_function
 def fft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm: Any) -> Any:
     """Return the gradient of `fft` with respect to its input."""
-    return in_dtype(resized(np.fft.ifft(grad, axis=axis, norm=TURNED[norm]), axis, shape[axis]), dtype)
+    return in_dtype(resized(np.fft.ifft(grad, axis=axis, norm=TURNED.get(norm, norm)), axis, shape[axis]), dtype)
 
 
 @formula_function
 def ifft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm: Any) -> Any:
     """Return the gradient of `ifft` with respect to its input."""
-    return in_dtype(resized(np.fft.fft(grad, axis=axis, norm=TURNED[norm]), axis, shape[axis]), dtype)
+    return in_dtype(resized(np.fft.fft(grad, axis=axis, norm=TURNED.get(norm, norm)), axis, shape[axis]), dtype)
 
 
 @formula_function
 def rfft_gradient(grad: Any, shape: Sequence[int], dtype: Any, n: int | None, axis: int, norm: Any) -> Any:
     """Return the gradient of `rfft` with respect to its input; the omitted half of the spectrum contributes nothing."""
     length = shape[axis] if n is None else n
-    return in_dtype(resized(np.fft.ifft(grad, length, axis, TURNED[norm]).real, axis, shape[axis]), dtype)
+    return in_dtype(resized(np.fft.ifft(grad, length, axis, TURNED.get(norm, norm)).real, axis, shape[axis]), dtype)
 
 
 @formula_function
@@ -73,7 +73,7 @@ def irfft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm:
     if length % 2 == 0:
         twice[-1] = 1
     twice = twice.reshape((-1,) + (1,) * (grad.ndim - 1 - axis % grad.ndim))
-    spectrum = np.fft.rfft(grad, axis=axis, norm=TURNED[norm]) * twice
+    spectrum = np.fft.rfft(grad, axis=axis, norm=TURNED.get(norm, norm)) * twice
     return in_dtype(resized(spectrum, axis, shape[axis]), dtype)
 
 
@@ -96,7 +96,7 @@ def fftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: Any
     """Return the gradient of `fftn`, or of its inverse, with respect to the input."""
     over = transformed_axes(len(shape), s, axes)
     if over:
-        grad = (np.fft.fftn if inverse else np.fft.ifftn)(grad, axes=over, norm=TURNED[norm])
+        grad = (np.fft.fftn if inverse else np.fft.ifftn)(grad, axes=over, norm=TURNED.get(norm, norm))
     for axis in over:
         grad = resized(grad, axis, shape[axis])
     return in_dtype(grad, dtype)
@@ -107,7 +107,7 @@ def rfftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: An
     """Return the gradient of `rfftn` with respect to its input."""
     *first, last = transformed_axes(len(shape), s, axes)
     if first:
-        grad = np.fft.ifftn(grad, axes=first, norm=TURNED[norm])
+        grad = np.fft.ifftn(grad, axes=first, norm=TURNED.get(norm, norm))
     for axis in first:
         grad = resized(grad, axis, shape[axis])
     return rfft_gradient(grad, shape, dtype, None if s is None or s[-1] in (-1, None) else s[-1], last, norm)
@@ -119,7 +119,7 @@ def irfftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: A
     *first, last = transformed_axes(len(shape), s, axes)
     grad = irfft_gradient(grad, shape, np.result_type(dtype, np.complex64), last, norm)
     if first:
-        grad = np.fft.fftn(grad, axes=first, norm=TURNED[norm])
+        grad = np.fft.fftn(grad, axes=first, norm=TURNED.get(norm, norm))
     for axis in first:
         grad = resized(grad, axis, shape[axis])
     return in_dtype(grad, dtype)
@@ -241,10 +241,10 @@ def hfft(self: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> A
     """Return the real transform of a Hermitian-symmetric sequence, given half of it."""
     self = as_operand(self)
     length = 2 * (self.shape[axis] - 1) if n is None else n
-    return np.fft.irfft(np.conj(self), length, axis, TURNED[norm])
+    return np.fft.irfft(np.conj(self), length, axis, TURNED.get(norm, norm))
 
 
 @composite(np.fft.ihfft, method=False)
 def ihfft(self: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> Any:
     """Return the inverse of `hfft`: half of a Hermitian-symmetric sequence."""
-    return np.conj(np.fft.rfft(as_operand(self), n, axis, TURNED[norm]))
+    return np.conj(np.fft.rfft(as_operand(self), n, axis, TURNED.get(norm, norm)))
