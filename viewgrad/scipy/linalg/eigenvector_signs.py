@@ -14,7 +14,15 @@ def signs_between(vectors: Any, wanted: Any) -> Any:
     """Return the factors of absolute value 1 by which the columns of two routines differ."""
     ours = np.asarray(plain_values(vectors))
     along = (ours.conj() * wanted).sum(-2, keepdims=True)
-    return along / np.where(along == 0, 1, np.abs(along))
+    return np.where(along == 0, 1, along) / np.where(along == 0, 1, np.abs(along))
+
+
+def order_of_scipy(values: Any, a: Any, b: Any) -> Any:
+    """Return the places of the eigenvalues of a generalized problem in SciPy's order; as they are if some are equal."""
+    wanted = scipy.linalg.eigvals(plain_values(a), plain_values(b))
+    order = np.abs(plain_values(values)[:, None] - wanted).argmin(0)
+    known = np.array_equal(np.sort(order), np.arange(order.size))
+    return order if known else np.arange(order.size)
 
 
 def in_order_of_scipy(values: Any, vectors: Any, a: Any, b: Any) -> tuple[Any, Any]:

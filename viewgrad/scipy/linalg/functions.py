@@ -14,7 +14,8 @@ from ..implicit_diff import STEPS
 from ..wrap import floating, maker, vector
 from .eigenvector_signs import signs_between
 from .solve import MADE as BASE
-from .solve import without_pivots
+from .solve import self_adjoint, without_pivots
+from .stacks import stacked
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.linalg, MADE)
@@ -25,6 +26,7 @@ expm: Final = BASE["expm"]
 
 
 @made
+@stacked(2, 2)
 def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True) -> Any:
     """Return the exponential of a matrix, and its derivative along another."""
     a, e = floating(A), floating(E)
@@ -103,6 +105,7 @@ def _by_eigenvalues(a: Any, function: Callable[[Any], Any], plain: Any) -> Any:
 
 
 @made
+@stacked(2)
 def fractional_matrix_power(A: Any, t: Any) -> Any:
     """Return a power of a matrix with distinct eigenvalues."""
     a = floating(A)
@@ -114,6 +117,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
 
 
 @made
+@stacked(2)
 def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """Return a function of a matrix with distinct eigenvalues."""
     if not disp:
@@ -135,6 +139,7 @@ def _adjoint(a: Any) -> Any:
 
 
 @made
+@stacked(2)
 def polar(a: Any, side: str = "right") -> Any:
     """Return the unitary and the positive factor of a matrix of full rank."""
     a = floating(a)
@@ -149,23 +154,27 @@ def polar(a: Any, side: str = "right") -> Any:
 
 
 @made
+@stacked(2)
 def ldl(A: Any, lower: bool = True, hermitian: bool = True) -> Any:
     """Return the triangular and the diagonal factor of a symmetric matrix that needs no 2 x 2 blocks."""
     a = floating(A)
     _, d, order = scipy.linalg.ldl(np.array(plain_values(a)), lower, hermitian)
     if not lower or np.any(d != np.diag(np.diag(d))):
         raise lost("scipy.linalg.ldl", "for tensors with a history only lower=True and 1 x 1 blocks are supported")
-    half = np.tril(a) + (_adjoint(np.tril(a, -1)) if hermitian else np.tril(a, -1).mT)
+    half = self_adjoint(a, True) if hermitian else np.tril(a) + np.tril(a, -1).mT
     factor, upper = without_pivots(half[order][:, order])
     return factor[np.argsort(order)], np.diag(np.diagonal(upper)), as_tensors(order)
 
 
 @made
+@stacked(2)
 def rq(a: Any, lwork: Any = None, mode: str = "full") -> Any:
     """Return the factors R and Q."""
     a = floating(a)
     rows, columns = a.shape
-    if rows > columns or (rows < columns and mode == "full"):
+    if mode not in ("full", "r", "economic"):
+        raise ValueError("Mode argument should be one of ['full', 'r', 'economic']")
+    if rows > columns or (rows < columns and mode != "economic"):
         raise lost(
             "scipy.linalg.rq",
             "for tensors with a history only mode='economic' and matrices that are not tall are "
@@ -183,12 +192,8 @@ def rq(a: Any, lwork: Any = None, mode: str = "full") -> Any:
 @made
 def pinvh(a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False) -> Any:
     """Return the pseudo-inverse of a symmetric matrix."""
-    if atol is not None:
-        raise lost("scipy.linalg.pinvh", "for tensors with a history only rtol is supported")
     a = floating(a)
-    half = np.tril(a) if lower else np.triu(a)
-    strict = np.tril(a, -1) if lower else np.triu(a, 1)
-    return BASE["pinv"](half + _adjoint(strict), rtol=rtol, return_rank=return_rank)
+    return BASE["pinv"](self_adjoint(a, lower), atol=atol, rtol=rtol, return_rank=return_rank)
 
 
 @made
@@ -199,10 +204,17 @@ def orth(A: Any, rcond: Any = None) -> Any:
     return np.linalg.svd(a, full_matrices=False)[0][:, :count]
 
 
+def _basis(a: Any) -> Any:
+    """Return an orthonormal basis of the range of a matrix, whose columns may depend on each other."""
+    full = np.linalg.matrix_rank(plain_values(a)) == min(a.shape) == a.shape[1]
+    return np.linalg.qr(a)[0] if full else MADE["orth"](a)
+
+
 @made
+@stacked(2, 2)
 def subspace_angles(A: Any, B: Any) -> Any:
     """Return the angles between two column spaces, the largest first."""
-    first, second = (np.linalg.qr(floating(each))[0] for each in (A, B))
+    first, second = (_basis(floating(each)) for each in (A, B))
     both = _adjoint(first) @ second
     cosines = np.linalg.svdvals(both)
     rest = second - first @ both if first.shape[1] >= second.shape[1] else first - second @ _adjoint(both)

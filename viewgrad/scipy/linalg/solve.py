@@ -12,6 +12,7 @@ from ...autograd.function import Function
 from ...errors import DifferentiabilityError
 from ...operators.composites import COMPOSITES
 from ...operators.define import OPERATORS
+from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_tensors, plain_values
 from ...tensor.creation import as_operand
 from ...tensor.tensor import from_array
@@ -19,7 +20,8 @@ from ..implicit_diff import STEPS
 from ..sparse.arrays import ARRAYS
 from ..sparse.linalg import spsolve
 from ..wrap import maker, numbers, vector
-from .eigenvector_signs import in_order_of_scipy, signs_between
+from .eigenvector_signs import in_order_of_scipy, order_of_scipy, signs_between
+from .stacks import stacked
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.linalg, MADE)
@@ -34,19 +36,37 @@ def inv(a: Any) -> Any:
     return np.linalg.inv(numbers(a))
 
 
+# What `solve` may assume of a matrix.
+STRUCTURES: Final = frozenset({
+    "gen", "general", "banded", "diagonal", "tridiagonal", "upper triangular", "lower triangular",
+    "sym", "symmetric", "her", "hermitian", "pos", "positive definite",
+})  # fmt: skip
+
+
+def self_adjoint(a: Any, lower: bool) -> Any:
+    """Return the self-adjoint matrix with the elements of one triangle and the real parts of the diagonal."""
+    half, strict = (np.tril(a), np.tril(a, -1)) if lower else (np.triu(a), np.triu(a, 1))
+    if a.is_complex():
+        half = strict + (half - strict).real
+    return half + strict.mT.conj()
+
+
 @made
 def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed: bool = False) -> Any:
     """Return the solution of a linear system; for structured matrices, only the elements SciPy uses are read."""
     a, b = numbers(a), numbers(b)
     kind = "gen" if assume_a is None else assume_a
-    if kind in ("sym", "pos", "her", "symmetric", "positive definite", "hermitian"):
-        half = np.tril(a) if lower else np.triu(a)
-        strict = np.tril(a, -1) if lower else np.triu(a, 1)
-        a = half + (
-            strict.mT.conj() if kind in ("her", "hermitian") or (a.is_complex() and "pos" in kind) else strict.mT
-        )
+    if kind not in STRUCTURES:
+        raise ValueError(f"{kind} is not a recognized matrix structure")
+    if kind in ("her", "hermitian", "pos", "positive definite"):
+        a = self_adjoint(a, lower)
+    elif kind in ("sym", "symmetric"):
+        a = (np.tril(a) if lower else np.triu(a)) + (np.tril(a, -1) if lower else np.triu(a, 1)).mT
     elif kind in ("upper triangular", "lower triangular"):
         a = np.tril(a) if kind.startswith("lower") else np.triu(a)
+    elif kind in ("diagonal", "tridiagonal"):
+        beside = int(kind == "tridiagonal")
+        a = np.tril(np.triu(a, -beside), beside)
     if transposed:
         a = a.mT
     return np.linalg.solve(a, b)
@@ -60,23 +80,43 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
     if unit_diagonal:
         ones = np.eye(a.shape[-1], dtype=a.dtype)
         triangle = (np.tril(a, -1) if lower else np.triu(a, 1)) + ones
-    if trans in (1, "T", 2, "C"):
+    if trans not in (0, "N", 1, "T", 2, "C"):
+        raise ValueError(f"trans is 0, 1, 2, 'N', 'T' or 'C', not {trans!r}")
+    if trans not in (0, "N"):
         triangle = triangle.mT.conj() if trans in (2, "C") else triangle.mT
     return np.linalg.solve(triangle, b)
 
 
 @made
+@stacked(2, None)
 def lstsq(a: Any, b: Any, cond: Any = None, lapack_driver: Any = None) -> Any:
     """Return the least-squares solution, the residuals, the rank and the singular values."""
-    return np.linalg.lstsq(numbers(a), numbers(b), cond)
+    a, b = numbers(a), numbers(b)
+    if lapack_driver not in (None, "gelsd", "gelsy", "gelss"):
+        raise ValueError(f'LAPACK driver "{lapack_driver}" is not found')
+    if cond is None:
+        cond = np.finfo(np.result_type(a.dtype, b.dtype, np.float32)).eps
+    found, residuals, rank, values = np.linalg.lstsq(a, b, cond)
+    if lapack_driver == "gelsy":
+        return found, residuals[:0].reshape(-1)[:0], rank, None
+    return found, residuals.sum() if b.ndim == 1 and residuals.size else residuals, rank, values
 
 
 @made
+@stacked(2)
 def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False) -> Any:
     """Return the pseudo-inverse."""
     a = numbers(a)
-    found = np.linalg.pinv(a) if rtol is None else np.linalg.pinv(a, rtol)
-    return (found, int(np.linalg.matrix_rank(plain_values(a)))) if return_rank else found
+    if (atol or 0) < 0 or (rtol or 0) < 0:
+        raise ValueError("atol and rtol values must be positive.")
+    values = np.linalg.svd(plain_values(a), compute_uv=False)
+    if rtol is None:
+        rtol = max(a.shape[-2:]) * np.finfo(values.dtype).eps
+    largest = values.max(initial=0.0)
+    if atol and largest:
+        rtol = rtol + atol / largest
+    found = np.linalg.pinv(a, rtol)
+    return (found, int((values > rtol * largest).sum())) if return_rank else found
 
 
 @made
@@ -87,6 +127,7 @@ def cholesky(a: Any, lower: bool = False) -> Any:
 
 
 @made
+@stacked(2)
 def cho_factor(a: Any, lower: bool = False) -> Any:
     """Return the triangular factor and whether it is lower; the other triangle is as SciPy leaves it."""
     factor = MADE["cholesky"](a, lower)
@@ -106,12 +147,18 @@ def _keeps_other_triangle() -> bool:
 def cho_solve(c_and_lower: Any, b: Any) -> Any:
     """Return the solution of a system from the factor of its matrix."""
     factor, lower = c_and_lower
+    return _cho_solve(factor, b, bool(np.all(plain_values(lower))))
+
+
+@stacked(2, None)
+def _cho_solve(factor: Any, b: Any, lower: bool) -> Any:
     factor, b = numbers(factor), numbers(b)
     lower_factor = np.tril(factor) if lower else np.triu(factor).mT.conj()
     return np.linalg.solve(lower_factor.mT.conj(), np.linalg.solve(lower_factor, b))
 
 
 @made
+@stacked(2)
 def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
     """Return the factors P, L and U; the permutation P is not differentiated."""
     a = numbers(a)
@@ -137,6 +184,7 @@ def without_pivots(a: Any) -> tuple[Any, Any]:
 
 
 @made
+@stacked(2)
 def lu_factor(a: Any) -> Any:
     """Return both triangular factors in one matrix, and the row permutation."""
     a = numbers(a)
@@ -151,7 +199,13 @@ def lu_factor(a: Any) -> Any:
 @made
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Any:
     """Return the solution of a system from the factors of its matrix."""
-    factors, pivots = lu_and_piv
+    if trans not in (0, 1, 2):
+        raise ValueError(f"trans is 0, 1 or 2, not {trans!r}")
+    return _lu_solve(*lu_and_piv, b, trans)
+
+
+@stacked(2, 1, None)
+def _lu_solve(factors: Any, pivots: Any, b: Any, trans: int) -> Any:
     factors, b = numbers(factors), numbers(b)
     order = np.arange(factors.shape[0])
     for place, other in enumerate(plain_values(pivots)):
@@ -159,6 +213,8 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Any:
     lower, upper = np.tril(factors, -1) + np.eye(factors.shape[0]), np.triu(factors)
     if trans == 0:
         return np.linalg.solve(upper, np.linalg.solve(lower, np.take(b, order, 0)))
+    if trans == 2:
+        lower, upper = lower.conj(), upper.conj()
     found = np.linalg.solve(lower.mT, np.linalg.solve(upper.mT, b))
     return np.take(found, np.argsort(order), 0)
 
@@ -224,6 +280,7 @@ def solve_toeplitz(c_or_cr: Any, b: Any) -> Any:
 
 
 @made
+@stacked(2, 2, 2)
 def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     """Return the matrix X with `a @ X + X @ b == q`."""
     a, b, q = numbers(a), numbers(b), numbers(q)
@@ -239,8 +296,11 @@ def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
 
 
 @made
+@stacked(2, 2)
 def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
     """Return the matrix X with `a @ X @ a^H - X + q == 0`."""
+    if method not in (None, "direct", "bilinear"):
+        raise ValueError(f"Unknown solver {method}")
     a, q = numbers(a), numbers(q)
     size = a.shape[0]
     system = np.eye(size * size) - np.kron(a, a.conj())
@@ -251,9 +311,14 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
 
 
 @made
+@stacked(2)
 def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) -> Any:
     """Return the orthogonal and the triangular factor, and with pivoting the order of the columns."""
     a = numbers(a)
+    if mode not in ("full", "r", "economic", "raw"):
+        raise ValueError("Mode argument should be one of ['full', 'r', 'economic', 'raw']")
+    if mode == "raw":
+        raise lost("scipy.linalg.qr", "for tensors with a history mode='raw' is not supported")
     if pivoting:
         order = scipy.linalg.qr(plain_values(a), mode="r", pivoting=True)[-1]
         return (*qr(a[..., order], mode=mode), order)
@@ -306,8 +371,12 @@ def svdvals(a: Any) -> Any:
 def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, **options: Any) -> Any:
     """Return the eigenvalues and eigenvectors of a symmetric matrix, or of a pair of them."""
     a = numbers(a)
+    options.pop("driver", None)
     if options:
-        raise TypeError(f"eigh of tensors does not support {', '.join(options)}")
+        known = ("subset_by_index", "subset_by_value")
+        if any(value is not None and name not in known for name, value in options.items()):
+            raise TypeError(f"eigh of tensors does not support {', '.join(options.keys() - set(known))}")
+        return _selected(MADE["eigh"](a, b, lower, eigvals_only), a, b, lower, options)
     triangle = "L" if lower else "U"
     if b is None:
         if eigvals_only:
@@ -327,6 +396,21 @@ def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, 
     return values, vectors * signs_between(vectors, wanted)
 
 
+def _selected(found: Any, a: Any, b: Any, lower: bool, options: dict[str, Any]) -> Any:
+    """Return the eigenvalues in a range, by index or by value, and their eigenvectors."""
+    second = None if b is None else plain_values(numbers(b))
+    wanted = scipy.linalg.eigh(plain_values(a), second, lower=lower, eigvals_only=True, **options)
+    values = found[0] if isinstance(found, tuple) else found
+    if options.get("subset_by_index") is not None:
+        first = int(options["subset_by_index"][0])
+    elif options.get("subset_by_value") is not None:
+        first = int((plain_values(values) <= options["subset_by_value"][0]).sum())
+    else:
+        first = 0
+    chosen = slice(first, first + wanted.shape[-1])
+    return (values[..., chosen], found[1][..., chosen]) if isinstance(found, tuple) else values[..., chosen]
+
+
 @made
 def eigvalsh(a: Any, b: Any = None, lower: bool = True, **options: Any) -> Any:
     """Return the eigenvalues of a symmetric matrix."""
@@ -334,13 +418,15 @@ def eigvalsh(a: Any, b: Any = None, lower: bool = True, **options: Any) -> Any:
 
 
 @made
+@stacked(2, 2)
 def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options: Any) -> Any:
     """Return the eigenvalues and eigenvectors of a matrix: the left ones first."""
     if options or (left and b is not None):
         raise TypeError("eig of tensors only returns eigenvectors in the usual form, and left ones only without b")
     product = numbers(a) if b is None else np.linalg.solve(numbers(b), numbers(a))
     if not right and not left:
-        return np.linalg.eigvals(product.astype(np.result_type(product.dtype, np.complex64)))
+        values = np.linalg.eigvals(product.astype(np.result_type(product.dtype, np.complex64)))
+        return values if b is None else values[order_of_scipy(values, numbers(a), numbers(b))]
     values, vectors = np.linalg.eig(product)
     if b is not None:
         values, vectors = in_order_of_scipy(values, vectors, numbers(a), numbers(b))
@@ -370,6 +456,7 @@ def expm(A: Any) -> Any:
 
 
 @made
+@stacked(2)
 def sqrtm(A: Any, **options: Any) -> Any:
     """Return the principal square root of a matrix, differentiable seven times by Newton steps from SciPy's value.
 
@@ -381,12 +468,15 @@ def sqrtm(A: Any, **options: Any) -> Any:
     constant = from_array(np.array(root))
     for _ in range(STEPS):
         system = np.kron(constant, np.eye(size)) + np.kron(np.eye(size), constant.mT)
+        if np.linalg.matrix_rank(plain_values(system)) < size * size:
+            raise lost("scipy.linalg.sqrtm", "the root of a singular matrix has no derivative")
         step = np.linalg.solve(system, (a - constant @ constant).reshape(-1)).reshape(size, size)
         constant = constant + step
     return constant
 
 
 @made
+@stacked(2)
 def logm(A: Any, **options: Any) -> Any:
     """Return the principal logarithm of a matrix that has distinct eigenvalues."""
     a = numbers(A)
@@ -468,6 +558,7 @@ def companion(a: Any) -> Any:
 
 
 @made
+@stacked(2, 2)
 def khatri_rao(a: Any, b: Any) -> Any:
     """Return the Kronecker products of the columns."""
     a, b = numbers(a), numbers(b)
@@ -475,7 +566,8 @@ def khatri_rao(a: Any, b: Any) -> Any:
 
 
 @made
+@stacked(2, 2)
 def orthogonal_procrustes(A: Any, B: Any) -> Any:
     """Return the orthogonal matrix that best maps one matrix to another, and the sum of the singular values."""
-    u, values, vh = np.linalg.svd((numbers(B).mT @ numbers(A)).mT)
+    u, values, vh = np.linalg.svd((numbers(B).mT @ numbers(A).conj()).mT)
     return u @ vh, values.sum()
