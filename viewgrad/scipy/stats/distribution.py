@@ -80,9 +80,21 @@ class Distribution(NamedDistribution):
         shapes = [numbers(given[name]) for name in self.shapes]
         return shapes, numbers(given.get("loc", 0.0)), numbers(given.get("scale", 1.0))
 
-    def _standard(self, x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:
+    def _valid(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any, Any]:
+        """Return where parameters define a distribution, and the parameters: those of another distribution elsewhere.
+
+        SciPy's results are NaN elsewhere. Gradients of the other elements must not be.
+        """
         shapes, loc, scale = self._parameters(args, kwargs)
-        return (float_copy(x) - loc) / scale, shapes, scale
+        plain = plain_values(shapes)
+        valid = np.asarray(self.scipy._argcheck(*plain), bool) & (plain_values(scale) > 0)
+        valid = valid & ~np.isnan(plain_values(loc))
+        if np.all(valid):
+            return valid, shapes, loc, scale
+        some = [np.broadcast_to(shape, valid.shape)[valid] for shape in plain]
+        others = [values[0] if len(values) else math.nan for values in some]
+        shapes = [np.where(valid, shape, other) for shape, other in zip(shapes, others)]
+        return valid, shapes, np.where(valid, loc, 0.0), np.where(valid, scale, 1.0)
 
     def _evaluate(self, method: str, formula: Formula, x: Any, args: Any, kwargs: Any) -> Any:
         if not holds_tensor((x, args)) and not holds_tensor(tuple(kwargs.values())):
@@ -91,7 +103,9 @@ class Distribution(NamedDistribution):
             return self._plain(method, x, *args, **kwargs)
 
         def evaluate(x: Any, *args: Any, **kwargs: Any) -> Any:
-            return formula(*self._standard(x, args, kwargs))
+            valid, shapes, loc, scale = self._valid(args, kwargs)
+            x = float_copy(x)
+            return _where_valid(valid & ~np.isnan(plain_values(x)), formula((x - loc) / scale, shapes, scale))
 
         return composed(f"{self.name}.{method}", evaluate, (x, *args), kwargs)
 
@@ -100,17 +114,27 @@ class Distribution(NamedDistribution):
         return as_operand(np.asarray(getattr(self.scipy, method)(*plain_values(args), **plain_values(kwargs)))[()])
 
     def _log(self, z: Any, shapes: list[Any], scale: Any) -> Any:
-        if self._support is everywhere and not self.discrete:
+        if self._is_interior(z):
             return self._log_density(z, *shapes) - np.log(scale)
         low, high = self._support(*shapes)
-        inside = (z >= low) & (z <= high)
+        inside: Any = (z >= low) & (z <= high)
+        outer: Any = -math.inf
         if self.discrete:
             inside = inside & (z == np.floor(z))
+        elif observed() is None and np.any((z == low) | (z == high)):
+            # SciPy knows limits where its formulas have none.
+            found = np.asarray(self.scipy.logpdf(*plain_values((z, *shapes))))
+            inside, outer = inside & ~(((z == low) | (z == high)) & ~np.isfinite(found)), found
         if observed() is None and np.all(inside):
             return self._log_density(z, *shapes) - np.log(scale)
         # If there is no density, neither the formula nor its gradient may be computed.
         safe = self._log_density(np.where(inside, z, self._middle(low, high)), *shapes) - np.log(scale)
-        return np.where(inside, safe, -math.inf)
+        return np.where(inside, safe, outer)
+
+    def _is_interior(self, z: Any) -> bool:
+        """Return whether the support is all numbers, and these are not its ends, which are infinite."""
+        is_unbounded = self._support is everywhere and not self.discrete
+        return is_unbounded and (observed() is not None or not np.isinf(plain_values(z)).any())
 
     def _middle(self, low: Any, high: Any) -> Any:
         """Return a value inside the support of the standard form, to replace values outside."""
@@ -165,7 +189,7 @@ class Distribution(NamedDistribution):
             if method == "sf":
                 return 1.0 - self._within("cdf", z, shapes)
             raise lost(f"scipy.stats.{self.name}.{method}", "it has no formula here; pass detach() of the arguments")
-        if self._support is everywhere and not self.discrete:
+        if self._is_interior(z):
             return formula(z, *shapes)
         low, high = self._support(*shapes)
         below, above = z < low if self.discrete else z <= low, z >= high
@@ -196,9 +220,15 @@ class Distribution(NamedDistribution):
         formula: Formula = self._formulas.get("ppf") or self._solved
 
         def find(q: Any, *args: Any, **kwargs: Any) -> Any:
-            shapes, loc, scale = self._parameters(args, kwargs)
+            valid, shapes, loc, scale = self._valid(args, kwargs)
             q = numbers(q)
-            return loc + scale * formula(q if method == "ppf" else 1.0 - q, *shapes)
+            share = (plain_values(q) >= 0) & (plain_values(q) <= 1)
+            valid, q = valid & share, q if np.all(share) else np.where(share, q, 0.5)
+            z = formula(q if method == "ppf" else 1.0 - q, *shapes)
+            if not self.discrete:
+                low, high = self._support(*shapes)[:: 1 if method == "ppf" else -1]
+                z = _where_any(plain_values(q) == 0, low, _where_any(plain_values(q) == 1, high, z))
+            return _where_valid(valid, loc + scale * z)
 
         return composed(f"{self.name}.{method}", find, (q, *args), kwargs)
 
@@ -225,6 +255,8 @@ class Distribution(NamedDistribution):
 
     def interval(self, confidence: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Return the central interval with the given probability."""
+        if not np.all((plain_values(numbers(confidence)) >= 0) & (plain_values(numbers(confidence)) <= 1)):
+            raise ValueError("alpha must be between 0 and 1 inclusive")
         rest = (1.0 - numbers(confidence)) / 2.0
         return self.ppf(rest, *args, **kwargs), self.ppf(1.0 - rest, *args, **kwargs)
 
@@ -232,11 +264,11 @@ class Distribution(NamedDistribution):
         """Return the entropy."""
         if not carries_history((args, kwargs)):
             return self._plain("entropy", *args, **kwargs)
-        shapes, _, scale = self._parameters(args, kwargs)
+        valid, shapes, _, scale = self._valid(args, kwargs)
         if self._entropy is None and carries_history(shapes):
             raise lost(f"scipy.stats.{self.name}.entropy", "it has no formula here; pass detach() of the parameters")
         standard = self._plain("entropy", *shapes) if self._entropy is None else self._entropy(*shapes)
-        return standard if self.discrete else standard + np.log(scale)
+        return _in_common_shape(standard if self.discrete else standard + np.log(scale), valid)
 
     def stats(self, *args: Any, moments: str = "mv", **kwargs: Any) -> Any:
         """Return the mean ("m"), the variance ("v"), or both."""
@@ -244,22 +276,22 @@ class Distribution(NamedDistribution):
             return as_tensors(self.scipy.stats(*plain_values(args), moments=moments, **plain_values(kwargs)))
         if set(moments) - set("mv"):
             raise lost(f"scipy.stats.{self.name}.stats", "for tensors with a history moments must be m or v")
-        found = tuple({"m": self.mean, "v": self.var}[each](*args, **kwargs) for each in moments)
+        found = tuple({"m": self.mean, "v": self.var}[each](*args, **kwargs) for each in "mv" if each in moments)
         return found if len(found) > 1 else found[0]
 
     def mean(self, *args: Any, **kwargs: Any) -> Any:
         """Return the mean."""
         if not carries_history((args, kwargs)):
             return self._plain("mean", *args, **kwargs)
-        shapes, loc, scale = self._parameters(args, kwargs)
-        return loc + scale * self._moment(0, "mean", shapes)
+        valid, shapes, loc, scale = self._valid(args, kwargs)
+        return _in_common_shape(loc + scale * self._moment(0, "mean", shapes), valid)
 
     def var(self, *args: Any, **kwargs: Any) -> Any:
         """Return the variance."""
         if not carries_history((args, kwargs)):
             return self._plain("var", *args, **kwargs)
-        shapes, _, scale = self._parameters(args, kwargs)
-        return scale * scale * self._moment(1, "var", shapes)
+        valid, shapes, _, scale = self._valid(args, kwargs)
+        return _in_common_shape(scale * scale * self._moment(1, "var", shapes), valid)
 
     def std(self, *args: Any, **kwargs: Any) -> Any:
         """Return the standard deviation."""
@@ -278,9 +310,12 @@ class Distribution(NamedDistribution):
         if not carries_history((args, kwargs)):
             given, named = plain_values(args), plain_values(kwargs)
             return as_operand(np.asarray(self.scipy.rvs(*given, size=size, random_state=random_state, **named))[()])
-        shapes, loc, scale = self._parameters(args, kwargs)
+        valid, shapes, loc, _ = self._valid(args, kwargs)
+        scale = self._parameters(args, kwargs)[2]
         if carries_history(shapes):
             raise lost(f"scipy.stats.{self.name}.rvs", "no gradient flows to its parameters; pass detach() of them")
+        if not np.all(valid | (plain_values(scale) == 0)):
+            raise ValueError(f"Domain error in arguments: they define no distribution {self.name}")
         still = np.zeros(np.broadcast_shapes(np.shape(loc), np.shape(scale)))
         drawn = self.scipy.rvs(*plain_values(shapes), still, size=size, random_state=random_state)
         return loc + scale * as_tensors(np.asarray(drawn))
@@ -299,8 +334,7 @@ class Frozen:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if name == "rvs":
-                if args:
-                    kwargs["size"] = args[0]
+                kwargs |= zip(("size", "random_state"), args)
                 return method(*self.args, **self.kwds, **kwargs)
             return method(*args, *self.args, **self.kwds, **kwargs)
 
@@ -323,6 +357,21 @@ def _without_history(function: Any, name: str) -> Any:
         return as_tensors(function(*plain_values(args), **plain_values(kwargs)))
 
     return call
+
+
+def _where_any(condition: Any, value: Any, other: Any) -> Any:
+    return np.where(condition, value, other) if np.any(condition) else other
+
+
+def _where_valid(valid: Any, result: Any) -> Any:
+    return result if np.all(valid) else np.where(valid, result, math.nan)
+
+
+def _in_common_shape(result: Any, valid: Any) -> Any:
+    """Return a property of distributions in the shape of all of their parameters, broadcast."""
+    result = _where_valid(valid, result)
+    shape = np.broadcast_shapes(np.shape(result), np.shape(valid))
+    return result if np.shape(result) == shape else np.broadcast_to(result, shape) * 1.0
 
 
 def everywhere(*shapes: Any) -> tuple[float, float]:

@@ -1,0 +1,107 @@
+"""Arguments of distributions at and beyond the ends of their ranges: values, shapes and errors are SciPy's."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+
+theirs = pytest.importorskip("scipy.stats")
+
+import viewgrad as vg  # noqa: E402
+from viewgrad.scipy import stats as ours  # noqa: E402
+
+CONTINUOUS = {
+    "norm": (), "expon": (), "uniform": (), "gamma": (2.0,), "beta": (2.3, 0.6), "t": (2.7,), "lognorm": (0.9,),
+    "rayleigh": (), "invgamma": (4.1,), "invgauss": (0.15,), "fisk": (3.1,), "genextreme": (-0.1,), "powerlaw": (0.7,),
+    "levy": (), "loglaplace": (3.3,), "exponnorm": (1.5,), "weibull_min": (1.8,), "pareto": (2.6,), "cauchy": (),
+    "laplace": (), "chi2": (3.0,), "triang": (0.3,),
+}  # fmt: skip
+DISCRETE = {"poisson": (0.6,), "binom": (5, 0.4), "geom": (0.5,), "nbinom": (5, 0.5)}
+LOCATIONS = ({}, {"loc": 0.5}, {"loc": np.array([0.0, 0.25])}, {"loc": np.array([np.nan, 0.0])})
+SCALES = ({}, {"scale": np.array([2.0, 0.0])}, {"scale": np.array([-1.0, 1.0])}, {"scale": np.nan})
+PLACES = np.array([-np.inf, -1.0, 0.0, 0.4, 1.0, 2.0, np.inf, np.nan])[:, None]
+SHARES = np.array([0.0, 1.0, -0.1, 1.1, np.nan, 0.3])[:, None]
+
+
+def tracked(value):
+    return vg.Tensor(np.array(value, float), requires_grad=True) if np.asarray(value).dtype.kind == "f" else value
+
+
+def outcome(call, args, options):
+    """Return the values of a call, None for an error, or the refusal of a gradient."""
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found = call(*args, **options)
+    except vg.errors.UnsupportedFunctionError as refusal:
+        return refusal
+    except (ValueError, TypeError):
+        return None
+    found = found if isinstance(found, tuple) else (found,)
+    return [np.asarray(each.detach() if isinstance(each, vg.Tensor) else each) for each in found]
+
+
+def compare(name, method, args, **options):
+    wanted = outcome(getattr(getattr(theirs, name), method), args, options)
+    given = {key: tracked(value) if key in ("loc", "scale") else value for key, value in options.items()}
+    found = outcome(getattr(getattr(ours, name), method), [tracked(value) for value in args], given)
+    if isinstance(found, vg.errors.UnsupportedFunctionError):
+        return
+    assert (wanted is None) == (found is None), (name, method, args, options, wanted, found)
+    for one, other in zip(wanted or (), found or (), strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-6, atol=1e-9, err_msg=f"{name}.{method}, {args}, {options}")
+        assert one.shape == other.shape, (name, method, args, options)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_continuous_distributions_in_and_beyond_their_domain(name):
+    shapes = CONTINUOUS[name]
+    for loc, scale in itertools.product(LOCATIONS, SCALES):
+        for method in ("pdf", "logcdf", "sf"):
+            compare(name, method, (PLACES, *shapes), **loc, **scale)
+        for method in ("ppf", "isf"):
+            compare(name, method, (SHARES, *shapes), **loc, **scale)
+        for method in ("mean", "std", "median", "entropy", "stats"):
+            compare(name, method, shapes, **loc, **scale)
+    if shapes:
+        beyond = [np.array([shape, -50.0, np.nan]) for shape in shapes]
+        for method in ("logpdf", "cdf"):
+            compare(name, method, (PLACES, *beyond))
+        compare(name, "ppf", (SHARES, *beyond))
+        compare(name, "mean", beyond)
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete_distributions_in_and_beyond_their_domain(name):
+    shapes = DISCRETE[name]
+    beyond = [np.array([shape, -50.0]) if isinstance(shape, float) else shape for shape in shapes]
+    for loc in ({}, {"loc": 1}, {"loc": np.array([0.0, 1.0])}):
+        for method, given in itertools.product(("pmf", "logpmf", "cdf", "sf"), (shapes, beyond)):
+            compare(name, method, (PLACES, *given), **loc)
+        for method, given in itertools.product(("mean", "var", "stats"), (shapes, beyond)):
+            compare(name, method, given, **loc)
+
+
+def test_moments_come_in_the_order_of_scipy():
+    for moments in ("m", "v", "mv", "vm"):
+        compare("gamma", "stats", (2.0,), scale=3.0, moments=moments)
+
+
+def test_intervals_and_samples_of_invalid_arguments_are_errors():
+    for confidence in (0.0, 0.9, 1.0, 1.5, -0.1):
+        compare("norm", "interval", (confidence,), loc=1.0)
+    for scale in (2.0, 0.0, -1.0):
+        compare("norm", "rvs", (), scale=scale, size=3, random_state=1)
+    for parameters in ((), (1.0, 2.0)):
+        wanted = theirs.norm(*parameters).rvs(3, 7)
+        np.testing.assert_allclose(ours.norm(*map(tracked, parameters)).rvs(3, 7).detach(), wanted)
+
+
+def test_invalid_elements_leave_gradients_of_the_others():
+    scale = vg.Tensor([2.0, -1.0], requires_grad=True)
+    place = vg.Tensor([0.5, 0.5], requires_grad=True)
+    found = ours.norm.logpdf(place, 0.0, scale)
+    slopes = vg.autograd.grad(found[0], [place, scale])
+    np.testing.assert_allclose(slopes[0], [-0.125, 0.0])
+    np.testing.assert_allclose(slopes[1], [-0.5 + 0.25 / 8, 0.0])
