@@ -6,11 +6,13 @@ import builtins
 import functools
 import inspect
 import itertools
+import operator
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import scipy.ndimage  # type: ignore[import-untyped]
+from numpy.lib.array_utils import normalize_axis_index
 
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_argument, carries_history, plain_values
@@ -61,11 +63,32 @@ def made(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def each_of(value: Any, count: int) -> list[Any]:
     """Return one value for each dimension."""
-    return list(value) if isinstance(value, (list, tuple)) else [value] * count
+    if not isinstance(value, (list, tuple)) and not getattr(value, "ndim", 0):
+        return [value] * count
+    values = list(value)
+    if len(values) != count:
+        raise RuntimeError("sequence argument must have length equal to input rank")
+    return values
+
+
+def dimensions_of(axes: Any, ndim: int) -> list[int]:
+    """Return the dimensions that a filter is applied along: all if none are given."""
+    if axes is None:
+        return list(range(ndim))
+    found = [operator.index(axis) for axis in (axes if np.ndim(axes) else (axes,))]
+    for axis in found:
+        if not -ndim <= axis < ndim:
+            raise ValueError(f"specified axis: {axis} is out of range")
+    dims = [axis % ndim for axis in found]
+    if len(set(dims)) != len(dims):
+        raise ValueError("axes must be unique")
+    return dims
 
 
 def windows_around(image: Any, shape: tuple[int, ...], mode: Any, cval: Any, origin: Any) -> Any:
     """Return the windows of a shape around each element, which come last."""
+    if len(shape) != image.ndim:
+        raise RuntimeError("a neighbourhood must have as many dimensions as the input")
     for dim, (extent, way, offset) in enumerate(zip(shape, each_of(mode, image.ndim), each_of(origin, image.ndim))):
         margin = [(0, 0)] * image.ndim
         before = extent // 2 + int(offset)
@@ -82,29 +105,50 @@ def _filtered(image: Any, weights: Any, mode: Any, cval: float, origin: Any) -> 
     windows, dtype = windows_around(image, weights.shape, mode, cval, origin), image.dtype
     ndim = weights.ndim
     found = np.tensordot(windows, weights, (tuple(range(ndim, 2 * ndim)), tuple(range(ndim))))
-    return found.astype(dtype) if dtype.kind in "iu" else found
+    wanted = np.result_type(dtype, np.complex64) if found.dtype.kind == "c" else dtype
+    return found if dtype.kind == "b" or found.dtype == wanted else found.astype(wanted)
+
+
+def _expanded(weights: Any, origin: Any, axes: Any, ndim: int) -> tuple[Any, list[Any]]:
+    """Return weights along some dimensions, and their origins, as those along all."""
+    dims = dimensions_of(axes, ndim)
+    if weights.ndim != len(dims):
+        raise RuntimeError(f"weights.ndim ({weights.ndim}) must match len(axes) ({len(dims)})")
+    shifts = each_of(origin, len(dims))
+    if len(dims) == ndim:
+        return weights, shifts
+    shape, origins = [1] * ndim, [0] * ndim
+    for dim, size in zip(sorted(dims), weights.shape):
+        shape[dim] = size
+    for dim, shift in zip(dims, shifts):
+        origins[dim] = shift
+    return weights.reshape(shape), origins
 
 
 @made
 def correlate(
-    input: Any, weights: Any, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, **options: Any
+    input: Any, weights: Any, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, *, axes: Any = None
 ) -> Any:
-    """Return the correlation of an image with weights."""
-    return _filtered(numbers(input), numbers(weights), mode, cval, origin)
+    """Return the correlation of an image with weights, which are conjugated."""
+    image = numbers(input)
+    weights, origins = _expanded(numbers(weights), origin, axes, image.ndim)
+    return _filtered(image, weights.conj() if weights.dtype.kind == "c" else weights, mode, cval, origins)
 
 
 @made
 def convolve(
-    input: Any, weights: Any, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, **options: Any
+    input: Any, weights: Any, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, *, axes: Any = None
 ) -> Any:
     """Return the convolution of an image with weights."""
-    weights = numbers(weights)
-    shifts = [-shift - (1 - size % 2) for shift, size in zip(each_of(origin, weights.ndim), weights.shape)]
-    reversed_weights = weights[(slice(None, None, -1),) * weights.ndim]
-    return _filtered(numbers(input), reversed_weights, mode, cval, shifts)
+    image = numbers(input)
+    weights, origins = _expanded(numbers(weights), origin, axes, image.ndim)
+    shifts = [-shift - (1 - size % 2) for shift, size in zip(origins, weights.shape)]
+    return _filtered(image, weights[(slice(None, None, -1),) * weights.ndim], mode, cval, shifts)
 
 
 def _along(image: Any, weights: Any, axis: int, mode: Any, cval: float, origin: int) -> Any:
+    if weights.ndim != 1 or not weights.shape[0]:
+        raise RuntimeError("no filter weights given")
     shape = [1] * image.ndim
     shape[axis] = -1
     modes = ["nearest"] * image.ndim
@@ -119,7 +163,10 @@ def correlate1d(
     input: Any, weights: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
     """Return the correlation with weights along one dimension."""
-    return _along(numbers(input), numbers(weights), axis, mode, cval, origin)
+    weights = numbers(weights)
+    return _along(
+        numbers(input), weights.conj() if weights.dtype.kind == "c" else weights, axis, mode, cval, origin
+    )
 
 
 @made
@@ -140,12 +187,14 @@ def uniform_filter1d(
 
 
 @made
-def uniform_filter(input: Any, size: Any = 3, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0) -> Any:
+def uniform_filter(
+    input: Any, size: Any = 3, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, *, axes: Any = None
+) -> Any:
     """Return the mean over windows."""
     image = numbers(input)
-    for axis, (extent, way, shift) in enumerate(
-        zip(each_of(size, image.ndim), each_of(mode, image.ndim), each_of(origin, image.ndim))
-    ):
+    dims = dimensions_of(axes, image.ndim)
+    count = len(dims)
+    for axis, extent, way, shift in zip(dims, each_of(size, count), each_of(mode, count), each_of(origin, count)):
         if extent > 1:
             image = MADE["uniform_filter1d"](image, extent, axis, mode=way, cval=cval, origin=shift)
     return image
@@ -187,6 +236,10 @@ def gaussian_filter1d(
     radius: Any = None,
 ) -> Any:
     """Return the Gaussian filter, or a derivative of it, along one dimension; gradients flow to its width."""
+    if order < 0:
+        raise ValueError("order must be non-negative")
+    if radius is not None and (radius != int(radius) or radius < 0):
+        raise ValueError("Radius must be a nonnegative integer.")
     reach = int(truncate * float(plain_values(as_operand(sigma))) + 0.5) if radius is None else int(radius)
     return _along(numbers(input), _bell(sigma, order, reach)[::-1], axis, mode, cval, 0)
 
@@ -205,7 +258,7 @@ def gaussian_filter(
 ) -> Any:
     """Return the Gaussian filter; gradients flow to its widths."""
     image = numbers(input)
-    dims = list(range(image.ndim)) if axes is None else [dim % image.ndim for dim in each_of(axes, 1)]
+    dims = dimensions_of(axes, image.ndim)
     count = len(dims)
     for dim, width, degree, way, reach in zip(
         dims, each_of(sigma, count), each_of(order, count), each_of(mode, count), each_of(radius, count)
@@ -231,7 +284,7 @@ def prewitt(input: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0
 
 def _slope(image: Any, axis: int, mode: Any, cval: float, across: list[float]) -> Any:
     ways = each_of(mode, image.ndim)
-    axis %= image.ndim
+    axis = normalize_axis_index(axis, image.ndim)
     found = _along(image, numbers(np.array([-1.0, 0.0, 1.0])), axis, ways[axis], cval, 0)
     for dim in range(image.ndim):
         if dim != axis:
@@ -243,9 +296,10 @@ def _slope(image: Any, axis: int, mode: Any, cval: float, across: list[float]) -
 def laplace(input: Any, mode: Any = "reflect", cval: float = 0.0, *, axes: Any = None) -> Any:
     """Return the Laplacian, computed with second differences."""
     image = numbers(input)
-    dims = range(image.ndim) if axes is None else [dim % image.ndim for dim in each_of(axes, 1)]
-    parts = [_along(image, numbers(np.array([1.0, -2.0, 1.0])), dim, mode, cval, 0) for dim in dims]
-    return builtins.sum(parts[1:], parts[0])
+    dims = dimensions_of(axes, image.ndim)
+    weights = numbers(np.array([1.0, -2.0, 1.0]))
+    parts = [_along(image, weights, dim, way, cval, 0) for dim, way in zip(dims, each_of(mode, len(dims)))]
+    return builtins.sum(parts[1:], parts[0]) if parts else image.clone()
 
 
 # -- interpolation -----------------------------------------------------------------------------------------------------
@@ -271,8 +325,12 @@ def map_coordinates(
 ) -> Any:
     """Return the values of an image between its elements; gradients flow to the image and to the coordinates."""
     image, places = numbers(input), numbers(coordinates) * 1.0
+    if mode not in MODES:
+        raise RuntimeError("boundary mode not supported")
+    if not 0 <= order <= 5:
+        raise RuntimeError("spline order not supported")
     if order == 0:
-        order, places = 1, np.floor(places + 0.5)
+        return _nearest(image, places, mode, cval)
     if order > 1 or mode == "wrap":
         return _by_splines(image, places, order, mode, cval, prefilter)
     lower = np.floor(plain_values(places)).astype(int)
@@ -295,6 +353,14 @@ def map_coordinates(
             outside |= (at < 0) | (at > image.shape[dim] - 1)
         total = np.where(outside, cval, total)
     return total
+
+
+def _nearest(image: Any, places: Any, mode: str, cval: float) -> Any:
+    """Return the elements that are nearest to places: those whose numbers SciPy finds there."""
+    names = np.arange(float(image.size)).reshape(image.shape)
+    found = scipy.ndimage.map_coordinates(names, plain_values(places), order=0, mode=mode, cval=-1.0).astype(int)
+    values = np.where(found >= 0, image.reshape(-1)[np.maximum(found, 0)], cval)
+    return values + np.floor(places).sum(0) * 0.0 if carries_history(places) else values
 
 
 def _by_splines(image: Any, places: Any, order: int, mode: str, cval: float, prefilter: bool) -> Any:
@@ -329,7 +395,7 @@ def shift(
 ) -> Any:
     """Shift an image."""
     image = numbers(input)
-    moves = each_of(shift if not hasattr(shift, "ndim") or not shift.ndim else list(shift), image.ndim)
+    moves = each_of(shift, image.ndim)
     grid = np.indices(image.shape).astype(float)
     places = np.stack([as_operand(axis) - move for axis, move in zip(grid, moves)])
     return MADE["map_coordinates"](image, places, order=order, mode=mode, cval=cval, prefilter=prefilter)

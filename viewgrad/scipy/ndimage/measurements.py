@@ -34,9 +34,15 @@ def _by_label(input: Any, labels: Any, index: Any, measure: Callable[..., Any]) 
     return [of(names == each) for each in wanted.reshape(-1)], wanted.shape
 
 
-def _measure(name: str, doc: str, measure: Callable[[Any], Any]) -> None:
+def _measure(name: str, doc: str, measure: Callable[[Any], Any], of_each: Callable[[Any], Any] | None = None) -> None:
+    """Define a measure, of one region, and perhaps another of each of several."""
+
     def measured(input: Any, labels: Any = None, index: Any = None) -> Any:
-        found = _by_label(input, labels, index, lambda elements, places: measure(elements))
+        several = labels is not None and np.ndim(plain_values(index)) > 0
+        if several and not np.size(plain_values(index)):
+            return numbers(np.zeros(np.shape(plain_values(index))))
+        how = of_each if several and of_each is not None else measure
+        found = _by_label(input, labels, index, lambda elements, places: how(elements))
         return np.stack(found[0]).reshape(found[1]) if isinstance(found, tuple) else found
 
     measured.__name__, measured.__doc__ = name, doc
@@ -48,9 +54,25 @@ _measure("sum_labels", "Return the sums of labelled regions.", lambda elements: 
 _measure("mean", "Return the means of labelled regions.", lambda elements: elements.mean())
 _measure("variance", "Return the variances of labelled regions.", lambda elements: elements.var())
 _measure("standard_deviation", "Return the standard deviations of labelled regions.", lambda elements: elements.std())
-_measure("minimum", "Return the minima of labelled regions.", lambda elements: elements.min())
-_measure("maximum", "Return the maxima of labelled regions.", lambda elements: elements.max())
-_measure("median", "Return the medians of labelled regions.", np.median)
+
+
+def _least(elements: Any) -> Any:
+    """Return the minimum of the region of one of several labels: NaN sorts last, and no elements give 0."""
+    count = elements.shape[0]
+    missing = np.isnan(plain_values(elements))
+    return elements[~missing].min() if count > missing.sum() else elements.min() if count else elements.sum()
+
+
+def _middle(elements: Any) -> Any:
+    """Return the median of the region of one of several labels: NaN sorts last."""
+    count, ordered = elements.shape[0], np.sort(elements)
+    return (ordered[(count - 1) // 2] + ordered[count // 2]) / 2 if count else np.median(elements)
+
+
+_measure("minimum", "Return the minima of labelled regions.", lambda elements: elements.min(), _least)
+_measure("maximum", "Return the maxima of labelled regions.", lambda elements: elements.max(),
+         lambda elements: elements.max() if elements.shape[0] else elements.sum())  # fmt: skip
+_measure("median", "Return the medians of labelled regions.", np.median, _middle)
 
 
 @made

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...operators.numpy_api.conversion import plain_values
 from ..wrap import numbers
-from .linear import MADE, each_of, made, windows_around
+from .linear import MADE, dimensions_of, each_of, made, windows_around
 
 
 def _surroundings(image: Any, size: Any, footprint: Any, mode: Any, cval: Any, origin: Any) -> Any:
@@ -190,8 +190,8 @@ def generic_laplace(
 ) -> Any:  # fmt: skip
     """Return the Laplacian, computed with a function for second derivatives."""
     image, total = numbers(input), 0.0
-    for axis in range(image.ndim):
-        total = total + derivative2(image, axis, None, mode, cval, *extra_arguments, **(extra_keywords or {}))
+    for axis, way in enumerate(each_of(mode, image.ndim)):
+        total = total + derivative2(image, axis, None, way, cval, *extra_arguments, **(extra_keywords or {}))
     return total
 
 
@@ -202,31 +202,45 @@ def generic_gradient_magnitude(
 ) -> Any:  # fmt: skip
     """Return the gradient magnitude, computed with a function for first derivatives."""
     image, total = numbers(input), 0.0
-    for axis in range(image.ndim):
-        slope = derivative(image, axis, None, mode, cval, *extra_arguments, **(extra_keywords or {}))
+    for axis, way in enumerate(each_of(mode, image.ndim)):
+        slope = derivative(image, axis, None, way, cval, *extra_arguments, **(extra_keywords or {}))
         total = total + slope * slope
     return np.sqrt(total)
 
 
 @made
-def gaussian_laplace(input: Any, sigma: Any, mode: Any = "reflect", cval: float = 0.0, **kwargs: Any) -> Any:
-    """Return the Laplacian, computed with Gaussian second derivatives."""
-    return _derivatives(numbers(input), sigma, 2, mode, cval, kwargs, lambda part: part)
+def gaussian_laplace(
+    input: Any, sigma: Any, mode: Any = "reflect", cval: float = 0.0, *, axes: Any = None, **kwargs: Any
+) -> Any:
+    """Return the Laplacian, computed with Gaussian second derivatives; smoothed along its dimensions alone."""
+    image = numbers(input)
+    dims = dimensions_of(axes, image.ndim)
+    widths = each_of(sigma, len(dims))
+    if len(dims) < image.ndim:
+        given = dict(zip(dims, widths))
+        widths = [given.get(dim, 0) for dim in range(image.ndim)]
+    return _derivatives(image, widths, 2, dims, mode, cval, kwargs, lambda part: part)
 
 
 @made
-def gaussian_gradient_magnitude(input: Any, sigma: Any, mode: Any = "reflect", cval: float = 0.0, **kwargs: Any) -> Any:
+def gaussian_gradient_magnitude(
+    input: Any, sigma: Any, mode: Any = "reflect", cval: float = 0.0, *, axes: Any = None, **kwargs: Any
+) -> Any:
     """Return the gradient magnitude, computed with Gaussian derivatives."""
-    return np.sqrt(_derivatives(numbers(input), sigma, 1, mode, cval, kwargs, lambda part: part * part))
+    image = numbers(input)
+    dims = dimensions_of(axes, image.ndim)
+    found = _derivatives(image, sigma, 1, dims, mode, cval, kwargs, lambda part: part * part)
+    return np.sqrt(found) if dims else found
 
 
 def _derivatives(
-    image: Any, sigma: Any, order: int, mode: Any, cval: float, options: dict[str, Any], of: Callable[[Any], Any]
-) -> Any:
-    """Return the sum over all dimensions of a function of derivatives of a Gaussian."""
-    total: Any = 0.0
-    for axis in range(image.ndim):
+    image: Any, sigma: Any, order: int, dims: list[int], mode: Any, cval: float, options: dict[str, Any],
+    of: Callable[[Any], Any],
+) -> Any:  # fmt: skip
+    """Return the sum over dimensions of a function of derivatives of a Gaussian."""
+    total: Any = 0.0 if dims else image.clone()
+    for axis, way in zip(dims, each_of(mode, len(dims))):
         orders = [0] * image.ndim
         orders[axis] = order
-        total = total + of(MADE["gaussian_filter"](image, sigma, orders, None, mode, cval, **options))
+        total = total + of(MADE["gaussian_filter"](image, sigma, orders, None, way, cval, **options))
     return total

@@ -29,12 +29,22 @@ def affine_transform(
     if matrix.ndim == 1:
         matrix = np.diag(matrix)
     elif matrix.shape[1] == ndim + 1:
+        if matrix.shape[0] not in (ndim, ndim + 1):
+            raise ValueError(f"Improper affine matrix of shape {matrix.shape} for an image of {ndim} dimensions")
+        if matrix.shape[0] == ndim + 1 and np.any(plain_values(matrix[ndim]) != [0] * ndim + [1]):
+            raise ValueError(f"Expected a homogeneous matrix whose last row is {[0] * ndim + [1]}")
         matrix, offset = matrix[:ndim, :ndim], matrix[:ndim, ndim]
     shape = image.shape if output_shape is None else tuple(int(n) for n in output_shape)
-    moved = matrix @ _grid(shape).reshape(len(shape), -1)
-    places = moved + (offset.reshape(-1, 1) if offset.ndim else offset)
-    found = MADE["map_coordinates"](image, places, None, order, mode, cval, prefilter)
-    return found.reshape(shape)
+    if matrix.shape[0] != ndim:
+        raise RuntimeError("affine matrix has wrong number of rows")
+    # In SciPy's order of addition, so that places on the edge are inside or outside alike.
+    rows = []
+    for row in range(ndim):
+        total: Any = offset[row] if offset.ndim else offset
+        for dim, along in enumerate(_grid(shape)):
+            total = total + matrix[row, dim] * along
+        rows.append(total)
+    return MADE["map_coordinates"](image, np.stack(rows), None, order, mode, cval, prefilter)
 
 
 @made
@@ -44,6 +54,8 @@ def rotate(
 ) -> Any:  # fmt: skip
     """Rotate an image by an angle in degrees."""
     image, radians = numbers(input), numbers(angle) * (math.pi / 180)
+    if image.ndim < 2 or any(not -image.ndim <= axis < image.ndim for axis in axes):
+        raise ValueError("invalid rotation plane specified")
     first, second = sorted(axis % image.ndim for axis in axes)
     cosine, sine = np.cos(radians), np.sin(radians)
     turn = np.stack([np.stack([cosine, sine]), np.stack([-sine, cosine])])
