@@ -159,9 +159,12 @@ def procrustes(data1: Any, data2: Any) -> Any:
 def geometric_slerp(start: Any, end: Any, t: Any, tol: float = 1e-7) -> Any:
     """Return points on the great-circle arc between two unit vectors."""
     start, end, t = floating(start), floating(end), floating(t)
+    scipy.spatial.geometric_slerp(*plain_values((start, end, t)), tol)  # raises for what it refuses
     # The component of `end` orthogonal to `start`, which stays accurate if they are close.
     rest = end - start * (start * end).sum()
     length = rest.vector_norm(2)
+    if not plain_values(length) and (plain_values(start) == plain_values(end)).all():
+        return start + t.reshape(-1, 1) * 0.0
     angle = np.arctan2(length, (start * end).sum()) * t[..., None]
     return np.cos(angle) * start + np.sin(angle) * (rest / length)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,10 +11,10 @@ import scipy.spatial.distance  # type: ignore[import-untyped]
 
 from ...numpy.namespace import filled, public_names
 from ...operators.numpy_api.adapted import lost
-from ...operators.numpy_api.conversion import as_tensors, plain_values
+from ...operators.numpy_api.conversion import carries_history, plain_values
 from ...tensor.creation import as_operand, holds_tensor
 from .. import special
-from ..wrap import float_copy, maker
+from ..wrap import detached, float_copy, maker, of_plain
 
 if TYPE_CHECKING:
     from ..typed.spatial_distance import *  # noqa: F403
@@ -59,47 +60,69 @@ def _metric(name: Any) -> Callable[..., Any]:
     return found
 
 
+def _distances(name: str, u: Any, v: Any, options: dict[str, Any]) -> Any:
+    metric = _metric(name)
+    try:
+        inspect.signature(metric).bind(u, v, **options)
+    except TypeError as error:
+        raise lost(f"scipy.spatial.distance: the metric {name!r}", f"for tensors with a history: {error}") from None
+    return metric(u, v, **options)
+
+
 def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:
     """Return the distances between every vector of one matrix and every vector of another."""
-    if not holds_tensor((XA, XB)):
-        return as_tensors(scipy.spatial.distance.cdist(XA, XB, metric, out=out, **options))
+    if not callable(metric) or not holds_tensor((XA, XB)):
+        found = of_plain(scipy.spatial.distance.cdist, detached(XA), detached(XB), metric, out=out, **_plain(options))
+        if not carries_history((XA, XB, options)):
+            return found
     a, b = float_copy(XA), float_copy(XB)
     if callable(metric):
         return np.stack([np.stack([as_operand(metric(u, v, **options)) for v in b]) for u in a])
-    return _metric(metric)(a[:, None, :], b[None, :, :], **options)
+    return _distances(metric, a[:, None, :], b[None, :, :], options)
 
 
 def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:
     """Return the distances between all pairs of the vectors of a matrix, in one dimension."""
-    if not holds_tensor(X):
-        return as_tensors(scipy.spatial.distance.pdist(X, metric, out=out, **options))
+    if not callable(metric) or not holds_tensor(X):
+        found = of_plain(scipy.spatial.distance.pdist, detached(X), metric, out=out, **_plain(options))
+        if not carries_history((X, options)):
+            return found
     x = float_copy(X)
     first, second = np.triu_indices(x.shape[0], 1)
     if callable(metric):
         return np.stack([as_operand(metric(x[i], x[j], **options)) for i, j in zip(first, second)])
-    return _metric(metric)(x[first], x[second], **options)
+    return _distances(metric, x[first], x[second], options)
 
 
 def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
     """Return the distances of `pdist` as a symmetric matrix, and back."""
-    if not holds_tensor(X):
-        return as_tensors(scipy.spatial.distance.squareform(X, force, checks))
+    found = of_plain(scipy.spatial.distance.squareform, detached(X), force, checks)
+    if not carries_history(X):
+        return found
     x = float_copy(X)
     if x.ndim == 2:
         first, second = np.triu_indices(x.shape[0], 1)
         return x[first, second]
+    if not x.size:
+        return found
     size = int(np.ceil(np.sqrt(x.size * 2)))
     places = np.zeros((size, size), int)
     places[np.triu_indices(size, 1)] = np.arange(x.size)
     return x[places + places.T] * (1.0 - np.eye(size))
 
 
+def _plain(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: detached(value) for name, value in options.items()}
+
+
 def _of_two(name: str) -> Callable[..., Any]:
     scipys = getattr(scipy.spatial.distance, name)
 
     def distance(u: Any, v: Any, *args: Any, w: Any = None, **options: Any) -> Any:
-        if not holds_tensor((u, v, *args)):
-            return scipys(u, v, *args, **({} if w is None else {"w": w}), **options)
+        weights = {} if w is None else {"w": detached(w)}
+        found = of_plain(scipys, *map(detached, (u, v, *args)), **weights, **_plain(options))
+        if not carries_history((u, v, *args, w, options)):
+            return found
         if w is not None:
             raise lost(f"scipy.spatial.distance.{name}", "distances of tensors take no weights; multiply them in")
         return METRICS[name](float_copy(u), float_copy(v), *args, **options)

@@ -52,12 +52,20 @@ class Rotation:
         return int(self._matrix.shape[0])
 
     def __getitem__(self, index: Any) -> Rotation:
+        if self.single:
+            raise TypeError("Single rotation is not subscriptable.")
         return Rotation(self._matrix[index])
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> Rotation:
-        """Return the rotation with a given matrix, which must be orthogonal."""
-        return cls(matrix)
+        """Return the rotation with a given matrix; of one that is not orthogonal, with the nearest that is."""
+        matrix = float_copy(matrix)
+        plain = plain_values(matrix)
+        found = scipy.spatial.transform.Rotation.from_matrix(plain).as_matrix()
+        if np.allclose(found, plain, rtol=0, atol=1e-12):
+            return cls(matrix)
+        left, _, right = np.linalg.svd(matrix)
+        return cls(left @ right)
 
     @classmethod
     def identity(cls, num: int | None = None) -> Rotation:
@@ -68,10 +76,11 @@ class Rotation:
     def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:
         """Return the rotation by angles about fixed (lower case) or rotating (upper case) axes."""
         angles = float_copy(angles)
+        plain = scipy.spatial.transform.Rotation.from_euler(seq, plain_values(angles))  # raises for what it refuses
         if degrees:
             angles = angles * (np.pi / 180)
         if len(seq) == 1:
-            return cls(_about(seq.lower(), angles[:, 0] if angles.ndim == 2 else angles))
+            return cls(_about(seq.lower(), angles).reshape(plain.as_matrix().shape))
         matrix: Any = None
         for place, axis in enumerate(seq):
             turn = _about(axis.lower(), angles[..., place])
@@ -82,6 +91,8 @@ class Rotation:
     def from_quat(cls, quat: Any, *, scalar_first: bool = False) -> Rotation:
         """Return the rotation of a quaternion, whose scalar part comes last, unless `scalar_first`."""
         quat = float_copy(quat)
+        if (plain_values(quat) == 0).all(-1).any():
+            raise ValueError("Found zero norm quaternions in `quat`.")
         quat = quat / quat.vector_norm(2, -1, True)
         parts = [quat[..., place] for place in range(4)]
         x, y, z, w = (*parts[1:], parts[0]) if scalar_first else parts
@@ -215,12 +226,18 @@ class Slerp:
         if carries_history(times):
             raise lost("scipy.spatial.transform.Slerp", "no gradient flows to the times of the rotations")
         self.times = np.asarray(plain_values(as_argument(times)), float)
+        if rotations.single or len(rotations) != self.times.size:
+            raise ValueError("`rotations` must be a stack of as many rotations as there are times.")
+        if (np.diff(self.times) <= 0).any():
+            raise ValueError("Times must be in strictly increasing order.")
         self.rotations = rotations
         self.rotvecs = (rotations[:-1].inv() * rotations[1:]).as_rotvec()
 
     def __call__(self, times: Any) -> Rotation:
         places = float_copy(times)
         plain = np.asarray(plain_values(places))
+        if plain.ndim > 1:
+            raise ValueError("`times` must be at most 1-dimensional.")
         if (plain < self.times[0]).any() or (plain > self.times[-1]).any():
             raise ValueError("Interpolation times must be within the range of the times of the rotations.")
         before = np.clip(np.searchsorted(self.times, plain) - 1, 0, len(self.times) - 2)
