@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Final
 
 import numpy as np
 import scipy.signal  # type: ignore[import-untyped]
 
 from ...operators.define import OPERATORS
+from ...operators.numpy_api.conversion import plain_values
 from ...tensor.tensor import from_array
 from ..wrap import floating, maker
 
@@ -146,10 +148,31 @@ def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
 MODES = {"fill": "constant", "symm": "symmetric", "wrap": "wrap"}
 
 
+def _check_planes(a: Any, b: Any, mode: str, boundary: str) -> None:
+    if a.ndim != 2 or b.ndim != 2:
+        raise ValueError("inputs must both be 2-D arrays")
+    if mode not in ("full", "same", "valid") or boundary not in MODES:
+        raise ValueError("acceptable modes are 'valid', 'same', 'full', acceptable boundaries 'fill', 'wrap', 'symm'")
+
+
+def _lies_inside(a: Any, b: Any, mode: str) -> bool:
+    """Return whether the first of two inputs is the one that is moved over the other."""
+    if mode != "valid":
+        return False
+    if all(n >= m for n, m in zip(a.shape, b.shape)):
+        return False
+    if any(n > m for n, m in zip(a.shape, b.shape)):
+        raise ValueError("For 'valid' mode, one must be at least as large as the other in every dimension")
+    return True
+
+
 @made
 def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
     """Return the convolution of two matrices, with values beyond the boundary of the first."""
     a, b = floating(in1), floating(in2)
+    _check_planes(a, b, mode, boundary)
+    if _lies_inside(a, b, mode):
+        a, b = b, a
     if boundary == "fill" and fillvalue == 0:
         return _convolved(a, b, mode)
     margin = [(m - 1, m - 1) for m in b.shape]
@@ -165,7 +188,11 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
 @made
 def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
     """Return the correlation of two matrices."""
-    a, weights = floating(in1), _reversed(floating(in2).conj())
+    a, b = floating(in1), floating(in2)
+    _check_planes(a, b, mode, boundary)
+    if _lies_inside(a, b, mode):
+        return _reversed(MADE["correlate2d"](b, a, mode, boundary, fillvalue)).clone()
+    weights = _reversed(b.conj())
     if mode != "same":
         return MADE["convolve2d"](a, weights, mode, boundary, fillvalue)
     whole = MADE["convolve2d"](a, weights, "full", boundary, fillvalue)
@@ -186,6 +213,8 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
         zi: the state at the start; where given, the state at the end comes back as well.
     """
     b, a, x = (np.atleast_1d(floating(value)) for value in (b, a, x))
+    if not plain_values(a)[0]:
+        raise ValueError("a filter whose coefficient a[0] is 0 is not supported")
     b, a = b / a[0], a / a[0]
     order = max(a.size, b.size) - 1
     b, a = (np.concatenate([each, np.zeros(order + 1 - each.size)]) for each in (b, a))
@@ -193,7 +222,10 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     count = x.shape[-1]
     driven = _taps(b, x)
     if zi is not None:
-        state = np.moveaxis(floating(zi), axis, -1)
+        given = floating(zi)
+        if given.ndim != x.ndim or given.shape[axis] != order:
+            raise ValueError(f"Unexpected shape for zi: {given.shape}; its length along the axis must be {order}")
+        state = np.moveaxis(given, axis, -1)
         state = state.broadcast_to((*x.shape[:-1], order))
         start = state[..., :count]
         if count > order:
@@ -224,6 +256,8 @@ def _taps(b: Any, x: Any) -> Any:
 def lfilter_zi(b: Any, a: Any) -> Any:
     """Return the steady state of a filter for the step response."""
     b, a = (np.atleast_1d(floating(value)) for value in (b, a))
+    while a.shape[0] > 1 and not plain_values(a)[0]:
+        a = a[1:]
     b, a = b / a[0], a / a[0]
     size = max(a.size, b.size)
     b, a = (np.concatenate([each, np.zeros(size - each.size)]) for each in (b, a))
@@ -263,7 +297,7 @@ def filtfilt(
         raise TypeError("filtfilt of tensors supports method='pad' with padtype 'odd', 'even', 'constant' or None")
     b, a, x = (np.atleast_1d(floating(value)) for value in (b, a, x))
     x = np.moveaxis(x, axis, -1)
-    edge = 0 if padtype is None else 3 * max(a.size, b.size) if padlen is None else int(padlen)
+    edge = 0 if padtype is None else 3 * max(a.size, b.size) if padlen is None else max(int(padlen), 0)
     if x.shape[-1] <= edge:
         raise ValueError(f"The length of the input vector x must be greater than padlen, which is {edge}.")
     extended = x
@@ -284,21 +318,29 @@ def filtfilt(
 
 @made
 def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
-    """Remove the mean or a linear trend from samples."""
+    """Remove the mean or linear trends, between break points, from samples."""
+    if type not in ("linear", "l", "constant", "c"):
+        raise ValueError("Trend type must be 'linear' or 'constant'.")
     data = np.moveaxis(floating(data), axis, -1)
     if type in ("constant", "c"):
         return np.moveaxis(data - data.mean(-1, keepdims=True), -1, axis)
-    if np.ndim(bp) or bp:
-        raise TypeError("detrend of tensors does not support break points")
-    count = data.shape[-1]
-    base = np.stack([np.arange(1, count + 1) / count, np.ones(count)], 1)
-    return np.moveaxis(data - (data @ np.linalg.pinv(base).T) @ base.T, -1, axis)
+    ends = np.unique(np.concatenate([[0], np.atleast_1d(plain_values(bp)), [data.shape[-1]]])).astype(int)
+    if np.any(ends > data.shape[-1]):
+        raise ValueError("Breakpoints must be less than length of data along given axis.")
+    parts = []
+    for start, end in itertools.pairwise(ends.tolist()):
+        base = np.stack([np.arange(1, end - start + 1) / (end - start), np.ones(end - start)], 1)
+        part = data[..., start:end]
+        parts.append(part - (part @ np.linalg.pinv(base).T) @ base.T)
+    return np.moveaxis(np.concatenate(parts, -1) if len(parts) > 1 else parts[0], -1, axis)
 
 
 @made
 def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
     """Return the analytic signal."""
     x = floating(x)
+    if x.dtype.kind == "c":
+        raise ValueError("x must be real.")
     count = x.shape[axis] if N is None else int(N)
     gains = np.zeros(count)
     gains[0] = 1

@@ -23,6 +23,8 @@ made: Final = maker(scipy.signal, MADE)
 
 
 def _ends(z: Any, p: Any) -> int:
+    if p.shape[0] < z.shape[0]:
+        raise ValueError("Improper transfer function. Must have at least as many poles as zeros.")
     return int(p.shape[0] - z.shape[0])
 
 
@@ -117,6 +119,10 @@ def iirfilter(
             "bs": "bandstop", "low": "lowpass", "l": "lowpass", "lp": "lowpass", "high": "highpass", "h": "highpass",
             "hp": "highpass"}.get(btype.lower(), btype.lower())  # fmt: skip
     frequencies = np.atleast_1d(floating(Wn)) * (1.0 if fs is None else 2.0 / fs)
+    if output not in ("ba", "zpk", "sos"):
+        raise ValueError(f"{output!r} is not a valid output form.")
+    if kind in ("lowpass", "highpass") and frequencies.shape[0] != 1:
+        raise ValueError("Must specify a single critical frequency Wn for lowpass or highpass filter")
     prototypes = {
         "butter": (scipy.signal.buttap, ()), "cheby1": (scipy.signal.cheb1ap, (rp,)),
         "cheby2": (scipy.signal.cheb2ap, (rs,)), "ellip": (scipy.signal.ellipap, (rp, rs)),
@@ -133,7 +139,9 @@ def iirfilter(
         width, centre = warped[1] - warped[0], np.sqrt(warped[0] * warped[1])
         zpk = MADE["lp2bp_zpk" if kind == "bandpass" else "lp2bs_zpk"](*zpk, wo=centre, bw=width)
     zpk = zpk if analog else MADE["bilinear_zpk"](*zpk, fs=2.0)
-    return zpk if output == "zpk" else SYSTEMS["zpk2tf" if output == "ba" else "zpk2sos"](*zpk)
+    if output == "sos":
+        return SYSTEMS["zpk2sos"](*zpk, analog=analog)
+    return zpk if output == "zpk" else SYSTEMS["zpk2tf"](*zpk)
 
 
 @made

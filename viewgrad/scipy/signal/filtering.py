@@ -118,7 +118,7 @@ def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: 
     sos, x = floating(sos), _along(x, axis)
     plain = plain_values(sos)
     size = 2 * len(plain) + 1 - min((plain[:, 2] == 0).sum(), (plain[:, 5] == 0).sum())
-    edge = 0 if padtype is None else int(size) * 3 if padlen is None else int(padlen)
+    edge = 0 if padtype is None else int(size) * 3 if padlen is None else max(int(padlen), 0)
     if x.shape[-1] <= edge:
         raise ValueError(f"The length of the input vector x must be greater than padlen, which is {edge}.")
     y = _lengthened(x, edge, padtype)
@@ -171,6 +171,8 @@ def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: st
     if mode != "constant" or cval:
         raise lost("scipy.signal.upfirdn", "for tensors with a history only mode='constant' with cval=0 is supported")
     h, x, up, down = floating(h), _along(x, axis), int(up), int(down)
+    if up < 1 or down < 1:
+        raise ValueError("Both up and down must be >= 1")
     if up > 1:
         zeros = np.zeros((*x.shape, up - 1))
         x = np.concatenate([x[..., None], zeros], -1).reshape((*x.shape[:-1], -1))[..., : (x.shape[-1] - 1) * up + 1]
@@ -188,6 +190,8 @@ def resample_poly(
             "scipy.signal.resample_poly", "for tensors with a history only padtype='constant' with cval=0 is supported"
         )
     x = floating(x)
+    if up < 1 or down < 1:
+        raise ValueError("up and down must be >= 1")
     common = math.gcd(int(up), int(down))
     up, down = int(up) // common, int(down) // common
     if up == down == 1:
@@ -288,7 +292,9 @@ def sawtooth(t: Any, width: Any = 1) -> Any:
     rising = plain_values(phase) < plain_values(width) * 2 * math.pi
     up = phase / (math.pi * np.where(rising, width, 1.0)) - 1
     down = (math.pi * (width + 1) - phase) / (math.pi * np.where(rising, 1.0, 1 - width))
-    return np.where(rising, up, down)
+    found = np.where(rising, up, down)
+    allowed = (plain_values(width) >= 0) & (plain_values(width) <= 1)
+    return found if np.all(allowed) else np.where(allowed, found, np.nan)
 
 
 @made
@@ -298,7 +304,13 @@ def chirp(
 ) -> Any:  # fmt: skip
     """Return a cosine whose frequency changes from one to another."""
     t, f0, t1, f1 = (numbers(each) * 1.0 for each in (t, f0, t1, f1))
-    if method in ("linear", "lin", "li"):
+    if method in ("logarithmic", "log", "lo") and not np.all(plain_values(f0) * plain_values(f1) > 0):
+        raise ValueError("For a logarithmic chirp, f0 and f1 must be nonzero and have the same sign.")
+    if method in ("hyperbolic", "hyp") and not (np.all(plain_values(f0)) and np.all(plain_values(f1))):
+        raise ValueError("For a hyperbolic chirp, f0 and f1 must be nonzero.")
+    named = method in ("logarithmic", "log", "lo", "hyperbolic", "hyp")
+    # Between equal frequencies, these agree with a linear chirp up to the first order.
+    if method in ("linear", "lin", "li") or (named and np.all(plain_values(f0) == plain_values(f1))):
         phase = 2 * math.pi * (f0 * t + 0.5 * (f1 - f0) / t1 * t * t)
     elif method in ("quadratic", "quad", "q"):
         beta = (f1 - f0) / t1**2

@@ -20,11 +20,17 @@ made: Final = maker(scipy.signal, MADE)
 
 def _frequencies(worN: Any, whole: bool, fs: Any, include_nyquist: bool = False) -> Any:
     """Return the frequencies that SciPy chooses, or those that are given, as a tensor."""
-    if worN is None or np.ndim(plain_values(worN)) == 0:
+    if worN is None or _is_count(worN):
         count = 512 if worN is None else int(plain_values(worN))
         plain = scipy.signal.freqz([1.0], 1, count, whole, fs=fs, include_nyquist=include_nyquist)
         return as_tensors(np.array(plain[0]))
-    return floating(worN)
+    return np.atleast_1d(floating(worN))
+
+
+def _is_count(value: Any) -> bool:
+    """Return whether an argument is a number of frequencies, a whole number, and not a frequency."""
+    plain = np.asarray(plain_values(value))
+    return plain.ndim == 0 and plain.dtype.kind in "iu"
 
 
 def _at(coefficients: Any, inverse: Any) -> Any:
@@ -48,7 +54,7 @@ def freqz(b: Any, a: Any = 1, worN: Any = 512, whole: bool = False, plot: Any = 
 
 
 def _of_roots(roots: Any, at: Any) -> Any:
-    total: Any = 1.0
+    total: Any = numbers(np.ones(at.shape))
     for place in range(roots.shape[0]):
         total = total * (at - roots[place])
     return total
@@ -81,10 +87,10 @@ for _name in ("sosfreqz", "freqz_sos"):
 
 
 def _analog(scipys: Any, parts: Any, worN: Any) -> Any:
-    if worN is None or np.ndim(plain_values(worN)) == 0:
+    if worN is None or _is_count(worN):
         count = 200 if worN is None else int(plain_values(worN))
         return as_tensors(np.array(scipys(*(np.array(plain_values(numbers(each))) for each in parts), worN=count)[0]))
-    return floating(worN)
+    return np.atleast_1d(floating(worN))
 
 
 @made

@@ -49,6 +49,10 @@ class Segments:
         if self.overlap >= self.size:
             raise ValueError("noverlap must be less than nperseg.")
         self.nfft = self.size if nfft is None else int(nfft)
+        if self.nfft < self.size:
+            raise ValueError(f"nfft={self.nfft} must be greater than or equal to nperseg={self.size}!")
+        if scaling not in ("density", "psd", "spectrum"):
+            raise ValueError(f"Parameter scaling={scaling!r} is not one of 'density', 'psd' and 'spectrum'")
         self.fs, self.detrend = fs, detrend
         self.onesided = return_onesided and x.dtype.kind != "c"
         squares, total = (self.window**2).sum(), self.window.sum()
@@ -140,6 +144,8 @@ def periodogram(
         index[axis] = slice(int(nfft))
         x, count, nfft = x[tuple(index)], int(nfft), None
     window = "boxcar" if window is None else window
+    if not isinstance(window, (str, tuple)) and len(window) != count:
+        raise ValueError("the size of the window must be the same size of the input on the specified axis")
     return MADE["csd"](x, x, fs, window, count, 0, nfft, detrend, return_onesided, scaling, axis, "mean")
 
 
@@ -244,25 +250,40 @@ def istft(
 def lombscargle(x: Any, y: Any, freqs: Any, precenter: bool = False, normalize: Any = False, *, weights: Any = None,
                 floating_mean: bool = False) -> Any:  # fmt: skip
     """Return the Lomb-Scargle periodogram of unevenly sampled data."""
-    if precenter or floating_mean or normalize == "amplitude":
-        raise lost(
-            "scipy.signal.lombscargle",
-            "precenter, floating_mean and normalize='amplitude' are not supported for tensors with a "
-            "history",
-        )
+    kind = ("normalize" if normalize else "power") if isinstance(normalize, bool) else normalize
+    if kind == "amplitude":
+        raise lost("scipy.signal.lombscargle", "normalize='amplitude' is not supported for tensors with a history")
+    if kind not in ("power", "normalize"):
+        raise ValueError("Normalize must be: False (or 'power'), True (or 'normalize'), or 'amplitude'.")
     x, y, freqs = floating(x), floating(y), floating(freqs)
-    share = numbers(np.full(x.shape[0], 1.0)) if weights is None else floating(weights)
+    share = numbers(np.full(x.shape, 1.0)) if weights is None else floating(weights)
+    if not (x.ndim == 1 and x.shape[0] > 0 and x.shape == y.shape == share.shape):
+        raise ValueError("Parameters x, y, weights must be 1-D arrays of equal non-zero length!")
+    if freqs.ndim != 1 or not freqs.shape[0]:
+        raise ValueError("Parameter freqs must be a 1-D array of non-zero length!")
+    plain = plain_values(share)
+    if np.any(plain < 0) or plain.sum() <= 0:
+        raise ValueError("Parameter weights must have only non-negative entries which sum to a positive value!")
     share = share / share.sum()
+    y = y - y.mean() if precenter else y
+    if floating_mean:
+        y = y - (share * y).sum()
     angles = freqs.reshape(-1)[:, None] * x
     cosine, sine = np.cos(angles), np.sin(angles)
+    if floating_mean:
+        cosine, sine = (each - (share * each).sum(-1, keepdims=True) for each in (cosine, sine))
     tau = 0.5 * np.arctan2(2.0 * (share * cosine * sine).sum(-1), (share * (cosine * cosine - sine * sine)).sum(-1))
     moved = angles - tau[:, None]
     cosine, sine = np.cos(moved), np.sin(moved)
+    if floating_mean:
+        cosine, sine = (each - (share * each).sum(-1, keepdims=True) for each in (cosine, sine))
+    least = float(np.finfo(float).epsneg)  # where a wave is 0 at all times
     of_cosine, of_sine = (share * y * cosine).sum(-1), (share * y * sine).sum(-1)
-    found = of_cosine**2 / (share * cosine * cosine).sum(-1) + of_sine**2 / (share * sine * sine).sum(-1)
+    found = of_cosine**2 / np.maximum((share * cosine * cosine).sum(-1), least)
+    found = found + of_sine**2 / np.maximum((share * sine * sine).sum(-1), least)
     squares = (share * y * y).sum()
-    found = found / squares if normalize else found * (x.shape[0] / 2.0)
-    return found.reshape(freqs.shape)
+    found = found / squares if kind == "normalize" else found * (x.shape[0] / 2.0)
+    return found[0] if freqs.shape[0] == 1 else found
 
 
 @made

@@ -212,6 +212,8 @@ def cont2discrete(system: Any, dt: Any, method: str = "zoh", alpha: Any = None) 
     if method in ALPHAS:
         return (*_generalized(a, b, c, d, dt, ALPHAS[method]), dt)
     if method == "gbt":
+        if alpha is None or not 0 <= plain_values(alpha) <= 1:
+            raise ValueError("Alpha parameter must be within the interval [0,1] for the gbt method")
         return (*_generalized(a, b, c, d, dt, alpha), dt)
     if method == "zoh":
         return (*_held(a, b, c, d, dt), dt)
@@ -245,11 +247,21 @@ def _squeezed(y: Any) -> Any:
 def lsim(system: Any, U: Any, T: Any, X0: Any = None, interp: bool = True) -> Any:
     """Return the times, the output and the states of a continuous-time system for a given input."""
     a, b, c, d = state_space(system)
-    times = floating(T)
+    times = np.atleast_1d(floating(T))
     count, order, inputs = times.shape[0], a.shape[0], b.shape[1]
-    u = numbers(np.zeros((count, inputs))) if U is None else floating(U)
-    u = u.broadcast_to((count, inputs)) if not u.ndim else u.reshape(count, -1)
-    x = numbers(np.zeros(order)) if X0 is None else floating(X0).reshape(-1)
+    u = numbers(np.zeros((count, inputs))) if U is None or (np.ndim(U) == 0 and U == 0) else np.atleast_1d(floating(U))
+    if u.shape[0] != count:
+        raise ValueError("U must have the same number of rows as elements in T.")
+    u = u.reshape(count, -1)
+    x = numbers(np.zeros(order)) if X0 is None else floating(X0)
+    x = x.reshape(-1) if x.ndim else x.broadcast_to((order,))
+    start = float(plain_values(times)[0])
+    if start < 0:
+        raise ValueError("Initial time must be nonnegative")
+    if start > 0:
+        x = linalg.expm(a * times[0]) @ x
+    if count == 1:
+        return times, _squeezed((c @ x + u @ d.mT).reshape(1, -1))[0], x
     if not np.allclose(np.diff(plain_values(times)), plain_values(times[1] - times[0])):
         raise ValueError("Time steps are not equally spaced.")
     dt = times[1] - times[0]

@@ -23,10 +23,12 @@ made: Final = maker(scipy.signal.windows, MADE)
 @made
 def kaiser(M: Any, beta: Any, sym: bool = True, **options: Any) -> Any:
     """Return a Kaiser window, with gradients with respect to its shape."""
+    if int(M) != M or M < 0:
+        raise ValueError("Window length M must be a non-negative integer")
     count, beta = int(M), numbers(beta)
     length = count if sym else count + 1
     place = 2.0 * np.arange(count) / max(length - 1, 1) - 1.0
-    if length <= 1:
+    if count <= 1:
         return np.ones(count) + 0.0 * beta
     return special.i0(beta * np.sqrt(np.maximum(1.0 - place**2, 0.0))) / special.i0(beta)
 

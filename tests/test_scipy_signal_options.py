@@ -1,0 +1,144 @@
+"""Options of filters, responses and spectra with a history: values are SciPy's, and so is which of them are errors."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy")
+from scipy import signal as theirs
+
+import viewgrad as vg
+from viewgrad.autograd import gradcheck
+from viewgrad.scipy import signal as ours
+
+RNG = np.random.default_rng(0)
+PLANE, PATCH, TALL = (RNG.normal(size=size) for size in ((4, 5), (2, 3), (5, 2)))
+LINE, LONG = RNG.normal(size=7), RNG.normal(size=(2, 40))
+PLANES = ((PLANE, PATCH), (PATCH, PLANE), (PATCH, TALL), (LINE, LINE), (PATCH + 1j, PLANE))
+B, A = np.array([1.0, 0.5]), np.array([1.0, -0.3, 0.2])
+TIMES = np.sort(RNG.uniform(0, 9, 12))
+VALUES, WEIGHTS = RNG.normal(size=12), np.linspace(0.1, 1, 12)
+SYSTEM = (np.array([[0.0, 1.0], [-2.0, -3.0]]), np.array([[0.0], [1.0]]), np.array([[1.0, 0.5]]), np.array([[0.1]]))
+CLOCK = np.linspace(0, 2, 5)
+FREQUENCIES = (0.5, 1.0, np.array(0.5), [0.1, 1.0], 7, None)
+ZEROS, POLES = np.array([-0.5, 0.3]), np.array([0.2, -0.4])
+
+
+def call(name, *args, **options):
+    return name, args, options
+
+
+CASES = [
+    *[call(name, a, b, mode, boundary, fill)
+      for name, (a, b), mode, boundary, fill in itertools.product(
+          ("convolve2d", "correlate2d"), PLANES,
+          ("full", "same", "valid", "other"), ("fill", "wrap", "symm", "other"), (0, 1.5))],
+    *[call("lfilter", B, A, x, zi=zi) for x in (LINE, PLANE) for zi in (
+        np.array([0.3]), np.array([0.3, 0.2]), np.array([[0.3, 0.2]]), np.ones((4, 1)), np.ones((4, 2)))],
+    call("lfilter", np.array([0.0, 1.0]), np.array([0.0, 2.0]), LINE),
+    call("lfilter_zi", np.array([0.0, 1.0, 0.5]), np.array([0.0, 2.0, 1.0])),
+    *[call("detrend", LONG, kind and -1, kind or "linear", bp) for kind in ("linear", "constant", "other")
+      for bp in (0, 3, [3], [2, 5], [0, 3], 100)],
+    call("hilbert", LINE + 1j),
+    *[call("filtfilt", B, A, LONG, padlen=count) for count in (-1, 0, 2, 100)],
+    *[call("sosfiltfilt", np.array([[1.0, 2, 1, 1, 0.5, 0]]), LONG, padlen=count) for count in (-1, 0, 2, 100)],
+    *[call("upfirdn", LINE[:3], LINE, up, down) for up, down in ((0, 1), (1, 0), (2, 3))],
+    *[call("resample_poly", LINE, up, down) for up, down in ((0, 1), (1, 0), (3, 2))],
+    *[call("sawtooth", LINE, width) for width in (0, 0.3, 1, 1.5, -1, np.array([0.5]))],
+    *[call("chirp", np.linspace(0, 3, 7), *numbers, method) for numbers in (
+        (1.0, 2.0, 3.0), (2.0, 1.0, 2.0), (0.0, 1.0, 2.0), (-1.0, 1.0, 2.0), (1.0, 1.0, 0.0))
+      for method in ("linear", "quadratic", "logarithmic", "hyperbolic", "log", "other")],
+    *[call("freqz", B, A, w, fs=fs) for w in FREQUENCIES for fs in (2 * np.pi, 10.0)],
+    *[call("freqs", B, A, w) for w in FREQUENCIES],
+    *[call("freqz_zpk", ZEROS, POLES, 2.0, w) for w in FREQUENCIES],
+    *[call("freqs_zpk", ZEROS, POLES, 2.0, w) for w in FREQUENCIES],
+    *[call(name, np.zeros(0), np.zeros(0), np.array(2.0), 7) for name in ("freqz_zpk", "freqs_zpk")],
+    *[call("sosfreqz", np.array([[1.0, 2, 1, 1, 0.5, 0]]), w) for w in FREQUENCIES],
+    *[call("group_delay", (B, A), w) for w in FREQUENCIES],
+    *[call("lombscargle", TIMES, VALUES, frequencies, normalize=kind, **more)
+      for frequencies in (np.array([0.5, 1.0]), np.array([0.0, 1.0]), np.array([1.5]), np.ones((2, 2)))
+      for kind in (False, True, "power", "normalize", "other")
+      for more in ({}, {"weights": WEIGHTS}, {"floating_mean": True}, {"weights": WEIGHTS, "floating_mean": True})],
+    *[call("lombscargle", TIMES, VALUES, np.array([0.5, 1.0]), weights=weights)
+      for weights in (-WEIGHTS, np.zeros(12), np.ones(3))],
+    *[call("lsim", SYSTEM, u, times, start, interp) for u, times, start, interp in itertools.product(
+        (None, 0, 1.0, np.sin(CLOCK), np.ones(4)), (CLOCK, CLOCK + 1, CLOCK - 1), (None, np.array([0.1, 0.2])),
+        (True, False))],
+    call("lsim", SYSTEM, None, CLOCK, 0.5),
+    *[call(name, SYSTEM, T=times) for name in ("step", "impulse") for times in (CLOCK, CLOCK + 1, CLOCK - 1)],
+    *[call("iirfilter", 3, frequencies, 1.0, 40.0, kind, analog, "cheby1", output)
+      for frequencies, kind in ((np.array(0.3), "low"), (np.array([0.2, 0.5]), "band"), (np.array([0.2, 0.5]), "high"))
+      for analog in (True, False) for output in ("ba", "zpk", "sos", "other")],
+    *[call(name, np.array([0.5, -0.3]), np.array([0.2]), 2.0) for name in ("lp2lp_zpk", "lp2hp_zpk", "lp2bp_zpk")],
+    *[call("cont2discrete", SYSTEM, 0.1, "gbt", alpha) for alpha in (None, 0.3, 2.0)],
+    *[call("welch", LONG, nperseg=16, **more) for more in ({"nfft": 8}, {"nfft": 17}, {"scaling": "other"})],
+    *[call("periodogram", LONG, window=window) for window in (np.ones(40), np.ones(16), None)],
+]  # fmt: skip
+
+
+def with_history(value):
+    if isinstance(value, tuple):
+        return tuple(map(with_history, value))
+    is_array = isinstance(value, np.ndarray) and value.dtype.kind in "fc"
+    return vg.Tensor(value, requires_grad=True) if is_array else value
+
+
+def arrays_of(found):
+    if isinstance(found, (tuple, list)):
+        return [array for each in found for array in arrays_of(each)]
+    return [np.asarray(found.detach() if isinstance(found, vg.Tensor) else found)]
+
+
+def outcome(function, args, options):
+    try:
+        return arrays_of(function(*args, **options))
+    except (ValueError, TypeError, ZeroDivisionError):
+        return None
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in CASES if hasattr(theirs, name)}))
+def test_values_and_errors_are_those_of_scipy(name):
+    for _, args, options in (case for case in CASES if case[0] == name):
+        wanted = outcome(getattr(theirs, name), args, options)
+        found = outcome(getattr(ours, name), with_history(args), options)
+        assert (wanted is None) == (found is None), (args, options, wanted, found)
+        assert wanted is None or len(wanted) == len(found)
+        for each, other in zip(wanted or (), found or ()):
+            assert each.shape == other.shape, (args, options, each, other)
+            np.testing.assert_allclose(other, each, rtol=1e-7, atol=1e-9, err_msg=f"{args} {options}")
+
+
+@pytest.mark.parametrize("name, args, options", [
+    call("correlate2d", PATCH, PLANE, "valid"), call("detrend", LINE, bp=[3]),
+    call("chirp", np.linspace(0, 3, 7), np.array(1.5), np.array(2.0), np.array(2.5), "logarithmic"),
+    call("lombscargle", TIMES, VALUES, np.array([0.5, 1.0]), weights=WEIGHTS, floating_mean=True),
+    call("freqz", B, A, 0.5),
+])  # fmt: skip
+def test_gradients(name, args, options):
+    tensors = tuple(each for each in map(with_history, args) if isinstance(each, vg.Tensor))
+
+    def real(*given):
+        found = getattr(ours, name)(*given, *args[len(given) :], **options)
+        found = found[1] if isinstance(found, tuple) else found
+        return abs(found) ** 2 if found.dtype.kind == "c" else found
+
+    assert gradcheck(real, tensors)
+
+
+def test_gradients_of_responses_that_start_later():
+    def response(shift, start):
+        return ours.lsim(SYSTEM, np.sin(CLOCK), CLOCK + 1 + shift, start)[1]
+
+    given = vg.Tensor(0.1, requires_grad=True), vg.Tensor([0.3, -0.2], requires_grad=True)
+    assert gradcheck(response, given)
+
+
+@pytest.mark.parametrize("method", ["logarithmic", "hyperbolic"])
+def test_chirps_of_equal_frequencies_have_the_gradients_of_nearly_equal_ones(method):
+    def slopes(f1):
+        f0, f1 = vg.Tensor(2.0, requires_grad=True), vg.Tensor(f1, requires_grad=True)
+        return [float(each) for each in vg.autograd.grad(ours.chirp(np.array(0.7), f0, 1.5, f1, method), (f0, f1))]
+
+    np.testing.assert_allclose(slopes(2.0), slopes(2.0 + 1e-5), rtol=1e-4)
