@@ -53,7 +53,46 @@ CASES = {
     "a rule of casting": lambda m: m.einsum(
         "i,i->", m.array([1.0, 2]), m.array([3.0, 4]), out=m.zeros((), dtype=int), casting="unsafe"
     ),
+    "bounds that the dtype implies": lambda m: [
+        m.clip(m.array([1, 250], dtype="u1"), -1, 300), m.array([1, 250], dtype="u1").clip(-(2**70), 200),
+        m.clip(m.array([-5, 5]), -(10**30), 3), m.clip(m.array([1, 250], dtype="u1"), None, 300),
+    ],
+    "a sum in the dtype of out": lambda m: m.einsum("i,i", m.array([200, 250], dtype="u1"),
+                                                   m.array([200, 250], dtype="u1"), out=m.array(0.0)),
+    "differences in the dtype of out": lambda m: m.subtract.reduce(
+        m.array([[1, 2], [250, 3]], dtype="u1"), out=m.zeros(2)
+    ),
+    "running quotients in the dtype of out": lambda m: m.floor_divide.accumulate(
+        m.array([4, 3], dtype="i4"), out=m.zeros(2)
+    ),
+    "slices in the dtype of out": lambda m: m.hypot.reduceat(
+        m.array([9, 2, 1], dtype="u1"), [0, 2], out=m.zeros(2)
+    ),
+    "whole numbers of floats": lambda m: m.fmax.reduce(m.array([1.5, 2.5]), out=m.zeros((), dtype=int)),
+    "no slices": lambda m: m.add.reduceat(m.array(TABLE), [], axis=1),
+    "slices at whole floats": lambda m: m.add.reduceat(m.array(TABLE), [0.0, 2.5]),
+    "one of two outputs": lambda m: [
+        m.modf(m.array([1.5, -2.5]), m.zeros(2)), m.modf(m.array([1.5, 2.0]), out=(None, m.zeros(2))),
+        m.frexp(m.array(1.5), out=(m.zeros(2), None)), m.divmod(m.array([7.0, 9.0]), 4.0, out=(None, m.zeros(2))),
+    ],
+    "copy a number to small integers": lambda m: [
+        after(lambda a: m.copyto(a, 5), m.array([1, 2], dtype="u1")),
+        after(lambda a: m.copyto(a, 5, where=[True, False]), m.array([1, 2], dtype="u1")),
+    ],
+    "choose a number": lambda m: [
+        m.choose(m.array([0, 1]), [m.array([1, 2], dtype="u1"), 10]),
+        m.choose(m.array([True, False]), [m.array([1.0, 2.0], dtype="f4"), 10]),
+    ],
+    "slopes of single precision": lambda m: m.gradient(m.array([1, 2, 4], dtype="f4"), m.array([0.0, 1, 3])),
+    "margins of single precision": lambda m: m.pad(m.array([1, 2], dtype="f4"), 3, "reflect", reflect_type="odd"),
     # errors
+    "slices at an array of floats": lambda m: m.add.reduceat(m.array(TABLE), m.array([0.0, 2.0])),
+    "copy a large number": lambda m: m.copyto(m.array([1, 2], dtype="u1"), 300),
+    "copy a float to integers": lambda m: m.copyto(m.array([1, 2]), 2.5),
+    "a lower bound out of range": lambda m: m.clip(m.array([1, 2], dtype="u1"), 300, None),
+    "slices before the beginning": lambda m: m.add.reduceat(m.array(TABLE), [-1]),
+    "one slice": lambda m: m.add.reduceat(m.array(TABLE), 0),
+    "one target of two": lambda m: m.modf(m.array([1.5]), out=m.zeros(1)),
     "no numbers": lambda m: m.nanargmax(m.array([m.nan, m.nan])),
     "no numbers in a row": lambda m: m.nanargmin(m.array([[m.nan, m.nan], [1.0, 2.0]]), axis=1),
     "no values": lambda m: m.place(m.array([1.0, 2]), m.array([True, False]), m.array([])),

@@ -83,6 +83,20 @@ def optional_operands(*values: Any) -> Sequence[Any]:
     return [None if value is None else next(given) for value in values]
 
 
+def clip_operands(value: Any, low: Any, high: Any) -> Sequence[Any]:
+    """Return a value and its bounds as tensors, without integers that the dtype of the value never exceeds."""
+    try:
+        return optional_operands(value, low, high)
+    except OverflowError:
+        dtype = as_operand(value).dtype
+        if dtype.kind not in "iu":
+            raise
+        limits = np.iinfo(dtype)
+        low = None if type(low) is int and low <= limits.min else low
+        high = None if type(high) is int and high >= limits.max else high
+        return optional_operands(value, low, high)
+
+
 def wide_operands(ufunc: str, *values: Any) -> Sequence[Any]:
     """Convert operands if an integer cannot be represented in the dtype of the other one.
 

@@ -159,6 +159,7 @@ class FunctionWriter:
             ]
             together = ", ".join(argument.name for argument in combined)
             convert = "optional_operands" if any(argument.optional for argument in combined) else "operands"
+            convert = "clip_operands" if ours and self.operator.name == "clip" else convert
             lines = [f"    if {' or '.join(tests)}:", f"        {together} = {convert}({together})"]
             for name in choosing:
                 lines += [f"    if type({name}) is not Tensor:", f"        {name} = as_operand({name})"]

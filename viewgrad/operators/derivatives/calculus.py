@@ -156,7 +156,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
             h = spacing
             inner = (after - before) * (0.5 / h)
         ends = [_edge(f, dim, h, last, edge_order) for last in (False, True)]
-        results.append(np.concatenate([ends[0], inner, ends[1]], axis=dim))
+        found = np.concatenate([ends[0], inner, ends[1]], axis=dim)
+        results.append(found.astype(f.dtype, copy=False) if f.dtype.kind in "fc" else found)
     return results[0] if len(results) == 1 else tuple(results)
 
 

@@ -40,6 +40,8 @@ VIEWING: Final = frozenset(
     )
     if hasattr(np, name)
 ) | {np.lib.stride_tricks.sliding_window_view}  # fmt: skip
+# Functions that write to their first argument, of which NumPy's own would get values that cannot be written to.
+WRITING: Final = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
 # Functions that handle nested lists themselves.
 LOOKING: Final = frozenset({np.block, np.einsum})
 
@@ -74,7 +76,9 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
             try:
                 return handler(*given, **options)
             except TypeError:
-                if isinstance(options.get("out"), Tensor) or carries_history(args) or carries_history(kwargs):
+                if function in WRITING or isinstance(options.get("out"), Tensor):
+                    raise
+                if carries_history(args) or carries_history(kwargs):
                     raise
         return composed(name, run, args, kwargs)
 

@@ -15,6 +15,7 @@ from ...tensor.tensor import FUNCTIONS, Tensor, from_array, is_scalar
 from .. import OPERATORS
 from ..composites import composite
 from ..derivatives.helpers import plain
+from ..operands import operands
 from .dispatch import write_out
 
 concatenate = OPERATORS["concatenate"].function
@@ -147,14 +148,15 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """Return, for each element, the value of the choice given by the integers `a`."""
     indices = plain(a)
-    tensors = [as_operand(choice) for choice in choices]
+    indices = indices.astype(np.intp) if indices.dtype.kind == "b" else indices
+    tensors = list(operands(*choices))
     shape = np.broadcast_shapes(indices.shape, *(tensor.shape for tensor in tensors))
     count = len(tensors)
     if mode == "wrap":
         indices = indices % count
     elif mode == "clip":
         indices = np.clip(indices, 0, count - 1)
-    elif ((indices < 0) | (indices >= count)).any():
+    elif 0 not in shape and ((indices < 0) | (indices >= count)).any():
         raise ValueError("invalid entry in choice array")
     stacked = np.stack([tensor.broadcast_to(shape) for tensor in tensors])
     chosen = np.take_along_axis(stacked, np.broadcast_to(indices, shape)[None], 0)[0]

@@ -18,6 +18,7 @@ from ...tensor.trace_hooks import array_of
 from .. import OPERATORS
 from ..composites import composite
 from ..derivatives.helpers import pattern_of, plain
+from ..operands import constant
 from .dispatch import require_tensor, ufunc_call
 
 where = OPERATORS["where"].function
@@ -254,8 +255,12 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
             "a tensor cannot be written to a plain array, which has no history (by np.copyto, np.full or "
             "np.full_like): make that a tensor first, by zeros(), empty(), full() or array() of viewgrad.numpy"
         )
+    weak = type(src) in (int, float, complex)
+    if weak:  # Python numbers adapt to the dtype of the target, if its kind can have them
+        weak = np.result_type(dst.dtype, src) == dst.dtype
+        src = constant(src, dst.dtype) if weak else src
     src = as_operand(src)
-    if not np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
+    if not weak and not np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"np.copyto cannot cast {src.dtype} to {dst.dtype} by the rule {casting!r}")
     if where is True:
         dst.copy_(src)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from ..composites import choosing
 from ..derivatives.helpers import plain
 from ..derivatives.matrices.products import cross_of_three
 from ..operands import operands
-from .dispatch import converted, ufunc_call, write_out
+from .dispatch import converted, ufunc_call
 from .functions import allclose, isclose
-from .ufuncs import as_floating, ldexp
+from .ufuncs import as_floating, ldexp, written_to_outs
 
 __all__: list[str] = []
 
@@ -68,6 +69,19 @@ def _clip(a: Any, *bounds: Any, where: Any = True, out: Any = None, **options: A
     return written[()] if out is None and is_scalar(found) else written
 
 
+einsum_of_inputs = FUNCTIONS[np.einsum]
+
+
+@functools.wraps(einsum_of_inputs)
+def _einsum(*inputs: Any, out: Any = None, dtype: Any = None, **options: Any) -> Any:
+    """Apply `numpy.einsum`; the dtype of `out` takes part in that of the sums."""
+    if out is None and dtype is None:
+        return einsum_of_inputs(*inputs, **options)
+    if dtype is None and hasattr(out, "dtype"):
+        dtype = np.result_type(out.dtype, *(each.dtype for each in inputs if hasattr(each, "dtype")))
+    return einsum_of_inputs(*inputs, out=out, dtype=dtype, **options)
+
+
 def _fill_diagonal(a: Tensor, val: Any, wrap: bool = False) -> None:
     """Fill the main diagonal in place with a value, or with several that are repeated."""
     places = np.arange(a.size).reshape(a.shape)
@@ -100,8 +114,7 @@ def _divmod(first: Any, second: Any, *, out: Any = None, **options: Any) -> Any:
     parts = first // second, first % second
     if out is None:
         return parts
-    outs = out if isinstance(out, tuple) else (out, None)
-    return tuple(part if target is None else write_out(part, target, "np.divmod") for part, target in zip(parts, outs))
+    return written_to_outs(parts, out, "np.divmod")
 
 
 def _conjugate(x: Any) -> Any:
@@ -118,8 +131,7 @@ def _frexp(x: Any, *, out: Any = None, **options: Any) -> Any:
     parts = _mantissa_and_exponent(x)
     if out is None:
         return parts
-    outs = out if isinstance(out, tuple) else (out, None)
-    return tuple(part if each is None else write_out(part, each, "np.frexp") for part, each in zip(parts, outs))
+    return written_to_outs(parts, out, "np.frexp")
 
 
 @choosing
@@ -145,6 +157,7 @@ FUNCTIONS.update(
         np.clip: _clip,
         np.cross: _cross,
         np.ediff1d: _ediff1d,
+        np.einsum: _einsum,
         np.isin: _isin,
         np.nan_to_num: _nan_to_num,
         np.fill_diagonal: _fill_diagonal,

@@ -116,7 +116,8 @@ def _odd(array: Any, dim: int, widths: tuple[int, int], given: Any, mode: str, l
         rows = np.pad(np.eye(extent), (widths, (0, 0)), mode, reflect_type="odd")  # type: ignore[call-overload]
         rows = rows[len(rows) - width :] if last else rows[:width]
         elements = [_slices(array, dim, i, i + 1) for i in range(extent)]
-        return concatenate([sum(share * elements[i] for i, share in enumerate(row) if share) for row in rows], dim)
+        sums = (sum(share * elements[i] for i, share in enumerate(row) if share) for row in rows.tolist())
+        return concatenate(list(sums), dim)
     first = 1 - own
     if last:
         edge, part = _slices(array, dim, -1, None), _slices(array, dim, extent - first - width, extent - first)

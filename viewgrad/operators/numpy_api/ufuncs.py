@@ -47,13 +47,27 @@ def ldexp(self: Any, other: Any) -> Any:
     return base
 
 
+def written_to_outs(results: tuple[Any, Any], out: Any, name: str) -> tuple[Any, Any]:
+    """Write two results to the targets of `out=`, which are None or missing for results that are new."""
+    if not isinstance(out, tuple):
+        raise TypeError(f"{name}: 'out' must be a tuple of arrays")
+    targets = (*out, None)[:2]
+    shape = np.broadcast_shapes(results[0].shape, *(target.shape for target in targets if target is not None))
+    if shape != results[0].shape:  # new results have the shape of the other target, as in NumPy
+        results = results[0].broadcast_to(shape).clone(), results[1].broadcast_to(shape).clone()
+    first, second = (
+        result if target is None else write_out(result, target, name) for result, target in zip(results, targets)
+    )
+    return first, second
+
+
 def modf(x: Any, *, out: Any = None, **options: Any) -> tuple[Any, Any]:
     """Return the fractional and the integer part; the gradient goes to the fractional one."""
     (x,) = converted(np.modf, (as_floating(x),), **options)
     whole = np.trunc(x)
     fraction = np.where(np.isinf(x), np.copysign(0.0, x.detach()), x - whole).astype(x.dtype, copy=False)
     if out is not None:
-        return out[0].copy_(fraction), out[1].copy_(whole)
+        return written_to_outs((fraction, whole), out, "np.modf")
     return (fraction if fraction.ndim else as_scalar(fraction)), whole
 
 
@@ -137,7 +151,7 @@ def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
         array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False,
         initial: Any = np._NoValue, where: Any = True,
     ) -> Any:  # fmt: skip
-        array = _computed_in(ufunc, array, dtype)
+        array = _computed_in(ufunc, array, dtype, out)
         axes = _reduced(axis, array.ndim)
         if len(axes) > 1:  # NumPy refuses several axes if their order matters
             ufunc.reduce(np.ones((1,) * array.ndim, array.dtype), axes)
@@ -162,24 +176,29 @@ def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
             value = as_buffered(value).reshape(tuple(1 if dim in axes else n for dim, n in enumerate(array.shape)))
         if not value.ndim and not is_scalar(value):
             value = as_scalar(value.clone())
-        return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.reduce")
+        return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.reduce", "unsafe")
 
     def accumulate(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
-        array = _computed_in(ufunc, array, dtype)
+        array = _computed_in(ufunc, array, dtype, out)
         axis = 0 if axis is None and array.ndim == 1 else axis
         parts = list(array.unbind(axis))
         for place in range(1, len(parts)):
             parts[place] = ufunc(parts[place - 1], parts[place])
         value: Any = np.stack(parts, axis) if parts else array.clone()
         value = value.astype(_result_dtype(ufunc, array.dtype), copy=False)
-        return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.accumulate")
+        return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.accumulate", "unsafe")
 
     return {"reduce": reduce, "accumulate": accumulate}
 
 
-def _computed_in(ufunc: np.ufunc, array: Any, dtype: Any) -> Tensor:
-    """Return the array in the dtype in which it is folded: integers in that of the results, as for `hypot`."""
+def _computed_in(ufunc: np.ufunc, array: Any, dtype: Any, out: Any = None) -> Tensor:
+    """Return the array in the dtype in which it is folded: integers in that of the results, as for `hypot`.
+
+    The dtype of `out` takes part, as in NumPy: small integers that are folded into floats do not wrap.
+    """
     operand: Tensor = as_operand(array)
+    if dtype is None and out is not None and _single(out).dtype.kind != "b":
+        dtype = np.result_type(operand.dtype, _single(out).dtype)
     operand = operand if dtype is None else operand.astype(dtype, copy=False)
     one, _, result = ufunc.resolve_dtypes((operand.dtype, operand.dtype, None))
     return operand.astype(one, copy=False) if one == result else operand
@@ -209,20 +228,28 @@ def _single(out: Any) -> Any:
 
 def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
     def reduceat(array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
-        array = _computed_in(ufunc, array, dtype)
+        array = _computed_in(ufunc, array, dtype, out)
         if dtype is None and ufunc in (np.add, np.multiply):  # these accumulate small integers in large ones
             array = array.astype(ufunc.reduce(np.zeros(1, array.dtype)).dtype, copy=False)
         axis = 0 if axis is None and array.ndim == 1 else axis
         rows = array.moveaxis(axis, 0)
-        starts = np.asarray(plain(indices)).tolist()
+        places = np.asarray(plain(indices))
+        if not places.ndim:
+            raise ValueError("object of too small depth for desired array")
+        # As in NumPy, only lists can have floats, of which the whole part counts.
+        starts = places.astype(np.intp, casting="unsafe" if isinstance(indices, list) else "same_kind").tolist()
+        for start in starts:
+            if not 0 <= start < rows.shape[0]:
+                raise IndexError(f"index {start} out-of-bounds in {ufunc.__name__}.reduceat [0, {rows.shape[0]})")
         ends = [*starts[1:], rows.shape[0]]
         parts = [
             ufunc.reduce(rows[start:end], axis=0) if start + 1 < end else rows[start]
             for start, end in zip(starts, ends)
         ]
-        value = np.stack(parts, 0).moveaxis(0, axis)  # type: ignore[attr-defined]
+        value: Any = np.stack(parts, 0) if parts else rows[:0]
+        value = value.moveaxis(0, axis)
         value = value.astype(_result_dtype(ufunc, array.dtype), copy=False)
-        return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.reduceat")
+        return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.reduceat", "unsafe")
 
     return reduceat
 

@@ -77,7 +77,7 @@ class UniversalFunction:
             args, outputs = args[: self._arguments], args[self._arguments :]
             kwargs = kwargs | {"out": outputs}
         out = kwargs.get("out")
-        if isinstance(out, tuple) and len(out) == 1:
+        if isinstance(out, tuple) and len(out) == self.numpy.nout == 1:
             kwargs = kwargs | {"out": out[0]}
         handler = UFUNCS.get((self.numpy, kind))
         if handler is not None:
