@@ -45,6 +45,11 @@ PROGRAMS = {
     "equality": lambda np, x: x[:, ~(np.ma.masked_less(x, 0.0).var(axis=0) == 0)] * (np.ma.masked_less(x, 0.0) != 0.7),
     "conditions": lambda np, x: np.ma.masked_less(x, 0.0)[(np.ma.masked_less(x, 0.0) > 0.65) & (x < 2) | ~(x < 2.5)],
     "linear algebra": lambda np, x: np.linalg.solve(2 * np.eye(2), np.ma.masked_greater(x, 9.0)) * np.asarray(x),
+    "a masked condition": lambda np, x: np.ma.where(np.ma.masked_less(x, 0.0) > 0.65, x, 2 * x),
+    "weights of rows": lambda np, x: np.ma.average(np.ma.masked_less(x, 0.0)[:, :2], axis=0, weights=[1.0, 3.0]),
+    "the sum of the weights": lambda np, x: np.ma.average(np.ma.masked_less(x, 0.0), axis=0, weights=[1.0, 3.0],
+                                                          returned=True)[1] * x,
+    "masked weights": lambda np, x: np.ma.average(np.ma.masked_less(x, 0.0), weights=np.ma.masked_less(x, 0.6) ** 2),
     "functions of NumPy": lambda np, x: np.exp(np.ma.masked_greater(x, 2.0)).sum(),
 }
 

@@ -695,13 +695,23 @@ def _hiding_lines(a: Any, axis: Any = None) -> MaskedTensor:
     return MaskedTensor(a.data, a.mask | lines, a.fill_value)
 
 
-def _average(a: Any, axis: Any = None, weights: Any = None) -> Any:
+def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False) -> Any:
     a = _of(a)
     if weights is None:
-        return a.mean(axis)
-    shares = _of(np.broadcast_to(as_operand(as_argument(weights)), a.shape))
-    shares = MaskedTensor(shares.data, shares.mask | a.mask)
-    return (a * shares).sum(axis) / shares.sum(axis)
+        found = a.mean(axis)
+        return (found, as_operand(np.asarray(a.count(axis), float))) if returned else found
+    given, hidden = _parts(weights)
+    if given.shape != a.shape:
+        if axis is None:
+            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        if given.ndim != 1 or given.shape[0] != a.shape[axis]:
+            raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+        along = tuple(-1 if dim == axis % a.ndim else 1 for dim in range(a.ndim))
+        given, hidden = (np.broadcast_to(each.reshape(along), a.shape) for each in (given, hidden))
+    shares = MaskedTensor(given, hidden | a.mask)
+    total = shares.sum(axis)
+    found = (a * shares).sum(axis) / total
+    return (found, total) if returned else found
 
 
 def _plain_average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False) -> Any:
@@ -716,8 +726,9 @@ def _plain_average(a: Any, axis: Any = None, weights: Any = None, returned: bool
 
 def _where(condition: Any, x: Any, y: Any) -> MaskedTensor:
     (a, hidden), (b, covered) = _parts(x), _parts(y)
-    chosen = np.asarray(plain_values(_parts(condition)[0].detach()), bool)
-    return MaskedTensor(np.where(chosen, a, b), np.where(chosen, hidden, covered))
+    truth, unknown = _parts(condition)
+    chosen = np.asarray(plain_values(truth.detach()), bool)
+    return MaskedTensor(np.where(chosen, a, b), np.where(chosen, hidden, covered) | unknown)
 
 
 def _median(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
