@@ -37,6 +37,18 @@ PROGRAMS = {
     "round to decimals": "return (np.round(x, 1) * x).sum() + np.round(y).sum()",
     "reduce and accumulate": "return np.maximum.reduce(x) * np.add.reduce(y) + (np.add.accumulate(x) * y).sum()",
     "outer of a ufunc": "return (np.add.outer(x, y) ** 2).sum() + np.subtract.outer(y, x)[1, 2] ** 2",
+    "an index read from the array": "z = x.copy()\nz[int(z[0] > 0)] = 4.0\nreturn (z * z * y).sum() + z[1] ** 2",
+    "an index read from the array, updated": (
+        "z = x.copy()\nfor t in range(2):\n    z[int(z[t] > 0)] *= z[2] - y[t]\nreturn (z * z * y).sum()"
+    ),
+    "an index read from integers that are overwritten": (
+        "i = k.copy()\nz = x.copy()\nfor t in range(3):\n    z[i[t]] *= 2.0 + z[0]\n    i[i[t]] = (t + 1) % 3\n"
+        "return (z * z * y).sum()"
+    ),
+    "an index read from a view": (
+        "a = x[:3].copy()\nb = a.reshape(3, 1)\nb[int(a[0] > 0), 0] = y[0]\nb[int(b[1, 0] > 0)] *= b[0, 0]\n"
+        "return (a * a * y[:3]).sum()"
+    ),
     "nonzero": "return x[np.nonzero(y < 9)[0][1]] ** 2 * y[k.nonzero()[0][0]] + x[np.where(y < 9)[0][-1]]",
     "structured array": "s = x[0]\nfor i in range(len(TABLE)):\n    s *= x[TABLE['k'][i]] + TABLE['a'][i]\nreturn s",
 }

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .ir import Block, Call, Let, Set, Var
+import attrs
+
+from .ir import Block, Call, Get, Lazy, Let, Op, Set, Var, nodes
 from .kinds import Kind, joined
 from .reserved import is_reserved
 from .values import Empty, Heap, Refused
+
+
+def _reads(expr: Any, dtype: str) -> bool:
+    """Return whether an expression reads an element of an array of a dtype."""
+    return any(isinstance(node, Get) and node.base.kind.dtype == dtype for node in nodes(expr))
 
 
 def _no_room() -> Any:
@@ -59,7 +66,16 @@ class Emitter:
         return Empty("an item of a list without items", getattr(node, "lineno", 0) or self.line, self.file)
 
     def emit(self, stmt: Any) -> None:
-        """Add a statement."""
+        """Add a statement; an index that may read elements which this writes is bound to a variable before.
+
+        The reverse pass needs the index after the write.
+        """
+        if isinstance(stmt, Set):
+            own = stmt.base.kind.dtype
+            stmt = attrs.evolve(stmt, index=tuple([
+                self.temporary(item, "at") if isinstance(item, (Get, Op, Lazy)) and _reads(item, own) else item
+                for item in stmt.index
+            ]))  # fmt: skip
         self.buffer.append(stmt)
 
     def fresh(self, name: str) -> str:
