@@ -22,6 +22,7 @@ VALUES, WEIGHTS = RNG.normal(size=12), np.linspace(0.1, 1, 12)
 SYSTEM = (np.array([[0.0, 1.0], [-2.0, -3.0]]), np.array([[0.0], [1.0]]), np.array([[1.0, 0.5]]), np.array([[0.1]]))
 CLOCK = np.linspace(0, 2, 5)
 FREQUENCIES = (0.5, 1.0, np.array(0.5), [0.1, 1.0], 7, None)
+SECTIONS = np.array([[1.0, 2, 1, 1, 0.5, 0], [1.0, 1, 0, 1, -0.3, 0.2]])
 ZEROS, POLES = np.array([-0.5, 0.3]), np.array([0.2, -0.4])
 
 
@@ -73,6 +74,19 @@ CASES = [
     *[call(name, np.array([0.5, -0.3]), np.array([0.2]), 2.0) for name in ("lp2lp_zpk", "lp2hp_zpk", "lp2bp_zpk")],
     *[call("cont2discrete", SYSTEM, 0.1, "gbt", alpha) for alpha in (None, 0.3, 2.0)],
     *[call("welch", LONG, nperseg=16, **more) for more in ({"nfft": 8}, {"nfft": 17}, {"scaling": "other"})],
+    *[call("welch", LONG, window=np.ones(16), nperseg=size) for size in (None, 16, 15)],
+    *[call("stft", LONG, window=window, nperseg=16, scaling=kind)
+      for window in ("hann", np.ones(16), np.ones(15)) for kind in ("spectrum", "psd", "density")],
+    *[call("istft", theirs.stft(LONG[0], nperseg=16)[2], nperseg=size, scaling=kind, **more)
+      for size in (None, 15, 16, 17) for kind in ("spectrum", "psd", "other")
+      for more in ({}, {"noverlap": 16}, {"nfft": 8})],
+    *[call("sosfilt", SECTIONS, x, zi=zi) for x in (LINE, PLANE)
+      for zi in (None, np.ones((1, 2)), np.ones((2, 2)), np.ones((2, 4, 2)))],
+    *[call(name, SECTIONS[:, :5], *rest) for name, *rest in (
+        ("sosfilt", LINE), ("sosfiltfilt", LONG), ("sosfilt_zi",), ("sosfreqz",))],
+    *[call("firwin", 7, cutoffs, pass_zero=kind)
+      for cutoffs in (np.array(0.3), np.array([0.2, 0.5]), np.array([0.2, 0.5, 0.7]))
+      for kind in (True, False, "lowpass", "highpass", "bandpass", "bandstop", "other", 1)],
     *[call("periodogram", LONG, window=window) for window in (np.ones(40), np.ones(16), None)],
 ]  # fmt: skip
 

@@ -266,15 +266,27 @@ def lfilter_zi(b: Any, a: Any) -> Any:
     return np.linalg.solve(np.eye(size - 1) - companion, b[1:] - a[1:] * b[0])
 
 
+def sections_of(sos: Any) -> Any:
+    """Return the sections of a cascade, one in each row, as a tensor."""
+    sos = floating(sos)
+    if sos.ndim != 2 or sos.shape[1] != 6:
+        raise ValueError("sos array must be shape (n_sections, 6)")
+    return sos
+
+
 @made
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """Apply a cascade of second-order filters."""
-    sos, y = floating(sos), floating(x)
+    sos, y = sections_of(sos), floating(x)
     if zi is None:
         for section in sos:
             y = MADE["lfilter"](section[:3], section[3:], y, axis)
         return y
     states, zi = [], floating(zi)
+    wanted = list(y.shape)
+    wanted[axis] = 2
+    if zi.shape != (sos.shape[0], *wanted):
+        raise ValueError(f"Invalid zi shape {zi.shape}; it must be {(sos.shape[0], *wanted)}.")
     for section, state in zip(sos, zi):
         y, ending = MADE["lfilter"](section[:3], section[3:], y, axis, state)
         states.append(ending)

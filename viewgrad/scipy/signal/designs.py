@@ -203,6 +203,10 @@ def firwin(
     inner = plain_values(edges.detach())
     if np.any(inner <= 0) or np.any(inner >= 1) or np.any(np.diff(inner) <= 0):
         raise ValueError("cutoff frequencies must increase, between 0 and fs/2")
+    count = inner.size
+    sizes = {"lowpass": count == 1, "highpass": count == 1, "bandpass": count > 1, "bandstop": count > 1}
+    if not sizes.get(pass_zero, isinstance(pass_zero, (bool, np.bool_))):
+        raise ValueError(f"pass_zero={pass_zero!r} is not supported for {count} cutoff frequencies")
     if isinstance(pass_zero, str):
         pass_zero = pass_zero in ("lowpass", "bandstop")
     passes_end = bool(len(inner) % 2) != bool(pass_zero)

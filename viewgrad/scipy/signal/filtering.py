@@ -13,6 +13,7 @@ from ...operators.numpy_api.conversion import plain_values
 from .. import ndimage
 from ..wrap import floating, make_constant, maker, numbers
 from .convolutions import MADE as CONVOLUTIONS
+from .convolutions import sections_of
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.signal, MADE)
@@ -89,7 +90,7 @@ def order_filter(a: Any, domain: Any, rank: int) -> Any:
 @made
 def sosfilt_zi(sos: Any) -> Any:
     """Return the steady state of a cascade for the step response."""
-    sos = floating(sos)
+    sos = sections_of(sos)
     states, scale = [], 1.0
     for section in sos:
         b, a = section[:3], section[3:]
@@ -115,7 +116,7 @@ def _lengthened(x: Any, count: int, kind: Any) -> Any:
 @made
 def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: Any = None) -> Any:
     """Apply a cascade forwards and backwards, which gives zero phase."""
-    sos, x = floating(sos), _along(x, axis)
+    sos, x = sections_of(sos), _along(x, axis)
     plain = plain_values(sos)
     size = 2 * len(plain) + 1 - min((plain[:, 2] == 0).sum(), (plain[:, 5] == 0).sum())
     edge = 0 if padtype is None else int(size) * 3 if padlen is None else max(int(padlen), 0)
@@ -190,8 +191,8 @@ def resample_poly(
             "scipy.signal.resample_poly", "for tensors with a history only padtype='constant' with cval=0 is supported"
         )
     x = floating(x)
-    if up < 1 or down < 1:
-        raise ValueError("up and down must be >= 1")
+    if up != int(up) or down != int(down) or up < 1 or down < 1:
+        raise ValueError("up and down must be integers >= 1")
     common = math.gcd(int(up), int(down))
     up, down = int(up) // common, int(down) // common
     if up == down == 1:

@@ -11,6 +11,7 @@ import scipy.signal  # type: ignore[import-untyped]
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_tensors, plain_values
 from ..wrap import floating, maker, numbers
+from .convolutions import sections_of
 from .systems import MADE as SYSTEMS
 from .systems import state_space
 
@@ -71,7 +72,7 @@ def freqz_zpk(z: Any, p: Any, k: Any, worN: Any = 512, whole: bool = False, fs: 
 def _cascade(name: str) -> None:
     def response(sos: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * math.pi) -> Any:
         w, total = None, 1.0
-        for section in floating(sos):
+        for section in sections_of(sos):
             w, h = MADE["freqz"](section[:3], section[3:], worN, whole, None, fs)
             total = total * h
         return w, total

@@ -42,6 +42,8 @@ class Segments:
     ) -> None:  # fmt: skip
         count = x.shape[-1]
         given = not (isinstance(window, (str, tuple)))
+        if given and nperseg is not None and nperseg != len(window):
+            raise ValueError(f"nperseg={nperseg} does not equal len(win)={len(window)}")
         size = len(window) if given else 256 if nperseg is None else int(nperseg)
         self.size = size if given else min(size, count)
         self.window = np.asarray(plain_values(window)) if given else scipy.signal.get_window(window, self.size)
@@ -178,7 +180,10 @@ def spectrogram(
         raise lost("scipy.signal.spectrogram", "for tensors with a history axis must be the last dimension")
     x = floating(x)
     size = min(256 if nperseg is None else int(nperseg), x.shape[-1])
-    size = size if isinstance(window, (str, tuple)) else len(window)
+    if not isinstance(window, (str, tuple)):
+        if nperseg is not None and nperseg != len(window):
+            raise ValueError("value specified for nperseg is different from length of window")
+        size = len(window)
     overlap = size // 8 if noverlap is None else noverlap
     segments = Segments(x, fs, window, size, overlap, nfft, detrend, return_onesided, scaling)
     times = as_tensors(segments.times(x.shape[-1]))
@@ -193,6 +198,11 @@ def spectrogram(
     return segments.frequencies, times, found
 
 
+def _check_scaling(scaling: str) -> None:
+    if scaling not in ("spectrum", "psd"):
+        raise ValueError(f"Parameter scaling={scaling!r} not in ['spectrum', 'psd']!")
+
+
 @made
 def stft(
     x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = 256, noverlap: Any = None, nfft: Any = None,
@@ -202,6 +212,7 @@ def stft(
     """Return the frequencies, times and the short-time Fourier transform."""
     if axis not in (-1, np.ndim(plain_values(x)) - 1):
         raise lost("scipy.signal.stft", "for tensors with a history axis must be the last dimension")
+    _check_scaling(scaling)
     x = floating(x)
     segments = Segments(x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling)
     x = _extended(x, segments.size // 2 if boundary is not None else 0, boundary)
@@ -224,8 +235,11 @@ def istft(
     z = np.moveaxis(floating(Zxx), (freq_axis, time_axis), (-2, -1))
     full = 2 * (z.shape[-2] - 1) if input_onesided else z.shape[-2]
     size = full if nperseg is None else int(nperseg)
-    length = (full + 1 if input_onesided and size == full + 1 else size) if nfft is None else int(nfft)
+    length = (full + 1 if input_onesided and size == full + 1 else full) if nfft is None else int(nfft)
     overlap = size // 2 if noverlap is None else int(noverlap)
+    if overlap >= size or length < size:
+        raise ValueError("noverlap must be less than nperseg, and nfft greater than or equal to it.")
+    _check_scaling(scaling)
     step, count = size - overlap, z.shape[-1]
     given = not isinstance(window, (str, tuple))
     weights = np.asarray(plain_values(window)) if given else scipy.signal.get_window(window, size)
