@@ -79,6 +79,10 @@ CASES = {
         after(lambda a: m.copyto(a, 5), m.array([1, 2], dtype="u1")),
         after(lambda a: m.copyto(a, 5, where=[True, False]), m.array([1, 2], dtype="u1")),
     ],
+    "weights of no number": lambda m: [
+        m.average(m.array([[m.nan, 1.0], [m.inf, 2.0]]), returned=True),
+        m.average(m.array([[m.nan, 1.0], [m.inf, 2.0]]), axis=0, returned=True),
+    ],
     "choose a number": lambda m: [
         m.choose(m.array([0, 1]), [m.array([1, 2], dtype="u1"), 10]),
         m.choose(m.array([True, False]), [m.array([1.0, 2.0], dtype="f4"), 10]),

@@ -444,7 +444,8 @@ def average(self: Any, axis: Any = None, weights: Any = None, returned: bool = F
     self = as_operand(self)
     if weights is None:
         mean = self.mean(axis=axis, keepdims=keepdims)
-        return (mean, mean * 0 + self.size / max(mean.size, 1)) if returned else mean
+        total = np.full(mean.shape, self.size / max(mean.size, 1), mean.dtype)[()]  # also if the mean is NaN
+        return (mean, as_operand(total)) if returned else mean
     weights = as_operand(weights)
     dtype = np.result_type(self.dtype, weights.dtype, *(() if self.dtype.kind in "fc" else (float,)))
     weights = weights if weights.dtype == dtype else weights.astype(dtype)  # NumPy sums the weights in this dtype
