@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.integrate, MADE)
+made: Final = maker(scipy.integrate, MADE, is_checked=True)
 registered: Final = registrar(MADE)
 
 
@@ -41,6 +41,8 @@ registered: Final = registrar(MADE)
 @made
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """Return the integral of samples by the trapezoidal rule."""
+    if x is None and not np.ndim(dx):
+        return np.trapezoid(numbers(y), axis=axis) * dx
     return np.trapezoid(numbers(y), None if x is None else numbers(x), dx, axis)
 
 
@@ -49,6 +51,10 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
     """Return the cumulative integral of samples by the trapezoidal rule."""
     y = np.moveaxis(numbers(y), axis, -1)
     widths = dx
+    if x is None and np.ndim(dx):  # SciPy's steps of an array have the shape of `y`
+        steps = numbers(dx)
+        widths = steps.reshape((1,) * (y.ndim - steps.ndim) + steps.shape)
+        widths = np.moveaxis(widths, axis, -1)
     if x is not None:
         x = numbers(x)
         widths = np.diff(x if x.ndim == 1 else np.moveaxis(x, axis, -1), axis=-1)
@@ -64,7 +70,9 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
     samples = np.moveaxis(numbers(y) * 1.0, axis, -1)
     count = samples.shape[-1]
     if count < 3:
-        total = np.moveaxis(cumulative_trapezoid(y, x, dx, axis), axis, -1)
+        steps = numbers(dx)
+        steps = np.expand_dims(steps, axis) if steps.ndim else steps
+        total = np.moveaxis(cumulative_trapezoid(y, x, steps, axis), axis, -1)
     else:
         if x is None:
             steps = numbers(dx)
@@ -87,7 +95,8 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
 def _first_of_two(y: Any, widths: Any) -> Any:
     """Return the integrals over the first interval of each two, of the parabola through three samples."""
     first, second = widths[..., :-1], widths[..., 1:]
-    share, ratio = first / (first + second), first / second
+    # SciPy takes quotients of no width for 0.
+    share, ratio = _quotient(first, first + second), _quotient(first, second)
     last = share * ratio
     sums = (3.0 - share) * y[..., :-2] + (3.0 + last + share) * y[..., 1:-1] - last * y[..., 2:]
     return first / 6.0 * sums
@@ -118,17 +127,23 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     first, second = widths[..., 0:pairs:2], widths[..., 1:pairs:2]
     left, middle, right = y[..., 0:pairs:2], y[..., 1:pairs:2], y[..., 2 : pairs + 1 : 2]
     both = first + second
-    total = (
-        both
-        / 6
-        * (left * (2 - second / first) + middle * both * both / (first * second) + right * (2 - first / second))
-    ).sum(-1)
+    share = _quotient(first, second)
+    parts = left * (2 - _quotient(1.0, share)) + middle * both * _quotient(both, first * second) + right * (2 - share)
+    total = (both / 6 * parts).sum(-1)
     if count % 2 == 0:  # the last interval, by the parabola through the last three samples
         h0, h1 = widths[..., -2], widths[..., -1]
-        total = total + y[..., -1] * (2 * h1 * h1 + 3 * h0 * h1) / (6 * (h1 + h0))
-        total = total + y[..., -2] * (h1 * h1 + 3 * h0 * h1) / (6 * h0)
-        total = total - y[..., -3] * h1**3 / (6 * h0 * (h0 + h1))
+        total = total + y[..., -1] * _quotient(2 * h1 * h1 + 3 * h0 * h1, 6 * (h1 + h0))
+        total = total + y[..., -2] * _quotient(h1 * h1 + 3 * h0 * h1, 6 * h0)
+        total = total - y[..., -3] * _quotient(h1**3, 6 * h0 * (h0 + h1))
     return total
+
+
+def _quotient(dividend: Any, divisor: Any) -> Any:
+    """Return a quotient, and 0 for a divisor of 0."""
+    is_zero = plain_values(divisor) == 0
+    if not np.any(is_zero):
+        return dividend / divisor
+    return np.where(is_zero, 0.0, dividend / np.where(is_zero, 1.0, divisor))
 
 
 # -- functions ---------------------------------------------------------------------------------------------------------
@@ -169,7 +184,7 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: 
         with no_grad():
             return plain_number(as_argument(func(x, *args)))
 
-    low, high = plain_number(a), plain_number(b)
+    low, high, options = plain_number(a), plain_number(b), plain_values(options)
     found = scipy.integrate.quad(plain, low, high, full_output=1, **options)
     probe = func(
         copied(0.5 * (low + high))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, Final
@@ -82,7 +83,9 @@ def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return on_values(of_copies, args, kwargs)
 
 
-def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def maker(
+    module: ModuleType, made: dict[str, Any], *, is_checked: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator for the counterparts of a module's functions, which are written for tensors with a history.
 
     If no argument has a history, SciPy's own function runs, unless it lacks an option that is given.
@@ -90,6 +93,7 @@ def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., A
     Arguments:
         module: SciPy's.
         made: the dict that receives the counterparts, by name.
+        is_checked: whether SciPy's functions run first for their errors, as cheap ones may.
     """
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,6 +114,8 @@ def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., A
                     return ufunc_call(call, ufunc)(*args, **kwargs)
             if not carries_history(args) and not carries_history(kwargs) and further.isdisjoint(kwargs):
                 return of_plain(scipys, *args, **kwargs)
+            if is_checked and further.isdisjoint(kwargs) and not any(map(callable, kwargs.values())):
+                scipys_result(scipys, args, kwargs)
             given = {key: value for key, value in kwargs.items() if key not in IDLE}
             unknown = [] if takes_all else sorted(given.keys() - known.keys())
             if unknown:
@@ -125,6 +131,13 @@ def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., A
         return call
 
     return make
+
+
+def scipys_result(function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """Return the result of a function of SciPy for values, without its warnings; it raises for what it refuses."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return of_plain(function, *map(detached, args), **{key: detached(value) for key, value in kwargs.items()})
 
 
 def _parameters(function: Callable[..., Any]) -> set[str]:
