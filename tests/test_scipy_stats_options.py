@@ -1,5 +1,6 @@
 """Arguments of distributions at and beyond the ends of their ranges: values, shapes and errors are SciPy's."""
 
+import inspect
 import itertools
 import warnings
 
@@ -36,16 +37,18 @@ def outcome(call, args, options):
             found = call(*args, **options)
     except vg.errors.UnsupportedFunctionError as refusal:
         return refusal
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, IndexError):
         return None
     found = found if isinstance(found, tuple) else (found,)
-    return [np.asarray(each.detach() if isinstance(each, vg.Tensor) else each) for each in found]
+    flat = [item for each in found for item in (each if isinstance(each, tuple) else (each,))]
+    return [np.asarray(each.detach() if isinstance(each, vg.Tensor) else each) for each in flat]
 
 
 def compare(name, method, args, **options):
-    wanted = outcome(getattr(getattr(theirs, name), method), args, options)
+    scipys, counterpart = getattr(theirs, name), getattr(ours, name)
+    wanted = outcome(getattr(scipys, method) if method else scipys, args, options)
     given = {key: tracked(value) if key in ("loc", "scale") else value for key, value in options.items()}
-    found = outcome(getattr(getattr(ours, name), method), [tracked(value) for value in args], given)
+    found = outcome(getattr(counterpart, method) if method else counterpart, [tracked(value) for value in args], given)
     if isinstance(found, vg.errors.UnsupportedFunctionError):
         return
     assert (wanted is None) == (found is None), (name, method, args, options, wanted, found)
@@ -105,3 +108,40 @@ def test_invalid_elements_leave_gradients_of_the_others():
     slopes = vg.autograd.grad(found[0], [place, scale])
     np.testing.assert_allclose(slopes[0], [-0.125, 0.0])
     np.testing.assert_allclose(slopes[1], [-0.5 + 0.25 / 8, 0.0])
+
+
+SAMPLES = np.random.default_rng(0).normal(size=(9, 4))
+MISSING = np.where(np.arange(36).reshape(9, 4) == 5, np.nan, SAMPLES)
+STATISTICS = {
+    "skew": ({}, {"bias": False}), "kurtosis": ({}, {"fisher": False}), "sem": ({}, {"ddof": 0}),
+    "variation": ({}, {"ddof": 20}), "iqr": ({}, {"rng": (10, 90), "scale": "normal"}), "kstat": ({"n": 3},),
+    "moment": ({}, {"order": [1, 2]}, {"order": 3, "center": 0.5}), "describe": ({"bias": False},),
+    "tmean": ({"limits": (-1, 1)}, {"limits": (9, 10)}), "tvar": ({"limits": (-1, 1)},), "tmin": ({"lowerlimit": 0.0},),
+    "tmax": ({"upperlimit": 0.0}, {"upperlimit": -9.0}), "kurtosistest": ({}, {"alternative": "less"}),
+    "skewtest": ({},), "normaltest": ({},), "jarque_bera": ({},), "differential_entropy": ({}, {"window_length": 2}),
+    "ttest_1samp": ({"popmean": 0.3},), "trim_mean": ({"proportiontocut": 0.2}, {"proportiontocut": 0.6}),
+    "zscore": ({}, {"ddof": 1}), "circmean": ({"low": -1.0, "high": 3.0},), "gmean": ({},), "entropy": ({"base": 2},),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_statistics_with_their_options(name):
+    known = inspect.signature(getattr(theirs, name)).parameters
+    data_sets = (SAMPLES, abs(SAMPLES), MISSING)
+    for options, axis, data in itertools.product(STATISTICS[name], (0, 1, -1, None, 2), data_sets):
+        compare(name, None, (data,), axis=axis, **options)
+        for further in ({"keepdims": True}, {"nan_policy": "raise"}, {"nan_policy": "omit"}, {"nan_policy": "bad"}):
+            if further.keys() <= known.keys():
+                compare(name, None, (data,), axis=axis, **options, **further)
+    for data in (np.zeros(0), np.zeros((0, 3)), np.array([0.5]), np.array([0.5, 0.7]), np.full(9, np.nan)):
+        for options in STATISTICS[name]:
+            compare(name, None, (data,), **options)
+
+
+def test_tests_of_two_samples_raise_as_scipy():
+    other, one = SAMPLES[::-1].copy(), np.ones(1)
+    pairs = ((SAMPLES, other), (SAMPLES, SAMPLES), (SAMPLES, SAMPLES[:7]), (MISSING, other), (one, one))
+    for name, (a, b), axis in itertools.product(
+        ("ttest_ind", "ttest_rel", "pearsonr", "f_oneway", "levene", "chisquare"), pairs, (0, 1, None, 2)
+    ):
+        compare(name, None, (abs(a), abs(b)) if name == "chisquare" else (a, b), axis=axis)

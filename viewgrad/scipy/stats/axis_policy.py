@@ -11,10 +11,12 @@ import scipy.stats  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import plain_values
-from ..wrap import floating, maker
+from ...tensor.trace_hooks import observed
+from ..wrap import floating, maker, scipys_result
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.stats, MADE)
+made: Final = maker(scipy.stats, MADE, is_checked=True)
+_unchecked: Final = maker(scipy.stats, MADE)
 
 
 class Outcome(tuple[Any, ...]):
@@ -88,14 +90,41 @@ def statistic(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 value, default = given.pop(option), signature.parameters[option].default
                 if value is not default and value != default:
                     raise lost(f"scipy.stats.{name}", f"{option}={value!r} is not supported for tensors with a history")
-            result = function(*samples, **given) if count else function(samples, **given)
-            ndim = samples[0].ndim if axis is not None and not isinstance(axis, tuple) else 0
-            return _kept(result, axis, ndim or _dimensions(args, kwargs)) if keepdims else result
+            is_comparable = observed() is None and not any(map(callable, bound.arguments.values()))
+            expected = scipys_result(getattr(scipy.stats, name), args, kwargs) if is_comparable else None
+            try:
+                result = function(*samples, **given) if count else function(samples, **given)
+            except (ArithmeticError, LookupError, ValueError):
+                first = expected[0] if isinstance(expected, tuple) else expected
+                if is_comparable and np.isnan(plain_values(first)).all():
+                    return expected  # there are too few values
+                raise
+            if keepdims:
+                ndim = samples[0].ndim if axis is not None and not isinstance(axis, tuple) else 0
+                ndim = ndim or _dimensions(args, kwargs)
+                several = np.ndim(given.get("order", 0)) > 0  # moments, one for each order
+                kept = [_kept(each, axis, ndim) for each in (result if several else [result])]
+                result = np.stack(kept) if several else kept[0]
+            return _with_missing(result, expected) if is_comparable else result
 
         call.__name__, call.__doc__ = name, function.__doc__
-        return made(call)
+        return _unchecked(call)
 
     return make
+
+
+def _with_missing(result: Any, expected: Any) -> Any:
+    """Return a result with NaN where SciPy's has it, as for too few values."""
+    if isinstance(result, Outcome):
+        names = list(result.__dict__)
+        values = {name: _with_missing(result.__dict__[name], getattr(expected, name, None)) for name in names}
+        return Outcome(dict(list(values.items())[: len(result)]), dict(list(values.items())[len(result) :]))
+    if isinstance(result, tuple) and isinstance(expected, tuple):
+        return tuple(_with_missing(*each) for each in zip(result, expected))
+    if not hasattr(result, "dtype") or not hasattr(expected, "dtype") or expected.dtype.kind != "f":
+        return result
+    missing = np.isnan(plain_values(expected))
+    return np.where(missing, np.nan, result) if missing.shape == result.shape and missing.any() else result
 
 
 def _dimensions(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:

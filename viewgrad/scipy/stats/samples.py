@@ -109,7 +109,9 @@ def trim_mean(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
     a = floating(a)
     a = np.sort(a.reshape(-1) if axis is None else np.moveaxis(a, axis, -1), -1)
     cut = int(proportiontocut * _count(a))
-    return a[..., cut : _count(a) - cut].mean(-1)
+    found = a[..., cut : _count(a) - cut].mean(-1)
+    missing = np.isnan(plain_values(a)).any(-1)  # NaN are sorted last, and may be cut
+    return np.where(missing, np.nan, found) if missing.any() else found
 
 
 @statistic(1)
@@ -344,6 +346,8 @@ def entropy(pk: Any, qk: Any = None, base: Any = None, axis: Any = 0, *, nan_pol
             keepdims: bool = False) -> Any:  # fmt: skip
     """Return the entropy of a distribution, or its divergence from another."""
     pk = floating(pk)
+    if nan_policy == "omit" and np.isnan(plain_values(pk if qk is None else pk + floating(qk))).any():
+        raise lost("scipy.stats.entropy", "samples of tensors must have no NaN for that nan_policy")
     if qk is not None:
         pk, qk = np.broadcast_arrays(pk, floating(qk))
     pk = pk / pk.sum(axis, keepdims=True)

@@ -58,6 +58,8 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = No
     x, y = (_centred(floating(each).reshape(-1) if axis is None else np.moveaxis(floating(each), axis, -1))
             for each in (x, y))  # fmt: skip
     r = (x * y).sum(-1) / (x.vector_norm(2, -1) * y.vector_norm(2, -1))
+    if (np.abs(plain_values(r)) > 1).any():  # by rounding
+        r = np.where(np.abs(plain_values(r)) > 1, np.sign(plain_values(r)), r)
     shape = x.shape[-1] / 2 - 1
     pvalue = _tail(lambda t: special.betainc(shape, shape, (1 + t) / 2), r, alternative)
     return _tested(r, pvalue, correlation=r)
