@@ -91,6 +91,9 @@ CASES = {
     "margins of single precision": lambda m: m.pad(m.array([1, 2], dtype="f4"), 3, "reflect", reflect_type="odd"),
     # errors
     "slices at an array of floats": lambda m: m.add.reduceat(m.array(TABLE), m.array([0.0, 2.0])),
+    "no number among integers": lambda m: operator.setitem(m.array([1, 2]), True, m.nan),
+    "no number at several places": lambda m: operator.setitem(m.array([1, 2]), [0, 1], m.nan),
+    "infinity among integers": lambda m: operator.setitem(m.array([1, 2], dtype="u1"), 0, m.inf),
     "copy a large number": lambda m: m.copyto(m.array([1, 2], dtype="u1"), 300),
     "copy a float to integers": lambda m: m.copyto(m.array([1, 2]), 2.5),
     "a lower bound out of range": lambda m: m.clip(m.array([1, 2], dtype="u1"), 300, None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Rational
 from typing import Any, Final
 
@@ -151,7 +152,11 @@ def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
     """
     if isinstance(value, np.ndarray) and value.dtype == object:
         value = value.tolist()
-    if (type(value) is complex and dtype.kind != "c") or (type(value) is int and dtype.kind in "iu"):
+    if dtype.kind in "iu":
+        exact = type(value) is int or (type(value) is float and not math.isfinite(value))
+    else:
+        exact = False
+    if exact or (type(value) is complex and dtype.kind != "c"):
         return from_number(np.asarray(value, dtype))  # raises NumPy's own error for those that the dtype cannot hold
     try:
         made = as_operand(value)
