@@ -87,6 +87,10 @@ CASES = [
     *[call("firwin", 7, cutoffs, pass_zero=kind)
       for cutoffs in (np.array(0.3), np.array([0.2, 0.5]), np.array([0.2, 0.5, 0.7]))
       for kind in (True, False, "lowpass", "highpass", "bandpass", "bandstop", "other", 1)],
+    *[call("savgol_filter", x, 5, 2, mode=mode) for x in (LONG, LONG + 1j * LONG[::-1])
+      for mode in ("interp", "mirror", "constant", "nearest", "wrap", "reflect")],
+    *[call("medfilt", x, 3) for x in (PLANE, PLANE + 1j)],
+    *[call("order_filter", PLANE, np.ones(shape).tolist(), 1) for shape in ((3, 3), (2, 3), (1, 3))],
     *[call("periodogram", LONG, window=window) for window in (np.ones(40), np.ones(16), None)],
 ]  # fmt: skip
 

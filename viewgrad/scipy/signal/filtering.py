@@ -39,6 +39,10 @@ def savgol_filter(
     mode: str = "interp", cval: float = 0.0,
 ) -> Any:  # fmt: skip
     """Return the Savitzky-Golay filter of samples."""
+    if mode not in ("mirror", "constant", "nearest", "wrap", "interp"):
+        raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")
+    x = floating(x)
+    x = x.real if x.dtype.kind == "c" else x  # as SciPy, which discards imaginary parts
     coefficients = scipy.signal.savgol_coeffs(window_length, polyorder, deriv, delta)
     if mode != "interp":
         return ndimage.convolve1d(floating(x), coefficients, axis, None, mode, cval)
@@ -69,6 +73,8 @@ def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
 def medfilt(volume: Any, kernel_size: Any = None) -> Any:
     """Return the median filter, with zero padding."""
     volume = floating(volume)
+    if volume.dtype.kind == "c":
+        raise ValueError(f"dtype={volume.dtype} is not supported by medfilt")
     sizes = np.broadcast_to(3 if kernel_size is None else np.asarray(plain_values(kernel_size)), (volume.ndim,))
     if np.any(sizes % 2 == 0):
         raise ValueError("Each element of kernel_size should be odd.")
@@ -84,7 +90,10 @@ def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
 @made
 def order_filter(a: Any, domain: Any, rank: int) -> Any:
     """Return the rank filter, with zero padding."""
-    return ndimage.rank_filter(floating(a), int(rank), footprint=np.asarray(plain_values(domain)) != 0, mode="constant")
+    footprint = np.asarray(plain_values(domain)) != 0
+    if any(size % 2 == 0 for size in footprint.shape):
+        raise ValueError("Each dimension of domain argument should have an odd number of elements.")
+    return ndimage.rank_filter(floating(a), int(rank), footprint=footprint, mode="constant")
 
 
 @made
