@@ -56,9 +56,13 @@ MOVED: Final[dict[str, tuple[str, Step]]] = {
 def polynomial(name: str, degree: int, x: Any, *parameters: Any) -> Any:
     """Return a polynomial of a family, by its recurrence."""
     first, step = FAMILIES[name]
+    if degree < -1 and name == "chebyu":
+        return -polynomial(name, -degree - 2, x)
+    if degree < 0:
+        degree = {"chebyt": -degree, "legendre": -degree - 1}.get(name, degree)
     before, last = x * 0.0 + 1.0, first(x, *parameters)
     if degree <= 0:
-        return before if degree == 0 else before * 0.0
+        return before if degree == 0 else before * (math.nan if name.startswith("hermite") else 0.0)
     for n in range(2, degree + 1):
         before, last = last, step(n, x, last, before, *parameters)
     return last
