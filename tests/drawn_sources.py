@@ -83,6 +83,7 @@ class Writer:
             choices += [name, name, f"{name} - 1", f"n - 1 - {name}"]
         if not of_view:  # a view by an index that is a tensor is a copy, in eager mode
             choices += ["index[0]", *[f"index[{name}]" for name in self.loops]]
+            choices += [f"(int({name}[{self.draw.choice(choices)}] > 0) % n)" for name in "ab"]
         return self.draw.choice(choices)
 
     def number(self, depth: int = 0) -> str:
@@ -154,6 +155,7 @@ class Writer:
         """Integers in arrays, tuples, and functions that write to their arguments."""
         self.add(indent, self.draw.choice([
             f"p[{self.index(True)}] = (p[{self.index(True)}] + {self.draw.choice([1, 2])}) % n",
+            f"p[p[{self.index(True)}]] = (p[{self.index(True)}] + 1) % n",
             f"{self.draw.choice('ab')}[p[{self.index(True)}]] {self.draw.choice(['=', '+=', '*='])} {self.squashed()}",
             "s, t = 0.5 * t, s", f"k, s = k + 1, {self.squashed()}",
             f"s = mixed({self.number(2)}, {self.number(2)}, {self.draw.choice('ab')})",
