@@ -296,8 +296,8 @@ MUTATIONS = [
     *faults(
         "compiler/guards/closure_guard.py", "compiler_closure_guard compiler_guards",
         ("a changed variable of a closure is not noticed",
-         "                if cell.cell_contents is not value:\n                    return self._equal()",
-         "                cell.cell_contents  # noqa: B018"),
+         "                    if cell.cell_contents is not value:\n                        return self._equal()",
+         "                    cell.cell_contents  # noqa: B018"),
         ("a changed array is not noticed", "kept.dtype == now.dtype and kept.tobytes() == now.tobytes()",
          "kept.dtype == now.dtype"),
         ("0.0 is -0.0", "return repr(before) == repr(now)", "return before == now"),

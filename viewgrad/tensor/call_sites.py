@@ -10,6 +10,7 @@ import ast
 import dis
 import functools
 import linecache
+import threading
 import types
 from collections.abc import Iterator
 from itertools import islice
@@ -19,6 +20,8 @@ from typing import Any, Final
 import attrs
 
 # The instruction that requested the value.
+_parsing: Final = threading.RLock()
+
 CALL: Final = "call"
 STORE: Final = "store"  # an assignment to an element: `plain[i] = x`
 FORMAT: Final = "format"  # the operator `%` of strings
@@ -151,10 +154,16 @@ def _paths(tree: ast.AST, line: int) -> Iterator[list[ast.AST]]:
             stack.append([child] if isinstance(child, ast.stmt) else [*path, child])
 
 
+def parse(source: str) -> ast.Module:
+    """Return the syntax tree of a file; one thread at a time, since CPython 3.11 may fail if several do it at once."""
+    with _parsing:
+        return ast.parse(source)
+
+
 @functools.lru_cache(64)
 def _parsed(source: str) -> ast.AST | None:
     try:
-        return ast.parse(source)
+        return parse(source)
     except (SyntaxError, ValueError):
         return None
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...adoption.entry import original_callable
+from ...tensor.call_sites import parse
 from ..calls.array_arguments import WithTensorArguments
 from .values import Refused
 
@@ -55,7 +56,7 @@ def _alone(code: types.CodeType) -> list[Any]:
     """Return the function at its line, without the rest of the file."""
     try:
         lines, first = inspect.getsourcelines(code)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
+        tree = parse(textwrap.dedent("".join(lines)))
     except (OSError, TypeError, IndexError, SyntaxError, ValueError):
         return []
     ast.increment_lineno(tree, first - 1)
@@ -66,7 +67,7 @@ def _alone(code: types.CodeType) -> list[Any]:
 def _functions(source: str) -> dict[tuple[int, str], list[Any]]:
     """Return all functions of a file, by their first line and name."""
     found: dict[tuple[int, str], list[Any]] = {}
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parse(source)):
         if isinstance(node, ast.FunctionDef):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             found.setdefault((first, node.name), []).append(node)
