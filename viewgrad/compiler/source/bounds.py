@@ -14,7 +14,7 @@ import attrs
 
 from . import ir
 from .definitions import Definitions
-from .dependence import Affine, affine, combined, constraints_of, has_solution, sides_of
+from .dependence import Affine, affine, combined, constraints_of, has_solution, sides_of, within
 from .kinds import BOOL, INT, Num
 
 
@@ -212,13 +212,7 @@ class _Bounds:
         bounds: list[Affine] = []
         for loop in loops:
             if isinstance(loop, ir.For):
-                here: Affine = {loop.name: 1}
-                low, high = form(loop.low), form(loop.high)
-                if low is not None:
-                    bounds.append(combined(here, low, -1) if loop.step > 0 else combined(low, here, -1))
-                if high is not None:
-                    rest = combined(high, here, -1) if loop.step > 0 else combined(here, high, -1)
-                    bounds.append(combined(rest, {"": 1}, -1))
+                bounds += within(loop, "", form)
         apart: list[Affine] = []
         for test, holds in self.conditions:
             for all_of, new in zip((equal, bounds, apart), constraints_of(test, holds, form)):

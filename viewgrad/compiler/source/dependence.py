@@ -144,7 +144,7 @@ def _constraints(
             if first is not None and second is not None:
                 equalities.append(combined(first, second, -1))
     bounds = [each for access, tag in ((write, "'"), (read, '"')) for loop in access.loops if isinstance(loop, For)
-              for each in _within(loop, tag, functools.partial(form, access=access, tag=tag))]
+              for each in within(loop, tag, functools.partial(form, access=access, tag=tag))]
     apart: list[Affine] = []
     for access, tag in ((write, "'"), (read, '"')):
         for test, holds in access.conditions:
@@ -160,8 +160,8 @@ def _renamed(form: Affine, loops: Sequence[Any], tag: str) -> Affine:
     return {f"{name}{tag}" if name in own else name: value for name, value in form.items()}
 
 
-def _within(loop: For, tag: str, form: Callable[[Any], Affine | None]) -> list[Affine]:
-    """Return the forms that are at least 0 inside a loop."""
+def within(loop: For, tag: str, form: Callable[[Any], Affine | None]) -> list[Affine]:
+    """Return the forms that are at least 0 inside a loop, whose variable is marked by a tag."""
     found = []
     here: Affine = {f"{loop.name}{tag}": 1}
     one: Affine = {"": 1}
