@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -55,6 +56,12 @@ def _dimensions(shape: tuple[int, ...], s: Any, axes: Any) -> tuple[Any, list[in
     return lengths, dims
 
 
+def _define(name: str, transform: Callable[..., Any]) -> None:
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = f"`scipy.fft.{name}` for tensors."
+    made(transform)
+
+
 def _transform(name: str) -> None:
     """Define a transform along one dimension."""
     function = getattr(transforms, name)
@@ -65,18 +72,21 @@ def _transform(name: str) -> None:
     ) -> Any:  # fmt: skip
         return function(x, n, axis, norm)
 
-    transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = f"`scipy.fft.{name}` for tensors."
-    made(transform)
+    _define(name, transform)
 
 
-def _transform_along_several(name: str) -> None:
-    """Define a transform along several dimensions; those of Hermitian input are transforms of conjugates."""
-    is_hermitian = "hfft" in name
-    function = getattr(transforms, {"hfftn": "irfftn", "ihfftn": "rfftn"}.get(name, name))
+def _transform_along_several(name: str, default: Any) -> None:
+    """Define a transform along several dimensions; those of Hermitian input are transforms of conjugates.
+
+    Arguments:
+        name: its name.
+        default: the default of `axes`: None for all dimensions.
+    """
+    is_hermitian, several = "hfft" in name, name[:-1] + "n"
+    function = getattr(transforms, {"hfftn": "irfftn", "ihfftn": "rfftn"}.get(several, several))
 
     def transform(
-        x: Any, s: Any = None, axes: Any = None, norm: Any = None, overwrite_x: bool = False, workers: Any = None, *,
+        x: Any, s: Any = None, axes: Any = default, norm: Any = None, overwrite_x: bool = False, workers: Any = None, *,
         plan: Any = None,
     ) -> Any:  # fmt: skip
         x = as_operand(x)
@@ -90,24 +100,7 @@ def _transform_along_several(name: str) -> None:
             return function(x, lengths, dims, norm).conj()
         return function(x.conj(), lengths, dims, norm)
 
-    transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = f"`scipy.fft.{name}` for tensors."
-    made(transform)
-
-
-def _transform_along_two(name: str) -> None:
-    """Define a transform along two dimensions, the last ones if not given."""
-    along_several = MADE[name[:-1] + "n"]
-
-    def transform(
-        x: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, overwrite_x: bool = False, workers: Any = None,
-        *, plan: Any = None,
-    ) -> Any:  # fmt: skip
-        return along_several(x, s, axes, norm)
-
-    transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = f"`scipy.fft.{name}` for tensors."
-    made(transform)
+    _define(name, transform)
 
 
 def _cosines(name: str) -> None:
@@ -124,9 +117,7 @@ def _cosines(name: str) -> None:
         matrix = function(np.eye(count, dtype=x.dtype), type, length, 1, norm, orthogonalize=orthogonalize)
         return np.moveaxis(np.tensordot(x, matrix, ((axis,), (0,))), -1, axis)
 
-    transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = f"`scipy.fft.{name}` for tensors."
-    made(transform)
+    _define(name, transform)
 
 
 def _cosines_along_several(name: str) -> None:
@@ -143,16 +134,14 @@ def _cosines_along_several(name: str) -> None:
             x = along(x, type, length, dim, norm, orthogonalize=orthogonalize)
         return x
 
-    transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = f"`scipy.fft.{name}` for tensors."
-    made(transform)
+    _define(name, transform)
 
 
 for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
     _transform(_name)
 for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
-    _transform_along_several(_name + "n")
-    _transform_along_two(_name + "2")
+    _transform_along_several(_name + "n", None)
+    _transform_along_several(_name + "2", (-2, -1))
 for _name in ("dct", "idct", "dst", "idst"):
     _cosines(_name)
     _cosines_along_several(_name + "n")
