@@ -378,3 +378,25 @@ def test_complex_values_on_a_grid_stay_complex():
         found = ours.RegularGridInterpolator((x,), values, method)(np.array([[0.3], [2.2]]))
         wanted = theirs.RegularGridInterpolator((x,), values, method)(np.array([[0.3], [2.2]]))
         np.testing.assert_allclose(found.numpy(), wanted)
+
+
+def test_splines_with_repeated_knots_are_differentiated_as_often_as_scipys():
+    t, c = np.array([0.0] * 4 + [2.0, 2.0] + [4.0] * 4), np.cos(np.arange(10.0))
+    places = np.array([0.5, 1.9, 3.0])
+    found = ours.splev(places, ours.splder((t, vg.Tensor(c, requires_grad=True), 3), 2))
+    np.testing.assert_allclose(found.detach().numpy(), theirs.splev(places, theirs.splder((t, c, 3), 2)), rtol=1e-10)
+    for module, weights in ((ours, vg.Tensor(c, requires_grad=True)), (theirs, c)):
+        with pytest.raises(ValueError, match="not differentiable 3 times"):
+            module.splder((t, weights, 3), 3)
+
+
+def test_gradients_of_derived_splines_flow_to_knots_and_coefficients():
+    t, c, k = theirs.splrep(np.arange(7.0), np.cos(np.arange(7.0)))
+    places = np.array([0.7, 2.2, 4.9])
+
+    def moments(t, c):
+        derived, integrated = ours.splder((t, c, k), 2), ours.splantider((t, c, k))
+        return ours.splev(places, derived) * ours.splev(places, integrated)
+
+    knots = np.cumsum(np.ones(len(t))) * 0.9
+    assert gradcheck(moments, [vg.Tensor(each, requires_grad=True) for each in (knots, c[: len(t) - k - 1])])

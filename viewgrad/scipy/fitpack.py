@@ -92,24 +92,48 @@ def spalde(x: Any, tck: Any) -> Any:
     return list(found) if found.ndim > 1 else found
 
 
-def _linear_in_coefficients(name: str) -> Any:
-    """Define a function from splines to splines, for splines whose coefficients have a history."""
-    scipys = getattr(theirs, name)
+def insert(x: Any, tck: Any, m: int = 1, per: int = 0) -> tuple[Any, Any, int]:
+    """Return the knots, coefficients and degree of a spline with further knots; gradients flow to the coefficients."""
+    t, c, k = tck
+    if carries_history((x, t)):
+        raise lost(
+            "scipy.interpolate.insert", "gradients flow only to the coefficients; pass detach() of other arguments"
+        )
+    made = [theirs.insert(plain_values(x), (as_array(t), unit, k), m, per) for unit in np.eye(len(c))]
+    return made[0][0], np.tensordot(float_copy(c), as_tensors(np.stack([each[1] for each in made])), 1), made[0][2]
 
-    def function(*args: Any, **options: Any) -> Any:
-        place = 1 if name == "insert" else 0
-        t, c, k = args[place]
-        if carries_history((t, *args[:place])):
-            raise lost(
-                f"scipy.interpolate.{name}", "gradients flow only to the coefficients; pass detach() of other arguments"
-            )
-        before, after = plain_values(args[:place]), args[place + 1 :]
-        made = [scipys(*before, (as_array(t), unit, k), *after, **options) for unit in np.eye(len(c))]
-        return made[0][0], np.tensordot(float_copy(c), as_tensors(np.stack([each[1] for each in made])), 1), made[0][2]
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`scipy.interpolate.{name}`: gradients flow to the coefficients."
-    return function
+def splder(tck: Any, n: int = 1) -> tuple[Any, Any, int]:
+    """Return the knots, coefficients and degree of the derivative of a spline; gradients flow to both."""
+    if n < 0:
+        return splantider(tck, -n)
+    t, c, k = _inner(tck)
+    if n > k:
+        raise ValueError(f"Order of derivative (n = {n}) must be <= order of spline (k = {k})")
+    for _ in range(n):
+        widths = t[k + 1 : -1] - t[1 : -k - 1]
+        if not plain_values(widths).all():
+            raise ValueError(f"The spline has internal repeated knots and is not differentiable {n} times")
+        t, c, k = t[1:-1], (c[1:] - c[:-1]) * k / widths, k - 1
+    return t, np.concatenate([c, np.zeros(k + 1)]), k
+
+
+def splantider(tck: Any, n: int = 1) -> tuple[Any, Any, int]:
+    """Return the knots, coefficients and degree of the antiderivative of a spline; gradients flow to both."""
+    if n < 0:
+        return splder(tck, -n)
+    t, c, k = _inner(tck)
+    for _ in range(n):
+        sums = np.cumsum(c * (t[k + 1 :] - t[: -k - 1])) / (k + 1)
+        t, c, k = np.concatenate([t[:1], t, t[-1:]]), np.concatenate([[0.0], sums]), k + 1
+    return t, np.concatenate([c, *[c[-1:]] * (k + 1)]), k
+
+
+def _inner(tck: Any) -> tuple[Any, Any, int]:
+    """Return knots, coefficients and degree, without the coefficients that FITPACK adds at the end and ignores."""
+    t, c, k = tck
+    t = float_copy(t) if carries_history(t) else as_array(t)
+    return t, float_copy(c)[: len(t) - k - 1], k
 
 
 class UnivariateSpline:
@@ -148,23 +172,12 @@ class UnivariateSpline:
 
     def derivative(self, n: int = 1) -> UnivariateSpline:
         """Return the derivative as a spline; beyond the ends it is 0 if this one is constant there."""
-        t, c, k = self._eval_args
-        if not 0 <= n <= k:
-            raise ValueError(f"a spline of degree {k} has derivatives of orders up to {k}, not {n}")
-        c = float_copy(c)[: len(t) - k - 1]
-        for _ in range(n):
-            c = (c[1:] - c[:-1]) * k / (t[k + 1 : -1] - t[1 : -k - 1])
-            t, k = t[1:-1], k - 1
-        return self._from_tck((t, c, k), EXTENSIONS["zeros"] if self.ext == EXTENSIONS["const"] else self.ext)
+        beyond = EXTENSIONS["zeros"] if self.ext == EXTENSIONS["const"] else self.ext
+        return self._from_tck(splder(self._eval_args, n), beyond)
 
     def antiderivative(self, n: int = 1) -> UnivariateSpline:
         """Return the integral from the first place as a spline."""
-        t, c, k = self._eval_args
-        c = float_copy(c)[: len(t) - k - 1]
-        for _ in range(n):
-            sums = np.cumsum(c * (t[k + 1 :] - t[: -k - 1])) / (k + 1)
-            t, c, k = np.concatenate([t[:1], t, t[-1:]]), np.concatenate([[0.0], sums]), k + 1
-        return self._from_tck((t, c, k), self.ext)
+        return self._from_tck(splantider(self._eval_args, n), self.ext)
 
     def derivatives(self, x: Any) -> Any:
         """Return the value at a place, and all derivatives there."""
@@ -237,10 +250,10 @@ FITPACK: Final[dict[str, Any]] = {
     "LSQUnivariateSpline": LSQUnivariateSpline,
     "UnivariateSpline": UnivariateSpline,
     "bisplev": bisplev,
-    "insert": _linear_in_coefficients("insert"),
+    "insert": insert,
     "spalde": spalde,
-    "splantider": _linear_in_coefficients("splantider"),
-    "splder": _linear_in_coefficients("splder"),
+    "splantider": splantider,
+    "splder": splder,
     "splev": splev,
     "splint": splint,
     "splrep": splrep,
