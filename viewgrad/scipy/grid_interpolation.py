@@ -11,7 +11,7 @@ from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from .fitpack import bisplev
 from .piecewise import BSpline, as_array, spline_basis
-from .wrap import float_copy
+from .wrap import along_first, float_copy
 
 
 class RectBivariateSpline:
@@ -112,9 +112,9 @@ class RegularGridInterpolator:
                 corners.append([(left, 1 - share), (left + 1, share)])
         found = self._mixed(corners)
         if np.isnan(plain).any():
-            found = np.where(np.isnan(plain).any(1).reshape((-1,) + (1,) * (found.ndim - 1)), np.nan, found)
+            found = np.where(along_first(np.isnan(plain).any(1), found.ndim), np.nan, found)
         if self.fill_value is not None and outside.any():
-            found = np.where(outside.reshape((-1,) + (1,) * (found.ndim - 1)), self.fill_value, found)
+            found = np.where(along_first(outside, found.ndim), self.fill_value, found)
         return found.reshape(points.shape[:-1] + self.values.shape[len(self.grid) :])
 
     def _points(self, xi: Any) -> Any:
@@ -132,7 +132,7 @@ class RegularGridInterpolator:
         total: Any = 0.0
         for index, weight in mixed:
             values = self.values[index]
-            shaped = weight.reshape((-1,) + (1,) * (values.ndim - 1)) if np.ndim(weight) else weight
+            shaped = along_first(weight, values.ndim) if np.ndim(weight) else weight
             total = total + shaped * values
         return total
 

@@ -16,7 +16,7 @@ import scipy.spatial  # type: ignore[import-untyped]
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import carries_history, plain_values
 from . import special
-from .wrap import float_copy, floating, numbers
+from .wrap import along_first, float_copy, floating, numbers
 
 
 def plain_places(points: Any, name: str) -> Any:
@@ -69,7 +69,7 @@ class LinearNDInterpolator:
         shares = np.concatenate([shares, 1.0 - shares.sum(-1, keepdims=True)], -1)
         corners = self.values[self.tri.simplices[found]]
         result = (shares.reshape(shares.shape + (1,) * (corners.ndim - 2)) * corners).sum(1)
-        outside = (found < 0).reshape((-1,) + (1,) * (result.ndim - 1))
+        outside = along_first(found < 0, result.ndim)
         return np.where(outside, self.fill_value, result).reshape(places.shape[:-1] + self.values.shape[1:])
 
 

@@ -19,7 +19,7 @@ from .fitpack import FITPACK
 from .grid_interpolation import GRIDS
 from .griddata import SCATTERED, LinearNDInterpolator, NearestNDInterpolator, plain_places
 from .piecewise import PIECES, BSpline, CubicHermiteSpline, Pieces, ascending, spline_slopes, through_points
-from .wrap import float_copy
+from .wrap import along_first, float_copy
 
 if TYPE_CHECKING:
     from .typed.interpolate import *  # noqa: F403
@@ -185,11 +185,11 @@ class interp1d:
         found = self._inside(flat, plain)
         if self.extrapolates and self.kind in ("previous", "next"):
             beyond = below if self.kind == "previous" else above  # where there is no such point
-            found = np.where(beyond.reshape((-1,) + (1,) * (found.ndim - 1)), np.nan, found)
+            found = np.where(along_first(beyond, found.ndim), np.nan, found)
         elif not self.extrapolates and (below.any() or above.any()):
             low, high = self.fill_value if isinstance(self.fill_value, tuple) else (self.fill_value,) * 2
-            shape = (-1,) + (1,) * (found.ndim - 1)
-            found = np.where(below.reshape(shape), low, np.where(above.reshape(shape), high, found))
+            below, above = along_first(below, found.ndim), along_first(above, found.ndim)
+            found = np.where(below, low, np.where(above, high, found))
         found = found.reshape(places.shape + self.y.shape[1:])
         count = places.ndim
         return np.moveaxis(found, tuple(range(count)), tuple(range(self.axis, self.axis + count)))
@@ -202,11 +202,11 @@ class interp1d:
         if self.kind in ("linear", "slinear"):
             right = np.clip(np.searchsorted(self._places, plain), 1, len(self.x) - 1)
             left = right - 1
-            share = ((flat - self.x[left]) / (self.x[right] - self.x[left])).reshape((-1,) + (1,) * (self.y.ndim - 1))
+            share = along_first((flat - self.x[left]) / (self.x[right] - self.x[left]), self.y.ndim)
             return self.y[left] + share * (self.y[right] - self.y[left])
         if self.kind in ("previous", "zero"):
             found = self.y[np.clip(np.searchsorted(self._places, plain, "right") - 1, 0, len(self.x) - 1)]
-            is_nan = np.isnan(plain).reshape((-1,) + (1,) * (found.ndim - 1))
+            is_nan = along_first(np.isnan(plain), found.ndim)
             return np.where(is_nan, np.nan, found) if self.kind == "zero" and is_nan.any() else found
         if self.kind == "next":
             return self.y[np.clip(np.searchsorted(self._places, plain, "left"), 0, len(self.x) - 1)]

@@ -80,8 +80,7 @@ def _powers(share: Any, count: int) -> Any:
 
 @functools.cache
 def _polynomial(method: str) -> Any:
-    """Return the coefficients of the slopes (of the moves, if implicit) for each power of the fraction of the step.
-    """
+    """Return the coefficients of the slopes (of the moves, if implicit) for each power of the fraction of the step."""
     if method != IMPLICIT:
         return np.array(getattr(scipy.integrate, method).P)
     return np.linalg.inv(_collocation()[0][:, None] ** np.arange(1, 4)).T

@@ -11,7 +11,7 @@ import scipy.interpolate as theirs  # type: ignore[import-untyped]
 
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
-from .wrap import float_copy, numbers
+from .wrap import along_first, float_copy, numbers
 
 
 def as_array(value: Any) -> Any:
@@ -55,11 +55,10 @@ class Pieces:
         if ends[0] > ends[-1]:  # the pieces are searched for in ascending order
             ends, plain = -ends, -plain
         pieces = np.clip(np.searchsorted(ends, plain, "right") - 1, 0, len(ends) - 2)
-        more = (1,) * (self.c.ndim - 2)
-        total = self._values((flat - self.x[pieces]).reshape((-1, *more)), pieces, nu)
+        total = self._values(along_first(flat - self.x[pieces], self.c.ndim - 1), pieces, nu)
         if beyond is False:
             outside = (plain < ends[0]) | (plain > ends[-1])
-            total = np.where(outside.reshape((-1, *more)), np.nan, total)
+            total = np.where(along_first(outside, self.c.ndim - 1), np.nan, total)
         total = total.reshape(places.shape + self.c.shape[2:])
         if self.axis:
             count = places.ndim
@@ -83,7 +82,7 @@ class Pieces:
         c = self.c
         for _ in range(nu):
             degree = c.shape[0] - 1
-            factors = np.arange(degree, 0, -1.0).reshape((-1,) + (1,) * (c.ndim - 1))
+            factors = along_first(np.arange(degree, 0, -1.0), c.ndim)
             c = c[:-1] * factors if degree else c * 0.0
         return Pieces(c, self.x, self.extrapolate, self.axis)
 
@@ -94,8 +93,8 @@ class Pieces:
         c = self.c
         for _ in range(nu):
             count = c.shape[0]
-            raised = c / np.arange(count, 0, -1.0).reshape((-1,) + (1,) * (c.ndim - 1))
-            widths = np.diff(self.x).reshape((-1,) + (1,) * (c.ndim - 2))
+            raised = c / along_first(np.arange(count, 0, -1.0), c.ndim)
+            widths = along_first(np.diff(self.x), c.ndim - 1)
             over: Any = 0.0
             for place in range(count):
                 over = (over + raised[place]) * widths if place else raised[place] * widths
@@ -144,7 +143,7 @@ class BPoly(Pieces):
     def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
         weights, breaks = float_copy(c), float_copy(x)
         degree = weights.shape[0] - 1
-        widths = np.diff(breaks).reshape((-1,) + (1,) * (weights.ndim - 2))
+        widths = along_first(np.diff(breaks), weights.ndim - 1)
         powers, differences = [], weights
         for power in range(degree + 1):
             powers.append(math.comb(degree, power) * differences[0] / widths**power)
@@ -194,7 +193,7 @@ class CubicHermiteSpline(Pieces):
 
     def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> None:
         x, (y, axis), slopes = float_copy(x), _leading(y, axis), _leading(dydx, axis)[0]
-        widths = np.diff(x).reshape((-1,) + (1,) * (y.ndim - 1))
+        widths = along_first(np.diff(x), y.ndim)
         steep = np.diff(y, axis=0) / widths
         bent = (slopes[:-1] + slopes[1:] - 2 * steep) / widths
         c = np.stack([bent / widths, (steep - slopes[:-1]) / widths - bent, slopes[:-1], y[:-1]])
@@ -266,7 +265,7 @@ class PchipInterpolator(CubicHermiteSpline):
 
 
 def _monotone_slopes(x: Any, y: Any) -> Any:
-    h = np.diff(x).reshape((-1,) + (1,) * (y.ndim - 1))
+    h = along_first(np.diff(x), y.ndim)
     steep = np.diff(y, axis=0) / h
     if y.shape[0] == 2:
         return np.concatenate([steep, steep])
@@ -301,7 +300,7 @@ class Akima1DInterpolator(CubicHermiteSpline):
 
 
 def _akimas_slopes(x: Any, y: Any, method: str) -> Any:
-    steep = np.diff(y, axis=0) / np.diff(x).reshape((-1,) + (1,) * (y.ndim - 1))
+    steep = np.diff(y, axis=0) / along_first(np.diff(x), y.ndim)
     left = 2 * steep[:1] - steep[1:2]
     right = 2 * steep[-1:] - steep[-2:-1]
     steep = np.concatenate([2 * left - steep[:1], left, steep, right, 2 * right - steep[-1:]])

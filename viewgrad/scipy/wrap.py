@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import warnings
 from collections.abc import Callable, Iterable
@@ -44,6 +45,11 @@ def copied(value: Any) -> Any:
     return from_array(array if array.ndim else array[()])
 
 
+def along_first(values: Any, ndim: int) -> Any:
+    """Return a vector in the shape in which it broadcasts along the first of several dimensions."""
+    return values.reshape((-1,) + (1,) * (ndim - 1))
+
+
 def args_tuple(args: Any) -> tuple[Any, ...]:
     """Return the extra arguments that SciPy passes to a function: `args` itself, or its only element."""
     return args if isinstance(args, tuple) else (args,)
@@ -81,6 +87,12 @@ def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     # Some of its loops take only arrays that could be written to, though they do not.
     return on_values(of_copies, args, kwargs)
+
+
+def of_detached(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Return the result of a function of SciPy for the values of tensors without their history; see `of_plain`."""
+    options = {key: value if key in OUTPUTS else detached(value) for key, value in kwargs.items()}
+    return of_plain(function, *map(detached, args), **options)
 
 
 def maker(
@@ -137,7 +149,7 @@ def scipys_result(function: Callable[..., Any], args: Any, kwargs: dict[str, Any
     """Return the result of a function of SciPy for values, without its warnings; it raises for what it refuses."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return of_plain(function, *map(detached, args), **{key: detached(value) for key, value in kwargs.items()})
+        return of_detached(function, *args, **kwargs)
 
 
 def _parameters(function: Callable[..., Any]) -> set[str]:
@@ -186,9 +198,7 @@ def make_constant(module: ModuleType, names: Iterable[str], made: dict[str, Any]
 
 
 def _constant(name: str, scipys: Callable[..., Any], doc: str) -> Callable[..., Any]:
-    def run(*args: Any, **kwargs: Any) -> Any:
-        options = {key: value if key in OUTPUTS else detached(value) for key, value in kwargs.items()}
-        return of_plain(scipys, *map(detached, args), **options)
+    run = functools.partial(of_detached, scipys)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return composed(name, run, args, kwargs)

@@ -14,7 +14,7 @@ from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import carries_history, plain_values
 from ...tensor.creation import as_operand, holds_tensor
 from .. import special
-from ..wrap import detached, float_copy, maker, of_plain
+from ..wrap import float_copy, maker, of_detached
 
 if TYPE_CHECKING:
     from ..typed.spatial_distance import *  # noqa: F403
@@ -72,7 +72,7 @@ def _distances(name: str, u: Any, v: Any, options: dict[str, Any]) -> Any:
 def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:
     """Return the distances between every vector of one matrix and every vector of another."""
     if not callable(metric) or not holds_tensor((XA, XB)):
-        found = of_plain(scipy.spatial.distance.cdist, detached(XA), detached(XB), metric, out=out, **_plain(options))
+        found = of_detached(scipy.spatial.distance.cdist, XA, XB, metric, out=out, **options)
         if not carries_history((XA, XB, options)):
             return found
     a, b = float_copy(XA), float_copy(XB)
@@ -84,7 +84,7 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **opt
 def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:
     """Return the distances between all pairs of the vectors of a matrix, in one dimension."""
     if not callable(metric) or not holds_tensor(X):
-        found = of_plain(scipy.spatial.distance.pdist, detached(X), metric, out=out, **_plain(options))
+        found = of_detached(scipy.spatial.distance.pdist, X, metric, out=out, **options)
         if not carries_history((X, options)):
             return found
     x = float_copy(X)
@@ -96,7 +96,7 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any)
 
 def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
     """Return the distances of `pdist` as a symmetric matrix, and back."""
-    found = of_plain(scipy.spatial.distance.squareform, detached(X), force, checks)
+    found = of_detached(scipy.spatial.distance.squareform, X, force, checks)
     if not carries_history(X):
         return found
     x = float_copy(X)
@@ -111,16 +111,12 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
     return x[places + places.T] * (1.0 - np.eye(size))
 
 
-def _plain(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: detached(value) for name, value in options.items()}
-
-
 def _of_two(name: str) -> Callable[..., Any]:
     scipys = getattr(scipy.spatial.distance, name)
 
     def distance(u: Any, v: Any, *args: Any, w: Any = None, **options: Any) -> Any:
-        weights = {} if w is None else {"w": detached(w)}
-        found = of_plain(scipys, *map(detached, (u, v, *args)), **weights, **_plain(options))
+        weights = {} if w is None else {"w": w}
+        found = of_detached(scipys, u, v, *args, **weights, **options)
         if not carries_history((u, v, *args, w, options)):
             return found
         if w is not None:

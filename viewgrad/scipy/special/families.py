@@ -259,7 +259,7 @@ def _spherical(name: str, plain: str, sign: float, regular: bool) -> None:
             for order in np.unique(orders):
                 total = np.where(wanted == order, spherical(order, places, derivative), total)
             return total
-        order = int(orders)  # SciPy also cuts it off
+        order = int(orders)  # SciPy truncates it, too
         if not derivative:
             return alone(order, z)
         if order == 0:
