@@ -9,7 +9,6 @@ __all__ = ["MODULE_HINTS", "TENSOR_HINTS", "MissingName", "add_hints"]
 _CPU: Final = "tensors are arrays in main memory, so there is nothing to move"
 _RANDOM: Final = "viewgrad.numpy.random.default_rng(seed) draws random tensors"
 _NETWORKS: Final = "viewgrad.torch_names has relu, conv2d, cross_entropy and their like"
-_DETACH: Final = "use x.detach()"
 _CUSTOM: Final = "use viewgrad.autograd.define_op, or a class of viewgrad.autograd.Function"
 _DTYPES: Final = {
     "bool": "bool", "double": "np.float64", "float": "np.float32", "half": "np.float16", "int": "np.int32",
@@ -77,7 +76,7 @@ MODULE_HINTS: Final = {
     "randn": _RANDOM,
     "rsqrt": "use 1 / viewgrad.sqrt(x)",
     "set_default_dtype": "the default is float64; give dtype= where a tensor is made",
-    "stop_gradient": _DETACH,
+    "stop_gradient": "use x.detach()",
     "tree_map": "transforms take lists, tuples, dictionaries and dataclasses as they are",
 }
 

@@ -40,8 +40,7 @@ FUNCTIONS: Final = (types.FunctionType, classmethod, staticmethod, property)
 
 
 def can_be_adopted(cls: type) -> bool:
-    """Return whether a class can have adopted methods: it is written in Python, on `object` or a built-in container.
-    """
+    """Return whether a class can have adopted methods: it is written in Python, on `object` or a built-in container."""
     if type(cls) not in METACLASSES or not cls.__flags__ & HEAP_TYPE:
         return False
     return all(

@@ -69,8 +69,7 @@ def pays_off(edge: Node | Edge) -> bool:
 
 
 def is_library_node(node: Any) -> bool:
-    """Return whether a node belongs to an operator, view or write of the library: both modes then use its formulas.
-    """
+    """Return whether a node belongs to an operator, view or write of the library: both modes then use its formulas."""
     module = type(node).__module__
     if node.is_transform_input:  # an input of a nested transform
         return True

@@ -269,8 +269,7 @@ def _columns_at_once(
 
 
 def _transposed_rows(transform: Transform, leaves: Sequence[Tensor]) -> list[list[Tensor] | None]:
-    """Return the derivatives of leaves by the Jacobian of the gradient; None for those that need other passes.
-    """
+    """Return the derivatives of leaves by the Jacobian of the gradient; None for those that need other passes."""
     pull = Transform(after=transform)
     cotangents = [pull.primal(zeros_like(leaf)) for leaf in leaves]
     with pull:
@@ -352,15 +351,15 @@ def _kept(make: Callable[[Tensor], Tensor], into: list[Tensor]) -> Callable[[Ten
 
 
 def _push_of(f: Function) -> Function | None:
-    """Return the jvp of a compiled function by its program; None for other functions, and while tracing.
-    """
+    """Return the jvp of a compiled function by its program; None for other functions, and while tracing."""
     return None if current_mode() & ~GRAD else getattr(f, "__viewgrad_push__", None)
 
 
 def _is_finite(found: Sequence[Any]) -> bool:
-    """Return whether the tangents of a program are finite; otherwise zeros may have met infinite factors.
+    """Return whether the tangents of a program are finite.
 
-    Forward mode leaves out more of these than the gradient of a program does.
+    If not, NaN may come from a product of zero and infinity. Forward mode omits more such products than the gradient of
+    a program does.
     """
     return all(np.isfinite(leaf._array).all() for leaf in flatten(found[1])[0])
 

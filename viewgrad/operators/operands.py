@@ -149,8 +149,7 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
 
 
 def owned_array(result: Any, inputs: tuple[Any, ...] | list[Any], returns_0d_arrays: bool = False) -> Array:
-    """Return the result of a forward as an array that shares no memory with its inputs; a 0-d result as a scalar.
-    """
+    """Return the result of a forward as an array that shares no memory with its inputs; a 0-d result as a scalar."""
     if isinstance(result, Tensor):
         raise TypeError("the forward of an operator returned a Tensor for arrays; it must compute with arrays")
     array: Array = np.asarray(result)

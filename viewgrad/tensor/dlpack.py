@@ -22,8 +22,7 @@ DLPACK_CPU: Final = (1, 0)  # kDLCPU, and the number of the device
 
 
 def allow_external_writes(tensor: Tensor) -> None:
-    """Prepare for undetected writes to `tensor`: preserve saved values, and copy later ones when they are saved.
-    """
+    """Prepare for undetected writes to `tensor`: preserve saved values, and copy later ones when they are saved."""
     storage = storage_of(tensor)
     storage.preserve(storage.root, None, "an export by DLPack")
     storage.foreign = storage.shared = True

@@ -444,8 +444,7 @@ def address_of(array: Array) -> int:
 
 
 def reach_of(window: Array) -> tuple[int, int, int]:
-    """Return the bytes that a window spans before and after the start of its first element, and their step.
-    """
+    """Return the bytes that a window spans before and after the start of its first element, and their step."""
     before = step = 0
     behind = window.itemsize
     for stride, extent in zip(window.strides, window.shape, strict=True):

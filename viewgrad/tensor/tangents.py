@@ -303,8 +303,7 @@ def _cast(tangent: Tensor, like: Tensor | TangentRoot) -> Tensor:
 
 
 def update_aliases(tensor: Tensor, level: DualLevel, index: Any = None) -> None:
-    """Update other roots over the memory of `tensor` with the tangent of a value written to it or a part of it.
-    """
+    """Update other roots over the memory of `tensor` with the tangent of a value written to it or a part of it."""
     view = tensor._view
     base = tensor if view is None else view.base
     root = base if view is None else view.tangent_root

@@ -39,7 +39,7 @@ def view_ops(draw: Draw, array: Array, base: Array | None, *, complex: bool = Tr
 
     Arguments:
         array: the array.
-        base: the array of which `as_strided` may take windows, if any.
+        base: the array from which `as_strided` may take windows, if any.
         complex: whether real numbers may be viewed as complex ones.
     """
     kinds = ["index", "index", "reshape", "transpose", "unsqueeze", "squeeze", "expand", "ravel", "index"]

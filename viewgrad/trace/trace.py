@@ -339,8 +339,7 @@ def distinct(parts: list[tuple[Tensor, Value]]) -> list[tuple[Any, Value]]:
 
 
 def is_expanded(tensor: Tensor) -> bool:
-    """Return whether elements of a tensor share memory, as after `np.broadcast_to`, so that it cannot be written to.
-    """
+    """Return whether elements of a tensor share memory, as after `np.broadcast_to`, so that it cannot be written to."""
     return overlaps_itself(tensor._array)
 
 

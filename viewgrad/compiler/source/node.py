@@ -213,7 +213,7 @@ class SourceDoubleBackward(Node):
             found = self._by_program(along)
         except Exception:  # computed by the function itself
             found = None
-        # Zeros may have met infinite slopes, which eager differentiation omits.
+        # NaN may come from a product of zero and an infinite slope, which eager differentiation omits.
         is_usable = found is not None and all(np.isfinite(each).all() for each in found if each is not None)
         if found is not None and is_usable and not program.checks_second:
             return tuple([None if edge is None else each for edge, each in zip(edges, found)])

@@ -225,8 +225,7 @@ class NodeWriter:
         ]
 
     def _is_symmetric(self) -> bool:
-        """Return whether both operands have the same product as formula, which a value times itself needs only once.
-        """
+        """Return whether both operands have the same product as formula, which a value times itself needs only once."""
         formulas = self.operator.formulas
         if len(self.arguments) != 2 or len(formulas) != 2 or None in map(self._in_place, formulas):
             return False
@@ -392,8 +391,7 @@ def needs_input_specs(operator: Operator) -> bool:
 
 
 def keeps_precision(operator: Operator) -> bool:
-    """Return whether the operator computes in the dtype of its operands, unlike SciPy's functions for float16.
-    """
+    """Return whether the operator computes in the dtype of its operands, unlike SciPy's functions for float16."""
     called = [getattr(ARRAY_FUNCTIONS, name, None) for formula in operator.formulas for name in formula.functions]
     found = [each.found() if isinstance(each, LazyFunction) else each for each in called]
     ufuncs = [function for function in (operator.forward, *found) if isinstance(function, np.ufunc)]

@@ -375,7 +375,7 @@ def convolution_start(n: int, m: int, mode: str, correlated: bool) -> tuple[int,
 
 @formula_function
 def in_full(grad: Any, n: int, m: int, mode: str, correlated: bool) -> Any:
-    """Return the gradient of the full convolution, a part of which was selected."""
+    """Return the gradient of the full convolution, given that of the part that was selected."""
     start, length = convolution_start(n, m, mode, correlated)
     return padded(grad, 0, start, n + m - 1 - start - length)
 

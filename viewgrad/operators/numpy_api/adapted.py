@@ -40,7 +40,7 @@ VIEWING: Final = frozenset(
     )
     if hasattr(np, name)
 ) | {np.lib.stride_tricks.sliding_window_view}  # fmt: skip
-# Functions that write to their first argument, of which NumPy's own would get values that cannot be written to.
+# Functions that write to their first argument. NumPy's own functions would get a read-only array of its values.
 WRITING: Final = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
 # Functions that handle nested lists themselves.
 LOOKING: Final = frozenset({np.block, np.einsum})

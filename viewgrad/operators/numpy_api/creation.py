@@ -125,7 +125,7 @@ def _in_column_order(tensor: Tensor) -> Tensor:
 
 
 def _times(value: Any) -> Any:
-    """Return the values of which dates and durations are made; they are integers, so that their derivative is zero."""
+    """Return the integers from which dates and durations are made; their derivative is zero."""
     return plain_values((value if isinstance(value, Tensor) else joined(value)).detach())
 
 

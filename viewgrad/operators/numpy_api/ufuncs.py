@@ -236,7 +236,7 @@ def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
         places = np.asarray(plain(indices))
         if not places.ndim:
             raise ValueError("object of too small depth for desired array")
-        # As in NumPy, only lists can have floats, of which the whole part counts.
+        # As in NumPy, only lists may contain floats, which are truncated.
         starts = places.astype(np.intp, casting="unsafe" if isinstance(indices, list) else "same_kind").tolist()
         for start in starts:
             if not 0 <= start < rows.shape[0]:

@@ -99,8 +99,7 @@ def ended_of(memory: Memory, root: Any) -> Ended | None:
 
 
 def has_old_history(tensor: Any, root: Any) -> bool:
-    """Return whether a view still has, at least in part, the history of its base `root` before that ended.
-    """
+    """Return whether a view still has, at least in part, the history of its base `root` before that ended."""
     if tensor is root:
         return False
     try:

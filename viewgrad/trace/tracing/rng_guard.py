@@ -29,8 +29,7 @@ def _refuse(what: str) -> None:
 
 
 def is_importing() -> bool:
-    """Return whether the traced program is importing a module, whose random numbers do not count.
-    """
+    """Return whether the traced program is importing a module, whose random numbers do not count."""
     return imports() > _imports.get()
 
 

@@ -283,8 +283,7 @@ def _as_the_reference(script: Script, paths: Sequence[str]) -> bool:
 
 
 def _has_numbers_of(dtype: np.dtype[Any], example: Example) -> bool:
-    """Return whether a plain argument is that dtype, or holds numbers of it, like a sparse matrix.
-    """
+    """Return whether a plain argument is that dtype, or holds numbers of it, like a sparse matrix."""
     found: list[Any] = []
     mapped(
         lambda leaf: found.append(leaf if isinstance(leaf, np.dtype) else getattr(leaf, "dtype", ...)),
@@ -294,8 +293,7 @@ def _has_numbers_of(dtype: np.dtype[Any], example: Example) -> bool:
 
 
 def _beyond(numbers: Sequence[float], real: np.dtype[Any]) -> bool:
-    """Return whether constants in the operator's code underflow or overflow in a precision.
-    """
+    """Return whether constants in the operator's code underflow or overflow in a precision."""
     with np.errstate(all="ignore"):
         lower = np.array(numbers, dtype=float).astype(real)
     return any(x and (not low or not np.isfinite(low)) for x, low in zip(numbers, lower, strict=True))

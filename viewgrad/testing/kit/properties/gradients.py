@@ -241,8 +241,7 @@ def _can_be_compared(subject: OperatorUnderTest, example: Example, recorded: Rec
 
 
 def _finite_near_infinity(subject: OperatorUnderTest, example: Example) -> bool:
-    """Return whether results and gradients are finite near the infinite elements of a derived call.
-    """
+    """Return whether results and gradients are finite near the infinite elements of a derived call."""
     if not example.label or not any(np.isinf(array).any() for array in example.arrays if array.dtype.kind in "fc"):
         return True
     for size in (1e60, 1e200):

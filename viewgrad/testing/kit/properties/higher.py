@@ -33,8 +33,7 @@ class Absent(Exception):
 
 
 def _needs_plain_arrays(error: BaseException) -> bool:
-    """Return whether a backward was refused plain arrays, with which its second derivative would be lost.
-    """
+    """Return whether a backward was refused plain arrays, with which its second derivative would be lost."""
     return isinstance(error, AutogradError | TypeError) and "would lose" in str(error)
 
 
