@@ -245,7 +245,7 @@ class _Differentiation:
         for number, value in enumerate(step.taken):
             if not isinstance(value, Operand) or value.step not in self.active:
                 continue
-            template = derivative(step.operator, number)
+            template = _slope_of(step, number)
             if template is None:
                 raise NotCompiledError(
                     f"the derivative of {step.operator} is not known to the compiler ({self._where(step)})"
@@ -390,9 +390,16 @@ def activity(program: Program, wanted: set[str]) -> tuple[set[str], set[Step]]:
                     active.add(step)
             elif isinstance(step, Compute) and step.dtype.kind == "f":
                 for number, value in enumerate(step.taken):
-                    if isinstance(value, Operand) and value.step in active and derivative(step.operator, number) != "":
+                    if isinstance(value, Operand) and value.step in active and _slope_of(step, number) != "":
                         active.add(step)
     return bases, active
+
+
+def _slope_of(step: Compute, number: int) -> str | None:
+    """Return the gradient of an operand: "" if it is 0, None if it is not known."""
+    if step.slope is not None:
+        return "" if number else step.slope
+    return derivative(step.operator, number)
 
 
 def _operand(step: Compute) -> Operand:

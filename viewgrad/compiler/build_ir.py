@@ -238,10 +238,10 @@ class Builder:
         constants = iter(term.constants)
         kind = structure[0]
         if kind == "op":
-            _, name, options, location, dtype, out, expression, labels, operands = structure
+            _, name, slope, location, dtype, out, expression, labels, operands = structure
             sizes, ages = numbers[:labels], iter(numbers[labels:])
             taken = tuple([self.value(block, operand, ages, constants) for operand in operands])
-            return Compute(self._name("v"), sizes, location, name, expression, taken, out, np.dtype(dtype), options)
+            return Compute(self._name("v"), sizes, location, name, expression, taken, out, np.dtype(dtype), slope)
         if kind == "call":
             _, operation, location, operands = structure
             ages = iter(numbers)

@@ -117,7 +117,8 @@ class Compute(Step):
         taken: its operands.
         out: the labels of the result's dimensions.
         dtype: the dtype of the result.
-        options: the options of the operator.
+        slope: the gradient of an element of the first operand, if the value is the result of a reduction, which is the
+            second operand; None for other operators.
     """
 
     operator: str
@@ -125,7 +126,7 @@ class Compute(Step):
     taken: tuple[Value, ...]
     out: Labels
     dtype: np.dtype[Any] = FLOAT
-    options: Any = ()
+    slope: str | None = None
 
     @property
     def operands(self) -> tuple[Value, ...]:

@@ -114,13 +114,14 @@ class Stream:
         return len(self.bases) - 1
 
     def op(
-        self, name: str, expression: str, options: Any, location: int, dtype: str, sizes: Shape, out: Shape,
+        self, name: str, expression: str, slope: str | None, location: int, dtype: str, sizes: Shape, out: Shape,
         operands: Sequence[tuple[TracedValue | float | int | bool, Shape]],
     ) -> TracedValue:
         """Return a computed value.
 
         Arguments:
-            name, expression, options: the operator, its expression, and its options.
+            name, expression: the operator and its expression.
+            slope: the gradient of the first operand, if it is the result of a reduction.
             location: the number of the source line.
             dtype: the dtype of the value.
             sizes: the range of each label.
@@ -142,7 +143,7 @@ class Stream:
         shape = tuple([1 if label < 0 else sizes[label] for label in out])
         place = self._place((location, name, dtype, len(out)), dtype, shape, location)
         structure = self._structure(
-            ("op", name, options, location, dtype, out, expression, len(sizes), tuple(taken))
+            ("op", name, slope, location, dtype, out, expression, len(sizes), tuple(taken))
         )
         return self._given(structure, (*sizes, *ages), tuple(constants), place, shape, location)
 

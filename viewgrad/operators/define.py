@@ -20,7 +20,7 @@ from .dtype_kinds import check_samples
 from .language.jvp_parse import read_tangents
 from .language.namespace import is_formula_function, set_meaning
 from .language.parsing import parse_signature
-from .language.spec import UNDECIDED, Code, Formula, InPlace, Operator, Reading, Signature
+from .language.spec import UNDECIDED, Code, Decomposition, Formula, InPlace, Kernel, Operator, Reading, Signature
 from .language.validate import check_functions, check_signature, declaration_error, read_formulas
 from .lazy_imports import LazyFunction
 from .numpy_api.dispatch import declare
@@ -48,6 +48,8 @@ def row(
     masks_gradient: bool = False,
     zero_in_masked_runs: bool = False,
     returns_0d_arrays: bool = False,
+    kernel: str | Kernel | Mapping[str, Kernel] = "",
+    decomposition: str | Decomposition = "",
 ) -> Operator:
     """Define an operator: one row of the table. Its test samples are in `tests/operator_samples/`.
 
@@ -73,6 +75,9 @@ def row(
         zero_in_masked_runs: for an elementwise operator: whether the gradient is 0 in such passes wherever the incoming
             gradient is 0, though a factor is infinite or NaN.
         returns_0d_arrays: whether 0-d outputs are arrays instead of scalars.
+        kernel: the computation of one element in compiled programs; a string is an expression for floats. By name, if
+            it depends on the arguments that are given.
+        decomposition: the formula of a reduction in compiled programs.
 
     Returns:
         The operator, which is callable.
@@ -97,6 +102,11 @@ def row(
         masks_gradient=masks_gradient,
         zero_in_masked_runs=zero_in_masked_runs,
     )
+    if kernel:
+        kernel = Kernel(kernel) if isinstance(kernel, str) else kernel
+        operator.kernels = {operator.name: kernel} if isinstance(kernel, Kernel) else kernel
+    if decomposition:
+        operator.decomposition = Decomposition(decomposition) if isinstance(decomposition, str) else decomposition
     operator.domain = DOMAINS.get(operator.name, USUAL)
     operator.recipe = _of_the_library, (operator.name,)
     arguments = operator.signature.arguments

@@ -36,13 +36,6 @@ def add_overlapping(
     add_at(base, window(np.arange(base.size), offset, sizes, strides), value)
 
 
-def _exp_share(a: Any, total: Any, infinite: Any) -> Any:
-    """Return the share of exp(a) in the sum of exponentials whose logarithm is `total`."""
-    shares = np.exp(a - np.where(np.isinf(total), 0.0, total))
-    shares = np.where(np.isinf(total), 0.0, shares)
-    return np.where(a == np.inf, np.where(infinite == 1.0, 1.0, np.nan), shares)
-
-
 def _as_integer(a: Any) -> Array:
     with np.errstate(invalid="ignore"):
         return np.asarray(a).astype(np.int64)
@@ -83,7 +76,6 @@ SCALAR_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 OWN: Final[dict[str, Callable[..., Any]]] = {
     "as_float": lambda a: np.asarray(a, float),
     "as_integer": _as_integer,
-    "exp_share": _exp_share,
     "finite_or_zero": lambda a: np.where(np.isfinite(a), a, 0.0),
     "log_of_sum": np.errstate(divide="ignore")(np.log),
     "modulo": np.remainder,

@@ -175,14 +175,6 @@ def log_of_sum(a: float) -> float:
     return -math.inf if a == 0.0 else math.log(a)
 
 
-def exp_share(a: float, total: float, infinite: float) -> float:
-    if total == math.inf:
-        if a != math.inf:
-            return 0.0
-        return 1.0 if infinite == 1.0 else math.nan
-    return 0.0 if a == -math.inf else math.exp(a - total)
-
-
 def isfinite(a: float) -> bool:
     return a - a == 0.0
 
@@ -262,7 +254,7 @@ def pairwise_sum(values: Any, start: int, count: int) -> Any:
 FUNCTIONS: Final = (
     floor, ceil, trunc, rint, as_float, as_integer, wrapped, place, quotient, modulo, rounded, square, sign, maximum,
     minimum, fmax, fmin, power, exp2, logaddexp, less_exponent, sigmoid, floor_divide, remainder, digamma,
-    nonzero_or_one, finite_or_zero, isfinite, flowing, log_of_sum, exp_share, tie_hit, over_square, power_slope,
+    nonzero_or_one, finite_or_zero, isfinite, flowing, log_of_sum, tie_hit, over_square, power_slope,
     power_log, block_sum, pairwise_sum,
 )
 # Replacements for backends whose integers have 64 bits.

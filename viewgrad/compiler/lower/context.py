@@ -298,8 +298,20 @@ class LoweringContext:
         is_sum = bool(sizes) and len(sizes) > sum(1 for label in out if label >= 0)
         if rounds and not is_sum:
             expression = f"rounded({expression})"
-        found = self.stream.op(name, expression, (), node.location, dtype, sizes, out, operands)
+        found = self.stream.op(name, expression, None, node.location, dtype, sizes, out, operands)
         return self._rounded(found) if rounds and is_sum else found
+
+    def emit_with_slope(
+        self, slope: str, operands: Sequence[tuple[Any, Shape]], sizes: Shape, out: Shape
+    ) -> TracedValue:
+        """Emit the result of a reduction, which is the second operand and has been computed.
+
+        Arguments:
+            slope: the gradient of an element of the first operand, as in a `Rule`.
+            operands, sizes, out: see `emit`.
+        """
+        assert self.node is not None
+        return self.stream.op(self.node.kind, "{1}", slope, self.location, "d", sizes, out, operands)
 
     def apply(self, name: str, *operands: TracedValue | float, dtype: str | None = None) -> TracedValue:
         """Emit an elementwise operator of operands of one shape, or numbers, in the dtype of the first operand."""
@@ -368,8 +380,10 @@ class LoweringContext:
     def _rounded(self, operand: TracedValue) -> TracedValue:
         """Return a value rounded to single precision."""
         labels = labels_of(operand.shape)
-        taken = [(operand, labels)]
-        return self.stream.op("rounded", RULES["rounded"].floats, (), self.location, "d", operand.shape, labels, taken)
+        rule = RULES["rounded"]
+        return self.stream.op(
+            "rounded", rule.floats, None, self.location, "d", operand.shape, labels, [(operand, labels)]
+        )
 
 
 def labels_of(shape: Shape) -> Shape:

@@ -12,13 +12,14 @@ from ...operators.define import OPERATORS
 from ...trace.attributes import unfrozen
 from ...trace.graph import Node, Value
 from ...trace.types import row_strides
+from ..decompositions import plan_of
 from ..element_types import FLOAT, HELD, INTEGER
 from ..trace_stream import TracedValue
 from .context import LoweringContext, Shape, broadcast_labels, labels_of
 
 FLOATS: Final = frozenset({FLOAT})
 LONGEST: Final = 5000  # elements from which a running sum or product becomes a loop
-FEW: Final = 4096  # elements up to which the positions of an extremum are kept
+FEW: Final = 4096  # elements up to which the gradient reads elementwise values instead of computing them again
 
 
 def _sum(of: LoweringContext, node: Node) -> bool:
@@ -30,141 +31,47 @@ def _sum(of: LoweringContext, node: Node) -> bool:
     return True
 
 
-def _mean(of: LoweringContext, node: Node) -> bool:
-    value, options = _only_input(of, node), options_of(node, "axis", "keepdims")
-    if value is None or options is None:
+def _decomposed(of: LoweringContext, node: Node) -> bool:
+    """Lower an operator along an axis by the decomposition in its row."""
+    value = _only_input(of, node)
+    if value is None or not of.size_of(value):
         return False
-    of.assign(node.output, _averaged(of, of.named(value), *options))
-    return True
-
-
-def _var(of: LoweringContext, node: Node) -> bool:
-    value, options = _only_input(of, node), options_of(node, "axis", "ddof", "keepdims")
-    if value is None or options is None or not of.size_of(value):
+    arguments = [argument.name for argument in OPERATORS[node.kind].signature.plain]
+    options = dict(zip(arguments, map(unfrozen, node.attributes or ()), strict=True))
+    shape = of.shape_of(value)
+    dims = reduced_dims(options.pop("axis"), len(shape))
+    keepdims = options.pop("keepdims", True)
+    plan = plan_of(node.kind, tuple(options.items()), math.prod(shape[dim] for dim in dims))
+    if plan is None:
         return False
-    axis, ddof, keepdims = options
     operand = of.named(value)
-    shape = operand.shape
-    dims = reduced_dims(axis, len(shape))
-    count = math.prod(shape[dim] for dim in dims) - ddof
-    if count <= 0:
-        return False
+    has_slope = plan.slope is not None and node.output.type.requires_grad
     labels = labels_of(shape)
-    mean = _averaged(of, operand, axis, True)
-    distances = of.emit("sub", [(operand, labels), (mean, _kept_labels(shape, dims))], shape, labels)
-    squares = of.emit("square", [(distances, labels)], shape, labels)
-    total = _reduced(of, "sum", squares, axis, keepdims)
-    spread = _divided(of, total, float(count))
-    if node.kind == "std":
-        out = labels_of(spread.shape)
-        spread = of.emit("root", [(spread, out)], spread.shape, out)
-    of.assign(node.output, spread)
+    kept = tuple([-1 if dim in dims else dim for dim in labels if keepdims or dim not in dims])
+    values = [of.detached(operand) if has_slope else operand]
+    spread = [labels]
+
+    def taken(number: int | float) -> tuple[TracedValue | float, Shape]:
+        return (values[number], spread[number]) if type(number) is int else (number, ())
+
+    for step in plan.steps[: len(plan.steps) if has_slope else plan.needed]:
+        operands = [taken(each) for each in step.operands]
+        if step.is_reduction:
+            found = of.emit(step.operator, operands, shape, kept)
+        elif step.is_reduced:
+            found = of.apply(step.operator, *[each for each, _ in operands])
+        else:
+            found = of.emit(step.operator, operands, shape, labels)
+        values.append(found)
+        spread.append(kept if step.is_reduced else labels)
+    result = values[plan.result]
+    if has_slope:
+        slope = plan.slope_of_kept if math.prod(shape) <= FEW else plan.slope
+        assert slope is not None
+        given = [(operand, labels), *[taken(each) for each in slope.operands[1:]]]
+        result = of.emit_with_slope(slope.expression, given, shape, kept)
+    of.assign(node.output, result)
     return True
-
-
-def _vector_norm(of: LoweringContext, node: Node) -> bool:
-    value, options = _only_input(of, node), options_of(node, "ord", "axis", "keepdims")
-    if value is None or options is None or options[0] != 2:
-        return False
-    operand = of.named(value)
-    labels = labels_of(operand.shape)
-    squares = of.emit("square", [(operand, labels)], operand.shape, labels)
-    total = _reduced(of, "sum", squares, *options[1:])
-    out = labels_of(total.shape)
-    of.assign(node.output, of.emit("root", [(total, out)], total.shape, out))
-    return True
-
-
-def _extremum(of: LoweringContext, node: Node) -> bool:
-    """Lower `max` and `min`; equal elements share the gradient."""
-    value, options = _only_input(of, node), options_of(node, "axis", "keepdims")
-    if value is None or options is None or not of.size_of(value):
-        return False
-    axis, keepdims = options
-    operand = of.named(value)
-    shape = operand.shape
-    if not shape:
-        of.assign(node.output, of.emit("positive", [(operand, ())], (), ()))
-        return True
-    labels = labels_of(shape)
-    dims = reduced_dims(axis, len(shape))
-    spread = _kept_labels(shape, dims)
-    found = _reduced(of, "greatest" if node.kind == "max" else "least", operand, axis, True)
-    if not node.output.type.requires_grad:
-        out = tuple([dim for dim in labels if keepdims or dim not in dims])
-        sizes = tuple([1 if dim in dims else n for dim, n in enumerate(shape) if keepdims or dim not in dims])
-        kept = tuple([-1 if dim in dims else out.index(dim) for dim in labels])
-        of.assign(node.output, of.emit("detach", [(found, kept)], sizes, labels_of(sizes)))
-        return True
-    hits = of.emit("tie_hit", [(operand, labels), (found, spread)], shape, labels)
-    count = _reduced(of, "sum", hits, axis, True)
-    out = tuple([-1 if dim in dims else dim for dim in labels if keepdims or dim not in dims])
-    taken = [(operand, labels), (found, spread), (count, spread)]
-    kind = "tied"
-    if math.prod(shape) <= FEW:
-        share = of.emit("share", [(hits, labels), (count, spread)], shape, labels)
-        taken[2], kind = (share, labels), "tied_by_share"
-    of.assign(node.output, of.emit(kind, taken, shape, out))
-    return True
-
-
-def _logsumexp(of: LoweringContext, node: Node) -> bool:
-    """Lower `logsumexp`; the gradient of an element is its share, as in the row of the operator."""
-    value, options = _only_input(of, node), options_of(node, "axis", "keepdims")
-    if value is None or options is None or not of.size_of(value):
-        return False
-    axis, keepdims = options
-    operand = of.named(value)
-    shape, labels = operand.shape, labels_of(operand.shape)
-    dims = reduced_dims(axis, len(shape))
-    plain = of.detached(operand) if value.type.requires_grad else operand
-    greatest, powers = _powers(of, plain, axis)
-    found = of.apply("add", of.apply("log_of_sum", _reduced(of, "sum", powers, axis, True)), greatest)
-    spread = _kept_labels(shape, dims)
-    out = tuple([-1 if dim in dims else dim for dim in labels if keepdims or dim not in dims])
-    if not value.type.requires_grad:
-        sizes = tuple([1 if dim in dims else n for dim, n in enumerate(shape) if keepdims or dim not in dims])
-        kept = tuple([-1 if dim in dims else out.index(dim) for dim in labels])
-        of.assign(node.output, of.emit("positive", [(found, kept)], sizes, labels_of(sizes)))
-        return True
-    infinite = _reduced(of, "sum", of.apply("infinite", plain), axis, True)
-    of.assign(node.output, of.emit("logsumexp", [(operand, labels), (found, spread), (infinite, spread)], shape, out))
-    return True
-
-
-def _softmax(of: LoweringContext, node: Node) -> bool:
-    value, options = _only_input(of, node), options_of(node, "axis")
-    if value is None or options is None or not of.size_of(value):
-        return False
-    operand = of.named(value)
-    (axis,) = options
-    if not operand.shape or axis is None:
-        return False
-    shape, labels = operand.shape, labels_of(operand.shape)
-    spread = _kept_labels(shape, reduced_dims(axis, len(shape)))
-    greatest, powers = _powers(of, operand, axis, finite=False)
-    total = _reduced(of, "sum", powers, axis, True)
-    if node.kind == "softmax":
-        of.assign(node.output, of.emit("div", [(powers, labels), (total, spread)], shape, labels))
-        return True
-    out = labels_of(total.shape)
-    logarithm = of.emit("log", [(total, out)], total.shape, out)
-    shifted = of.emit("sub", [(operand, labels), (greatest, spread)], shape, labels)
-    of.assign(node.output, of.emit("sub", [(shifted, labels), (logarithm, spread)], shape, labels))
-    return True
-
-
-def _powers(
-    of: LoweringContext, operand: TracedValue, axis: Any, finite: bool = True
-) -> tuple[TracedValue, TracedValue]:
-    """Return the maximum of some elements, 0 if it is infinite, and the exponentials of their differences from it."""
-    labels = labels_of(operand.shape)
-    greatest = _reduced(of, "greatest", operand, axis, True)
-    if finite:
-        greatest = of.emit("finite_or_zero", [(greatest, labels)], greatest.shape, labels)
-    spread = _kept_labels(operand.shape, reduced_dims(axis, len(labels)))
-    shifted = of.emit("sub", [(operand, labels), (greatest, spread)], operand.shape, labels)
-    return greatest, of.emit("exp", [(shifted, labels)], operand.shape, labels)
 
 
 def _running(of: LoweringContext, node: Node) -> bool:
@@ -264,10 +171,9 @@ def _clip(of: LoweringContext, node: Node) -> bool:
 
 
 REDUCTIONS: Final[dict[str, Callable[[LoweringContext, Node], bool]]] = {
-    "sum": _sum, "mean": _mean, "var": _var, "std": _var, "vector_norm": _vector_norm, "max": _extremum,
-    "min": _extremum, "logsumexp": _logsumexp, "softmax": _softmax, "log_softmax": _softmax, "cumsum": _running,
-    "cumprod": _running, "prod": _running, "matmul": _matmul, "dot": _matmul, "vecdot": _vecdot, "outer": _outer,
-    "clip": _clip,
+    **{name: _decomposed for name, operator in OPERATORS.items() if operator.decomposition is not None},
+    "sum": _sum, "cumsum": _running, "cumprod": _running, "prod": _running, "matmul": _matmul, "dot": _matmul,
+    "vecdot": _vecdot, "outer": _outer, "clip": _clip,
 }  # fmt: skip
 
 
@@ -279,21 +185,6 @@ def _reduced(of: LoweringContext, name: str, operand: TracedValue, axis: Any, ke
     dims = reduced_dims(axis, len(labels))
     out = tuple([-1 if dim in dims else dim for dim in labels if keepdims or dim not in dims])
     return of.emit(name, [(operand, labels)], operand.shape, out, of.stream.places[operand.place][1])
-
-
-def _averaged(of: LoweringContext, operand: TracedValue, axis: Any, keepdims: bool) -> TracedValue:
-    total = _reduced(of, "sum", operand, axis, keepdims)
-    return _divided(of, total, float(math.prod(operand.shape[dim] for dim in reduced_dims(axis, len(operand.shape)))))
-
-
-def _divided(of: LoweringContext, total: TracedValue, count: float) -> TracedValue:
-    labels = labels_of(total.shape)
-    return of.emit("div", [(total, labels), (count, ())], total.shape, labels)
-
-
-def _kept_labels(shape: Shape, dims: set[int]) -> Shape:
-    """Return the labels of a value that was reduced over some dimensions, which are kept with length 1."""
-    return tuple([-1 if dim in dims else dim for dim in range(len(shape))])
 
 
 def _only_input(of: LoweringContext, node: Node, dtypes: Set[Any] = FLOATS) -> Value | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from typing import Final
 
 from ..build_ir import out_sizes
 from ..loop_ir import (
@@ -26,14 +25,12 @@ from ..loop_ir import (
     steps_of,
 )
 
-SETTLED: Final = frozenset({"tied", "tied_by_share", "logsumexp"})  # their first operand matters to the gradient only
-
 
 def eliminate_dead_code(program: Program) -> Program:
     """Remove steps whose values are not used, such as those that only a gradient would need."""
     steps = [step for _, step in steps_of(program.block)]
     for step in steps:
-        if type(step) is Compute and step.operator in SETTLED:
+        if type(step) is Compute and step.slope is not None:
             _settle(step)
     users: dict[Step, int] = {}
     for step in steps:
@@ -150,7 +147,7 @@ def bases_of(program: Program) -> set[str]:
 
 
 def _settle(step: Compute) -> None:
-    """Make a copy of an extremum that was found before: only its gradient needs the elements that are equal to it."""
+    """Make a copy of the result of a reduction: only its gradient needs the elements."""
     found = step.taken[1]
     assert isinstance(found, Operand)
     places = {label: place for place, label in enumerate(step.out) if label >= 0}
@@ -158,7 +155,7 @@ def _settle(step: Compute) -> None:
     step.sizes = out_sizes(step)
     step.taken = (Operand(found.step, labels),)
     step.out = tuple(range(len(step.sizes)))
-    step.operator, step.expression = "detach", "{0}"
+    step.operator, step.expression, step.slope = "detach", "{0}", None
 
 
 def _is_pure(step: Step) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from ...tensor.trace_hooks import array_of, observed
 from ...views.unbroadcast import match_spec
-from ..language.namespace import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function
+from ..language.namespace import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, compiled_as, formula_function
 
 Array = np.ndarray[Any, Any]
 minimum_reduce: Final[Any] = np.minimum.reduce
@@ -44,6 +44,7 @@ def memory_order(array: Any) -> list[int]:
 
 
 @formula_function
+@compiled_as("0")
 def zeros_like(value: Any) -> Any:
     """Return zeros with the shape and dtype of `value`."""
     return np.zeros_like(value)
@@ -121,6 +122,7 @@ def kept_elements(array: Array, mask: Array) -> Array:
 
 
 @formula_function
+@compiled_as("0 if value == 0 else grad")
 def of_positive(grad: Any, value: Any) -> Any:
     """Return the gradient, but 0 where a nonnegative value is 0."""
     if type(grad) is np.ndarray:

@@ -14,6 +14,7 @@ from ...tensor.tensor import as_scalar, is_scalar
 from ..composites import composite
 from ..define import row
 from ..language.namespace import formula_function
+from ..language.spec import Kernel
 from .helpers import call, plain
 
 Array = np.ndarray[Any, Any]
@@ -33,6 +34,7 @@ def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
 clone = row(
     "clone(self)", lambda self: self.copy(order="K"), {"self": "grad"}, forward_derivative=LINEAR,
     dtype_kinds="fc", numpy=[np.copy], returns_0d_arrays=True, doc="A copy with the same history.",
+    kernel=Kernel("self", integers="self", is_exact=True),
 ).function
 contiguous_copy = row(
     "_contiguous_copy(self)", lambda self: self.copy(order="C"), {"self": "grad"}, forward_derivative=LINEAR,

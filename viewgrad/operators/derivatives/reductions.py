@@ -10,7 +10,8 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from ...views.unbroadcast import sum_to
 from ..define import row
-from ..language.namespace import formula_function
+from ..language.namespace import compiled_as, formula_function
+from ..language.spec import Decomposition
 from .helpers import SMALL, call, conjugated, flowing, nonzero_or_one, plain
 
 __all__: list[str] = []
@@ -54,6 +55,7 @@ row(
     {"self": "expand_reduced(grad / reduced_count(self.shape, axis), self.shape, axis, keepdims)"},
     forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.mean],
     doc="The arithmetic mean of all elements, or of those along `axis`.",
+    decomposition=Decomposition("sum(self, axis, True) / reduced_count(self.shape, axis)", uses_chain_rule=True),
 )
 row(
     "var(self, axis=None, ddof=0, keepdims=False)",
@@ -62,6 +64,7 @@ row(
     forward_derivative="sum((conj(var_slope(self_p, axis, ddof)) * self_t).real, axis, keepdims)",
     dtype_kinds="fc", numpy=[np.var],
     doc="The variance, with `ddof` subtracted from the number of elements.",
+    decomposition="sum(square(self - mean(self, axis, True)), axis, True) / (reduced_count(self.shape, axis) - ddof)",
 )
 row(
     "std(self, axis=None, ddof=0, keepdims=False)",
@@ -70,6 +73,7 @@ row(
     forward_derivative="sum((conj(std_slope(self_p, result, axis, ddof)) * self_t).real, axis, keepdims)",
     dtype_kinds="fc", numpy=[np.std],
     doc="The standard deviation; gradient 0 if it is 0, or if all values are equal.",
+    decomposition="sqrt(var(self, axis, ddof, True))",
 )
 row(
     "logsumexp(self, axis=None, keepdims=False, b=None)", logsumexp_forward,
@@ -79,6 +83,8 @@ row(
     },
     forward_derivative="logsumexp_tangent(self_t, b_t, self_p, b_p, result, axis, keepdims)", dtype_kinds="fc",
     doc="log(sum(b * exp(self))), without overflow; `b` is 1 if omitted.",
+    decomposition="log_of_sum(sum(exp(self - finite_or_zero(max(self, axis, True))), axis, True)) "
+    "+ finite_or_zero(max(self, axis, True))",
 )
 row(
     "cumsum(self, axis=None)", lambda self, axis=None: np.cumsum(self, axis),
@@ -147,6 +153,7 @@ row(
     forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
     dtype_kinds="fc", numpy=[np.max, np.amax, (np.maximum, "reduce")],
     doc="The maximum of all elements, or of those along `axis`; ties share the gradient equally.",
+    decomposition="max(self, axis, True)",
 )
 row(
     "min(self, axis=None, keepdims=False)",
@@ -155,6 +162,7 @@ row(
     forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
     dtype_kinds="fc", numpy=[np.min, np.amin, (np.minimum, "reduce")],
     doc="The minimum of all elements, or of those along `axis`; ties share the gradient equally.",
+    decomposition="min(self, axis, True)",
 )
 row(
     "vector_norm(self, ord=2, axis=None, keepdims=False)",
@@ -163,6 +171,8 @@ row(
     forward_derivative="sum((conj(norm_direction(self_p, result, ord, axis, keepdims)) * self_t).real, axis, keepdims)",
     dtype_kinds="fc", numpy=[np.linalg.vector_norm],
     doc="The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0.",
+    decomposition="sqrt(sum(square(self), axis, True)) if ord == 2 else sum(abs(self), axis, True) if ord == 1 "
+    "else max(abs(self), axis, True) if ord == inf else min(abs(self), axis, True) if ord == -inf else None",
 )
 
 # -- tests and counts, which have no gradient --------------------------------------------------------------------------
@@ -213,12 +223,17 @@ def reduced_count(shape: tuple[int, ...], axis: Any) -> int:
 
 
 @formula_function
+@compiled_as("(value - mean(value, axis, True)) * (2 / (reduced_count(value.shape, axis) - ddof))")
 def var_slope(value: Any, axis: Any, ddof: float) -> Any:
     """Return the derivative of the variance."""
     return 2 * (value - value.mean(axis=axis, keepdims=True)) / (reduced_count(value.shape, axis) - ddof)
 
 
 @formula_function
+@compiled_as(
+    "(value - mean(value, axis, True)) * (0 if max(value, axis, True) == min(value, axis, True) "
+    "else 1 / ((reduced_count(value.shape, axis) - ddof) * nonzero_or_one(result)))"
+)
 def std_slope(value: Any, result: Any, axis: Any, ddof: float) -> Any:
     """Return the derivative of the standard deviation; 0 if all values are equal, however the mean is rounded."""
     mean = value.mean(axis=axis, keepdims=True)
@@ -238,6 +253,10 @@ def rounding_of(mean: Any, value: Array, degrees: float) -> Any:
 
 
 @formula_function
+@compiled_as(
+    "exp(value - (0 if result == -inf else result)) if value != inf "
+    "else 1 if sum(infinite(value), axis, True) == 1 else nan"
+)
 def exp_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
     """Return the shares of the elements in the sum of exponentials whose logarithm is `result`.
 
@@ -254,6 +273,7 @@ def exp_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
 
 
 @formula_function
+@compiled_as("flowing(grad * exp_shares(value, result, axis, keepdims), grad) if b is None else None")
 def logsumexp_gradient(grad: Any, value: Any, b: Any, result: Any, axis: Any, keepdims: bool) -> Any:
     """Return the gradient of the exponents."""
     if b is None:
@@ -293,6 +313,7 @@ def broadcast(value: Any, shape: tuple[int, ...]) -> Any:
 
 
 @formula_function
+@compiled_as("tie_hit(value, result) / sum(tie_hit(value, result), axis, True)")
 def tie_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
     """Return the share of each element in the extremum `result` over `axis`: the elements equal to it share equally.
 
@@ -312,6 +333,10 @@ def shares_of(hit: Any, value: Any, axis: Any) -> Any:
 
 
 @formula_function
+@compiled_as(
+    "value / nonzero_or_one(result) if order == 2 else sign(value) if order == 1 "
+    "else sign(value) * tie_shares(abs(value), result, axis, keepdims)"
+)
 def norm_direction(value: Any, result: Any, order: Any, axis: Any, keepdims: bool) -> Any:
     """Return the derivative of the norm `result` of `value`, and 0 where the norm is 0."""
     if order == 0:

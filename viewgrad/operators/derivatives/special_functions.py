@@ -45,6 +45,7 @@ unary(
     "grad * conj(exp(square(self) * -0.5) * 0.3989422804014327)",
     "The standard normal cumulative distribution function.",
     dtype_kinds="fc" if special.is_installed() else "f",
+    kernel="0.5 * erfc(self * -0.7071067811865476)",
 )
 
 
@@ -143,8 +144,10 @@ def scipy_binary(name: str, gradients: tuple[str, str], tangent: str, doc: str, 
 
 def scipy_rows() -> None:
     """Add the rows that need SciPy."""
-    scipy_unary("erf", f"grad * conj(exp(-square(self)) * {2 / SQRT_PI})", "The error function.", dtype_kinds="fc")
-    scipy_unary("erfc", f"grad * conj(exp(-square(self)) * {-2 / SQRT_PI})", "1 - erf(value).", dtype_kinds="fc")
+    scipy_unary("erf", f"grad * conj(exp(-square(self)) * {2 / SQRT_PI})", "The error function.", dtype_kinds="fc",
+                kernel="erf(self)")
+    scipy_unary("erfc", f"grad * conj(exp(-square(self)) * {-2 / SQRT_PI})", "1 - erf(value).", dtype_kinds="fc",
+                kernel="erfc(self)")
     scipy_unary("erfcx", "grad * conj(erfcx_slope(self))", "exp(value**2) * erfc(value).", dtype_kinds="fc")
     scipy_unary("erfinv", f"grad * exp(square(result)) * {SQRT_PI / 2}", "The inverse of `erf`.")
     scipy_unary(
@@ -155,8 +158,9 @@ def scipy_rows() -> None:
         "The logarithm of `ndtr`, accurate also for small values.", dtype_kinds="fc",
     )  # fmt: skip
     scipy_unary("dawsn", "grad * conj(dawsn_slope(self))", "Dawson's integral.", dtype_kinds="fc")
-    scipy_unary("expit", "grad * result * (1 - result)", "1 / (1 + exp(-value)).")
-    scipy_unary("log_expit", "grad * expit(-self)", "The logarithm of `expit`.")
+    scipy_unary("expit", "grad * result * (1 - result)", "1 / (1 + exp(-value)).", kernel="sigmoid(self)")
+    scipy_unary("log_expit", "grad * expit(-self)", "The logarithm of `expit`.",
+                kernel="minimum(self, 0.0) - log1p(exp(-abs(self)))")
     scipy_unary("exp1", "-grad * conj(exp(-self) / self)", "The exponential integral E1.", dtype_kinds="fc")
     scipy_unary("expi", "grad * conj(exp(self) / self)", "The exponential integral Ei.", dtype_kinds="fc")
     scipy_unary("logit", "grad * logit_slope(self)", "The inverse of `expit`.")
@@ -164,7 +168,8 @@ def scipy_rows() -> None:
 
     scipy_unary("gamma", "grad * result * digamma(self)", "The gamma function.")
     scipy_unary("rgamma", "grad * rgamma_slope(self)", "1 / gamma(value).")
-    scipy_unary("gammaln", "grad * digamma(self)", "The logarithm of the absolute value of `gamma`.")
+    scipy_unary("gammaln", "grad * digamma(self)", "The logarithm of the absolute value of `gamma`.",
+                kernel="lgamma(self)")
     psi = LazyFunction(special, "psi")
     scipy_unary("digamma", "grad * polygamma(1, self)", "The derivative of `gammaln`.", numpy=[psi])
     of_order("polygamma", "grad * polygamma(v + 1, self)", "The polygamma function: the derivative of order `v` of "

@@ -56,6 +56,26 @@ def formula_function(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+COMPILED_FORMS: Final[dict[str, str]] = {}  # by function of formulas, its expression in compiled programs
+
+
+def compiled_as(expression: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare the expression that compiled programs compute in place of a function of formulas.
+
+    Arguments:
+        expression: the value for one element, from the parameters of the function, all of them real numbers. In the
+            formula of a reduction, `sum`, `max`, `min` and `mean` with the arguments `axis, True` are those of the
+            reduced elements, and parameters that are results need not be broadcast. If a condition depends only on
+            plain arguments and on which tensors are None, the other branch is ignored.
+    """
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        COMPILED_FORMS[function.__name__] = expression
+        return function
+
+    return declare
+
+
 def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a user's function of arrays, which raises immediately if it returns a tensor for them."""
 

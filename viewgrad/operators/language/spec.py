@@ -202,6 +202,45 @@ class InPlace:
 
 
 @attrs.frozen
+class Kernel:
+    """The computation of one element in compiled programs, from operands that are numbers.
+
+    An expression is Python source that names the tensor arguments of the row. Its functions are those of
+    `compiler/backends/scalar_runtime.py`. The derivative is that of the row.
+
+    Arguments:
+        floats: the expression for floats; "" if it is not defined for them.
+        integers: the expression for integers of 64 bits, which wrap around; "" if it is not defined for them.
+        bools: the operator that computes it for bools; "" if none does.
+        gives_bool: whether its value is a bool.
+        takes_bools: whether its operands must be bools.
+        is_exact: whether its value needs no rounding in single precision if the operands are rounded.
+    """
+
+    floats: str = ""
+    integers: str = ""
+    bools: str = ""
+    gives_bool: bool = False
+    takes_bools: bool = False
+    is_exact: bool = False
+
+
+@attrs.frozen
+class Decomposition:
+    """The formula of an operator along `axis` in compiled programs.
+
+    Arguments:
+        formula: the result, from elementwise functions and from `sum`, `max`, `min` and operators with a decomposition,
+            whose last arguments are `axis, True`: the reduced dimensions are kept. If a condition depends only on the
+            options, the other branch is ignored; if the result is None, the operator is called.
+        uses_chain_rule: whether the gradient is that of the formula, instead of the one that the row declares.
+    """
+
+    formula: str
+    uses_chain_rule: bool = False
+
+
+@attrs.frozen
 class Reading:
     """The parts of a declaration that follow from its formulas.
 
@@ -267,6 +306,8 @@ class Operator:
         returns_0d_arrays: whether 0-d outputs are arrays instead of scalars.
         masks_gradient: whether a mask sets a part of the gradient to zero; see tensor/masked_runs.py.
         zero_in_masked_runs: whether the gradient is 0 in such passes wherever the incoming one is.
+        kernels: the computation of one element in compiled programs, by name; that of the operator itself has its name.
+        decomposition: the formula of a reduction in compiled programs.
         recipe: a function, and its arguments, that return the operator in another process.
     """
 
@@ -287,6 +328,8 @@ class Operator:
     returns_0d_arrays: bool = False
     masks_gradient: bool = False
     zero_in_masked_runs: bool = False
+    kernels: Mapping[str, Kernel] = {}
+    decomposition: Decomposition | None = None
     places: tuple[tuple[str, int], ...] = ()
     recipe: tuple[Callable[..., Operator], tuple[Any, ...]] | None = None
     function: Callable[..., Any] = attrs.field(default=None)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...define import row
 from ...language.namespace import formula_function
+from ...language.spec import Decomposition
 from ..elementwise import sigmoid_forward
 from ..helpers import call, conjugated
 from ..scatter import in_precision_of
@@ -50,6 +51,7 @@ unary(
     lambda a: np.clip(a, 0, 6),
     "where((self > 0) & (self < 6), grad, 0)",
     "The value limited to the interval from 0 to 6; gradient 0 at the bounds.",
+    kernel="minimum(maximum(self, 0.0), 6.0)",
 )
 unary(
     "hardsigmoid",
@@ -113,6 +115,7 @@ unary(
     "grad * conj(sigmoid(self) * (1 + self * (1 - sigmoid(self))))",
     "The value times sigmoid(value).",
     dtype_kinds="fc",
+    kernel="self * sigmoid(self)",
 )
 unary(
     "mish",
@@ -166,7 +169,8 @@ def tanhshrink_forward(a: Any) -> Any:
 
 
 unary("tanhshrink", tanhshrink_forward, "grad * conj(square(tanh(self)))", "value - tanh(value).", dtype_kinds="fc")
-unary("logsigmoid", lambda a: -np.logaddexp(0, -a), "grad * sigmoid(-self)", "log(sigmoid(value)).")
+unary("logsigmoid", lambda a: -np.logaddexp(0, -a), "grad * sigmoid(-self)", "log(sigmoid(value)).",
+      kernel="minimum(self, 0.0) - log1p(exp(-abs(self)))")
 
 
 @formula_function
@@ -221,6 +225,9 @@ row(
     forward_derivative="flowing(result * (self_t - (self_t * result).sum(axis, keepdims=True)), self_t, axis)",
     dtype_kinds="fc",
     doc="The exponentials, divided by their sum along a dimension.",
+    decomposition=Decomposition(
+        "exp(self - max(self, axis, True)) / sum(exp(self - max(self, axis, True)), axis, True)", uses_chain_rule=True
+    ),
 )
 row(
     "log_softmax(self, axis=-1)",
@@ -229,4 +236,7 @@ row(
     forward_derivative="flowing(self_t - (exp(result) * self_t).sum(axis, keepdims=True), self_t, axis)",
     dtype_kinds="fc",
     doc="The logarithms of `softmax`.",
+    decomposition=Decomposition(
+        "self - max(self, axis, True) - log(sum(exp(self - max(self, axis, True)), axis, True))", uses_chain_rule=True
+    ),
 )
