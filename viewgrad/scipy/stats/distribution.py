@@ -87,14 +87,17 @@ class Distribution(NamedDistribution):
         """
         shapes, loc, scale = self._parameters(args, kwargs)
         plain = plain_values(shapes)
-        valid = np.asarray(self.scipy._argcheck(*plain), bool) & (plain_values(scale) > 0)
-        valid = valid & ~np.isnan(plain_values(loc))
+        valid = self._has_shapes_and_loc(shapes, loc) & (plain_values(scale) > 0)
         if np.all(valid):
             return valid, shapes, loc, scale
         some = [np.broadcast_to(shape, valid.shape)[valid] for shape in plain]
         others = [values[0] if len(values) else math.nan for values in some]
         shapes = [np.where(valid, shape, other) for shape, other in zip(shapes, others)]
         return valid, shapes, np.where(valid, loc, 0.0), np.where(valid, scale, 1.0)
+
+    def _has_shapes_and_loc(self, shapes: list[Any], loc: Any) -> Any:
+        """Return where the parameters besides the scale define a distribution."""
+        return np.asarray(self.scipy._argcheck(*plain_values(shapes)), bool) & ~np.isnan(plain_values(loc))
 
     def _evaluate(self, method: str, formula: Formula, x: Any, args: Any, kwargs: Any) -> Any:
         if not holds_tensor((x, args)) and not holds_tensor(tuple(kwargs.values())):
@@ -310,11 +313,10 @@ class Distribution(NamedDistribution):
         if not carries_history((args, kwargs)):
             given, named = plain_values(args), plain_values(kwargs)
             return as_operand(np.asarray(self.scipy.rvs(*given, size=size, random_state=random_state, **named))[()])
-        valid, shapes, loc, _ = self._valid(args, kwargs)
-        scale = self._parameters(args, kwargs)[2]
+        shapes, loc, scale = self._parameters(args, kwargs)
         if carries_history(shapes):
             raise lost(f"scipy.stats.{self.name}.rvs", "no gradient flows to its parameters; pass detach() of them")
-        if not np.all(valid | (plain_values(scale) == 0)):
+        if not np.all(self._has_shapes_and_loc(shapes, loc) & (plain_values(scale) >= 0)):
             raise ValueError(f"Domain error in arguments: they define no distribution {self.name}")
         still = np.zeros(np.broadcast_shapes(np.shape(loc), np.shape(scale)))
         drawn = self.scipy.rvs(*plain_values(shapes), still, size=size, random_state=random_state)
