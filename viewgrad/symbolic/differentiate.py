@@ -133,14 +133,7 @@ class Reverse:
         wanted = [value is not None and value.type.requires_grad for value in node.inputs]
         if not any(wanted):
             return
-        arriving = [grads.get(value) for value in outputs]
-        if len(outputs) > 1:
-            arriving = [
-                self.block.append("AutogradZero", (), None, (value.type,)).output
-                if grad is None and value.type.requires_grad
-                else grad
-                for value, grad in zip(outputs, arriving, strict=True)
-            ]
+        arriving = [self._arriving(value, len(outputs) > 1) for value in outputs]
         total = BackwardWriter.includes_total(node)
         totals: list[Value | None] = [None] * len(node.inputs)
         taken = [grad for grad in arriving if grad is not None]
@@ -152,12 +145,7 @@ class Reverse:
         inner = linear.blocks[0]
         writer = BackwardWriter(inner, constants=self.constants)
         found = writer.write(node, arriving, wanted, totals)
-        if node.kind == "_where_flowing" or node in self.products:
-            self.products.update(factors_of(node))
-        operator = operator_of(node.kind)
-        if operator is not None and operator.masks_gradient:
-            self.is_masked = True
-        if node in self.products or (self.is_masked and operator is not None and operator.zero_in_masked_runs):
+        if self._stays_zero(node):
             found = [writer.flowing(grad, arriving[0]) for grad in found]
         for number, (value, grad) in enumerate(zip(node.inputs, found, strict=True)):
             if value is None or grad is None or not wanted[number]:
@@ -170,6 +158,22 @@ class Reverse:
                 self._add(value, output)
         if not linear.outputs:
             linear.destroy()
+
+    def _arriving(self, output: Value, is_one_of_several: bool) -> Value | None:
+        """Return the gradient of an output; zero for one of several that has none, None for the only one."""
+        grad = self.grads.get(output)
+        if grad is not None or not (is_one_of_several and output.type.requires_grad):
+            return grad
+        return self.block.append("AutogradZero", (), None, (output.type,)).output
+
+    def _stays_zero(self, node: Node) -> bool:
+        """Return whether the gradients of a node are zero if the arriving one is; see Note [Infinite slopes]."""
+        if node.kind == "_where_flowing" or node in self.products:
+            self.products.update(factors_of(node))
+        operator = operator_of(node.kind)
+        if operator is not None and operator.masks_gradient:
+            self.is_masked = True
+        return node in self.products or (self.is_masked and operator is not None and operator.zero_in_masked_runs)
 
     def eliminate_dead_code(self) -> None:
         """Remove nodes that no gradient needs, and forget the removed gradients."""
@@ -279,21 +283,15 @@ def lift_lambda(f: Graph, reverse: Reverse, captures: Sequence[Value]) -> Gradie
     f.block.add_outputs(temporaries)
     vjps = list(reverse.input_vjps)
     block = reverse.block
+    vjps += [outputs[value] for value, _ in reverse.temporaries]
     forced = {value for value, _ in reverse.temporaries}
-    for value, _ in reverse.temporaries:
-        vjps.append(outputs[value])
-    known = [
-        (number, grad)
+    known = {
+        number: grad
         for number, value in enumerate(temporaries, real)
         if value not in forced and (grad := reverse.grads.get(value)) is not None
-    ]
-    for (number, grad), given in zip(known, block.add_inputs([grad.type for _, grad in known]), strict=True):
-        # The gradient of a temporary: that from outside is added to the one accumulated inside.
-        total = Node("AutogradAdd", (given, given), None, (grad.type,), grad.node.location)
-        total.insert_after(grad.node) if grad.node.kind != "param" else total.insert_before(block.first)
-        grad.replace_all_uses_with(total.output)
-        total.replace_input(1, grad)
-        vjps.append(number)
+    }
+    _add_from_outside(block, list(known.values()))
+    vjps += known
     df = Graph(f.locations)
     known_outputs = {number: value for value, number in outputs.items()}
     values = [*[f.inputs[number] for number in from_inputs], *[known_outputs[number] for number in from_outputs]]
@@ -306,6 +304,15 @@ def lift_lambda(f: Graph, reverse: Reverse, captures: Sequence[Value]) -> Gradie
     return Gradient(
         f, df, real, tuple(vjps), tuple(from_inputs), tuple(from_outputs), tuple(reverse.output_vjps)
     )
+
+
+def _add_from_outside(block: Block, grads: Sequence[Value]) -> None:
+    """Add inputs to a reverse for the gradients of temporaries from outside, which are added to those from inside."""
+    for grad, given in zip(grads, block.add_inputs([grad.type for grad in grads]), strict=True):
+        total = Node("AutogradAdd", (given, given), None, (grad.type,), grad.node.location)
+        total.insert_after(grad.node) if grad.node.kind != "param" else total.insert_before(block.first)
+        grad.replace_all_uses_with(total.output)
+        total.replace_input(1, grad)
 
 
 def name_inputs(f: Graph, df: Graph, vjps: list[int], from_inputs: list[int], from_outputs: list[int]) -> None:

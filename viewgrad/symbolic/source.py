@@ -158,39 +158,13 @@ class Writer:
         """Return a program of several functions, which pass values in a list."""
         slots = {value: number for number, value in enumerate(self.graph.inputs)}
         parts, functions = [], []
-        last = self.uses.last
         shown = len(nodes) <= SHOWN
         for start in range(0, len(nodes), PART):
-            stop = min(start + PART, len(nodes))
-            body: list[str] = []
-            needed: dict[Value, None] = {}
-            made: set[Value] = set()
-            if not start:
-                for value in self.graph.inputs:
-                    settled = self._settle(value)
-                    if settled:
-                        needed[value] = None
-                        made.add(value)
-                        body += settled
-            for number in range(start, stop):
-                node = nodes[number]
-                given = [v for v in node.inputs if v is not None and v.node.kind != "constant" and v not in made]
-                needed.update(dict.fromkeys(given))
-                body += self._node(node)
-                made.update(node.outputs)
-            lines = [f"def {self.name}{start // PART}(slots):"]
-            lines += [f"    {self.name_of(value)} = slots[{slots[value]}]" for value in needed]
-            lines += [f"    slots[{slots[value]}] = None" for value in needed if last[value] < stop]
-            lines += body
-            for value in made:
-                if last[value] >= stop and value.node.kind != "constant":
-                    slots.setdefault(value, len(slots))
-                    lines.append(f"    slots[{slots[value]}] = {self.name_of(value)}")
-            source = "\n".join(lines) + "\n"
-            functions.append(self._compiled(source, f"{self.name}{start // PART}", f", part {start // PART}", shown))
+            name, part = f"{self.name}{start // PART}", f", part {start // PART}"
+            source = self._part(name, nodes, start, slots)
+            functions.append(self._compiled(source, name, part, shown))
             if shown:
                 parts.append(source.rstrip("\n"))
-            self.names = {value: name for value, name in self.names.items() if last[value] >= stop}
         size = len(slots)
         inputs = len(self.graph.inputs)
         outputs = [self._output(value, slots) for value in self.graph.outputs]
@@ -203,6 +177,42 @@ class Writer:
             return arrays([each if type(each) is not int else held[each] for each in outputs], wanted)
 
         return Program(self.graph, run, parts, self._constants())
+
+    def _part(self, name: str, nodes: list[Node], start: int, slots: dict[Value, int]) -> str:
+        """Return the source of a function of some nodes.
+
+        Arguments:
+            name: its name.
+            nodes: all nodes.
+            start: the number of the first node of this function.
+            slots: the places of values in the list; values that later functions need get places.
+        """
+        stop = min(start + PART, len(nodes))
+        last = self.uses.last
+        body: list[str] = []
+        needed: dict[Value, None] = {}
+        made: set[Value] = set()
+        for value in [] if start else self.graph.inputs:
+            settled = self._settle(value)
+            if settled:
+                needed[value] = None
+                made.add(value)
+                body += settled
+        for node in nodes[start:stop]:
+            given = [v for v in node.inputs if v is not None and v.node.kind != "constant" and v not in made]
+            needed.update(dict.fromkeys(given))
+            body += self._node(node)
+            made.update(node.outputs)
+        lines = [f"def {name}(slots):"]
+        lines += [f"    {self.name_of(value)} = slots[{slots[value]}]" for value in needed]
+        lines += [f"    slots[{slots[value]}] = None" for value in needed if last[value] < stop]
+        lines += body
+        for value in made:
+            if last[value] >= stop and value.node.kind != "constant":
+                slots.setdefault(value, len(slots))
+                lines.append(f"    slots[{slots[value]}] = {self.name_of(value)}")
+        self.names = {value: text for value, text in self.names.items() if last[value] >= stop}
+        return "\n".join(lines) + "\n"
 
     def _constants(self) -> frozenset[int]:
         return frozenset([id(node.attributes[0].array) for node in self.graph.block if node.kind == "constant"])
