@@ -86,6 +86,7 @@ def plan_memory(
     arena_buffers = executor.arena_buffers([program] if adjoint is None else [program, adjoint.backward])
     unset = _unset(program, adjoint) | (set() if adjoint is None else adjoint.backward.unset)
     arenas = [Arena("R0", unset=False), Arena("R1", unset=True)]
+    gradient_arenas = [Arena("dR0", unset=False), Arena("dR1", unset=True)]
     buffers: list[Buffer] = []
     for base in program.bases.values():
         if base.kind != "made":
@@ -96,21 +97,20 @@ def plan_memory(
         else:
             buffers.append(base)
     tapes: list[Tape] = []
-    for tape in () if adjoint is None else adjoint.tapes:
-        if tape.dtype == FLOAT and (executor.carves or tape.sizes):
-            arenas[True].add(tape.name, tape.entries)
-        else:
-            tapes.append(tape)
-    gradient_arenas = [Arena("dR0", unset=False), Arena("dR1", unset=True)]
     gradients: list[Buffer] = []
     found: list[Gradient | None] = []
     if adjoint is not None:
-        used = bases_of(adjoint.backward)
+        for tape in adjoint.tapes:
+            if tape.dtype == FLOAT and (executor.carves or tape.sizes):
+                arenas[True].add(tape.name, tape.entries)
+            else:
+                tapes.append(tape)
         own = [adjoint.gradients.get(base.name) for base in wanted]
         found = [
             None if base is None else Gradient(base, shape, base.name in unset)
             for base, shape in zip(own, shapes, strict=True)
         ]
+        used = bases_of(adjoint.backward)
         for base in adjoint.gradients.values():
             if base.kind == "register" or base in own or base.name not in used:
                 continue
@@ -119,10 +119,8 @@ def plan_memory(
             else:
                 gradients.append(base)
     arenas = [arena for arena in arenas if arena.parts]
-    results = _placements(program, arenas)
-    return MemoryPlan(
-        arenas, [arena for arena in gradient_arenas if arena.parts], buffers, tapes, gradients, found, results
-    )
+    gradient_arenas = [arena for arena in gradient_arenas if arena.parts]
+    return MemoryPlan(arenas, gradient_arenas, buffers, tapes, gradients, found, _placements(program, arenas))
 
 
 def _placements(program: Program, arenas: Sequence[Arena]) -> list[Placement]:

@@ -222,12 +222,7 @@ class CodeWriter(abc.ABC):
                     continue
                 if type(item) is Read and self._is_inlined(block, item):
                     continue
-                if nest is not None and self._joins(nest, item) and self._is_free(item, nest.after):
-                    nest.steps.append(item)
-                else:
-                    self._nest(nest, indent)
-                    nest = LoopNest(item.sizes, [item])
-                self.nest_of[item] = nest
+                nest = self._nest_with(nest, item, indent)
                 continue
             if nest is not None and not (isinstance(item, Step) and self._passes(nest, item)):
                 if isinstance(item, (Compute, Read, Write)):
@@ -236,11 +231,7 @@ class CodeWriter(abc.ABC):
                 self._nest(nest, indent)
                 nest = None
             if isinstance(item, ForLoop):
-                span = f"range({item.count})"
-                if self.down:
-                    span = f"range({item.count - ONE}, -1, -1)"
-                self.lines.append(f"{indent}for {item.variable} in {span}:")
-                self._block(item.body, indent + "    ")
+                self._for_loop(item, indent)
             elif isinstance(item, IrregularLoop):
                 self._choose(item, indent)
             else:
@@ -251,6 +242,21 @@ class CodeWriter(abc.ABC):
             self.lines.append(f"{indent}{block.name} += 1")
         if len(self.lines) == before:
             self.lines.append(f"{indent}pass")
+
+    def _for_loop(self, loop: ForLoop, indent: str) -> None:
+        span = f"range({loop.count - ONE}, -1, -1)" if self.down else f"range({loop.count})"
+        self.lines.append(f"{indent}for {loop.variable} in {span}:")
+        self._block(loop.body, indent + "    ")
+
+    def _nest_with(self, nest: LoopNest | None, step: Step, indent: str) -> LoopNest:
+        """Return the loop nest of a step: the current one if the step can join it, otherwise a new one."""
+        if nest is not None and self._joins(nest, step) and self._is_free(step, nest.after):
+            nest.steps.append(step)
+        else:
+            self._nest(nest, indent)
+            nest = LoopNest(step.sizes, [step])
+        self.nest_of[step] = nest
+        return nest
 
     def _callable(self, step: Call) -> Callable[..., Any]:
         return forward_of(step.operation) if step.of is None else backward_of(step.operation, step.of)

@@ -72,24 +72,29 @@ def verify(
         verdict = compare(leaf._array, outputs[number], noise, "the result")
         if verdict is not None:
             return verdict
-    chosen = list({number: (number, leaf) for number, leaf in pairs if leaf.requires_grad}.values())
+    differentiable = {number: leaf for number, leaf in pairs if leaf.requires_grad}
     leaves = [tensors[base.initial] for base in program.wanted]
-    if leaves and chosen and not signature.mutations and all(_has_no_hooks(tensor) for tensor in leaves):
+    if leaves and differentiable and not signature.mutations and all(_has_no_hooks(tensor) for tensor in leaves):
         seeds: list[Any] = [None] * len(outputs)
-        for number, leaf in chosen:
+        for number, leaf in differentiable.items():
             seeds[number] = _seed(leaf)
-        expected = _gradients([leaf for _, leaf in chosen], leaves)
+        expected = _gradients(list(differentiable.values()), leaves)
         noise = ROUNDING * max(1.0, size_out / size_in if size_in else 0.0)
         for tensor, gradient, mine in zip(leaves, expected, program.gradients(run, seeds, arrays)):
-            if gradient is not None or mine is not None:
-                wanted = np.zeros(tensor.shape, tensor.dtype) if gradient is None else gradient._array
-                given = np.zeros(tensor.shape) if mine is None else mine.reshape(tensor.shape)
-                if holds_nan([given]):  # then calls are differentiated by the operators of the library
-                    given = np.where(np.isnan(given), wanted, given)
-                verdict = compare(wanted, given, noise, "the gradient")
-                if verdict is not None:
-                    return verdict
+            wanted, given = _gradient_pair(tensor, gradient, mine)
+            verdict = compare(wanted, given, noise, "the gradient")
+            if verdict is not None:
+                return verdict
     return Verdict(result)
+
+
+def _gradient_pair(tensor: Tensor, gradient: Tensor | None, mine: Array | None) -> tuple[Array, Array]:
+    """Return the gradient of the function and that of the program as arrays; None is zero."""
+    wanted = np.zeros(tensor.shape, tensor.dtype) if gradient is None else gradient._array
+    given = np.zeros(tensor.shape) if mine is None else mine.reshape(tensor.shape)
+    if holds_nan([given]):  # then calls are differentiated by the operators of the library
+        given = np.where(np.isnan(given), wanted, given)
+    return wanted, given
 
 
 def _gradients(outputs: list[Tensor], leaves: list[Tensor]) -> list[Any]:

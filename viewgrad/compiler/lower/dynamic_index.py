@@ -94,25 +94,15 @@ def _window(
         shape, steps: the lengths and strides of the indexed array.
         pattern, given: the index, and the integers in it.
     """
-    items = list(pattern)
-    named = sum(1 for item in items if item is not None and item is not ...)
-    if ... not in items:
-        items.append(...)
-    at = items.index(...)
-    items[at : at + 1] = [slice(None)] * (len(shape) - named)
+    items = _expanded(pattern, len(shape))
     values = {id(item): given[item.number] for item in items if type(item) is Given}
     spread = np.broadcast_shapes(*[of.shape_of(value) for value in values.values() if value is not None])
-    taken = [place for place, item in enumerate(items) if type(item) in (int, Given)]
-    together = taken == list(range(taken[0], taken[-1] + 1))
-    first = taken[0] if together else 0  # the position of the integers' dimensions in the result
+    begin = _first_of_integers(items)
     sizes: list[int] = []
     strides: list[int] = []
     offset = axis = 0
     moving: list[tuple[Value, int]] = []  # each with its dimension
-    begin = None
-    for place, item in enumerate(items):
-        if place == first and together:
-            begin = len(sizes)
+    for item in items:
         if item is None:
             sizes.append(1)
             strides.append(0)
@@ -130,7 +120,6 @@ def _window(
             moving.append((value, axis - 1))
         else:
             offset += (item if item >= 0 else item + extent) * step
-    begin = begin or 0
     sizes[begin:begin] = spread
     strides[begin:begin] = [0] * len(spread)
     moves = []
@@ -143,6 +132,23 @@ def _window(
         else:
             offset += found * steps[dim]
     return tuple(sizes), tuple(strides), offset, moves
+
+
+def _expanded(pattern: Any, ndim: int) -> list[Any]:
+    """Return an index with slices in place of an ellipsis, and for the dimensions that it does not name."""
+    items = list(pattern)
+    named = sum(1 for item in items if item is not None and item is not ...)
+    if ... not in items:
+        items.append(...)
+    at = items.index(...)
+    items[at : at + 1] = [slice(None)] * (ndim - named)
+    return items
+
+
+def _first_of_integers(items: Sequence[Any]) -> int:
+    """Return the position of the integers' dimensions in the result: that of the integers if they are adjacent."""
+    places = [place for place, item in enumerate(items) if type(item) in (int, Given)]
+    return places[0] if places == list(range(places[0], places[-1] + 1)) else 0
 
 
 def _counted(of: LoweringContext, value: Value, extent: int) -> Any:
