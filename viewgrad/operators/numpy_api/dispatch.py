@@ -225,6 +225,13 @@ def renamed_parameters(theirs: Iterable[inspect.Parameter], ours: Collection[str
     return {given: own for given, own in zip(arrays, ours) if given not in ours} | RENAMED
 
 
+def _converted(operands: Any, dtype: Any) -> Any:
+    """Return an operand, or a list of operands, in another dtype."""
+    if isinstance(operands, (list, tuple)):
+        return [as_operand(item).astype(dtype) for item in operands]
+    return as_operand(operands).astype(dtype)
+
+
 def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., Any]:
     """Return an operator with a NumPy function's parameter names, and its `out=` and `dtype=`."""
     name = f"np.{numpy.__name__}"
@@ -249,21 +256,15 @@ def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., An
         for key, value in kwargs.items():
             given[renamed.get(key, key)] = value
         out, dtype = (None if key in ours else given.pop(key, None) for key in ("out", "dtype"))
-        unknown = [key for key in given if key not in ours]
-        for key in unknown:
+        for key in [key for key in given if key not in ours]:
+            value = given.pop(key)
             if key == "casting":
-                np.can_cast(float, float, given[key])  # raises for unknown casting rules
-            if key not in IDLE and given[key] is not defaults.get(key, given):
+                np.can_cast(float, float, value)  # raises for unknown casting rules
+            if key not in IDLE and value is not defaults.get(key, IDLE):
                 takes = ", ".join(own for own in names if own in ours or own in ("out", "dtype"))
                 raise TypeError(f"{name} of tensors takes {takes}; not {key}")
-            del given[key]
-        first = ours[0]
-        if dtype is not None and first in given:
-            given[first] = (
-                [as_operand(item).astype(dtype) for item in given[first]]
-                if isinstance(given[first], (list, tuple))
-                else as_operand(given[first]).astype(dtype)
-            )
+        if dtype is not None and ours[0] in given:
+            given[ours[0]] = _converted(given[ours[0]], dtype)
         result = of_dtype(function(**given), dtype)
         return result if out is None else write_out(result, out, name)
 

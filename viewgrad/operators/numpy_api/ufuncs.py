@@ -145,7 +145,7 @@ if "i0" in OPERATORS:  # with SciPy
 
 
 def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
-    """Return a method of a ufunc of two arguments, which calls it on one slice after the other."""
+    """Return the methods of a ufunc of two arguments that call it on one slice after the other."""
 
     def reduce(
         array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False,
@@ -155,22 +155,20 @@ def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
         axes = _reduced(axis, array.ndim)
         if len(axes) > 1:  # NumPy refuses several axes if their order matters
             ufunc.reduce(np.ones((1,) * array.ndim, array.dtype), axes)
-        kept = tuple(dim for dim in range(array.ndim) if dim not in axes)
-        shape = tuple(array.shape[dim] for dim in kept)
-        count = math.prod(array.shape[dim] for dim in axes)
-        parts = list(array.transpose(axes + kept).reshape((count, *shape)))
+        parts = list(_slices(array, axes))
         mask = None if where is True else np.broadcast_to(np.asarray(plain(where), bool), array.shape)
-        chosen = None if mask is None else mask.transpose(axes + kept).reshape((count, *shape))
+        chosen = [None] * len(parts) if mask is None else _slices(mask, axes)
         start = ufunc.identity if initial is np._NoValue else initial
-        if start is None and (not parts or chosen is not None):
-            what = "zero-size array to " if chosen is None else ""
+        if start is None and (not parts or mask is not None):
+            what = "zero-size array to " if mask is None else ""
             raise ValueError(f"{what}reduction operation {ufunc.__name__} which has no identity")
         if start is None:
             value = parts.pop(0)
         else:
+            shape = tuple(n for dim, n in enumerate(array.shape) if dim not in axes)
             value = as_operand(start).astype(array.dtype).broadcast_to(shape)
-        for place, part in enumerate(parts):
-            value = _step(ufunc, value, part, None if chosen is None else chosen[place])
+        for part, is_chosen in zip(parts, chosen):
+            value = _step(ufunc, value, part, is_chosen)
         value = value.astype(_result_dtype(ufunc, array.dtype), copy=False)
         if keepdims:
             value = as_buffered(value).reshape(tuple(1 if dim in axes else n for dim, n in enumerate(array.shape)))
@@ -189,6 +187,13 @@ def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
         return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.accumulate", "unsafe")
 
     return {"reduce": reduce, "accumulate": accumulate}
+
+
+def _slices(array: Any, axes: tuple[int, ...]) -> Any:
+    """Return an array or a tensor with the given dimensions as one, which comes first."""
+    kept = tuple(dim for dim in range(array.ndim) if dim not in axes)
+    count = math.prod(array.shape[dim] for dim in axes)
+    return array.transpose(axes + kept).reshape((count, *(array.shape[dim] for dim in kept)))
 
 
 def _computed_in(ufunc: np.ufunc, array: Any, dtype: Any, out: Any = None) -> Tensor:

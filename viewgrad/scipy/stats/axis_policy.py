@@ -71,7 +71,8 @@ def statistic(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         name = function.__name__
-        signature = inspect.signature(getattr(scipy.stats, name))
+        scipys = getattr(scipy.stats, name)
+        signature = inspect.signature(scipys)
         known = inspect.signature(function).parameters
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -82,16 +83,11 @@ def statistic(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             policy = given.pop("nan_policy", "propagate")
             samples = given.pop(next(iter(given))) if not count else [given.pop(each) for each in list(given)[:count]]
             samples = [_last(each, axis) for each in samples]
-            if len({each.ndim for each in samples}) > 1:
-                raise lost(f"scipy.stats.{name}", "samples of tensors must have the same number of dimensions")
-            if policy != "propagate" and any(np.isnan(plain_values(each)).any() for each in samples):
-                raise lost(f"scipy.stats.{name}", "samples of tensors must have no NaN for that nan_policy")
+            _check_samples(name, samples, policy)
             for option in [option for option in given if option not in known]:
-                value, default = given.pop(option), signature.parameters[option].default
-                if value is not default and value != default:
-                    raise lost(f"scipy.stats.{name}", f"{option}={value!r} is not supported for tensors with a history")
-            is_comparable = observed() is None and not any(map(callable, bound.arguments.values()))
-            expected = scipys_result(getattr(scipy.stats, name), args, kwargs) if is_comparable else None
+                _check_default(name, option, given.pop(option), signature.parameters[option].default)
+            is_comparable = observed() is None and not any(map(callable, given.values()))
+            expected = scipys_result(scipys, args, kwargs) if is_comparable else None
             try:
                 result = function(*samples, **given) if count else function(samples, **given)
             except (ArithmeticError, LookupError, ValueError):
@@ -111,6 +107,20 @@ def statistic(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return _unchecked(call)
 
     return make
+
+
+def _check_samples(name: str, samples: list[Any], policy: str) -> None:
+    """Raise an error for samples of tensors that SciPy would broadcast, or whose NaN it would leave out."""
+    if len({each.ndim for each in samples}) > 1:
+        raise lost(f"scipy.stats.{name}", "samples of tensors must have the same number of dimensions")
+    if policy != "propagate" and any(np.isnan(plain_values(each)).any() for each in samples):
+        raise lost(f"scipy.stats.{name}", "samples of tensors must have no NaN for that nan_policy")
+
+
+def _check_default(name: str, option: str, value: Any, default: Any) -> None:
+    """Raise an error for an option that tensors do not support, unless it has its default."""
+    if value is not default and value != default:
+        raise lost(f"scipy.stats.{name}", f"{option}={value!r} is not supported for tensors with a history")
 
 
 def _with_missing(result: Any, expected: Any) -> Any:
