@@ -22,10 +22,22 @@ EDGES = np.array([[-0.3, -0.5, 4.4, 4.5, 4.0, 5.0], [0.5, 1.5, 5.4, -0.5, 5.0, 2
 MODES = ("reflect", "constant", "nearest", "mirror", "wrap", "grid-mirror", "grid-wrap", "grid-constant", "other")
 AXES = (0, 1, (0,), (1, 0), (0, 1), (0, 0), 5)
 EACH = (("reflect", "wrap"), ("reflect",))
+CORNER = np.array([[0, 1, 1], [0, 1, 0]])
+CHOOSING = ("maximum_filter", "minimum_filter", "median_filter")
+MORPHOLOGICAL = ("grey_erosion", "grey_dilation", "grey_opening", "grey_closing", "morphological_gradient",
+                 "morphological_laplace", "white_tophat", "black_tophat")  # fmt: skip
 
 
 def call(name, *args, **options):
     return name, args, options
+
+
+def differences(image, axis, output, mode, cval):
+    library = ours if isinstance(image, vg.Tensor) else theirs
+    found = library.correlate1d(image, [1.0, -2.0, 1.5], axis, mode=mode, cval=cval)
+    if isinstance(output, np.ndarray):
+        output[...] = found
+    return found
 
 
 CASES = [
@@ -61,6 +73,18 @@ CASES = [
       for name in ("minimum", "maximum", "median", "extrema", "mean", "sum", "variance")
       for image in (IMAGE, HOLES) for index in ([1, 2, 3], [3, 1], 2, [])],
     *[call(name, IMAGE, LABELS, [7, 1]) for name in ("minimum", "maximum", "mean", "sum")],
+    *[call(name, image, size, axes=axes, **more)
+      for name in (*CHOOSING, *MORPHOLOGICAL) for image in (IMAGE, CUBE)
+      for size, axes in ((3, 0), (2, (0, 1)), ((2, 3), (1, 0)), ((2, 3), (0,)), (3, (0, 0)), (3, 5), (3, ()), (None, 0))
+      for more in ({}, {"origin": 1, "mode": "constant", "cval": 0.3})],
+    *[call(name, image, footprint=CORNER, axes=axes, origin=(0, -1)) for name in (*CHOOSING, *MORPHOLOGICAL)
+      for image in (IMAGE, CUBE) for axes in (None, (0, 1), (1, 0), (0,))],
+    *[call(name, IMAGE, structure=np.array([0.1, 0.7, 0.4]), axes=0) for name in MORPHOLOGICAL],
+    *[call("rank_filter", CUBE, 2, 3, axes=axes) for axes in (2, (0, 2), (2, 0))],
+    *[call("percentile_filter", CUBE, 30, 3, axes=axes) for axes in (2, (0, 2))],
+    *[call("generic_filter", CUBE, np.ptp, 3, axes=axes) for axes in (2, (0, 2), (2, 0))],
+    *[call(name, CUBE, differences, axes=axes) for axes in (1, (0, 2), ())
+      for name in ("generic_laplace", "generic_gradient_magnitude")],
 ]  # fmt: skip
 
 
@@ -97,6 +121,7 @@ def test_values_and_errors_are_those_of_scipy(name):
     call("gaussian_gradient_magnitude", IMAGE, 1.0, mode=("reflect", "wrap")), call("uniform_filter", IMAGE, 2, axes=1),
     call("map_coordinates", IMAGE, EDGES.tolist(), order=0, mode="mirror"), call("median", IMAGE, LABELS, [1, 3]),
     call("affine_transform", IMAGE, np.array([[0.93, 0.21], [-0.13, 1.07]]), (0.53, -0.31), order=1),
+    call("grey_opening", CUBE, (2, 3), axes=(2, 0)), call("median_filter", CUBE, 3, axes=1),
 ])  # fmt: skip
 def test_gradients(name, args, options):
     given = [with_history(arg) for arg in args if with_history(arg) is not arg]

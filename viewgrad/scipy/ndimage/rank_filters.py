@@ -12,28 +12,57 @@ from ..wrap import numbers
 from .linear import MADE, dimensions_of, each_of, made, windows_around
 
 
-def _surroundings(image: Any, size: Any, footprint: Any, mode: Any, cval: Any, origin: Any) -> Any:
-    """Return the elements around each, which come last; those that a footprint chooses."""
-    shape = tuple(int(n) for n in each_of(size, image.ndim)) if footprint is None else np.shape(footprint)
-    chosen = np.ones(shape, bool) if footprint is None else np.asarray(plain_values(footprint), bool)
-    windows = windows_around(image, shape, mode, cval, origin)
-    return windows.reshape((*windows.shape[: len(shape)], -1))[..., chosen.reshape(-1)]
+def _surroundings(
+    image: Any, size: Any, footprint: Any, mode: Any, cval: Any, origin: Any, axes: Any = None, by_order: bool = False
+) -> Any:
+    """Return the elements around each, which come last; those that a footprint chooses.
+
+    Arguments:
+        axes: the dimensions that the footprint has; all if omitted.
+        by_order: whether the lengths of a full footprint are those along `axes` in their order; otherwise the
+            dimensions of a footprint are in ascending order, as in SciPy, whatever the order of `axes`.
+    """
+    dims = dimensions_of(axes, image.ndim)
+    if size is None and footprint is None:
+        raise RuntimeError("no footprint or filter size provided")
+    chosen = _footprint(size, footprint, len(dims))
+    if chosen.ndim != len(dims):
+        raise RuntimeError(f"footprint.ndim ({chosen.ndim}) must match len(axes) ({len(dims)})")
+    shape, ways, shifts = [1] * image.ndim, ["nearest"] * image.ndim, [0] * image.ndim
+    is_ordered = by_order and chosen.all()
+    for dim, extent in zip(dims if is_ordered else sorted(dims), chosen.shape):
+        shape[dim] = extent
+    for dim, way in zip(dims, each_of(mode, len(dims))):
+        ways[dim] = way
+    # So are the origins if `axes` has all dimensions.
+    for dim, shift in zip(dims if is_ordered or len(dims) < image.ndim else sorted(dims), each_of(origin, len(dims))):
+        shifts[dim] = shift
+    windows = windows_around(image, tuple(shape), ways, cval, shifts)
+    return windows.reshape((*windows.shape[: image.ndim], -1))[..., chosen.reshape(-1)]
+
+
+def _footprint(size: Any, footprint: Any, count: int) -> Any:
+    if footprint is not None:
+        return np.asarray(plain_values(footprint), bool)
+    return np.ones(tuple(int(n) for n in each_of(size, count)), bool)
 
 
 @made
 def maximum_filter(
-    input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0
-) -> Any:
+    input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0,
+    *, axes: Any = None,
+) -> Any:  # fmt: skip
     """Return the maximum filter."""
-    return _surroundings(numbers(input), size, footprint, mode, cval, origin).max(-1)
+    return _surroundings(numbers(input), size, footprint, mode, cval, origin, axes, by_order=True).max(-1)
 
 
 @made
 def minimum_filter(
-    input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0
-) -> Any:
+    input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0,
+    *, axes: Any = None,
+) -> Any:  # fmt: skip
     """Return the minimum filter."""
-    return _surroundings(numbers(input), size, footprint, mode, cval, origin).min(-1)
+    return _surroundings(numbers(input), size, footprint, mode, cval, origin, axes, by_order=True).min(-1)
 
 
 def _of_rank(elements: Any, rank: int) -> Any:
@@ -42,29 +71,30 @@ def _of_rank(elements: Any, rank: int) -> Any:
 
 @made
 def median_filter(
-    input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0
-) -> Any:
+    input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0,
+    *, axes: Any = None,
+) -> Any:  # fmt: skip
     """Return the median filter."""
-    elements = _surroundings(numbers(input), size, footprint, mode, cval, origin)
+    elements = _surroundings(numbers(input), size, footprint, mode, cval, origin, axes)
     return _of_rank(elements, elements.shape[-1] // 2)
 
 
 @made
 def rank_filter(
     input: Any, rank: int, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0,
-    origin: Any = 0,
+    origin: Any = 0, *, axes: Any = None,
 ) -> Any:  # fmt: skip
     """Return the rank filter."""
-    return _of_rank(_surroundings(numbers(input), size, footprint, mode, cval, origin), int(rank))
+    return _of_rank(_surroundings(numbers(input), size, footprint, mode, cval, origin, axes), int(rank))
 
 
 @made
 def percentile_filter(
     input: Any, percentile: float, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0,
-    origin: Any = 0,
+    origin: Any = 0, *, axes: Any = None,
 ) -> Any:  # fmt: skip
     """Return the percentile filter."""
-    elements = _surroundings(numbers(input), size, footprint, mode, cval, origin)
+    elements = _surroundings(numbers(input), size, footprint, mode, cval, origin, axes)
     share = percentile + 100 if percentile < 0 else percentile
     count = elements.shape[-1]
     return _of_rank(elements, count - 1 if share == 100 else int(count * share / 100.0))
@@ -95,47 +125,45 @@ def minimum_filter1d(
 # -- morphology --------------------------------------------------------------------------------------------------------
 
 
-def _element(size: Any, footprint: Any, structure: Any, ndim: int) -> tuple[Any, Any]:
-    """Return the elements in the neighbourhood, and the heights of the structure there, or None if it is flat."""
-    if structure is not None:
-        structure = numbers(structure)
-        chosen = np.ones(structure.shape, bool) if footprint is None else np.asarray(plain_values(footprint), bool)
-        return chosen, structure[chosen]
-    if footprint is not None:
-        return np.asarray(plain_values(footprint), bool), None
-    return np.ones(tuple(int(n) for n in each_of(size, ndim)), bool), None
-
-
 def _above(
-    input: Any, size: Any, footprint: Any, structure: Any, mode: Any, cval: Any, origin: Any, turned: bool
+    input: Any, size: Any, footprint: Any, structure: Any, mode: Any, cval: Any, origin: Any, axes: Any, turned: bool
 ) -> Any:
     """Return the elements around each one less the heights of a structuring element, reflected if requested."""
+    if size is None and footprint is None and structure is None:
+        raise ValueError("size, footprint, or structure must be specified")
     image = numbers(input)
-    chosen, heights = _element(size, footprint, structure, image.ndim)
+    count = len(dimensions_of(axes, image.ndim))
+    structure = None if structure is None else numbers(structure)
+    if structure is not None and structure.ndim != count:
+        raise RuntimeError("structure array has incorrect shape")
+    chosen = _footprint(1 if size is None else size, footprint, count)
+    if structure is not None and footprint is None:
+        chosen = np.ones(structure.shape, bool)
+    heights = None if structure is None else structure[chosen]
     if turned:
-        origin = [-int(shift) - (1 - extent % 2) for shift, extent in zip(each_of(origin, image.ndim), chosen.shape)]
-        chosen = chosen[(slice(None, None, -1),) * image.ndim]
+        origin = [-int(shift) - (1 - extent % 2) for shift, extent in zip(each_of(origin, count), chosen.shape)]
+        chosen = chosen[(slice(None, None, -1),) * chosen.ndim]
         heights = None if heights is None else -heights[::-1]
-    elements = _surroundings(image, None, chosen, mode, cval, origin)
+    elements = _surroundings(image, None, chosen, mode, cval, origin, axes, by_order=structure is None)
     return elements if heights is None else elements - heights
 
 
 @made
 def grey_erosion(
     input: Any, size: Any = None, footprint: Any = None, structure: Any = None, mode: Any = "reflect",
-    cval: float = 0.0, origin: Any = 0,
+    cval: float = 0.0, origin: Any = 0, *, axes: Any = None,
 ) -> Any:  # fmt: skip
     """Return the greyscale erosion."""
-    return _above(input, size, footprint, structure, mode, cval, origin, False).min(-1)
+    return _above(input, size, footprint, structure, mode, cval, origin, axes, False).min(-1)
 
 
 @made
 def grey_dilation(
     input: Any, size: Any = None, footprint: Any = None, structure: Any = None, mode: Any = "reflect",
-    cval: float = 0.0, origin: Any = 0,
+    cval: float = 0.0, origin: Any = 0, *, axes: Any = None,
 ) -> Any:  # fmt: skip
     """Return the greyscale dilation."""
-    return _above(input, size, footprint, structure, mode, cval, origin, True).max(-1)
+    return _above(input, size, footprint, structure, mode, cval, origin, axes, True).max(-1)
 
 
 def _composed(name: str, doc: str, compose: Callable[..., Any]) -> None:
@@ -143,10 +171,10 @@ def _composed(name: str, doc: str, compose: Callable[..., Any]) -> None:
 
     def filter(
         input: Any, size: Any = None, footprint: Any = None, structure: Any = None, mode: Any = "reflect",
-        cval: float = 0.0, origin: Any = 0,
+        cval: float = 0.0, origin: Any = 0, *, axes: Any = None,
     ) -> Any:  # fmt: skip
         options = {"size": size, "footprint": footprint, "structure": structure, "mode": mode, "cval": cval,
-                   "origin": origin}  # fmt: skip
+                   "origin": origin, "axes": axes}  # fmt: skip
 
         def eroded(image: Any) -> Any:
             return MADE["grey_erosion"](image, **options)
@@ -174,10 +202,10 @@ _composed("black_tophat", "Return the closing minus the image.", lambda x, erode
 @made
 def generic_filter(
     input: Any, function: Callable[..., Any], size: Any = None, footprint: Any = None, mode: Any = "reflect",
-    cval: float = 0.0, origin: Any = 0, extra_arguments: Any = (), extra_keywords: Any = None,
+    cval: float = 0.0, origin: Any = 0, extra_arguments: Any = (), extra_keywords: Any = None, *, axes: Any = None,
 ) -> Any:  # fmt: skip
     """Apply a function to the neighbourhood of each element."""
-    elements = _surroundings(numbers(input), size, footprint, mode, cval, origin)
+    elements = _surroundings(numbers(input), size, footprint, mode, cval, origin, axes)
     flat = elements.reshape(-1, elements.shape[-1])
     found = [numbers(function(each, *extra_arguments, **(extra_keywords or {}))) for each in flat]
     return np.stack(found).reshape(elements.shape[:-1])
@@ -186,11 +214,14 @@ def generic_filter(
 @made
 def generic_laplace(
     input: Any, derivative2: Callable[..., Any], mode: Any = "reflect", cval: float = 0.0, extra_arguments: Any = (),
-    extra_keywords: Any = None,
+    extra_keywords: Any = None, *, axes: Any = None,
 ) -> Any:  # fmt: skip
     """Return the Laplacian, computed with a function for second derivatives."""
     image, total = numbers(input), 0.0
-    for axis, way in enumerate(each_of(mode, image.ndim)):
+    dims = dimensions_of(axes, image.ndim)
+    if not dims:
+        return image.clone()
+    for axis, way in zip(dims, each_of(mode, len(dims))):
         total = total + derivative2(image, axis, None, way, cval, *extra_arguments, **(extra_keywords or {}))
     return total
 
@@ -198,11 +229,14 @@ def generic_laplace(
 @made
 def generic_gradient_magnitude(
     input: Any, derivative: Callable[..., Any], mode: Any = "reflect", cval: float = 0.0, extra_arguments: Any = (),
-    extra_keywords: Any = None,
+    extra_keywords: Any = None, *, axes: Any = None,
 ) -> Any:  # fmt: skip
     """Return the gradient magnitude, computed with a function for first derivatives."""
     image, total = numbers(input), 0.0
-    for axis, way in enumerate(each_of(mode, image.ndim)):
+    dims = dimensions_of(axes, image.ndim)
+    if not dims:
+        return image.clone()
+    for axis, way in zip(dims, each_of(mode, len(dims))):
         slope = derivative(image, axis, None, way, cval, *extra_arguments, **(extra_keywords or {}))
         total = total + slope * slope
     return np.sqrt(total)
