@@ -5,7 +5,7 @@ Masked values take no part in any computation, so that infinities and NaN there 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +13,14 @@ import numpy as np
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_argument, plain_values
 from ..tensor.creation import as_operand
-from ..tensor.tensor import Tensor
+from .masked_elements import (
+    MaskedElements,
+    delivered,
+    places_and_mask,
+    unmasked,
+    values_and_mask,
+    without_history,
+)
 
 # Where a function is not defined, its result is masked.
 DOMAINS: Final[dict[Any, Callable[..., Any]]] = {
@@ -32,7 +39,7 @@ DOMAINS: Final[dict[Any, Callable[..., Any]]] = {
 }
 
 
-class MaskedTensor:
+class MaskedTensor(MaskedElements):
     """A tensor some elements of which are masked; see `numpy.ma.MaskedArray`.
 
     Arguments:
@@ -43,56 +50,9 @@ class MaskedTensor:
 
     __array_priority__ = 100.0
 
-    def __init__(self, data: Any, mask: Any = False, fill_value: Any = None) -> None:
-        self.data = as_operand(as_argument(data))
-        self.mask = mask
-        self.fill_value = 1e20 if fill_value is None else fill_value
-
     def _created(self, subok: bool) -> Any:
         """Return what `numpy.array` makes of it: itself with `subok`."""
         return self if subok else unmasked(self, "numpy.asarray")
-
-    @property
-    def mask(self) -> Any:
-        """The mask: True for masked values. It can be assigned to, as a whole or in part."""
-        return self._mask
-
-    @mask.setter
-    def mask(self, mask: Any) -> None:
-        self._mask = np.array(np.broadcast_to(np.asarray(plain_values(mask), bool), self.data.shape))
-
-    @property
-    def flat(self) -> Any:
-        """The elements one by one, `numpy.ma.masked` for masked ones."""
-        return iter(self.ravel())
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The lengths of the dimensions."""
-        return self.data.shape
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self.data.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements, masked ones included."""
-        return self.data.size
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the values."""
-        return self.data.dtype
-
-    @property
-    def T(self) -> MaskedTensor:
-        """The transpose."""
-        return MaskedTensor(self.data.T, self.mask.T, self.fill_value)
-
-    def __len__(self) -> int:
-        return len(self.mask)
 
     def __bool__(self) -> bool:
         return bool(np.ma.MaskedArray(plain_values(self.data.detach()), self.mask))
@@ -100,179 +60,127 @@ class MaskedTensor:
     def __repr__(self) -> str:
         return f"MaskedTensor({self.data!r}, mask={self.mask!r})"
 
-    def filled(self, fill_value: Any = None) -> Any:
-        """Return the tensor with a value in place of those that are masked."""
-        value = self.fill_value if fill_value is None else fill_value
-        found: Any = np.where(self.mask, value, self.data) if self.mask.any() else self.data
-        return found
-
-    def compressed(self) -> Tensor:
-        """Return the values that are not masked, in one dimension."""
-        found: Tensor = self.data[~self.mask]
-        return found
-
-    def count(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """Return the number of values that are not masked."""
-        return (~self.mask).sum(axis=axis, keepdims=keepdims)
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[place] for place in np.arange(len(self)))
-
-    def tolist(self) -> Any:
-        """Return the values in nested lists, with None for masked ones."""
-        if self.ndim == 1:
-            return [None if each is np.ma.masked else each for each in self]
-        return [row.tolist() for row in self]
-
-    def __getitem__(self, index: Any) -> Any:
-        index = _index(index)
-        data, mask = self.data[index], self.mask[index]
-        if np.ndim(mask) or not mask:
-            return MaskedTensor(data, mask, self.fill_value) if np.ndim(mask) else data
-        return np.ma.masked
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        index = _index(index)
-        if value is np.ma.masked:
-            self.mask[index] = True
-            return
-        data, mask = _parts(value)
-        self.data[index] = data
-        self.mask[index] = mask
-
-    def copy(self) -> MaskedTensor:
-        """Return a copy, with its history."""
-        return MaskedTensor(self.data.clone(), self.mask, self.fill_value)
-
-    def reshape(self, *shape: Any) -> MaskedTensor:
-        """Return the same elements in another shape."""
-        return MaskedTensor(self.data.reshape(*shape), self.mask.reshape(*shape), self.fill_value)
-
-    def ravel(self) -> MaskedTensor:
-        """Return the same elements in one dimension."""
-        return self.reshape(-1)
-
-    def astype(self, dtype: Any) -> MaskedTensor:
-        """Return the same elements in another dtype."""
-        return MaskedTensor(self.data.astype(dtype), self.mask, self.fill_value)
-
     # -- reductions ----------------------------------------------------------------------------------------------------
 
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """Return the sum of the values that are not masked."""
-        return self._masked_where_empty(self.filled(0).sum(axis=axis, keepdims=keepdims), axis, keepdims)
+        found = self.filled(0).sum(axis=axis, dtype=dtype, keepdims=keepdims)
+        return delivered(self._masked_where_empty(found, axis, keepdims), out)
 
-    def prod(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """Return the product of the values that are not masked."""
-        return self._masked_where_empty(self.filled(1).prod(axis=axis, keepdims=keepdims), axis, keepdims)
+        found = self.filled(1).prod(axis=axis, dtype=dtype, keepdims=keepdims)
+        return delivered(self._masked_where_empty(found, axis, keepdims), out)
 
-    def mean(self, axis: Any = None, keepdims: bool = False) -> Any:
+    product = prod
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """Return the mean of the values that are not masked."""
         count = np.maximum(self.count(axis, keepdims), 1)
-        return self._masked_where_empty(self.filled(0).sum(axis=axis, keepdims=keepdims) / count, axis, keepdims)
+        found = self.filled(0).sum(axis=axis, dtype=dtype, keepdims=keepdims) / count
+        return delivered(self._masked_where_empty(found, axis, keepdims), out)
 
-    def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+    def var(
+        self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: int = 0, keepdims: bool = False,
+        mean: Any = None,
+    ) -> Any:  # fmt: skip
         """Return the variance of the values that are not masked."""
-        count = self.count(axis, True)
-        centre = self.filled(0).sum(axis=axis, keepdims=True) / np.maximum(count, 1)
-        away = np.where(self.mask, 0.0, self.filled(0) - centre)
-        total = (away * away).sum(axis=axis, keepdims=keepdims)
+        values = self.filled(0) if dtype is None else self.filled(0).astype(dtype)
+        centre = mean if mean is not None else (
+            values.sum(axis=axis, keepdims=True) / np.maximum(self.count(axis, True), 1)
+        )  # fmt: skip
+        away = np.where(self.mask, 0.0, values - (centre.data if isinstance(centre, MaskedTensor) else centre))
+        squares = (away * away.conj()).real if away.dtype.kind == "c" else away * away
+        total = squares.sum(axis=axis, keepdims=keepdims)
         left = self.count(axis, keepdims) - ddof
-        return self._masked_where_empty(total / np.where(left > 0, left, 1), axis, keepdims, ddof)
+        found = total / np.where(left > 0, left, 1)
+        return delivered(self._masked_where_empty(found, axis, keepdims, ddof), out)
 
-    def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+    def std(
+        self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: int = 0, keepdims: bool = False,
+        mean: Any = None,
+    ) -> Any:  # fmt: skip
         """Return the standard deviation of the values that are not masked."""
-        return np.sqrt(self.var(axis, ddof, keepdims))
+        found = self.var(axis, dtype, None, ddof, keepdims, mean)
+        return delivered(found if found is np.ma.masked else np.sqrt(found), out)
 
-    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def min(self, axis: Any = None, out: Any = None, fill_value: Any = None, keepdims: bool = False) -> Any:
         """Return the least of the values that are not masked."""
-        return self._masked_where_empty(self.filled(np.inf).min(axis=axis, keepdims=keepdims), axis, keepdims)
+        found = self.filled(np.inf if fill_value is None else fill_value).min(axis=axis, keepdims=keepdims)
+        return delivered(self._masked_where_empty(found, axis, keepdims), out)
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def max(self, axis: Any = None, out: Any = None, fill_value: Any = None, keepdims: bool = False) -> Any:
         """Return the greatest of the values that are not masked."""
-        return self._masked_where_empty(self.filled(-np.inf).max(axis=axis, keepdims=keepdims), axis, keepdims)
+        found = self.filled(-np.inf if fill_value is None else fill_value).max(axis=axis, keepdims=keepdims)
+        return delivered(self._masked_where_empty(found, axis, keepdims), out)
 
-    def ptp(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def ptp(self, axis: Any = None, out: Any = None, fill_value: Any = None, keepdims: bool = False) -> Any:
         """Return the difference of the greatest and the least of the values that are not masked."""
-        return self.max(axis, keepdims) - self.min(axis, keepdims)
+        found = self.max(axis, None, fill_value, keepdims) - self.min(axis, None, fill_value, keepdims)
+        return delivered(found, out)
 
-    def cumsum(self, axis: Any = None) -> MaskedTensor:
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """Return sums of the values so far; masked ones count as 0."""
-        return self._running(np.cumsum, 0, axis)
+        return delivered(self._running(np.cumsum, 0, axis, dtype), out)
 
-    def cumprod(self, axis: Any = None) -> MaskedTensor:
+    def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """Return products of the values so far; masked ones count as 1."""
-        return self._running(np.cumprod, 1, axis)
+        return delivered(self._running(np.cumprod, 1, axis, dtype), out)
 
-    def _running(self, function: Callable[..., Any], neutral: int, axis: Any) -> MaskedTensor:
+    def _running(self, function: Callable[..., Any], neutral: int, axis: Any, dtype: Any) -> MaskedTensor:
         mask = self.mask.reshape(-1) if axis is None else self.mask
-        return MaskedTensor(function(self.filled(neutral), axis=axis), mask, self.fill_value)
+        return MaskedTensor(function(self.filled(neutral), axis=axis, dtype=dtype), mask, self.fill_value)
 
-    def anom(self, axis: Any = None) -> Any:
+    def anom(self, axis: Any = None, dtype: Any = None) -> Any:
         """Return the differences from the mean of the values that are not masked."""
-        return self - self.mean(axis, keepdims=axis is not None)
+        return self - self.mean(axis, dtype, keepdims=axis is not None)
 
-    def clip(self, min: Any = None, max: Any = None) -> MaskedTensor:
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
         """Return the values limited to an interval."""
         safe = np.where(self.mask, 0.5, self.data)
-        return MaskedTensor(np.clip(safe, min, max), self.mask, self.fill_value)
+        return delivered(MaskedTensor(np.clip(safe, min, max), self.mask, self.fill_value), out)
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: Any, out: Any = None, strict: bool = False) -> Any:
         """Return the matrix product, in which masked values count as 0; an element of nothing else is masked."""
         other = _of(other)
         found, known = np.dot(self.filled(0), other.filled(0)), np.dot(~self.mask, ~other.mask)
+        if strict:
+            if self.ndim != 2 or other.ndim != 2:
+                raise lost("numpy.ma.dot", "strict=True is supported for two matrices")
+            hidden = self.mask.any(1)[:, None] | other.mask.any(0)
+            return delivered(MaskedTensor(found, hidden | ~known, self.fill_value), out)
         if np.ndim(known):
-            return MaskedTensor(found, ~known, self.fill_value)
+            return delivered(MaskedTensor(found, ~known, self.fill_value), out)
         return found if known else np.ma.masked
 
-    def transpose(self, *axes: Any) -> MaskedTensor:
-        """Return the same elements with other orders of dimensions."""
-        return MaskedTensor(self.data.transpose(*axes), self.mask.transpose(*axes), self.fill_value)
-
-    def squeeze(self, axis: Any = None) -> MaskedTensor:
-        """Return the same elements without dimensions of length 1."""
-        return MaskedTensor(self.data.squeeze(axis), self.mask.squeeze(axis), self.fill_value)
-
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
         """Return the sum of the values on a diagonal that are not masked."""
-        data, mask = (np.diagonal(part, offset, axis1, axis2) for part in (self.data, self.mask))
-        return MaskedTensor(data, mask, self.fill_value).sum(axis=-1)
+        return self.diagonal(offset, axis1, axis2).sum(-1, dtype, out)
 
-    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
-        """Return the elements at indices, along a dimension or of all; masked indices give masked elements."""
-        places, hidden = _places_and_mask(indices)
-        data, mask = (np.take(part, places, axis=axis, mode=mode) for part in (self.data, self.mask))
-        if np.any(hidden):
-            where = 0 if axis is None else axis % self.ndim
-            mask = mask | hidden.reshape(hidden.shape + (1,) * (np.ndim(mask) - where - hidden.ndim))
-        if np.ndim(mask):
-            return MaskedTensor(data, mask, self.fill_value)
-        return np.ma.masked if mask else data
+    def partition(self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> None:
+        """Partition the values along a dimension in place.
 
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> MaskedTensor:
-        """Return the elements at which a condition is true; its mask does not matter, as in NumPy."""
-        chosen = np.asarray(plain_values(_parts(condition)[0].detach()), bool)
-        data, mask = (np.compress(chosen, part, axis=axis) for part in (self.data, self.mask))
-        return MaskedTensor(data, mask, self.fill_value)
-
-    def swapaxes(self, axis1: int, axis2: int) -> MaskedTensor:
-        """Return the elements with two dimensions exchanged."""
-        data, mask = (np.swapaxes(part, axis1, axis2) for part in (self.data, self.mask))
-        return MaskedTensor(data, mask, self.fill_value)
-
-    def round(self, decimals: int = 0) -> MaskedTensor:
-        """Return the elements rounded to a number of decimals."""
-        return MaskedTensor(np.round(self.data, decimals), self.mask, self.fill_value)
-
-    def flatten(self) -> MaskedTensor:
-        """Return a copy of the elements in one dimension."""
-        return self.copy().ravel()
+        Raises:
+            UnsupportedFunctionError: if any value is masked, since masks are ignored.
+        """
+        values = unmasked(self, "numpy.ma.MaskedArray.partition")
+        places = np.argpartition(plain_values(values.detach()), kth, axis)
+        self.data[...] = np.take_along_axis(values, places, axis)
 
     def _masked_where_empty(self, found: Any, axis: Any, keepdims: bool, fewest: int = 0) -> Any:
         empty = self.count(axis, keepdims) <= fewest
         if np.ndim(empty):
             return MaskedTensor(found, empty, self.fill_value)
         return np.ma.masked if empty else found
+
+    def __pos__(self) -> Any:
+        return self.__array_ufunc__(np.positive, "__call__", self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def __neg__(self) -> Any:
         return self.__array_ufunc__(np.negative, "__call__", self)
@@ -290,7 +198,7 @@ class MaskedTensor:
             return NotImplemented
         if ufunc is np.matmul:  # which ignores masks
             return ufunc(*(unmasked(each, "numpy.matmul") for each in inputs))
-        parts = [_parts(each) for each in inputs]
+        parts = [values_and_mask(each) for each in inputs]
         mask: Any = np.zeros(np.broadcast_shapes(*(np.shape(each) for each, _ in parts)), bool)
         for _, hidden in parts:
             mask = mask | hidden
@@ -303,7 +211,10 @@ class MaskedTensor:
                 found = np.where(mask, ufunc(*(hidden for _, hidden in parts)), found)
             return MaskedTensor(found, mask, self.fill_value)
         # Masked elements are replaced by a value at which every function is smooth.
-        safe = [np.where(mask, 0.5, np.broadcast_to(data, mask.shape)) if mask.any() else data for data, _ in parts]
+        safe = [
+            np.where(mask, 0.5 if data.dtype.kind in "fc" else data.dtype.type(1), np.broadcast_to(data, mask.shape))
+            if mask.any() else data for data, _ in parts
+        ]  # fmt: skip
         found = ufunc(*safe)
         return MaskedTensor(found, mask, self.fill_value)
 
@@ -383,72 +294,49 @@ OF_MASKED_TOO: Final = frozenset({
 })  # fmt: skip
 
 
-def unmasked(value: Any, name: str) -> Any:
-    """Return an argument with the values of masked tensors, also in lists, for a function that ignores masks.
-
-    Raises:
-        UnsupportedFunctionError: if any value is masked: what NumPy has there depends on what was computed.
-    """
-    if isinstance(value, list | tuple):
-        return type(value)([unmasked(each, name) for each in value])
-    if not isinstance(value, MaskedTensor):
-        return value
-    if value.mask.any():
-        raise lost(
-            name,
-            "it ignores masks, and masked tensors keep no values below them; use filled() or the function of numpy.ma",
-        )
-    return value.data
-
-
-def _index(index: Any) -> Any:
-    """Return an index as NumPy's; conditions on masked tensors are taken as their values."""
-    if isinstance(index, tuple):
-        return tuple(map(_index, index))
-    return plain_values(index.data if isinstance(index, MaskedTensor) else index)
-
-
-def _parts(value: Any) -> tuple[Any, Any]:
-    """Return the values and the mask of an operand."""
-    if isinstance(value, list | tuple) and any(isinstance(each, MaskedTensor) for each in value):
-        parts = [_parts(each) for each in value]
-        return np.stack([data for data, _ in parts]), np.stack([mask for _, mask in parts])
-    if isinstance(value, MaskedTensor):
-        return value.data, value.mask
-    if isinstance(value, np.ma.MaskedArray):
-        return as_operand(np.ma.getdata(value)), np.ma.getmaskarray(value)
-    data = as_operand(as_argument(value))
-    return data, np.zeros(data.shape, bool)
-
-
-def _places_and_mask(value: Any) -> tuple[Any, Any]:
-    """Return indices, 0 for masked ones, and their mask."""
-    if isinstance(value, np.ma.MaskedArray):
-        return value.filled(0), np.ma.getmaskarray(value)
-    places = np.asarray(plain_values(value))
-    return places, np.zeros(places.shape, bool)
-
-
 # -- the functions of numpy.ma -----------------------------------------------------------------------------------------
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
 
 
-def _masked_array(data: Any, mask: Any = False, dtype: Any = None, copy: Any = False, fill_value: Any = None) -> Any:
-    values, known = _parts(data)
-    hidden = known | np.asarray(plain_values(mask), bool)
-    return MaskedTensor(values if dtype is None else values.astype(dtype), hidden, fill_value)
+def _masked_array(
+    data: Any, mask: Any = np.ma.nomask, dtype: Any = None, copy: Any = False, subok: bool = True, ndmin: int = 0,
+    fill_value: Any = None, keep_mask: bool = True, hard_mask: Any = None, shrink: bool = True, order: Any = None,
+) -> Any:  # fmt: skip
+    values, known = values_and_mask(data)
+    given = np.asarray(plain_values(mask), bool)
+    hidden = known | given if keep_mask or mask is np.ma.nomask else given
+    values = _copied(values if dtype is None else values.astype(dtype), copy)
+    for _ in range(ndmin - values.ndim):
+        values, hidden = values[None], np.broadcast_to(hidden, values.shape)[None]
+    inherited = getattr(data, "fill_value", None) if fill_value is None else fill_value
+    # An array without a mask has one only as soon as it is assigned to.
+    made = MaskedTensor(values, hidden if hidden.any() or mask is not np.ma.nomask else np.ma.nomask, inherited)
+    made.hardmask = getattr(data, "hardmask", False) if hard_mask is None else bool(hard_mask)
+    if given is mask and not known.any() and not copy and given.shape == values.shape:
+        made.share_mask(given)  # as NumPy does
+    return made
+
+
+def _as_array(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    return a if isinstance(a, MaskedTensor) and dtype is None else _masked_array(a, dtype=dtype)
+
+
+def _copied(values: Any, copy: Any) -> Any:
+    return values.clone() if copy else values
 
 
 def _masked_where(condition: Any, a: Any, copy: bool = True) -> MaskedTensor:
-    values, known = _parts(a)
-    return MaskedTensor(values, known | np.asarray(plain_values(_parts(condition)[0].detach()), bool))
+    values, known = values_and_mask(a)
+    hidden = np.asarray(plain_values(values_and_mask(condition)[0].detach()), bool)
+    return MaskedTensor(_copied(values, copy), known | hidden, getattr(a, "fill_value", None))
 
 
 def _comparing(name: str, compare: Callable[..., Any]) -> None:
     def function(x: Any, *limits: Any, copy: bool = True) -> MaskedTensor:
-        values, known = _parts(x)
-        return MaskedTensor(values, known | compare(plain_values(values.detach()), *map(plain_values, limits)))
+        values, known = values_and_mask(x)
+        hidden = known | compare(plain_values(values.detach()), *map(plain_values, limits))
+        return MaskedTensor(_copied(values, copy), hidden, getattr(x, "fill_value", None))
 
     FUNCTIONS[name] = function
 
@@ -474,7 +362,8 @@ def _method(name: str) -> None:
 
 for _name in (
     "sum", "prod", "mean", "var", "std", "min", "max", "ptp", "count", "filled", "compressed", "ravel", "reshape",
-    "cumsum", "cumprod", "anom", "clip", "dot", "transpose", "squeeze", "trace", "take",
+    "cumsum", "cumprod", "anom", "clip", "dot", "transpose", "squeeze", "trace", "take", "put", "repeat", "diagonal",
+    "swapaxes", "round", "harden_mask", "soften_mask", "set_fill_value", "argpartition", "searchsorted",
 ):  # fmt: skip
     _method(_name)
 for _name in (
@@ -487,7 +376,7 @@ for _name in (
 
 
 def _of(value: Any) -> MaskedTensor:
-    return value if isinstance(value, MaskedTensor) else MaskedTensor(*_parts(value))
+    return value if isinstance(value, MaskedTensor) else MaskedTensor(*values_and_mask(value))
 
 
 def _rearranging(name: str, takes_list: bool) -> None:
@@ -496,9 +385,9 @@ def _rearranging(name: str, takes_list: bool) -> None:
 
     def rearranged(a: Any, *args: Any, **kwargs: Any) -> MaskedTensor:
         if not takes_list:
-            data, mask = _parts(a)
+            data, mask = values_and_mask(a)
             return MaskedTensor(function(data, *args, **kwargs), function(mask, *args, **kwargs))
-        parts = [_parts(each) for each in a]
+        parts = [values_and_mask(each) for each in a]
         data, masks = [data for data, _ in parts], [mask for _, mask in parts]
         return MaskedTensor(function(data, *args, **kwargs), function(masks, *args, **kwargs))
 
@@ -508,26 +397,16 @@ def _rearranging(name: str, takes_list: bool) -> None:
 for _name in ("column_stack", "dstack", "hstack", "stack", "vstack"):
     _rearranging(_name, True)
 for _name in (
-    "atleast_1d", "atleast_2d", "atleast_3d", "diag", "diagflat", "diagonal", "expand_dims", "repeat", "resize",
-    "swapaxes",
+    "atleast_1d", "atleast_2d", "atleast_3d", "diag", "diagflat", "expand_dims", "resize",
 ):  # fmt: skip
     _rearranging(_name, False)
-
-
-def _without_history(value: Any) -> Any:
-    """Return NumPy's masked array for a masked tensor, also in lists."""
-    if isinstance(value, list | tuple):
-        return type(value)([_without_history(each) for each in value])
-    if isinstance(value, MaskedTensor):
-        return np.ma.array(plain_values(value.data.detach()), mask=value.mask)
-    return plain_values(value.detach()) if isinstance(value, Tensor) else value
 
 
 def _piecewise_constant(name: str) -> None:
     """Define a function of values whose result has no derivative: indices, truth values, shapes."""
     function = getattr(np.ma, name)
     FUNCTIONS[name] = lambda *args, **kwargs: function(
-        *map(_without_history, args), **{key: _without_history(value) for key, value in kwargs.items()}
+        *map(without_history, args), **{key: without_history(value) for key, value in kwargs.items()}
     )
 
 
@@ -547,12 +426,13 @@ for _name in ("all", "any", "argmax", "argmin", "argsort", "nonzero"):
 def _masked_values(
     x: Any, value: Any, rtol: float = 1e-5, atol: float = 1e-8, copy: bool = True, shrink: bool = True
 ) -> Any:
-    values, known = _parts(x)
-    return MaskedTensor(values, known | np.isclose(plain_values(values.detach()), value, rtol=rtol, atol=atol))
+    values, known = values_and_mask(x)
+    hidden = known | np.isclose(plain_values(values.detach()), value, rtol=rtol, atol=atol)
+    return MaskedTensor(_copied(values, copy), hidden, value)
 
 
 def _diff(a: Any, n: int = 1, axis: int = -1) -> MaskedTensor:
-    data, mask = _parts(a)
+    data, mask = values_and_mask(a)
     for _ in range(n):
         length = mask.shape[axis]
         later, earlier = np.arange(1, length), np.arange(length - 1)
@@ -561,11 +441,9 @@ def _diff(a: Any, n: int = 1, axis: int = -1) -> MaskedTensor:
     return MaskedTensor(data, mask)
 
 
-def _sort(a: Any, axis: int = -1) -> MaskedTensor:
+def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, **options: Any) -> MaskedTensor:
     """Sort along an axis; masked elements come last, as in NumPy."""
-    data, mask = _parts(a)
-    order = _without_history(_of(a)).argsort(axis=axis)
-    return MaskedTensor(np.take_along_axis(data, order, axis=axis), np.take_along_axis(mask, order, axis=axis))
+    return _of(a).sorted(axis, kind=kind, **options)
 
 
 def _append(a: Any, b: Any, axis: Any = None) -> MaskedTensor:
@@ -573,7 +451,7 @@ def _append(a: Any, b: Any, axis: Any = None) -> MaskedTensor:
 
 
 def _outer(a: Any, b: Any) -> MaskedTensor:
-    (x, hidden), (y, covered) = _parts(a), _parts(b)
+    (x, hidden), (y, covered) = values_and_mask(a), values_and_mask(b)
     data = np.outer(np.where(hidden, 0, x), np.where(covered, 0, y))
     return MaskedTensor(data, np.logical_or.outer(hidden.reshape(-1), covered.reshape(-1)))
 
@@ -587,7 +465,7 @@ def _convolved(name: str, usual: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
     def convolved(a: Any, v: Any, mode: str = usual, propagate_mask: bool = True) -> MaskedTensor:
-        (x, hidden), (y, covered) = _parts(a), _parts(v)
+        (x, hidden), (y, covered) = values_and_mask(a), values_and_mask(v)
         if propagate_mask:  # every value that is combined with a masked one
             mask = function(hidden, np.ones(covered.shape, bool), mode)
             mask = mask | function(np.ones(hidden.shape, bool), covered, mode)
@@ -626,39 +504,34 @@ def _polyfit(
 
 
 def _choose(indices: Any, choices: Any, out: Any = None, mode: Any = "raise") -> MaskedTensor:
-    places, hidden = _places_and_mask(_without_history(indices))
-    parts = [_parts(each) for each in choices]
+    places, hidden = places_and_mask(without_history(indices))
+    parts = [values_and_mask(each) for each in choices]
     data = np.choose(places, [data for data, _ in parts], mode=mode)
     return MaskedTensor(data, np.choose(places, [mask for _, mask in parts], mode=mode) | hidden)
 
 
-def _put(a: MaskedTensor, indices: Any, values: Any, mode: Any = "raise") -> None:
-    data, hidden = _parts(values)
-    own: Any = a.data
-    np.put(own, indices, data, mode)
-    np.put(a.mask, indices, hidden, mode)
-
-
 def _putmask(a: MaskedTensor, mask: Any, values: Any) -> None:
-    (data, hidden), chosen = _parts(values), np.asarray(plain_values(mask), bool)
+    (data, hidden), chosen = values_and_mask(values), np.asarray(plain_values(mask), bool)
+    if a.hardmask:
+        chosen = chosen & ~a.mask
     own: Any = a.data
     np.copyto(own, data, where=chosen)
     np.copyto(a.mask, hidden, where=chosen)
 
 
 def _split(ary: Any, indices_or_sections: Any) -> list[MaskedTensor]:
-    parts = zip(*(np.hsplit(part, indices_or_sections) for part in _parts(ary)), strict=True)
+    parts = zip(*(np.hsplit(part, indices_or_sections) for part in values_and_mask(ary)), strict=True)
     return [MaskedTensor(data, mask) for data, mask in parts]
 
 
 def _along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    data, mask = (np.moveaxis(part, axis, -1) for part in _parts(arr))
+    data, mask = (np.moveaxis(part, axis, -1) for part in values_and_mask(arr))
     shape = mask.shape[:-1]
     lanes = [
         func1d(MaskedTensor(lane, hidden), *args, **kwargs)
         for lane, hidden in zip(data.reshape(-1, data.shape[-1]), mask.reshape(-1, mask.shape[-1]), strict=True)
     ]
-    parts = [(as_operand(0.0), np.array(True)) if each is np.ma.masked else _parts(each) for each in lanes]
+    parts = [(as_operand(0.0), np.array(True)) if each is np.ma.masked else values_and_mask(each) for each in lanes]
     found, hidden = np.stack([part for part, _ in parts]), np.stack([part for _, part in parts])
     found, hidden = (part.reshape(shape + part.shape[1:]) for part in (found, hidden))
     if found.ndim > len(shape):
@@ -700,7 +573,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
     if weights is None:
         found = a.mean(axis)
         return (found, as_operand(np.asarray(a.count(axis), float))) if returned else found
-    given, hidden = _parts(weights)
+    given, hidden = values_and_mask(weights)
     if given.shape != a.shape:
         if axis is None:
             raise TypeError("Axis must be specified when shapes of a and weights differ.")
@@ -725,8 +598,8 @@ def _plain_average(a: Any, axis: Any = None, weights: Any = None, returned: bool
 
 
 def _where(condition: Any, x: Any, y: Any) -> MaskedTensor:
-    (a, hidden), (b, covered) = _parts(x), _parts(y)
-    truth, unknown = _parts(condition)
+    (a, hidden), (b, covered) = values_and_mask(x), values_and_mask(y)
+    truth, unknown = values_and_mask(condition)
     chosen = np.asarray(plain_values(truth.detach()), bool)
     return MaskedTensor(np.where(chosen, a, b), np.where(chosen, hidden, covered) | unknown)
 
@@ -754,7 +627,7 @@ def _fix_invalid(a: Any, mask: Any = False, copy: bool = True, fill_value: Any =
 
 
 def _concatenate(arrays: Any, axis: int = 0) -> MaskedTensor:
-    parts = [_parts(each) for each in arrays]
+    parts = [values_and_mask(each) for each in arrays]
     return MaskedTensor(np.concatenate([data for data, _ in parts], axis), np.concatenate([m for _, m in parts], axis))
 
 
@@ -818,15 +691,12 @@ FUNCTIONS.update({
     "inner": _inner, "innerproduct": _inner, "convolve": _convolved("convolve", "full"),
     "correlate": _convolved("correlate", "valid"),
     "ediff1d": _differences, "vander": _vander, "polyfit": _polyfit, "choose": _choose,
-    "put": _put, "putmask": _putmask, "hsplit": _split, "apply_along_axis": _along_axis, "apply_over_axes": _over_axes,
+    "putmask": _putmask, "hsplit": _split, "apply_along_axis": _along_axis, "apply_over_axes": _over_axes,
     "product": FUNCTIONS["prod"], "masked_values": _masked_values, "diff": _diff,
     "sort": _sort, "append": _append, "outer": _outer,
     "outerproduct": _outer, "row_stack": FUNCTIONS["vstack"], "amax": FUNCTIONS["max"], "amin": FUNCTIONS["min"],
-    "copy": lambda a, *args, **kwargs: _of(a).copy(),
-    "around": lambda a, decimals=0: MaskedTensor(np.round(_of(a).data, decimals), _of(a).mask),
-    "round_": lambda a, decimals=0: MaskedTensor(np.round(_of(a).data, decimals), _of(a).mask),
-    "round": lambda a, decimals=0: MaskedTensor(np.round(_of(a).data, decimals), _of(a).mask),
-    "asarray": _masked_array, "asanyarray": _masked_array, "broadcast_arrays": _broadcast_arrays,
+    "copy": lambda a, *args, **kwargs: _of(a).copy(), "around": FUNCTIONS["round"], "round_": FUNCTIONS["round"],
+    "asarray": _as_array, "asanyarray": _as_array, "broadcast_arrays": _broadcast_arrays,
     "array": _masked_array, "masked_array": _masked_array, "MaskedArray": _masked_array, "masked_where": _masked_where,
     "median": _median, "fix_invalid": _fix_invalid, "anomalies": lambda a, axis=None: _of(a).anom(axis),
     "average": _average, "cov": _cov, "corrcoef": _corrcoef, "where": _where, "concatenate": _concatenate,
