@@ -74,6 +74,20 @@ CASES = [
     call("elliprg", X, Y, UNIT),
     *[call(name, np.array([0.4, -1.2, 4.0]), UNIT) for name in ("ellipkinc", "ellipeinc", "ellipj")],
     call("ellipkinc", np.array([0.0, 0.5]), np.zeros(2)),
+    *[call(name, np.array([0.4, 1.5]), Z) for name in ("kv", "hankel1", "hankel2e", "yv")],
+    *[call(name, np.array([[0.5], [2.0]]), X) for name in ("kve", "struve", "modstruve", "hyp0f1", "jve")],
+    call("hyp1f1", np.array([0.5, 1.0, 2.0]), 1.5, X),
+    call("hyperu", 0.5, np.array([[1.5], [0.7]]), X),
+    call("expn", np.array([[0], [1], [4]]), X),
+    call("lambertw", X, np.array([0, 1, 0])),
+    call("chndtr", X, Y, UNIT),
+    call("chndtr", np.array([0.1, 30.0]), np.array([3.0, 2.0]), np.array([0.2, 25.0])),
+    call("ncfdtr", X, Y, UNIT, X),
+    call("nctdtr", X + 1, SIGNED, np.array([-1.2, 0.3, 2.0])),
+    call("chndtridf", X, scipy.special.chndtr(X, X + 1, Y), Y, rtol=1e-6, first_only=True),
+    call("chndtrix", UNIT, X, Y, rtol=1e-6, first_only=True),
+    call("ncfdtri", X, Y, UNIT, UNIT, rtol=1e-6, first_only=True),
+    call("nctdtrit", X[:2] + 1, SIGNED[:2], UNIT[:2], rtol=1e-6, first_only=True),
     *[call(f"eval_{name}", n, UNIT) for name in ("legendre", "chebyt", "chebyu", "hermite", "hermitenorm", "laguerre",
                                                  "sh_legendre", "sh_chebyt", "sh_chebyu", "chebyc", "chebys")
       for n in (0, 1, 4)],
@@ -104,10 +118,55 @@ def test_orders_in_an_array_need_not_be_integers():
         assert gradcheck(lambda z, f=function: f(orders, z), vg.Tensor(X[0], requires_grad=True))
 
 
+ENDS = np.array([-np.inf, -1.0, 0.0, 0.7, np.inf, np.nan])
+
+
+@pytest.mark.parametrize("name, args", [
+    ("chndtr", (ENDS, 2.0, 1.0)), ("ncfdtr", (2.0, 3.0, 1.0, ENDS)), ("nctdtr", (2.0, 1.0, ENDS)),
+    ("chndtr", (0.7, ENDS, 1.0)), ("ncfdtr", (2.0, ENDS, 1.0, 0.7)), ("nctdtr", (ENDS[[1, 3, 5]], 1.0, 0.7)),
+])  # fmt: skip
+def test_noncentral_functions_at_the_ends(name, args):
+    given = [vg.Tensor(each, requires_grad=True) for each in args]
+    found, expected = getattr(special, name)(*given), getattr(scipy.special, name)(*args)
+    np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-10)
+    finite = np.isfinite(sum(np.broadcast_arrays(*args))) & np.isfinite(expected)
+    if name != "nctdtr":
+        finite &= np.broadcast_to(args[0 if name == "chndtr" else 3], finite.shape) > 0
+    gradient = vg.autograd.grad(found[finite].sum(), given, allow_unused=True)
+    assert all(np.isfinite(each.numpy()).all() for each in gradient)
+
+
+@pytest.mark.parametrize("order, x", [(0.3, 0.5), (2.0, 1e-6), (0.0, 3.0), (15.0, 2.0), (1.0, 40.0), (0.7, 1e-12)])
+def test_orders_have_derivatives(order, x):
+    # K is the integral of exp(-x cosh(u)) cosh(order u) over u from 0.
+    u = np.linspace(0, 60, 60001)
+    with np.errstate(over="ignore", invalid="ignore"):
+        slopes = np.nan_to_num(u * np.sinh(order * u) * np.exp(-x * np.cosh(u)))
+    found = vg.grad(lambda order: special.kv(order, x))(order)
+    np.testing.assert_allclose(found, np.trapezoid(slopes, u), rtol=1e-9)
+
+
+def test_parameters_near_poles_have_derivatives():
+    b, step = np.array([0.02, -0.97, -1.06, 3.0]), 1e-7
+    found = vg.grad(lambda b: special.hyp1f1(0.5, b, 0.4).sum())(b)
+    f = scipy.special.hyp1f1
+    np.testing.assert_allclose(found, (f(0.5, b + step, 0.4) - f(0.5, b - step, 0.4)) / (2 * step), rtol=1e-6)
+
+
+def test_arrays_of_orders_take_one_operator():
+    x = vg.Tensor(np.linspace(0.5, 2, 40), requires_grad=True)
+    found, count = special.jv(np.linspace(0, 3, 40), x), 0
+    waiting = [found.grad_fn]
+    while waiting:
+        count += 1
+        waiting += [each for each, _ in waiting.pop().next_functions if each is not None]
+    assert count < 5
+
+
 def test_arguments_without_gradient_raise():
     x = vg.Tensor(X, requires_grad=True)
     with pytest.raises(UnsupportedFunctionError, match="orders and parameters"):
-        special.kv(x, 1.0)
+        special.lambertw(x, x)
     with pytest.raises(UnsupportedFunctionError, match="degree"):
         special.eval_legendre(x, 0.5)
     with pytest.raises(UnsupportedFunctionError, match="mathieu_a"):

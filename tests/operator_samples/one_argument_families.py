@@ -16,3 +16,11 @@ trial(
         domain=(0.5, 2),
     ),
 )
+trial(
+    "_special_family_of",
+    samples=draws(
+        case((2, 3), (3,), (), name="kv", count=1),
+        case((3,), (2, 1), (3,), name="hyp1f1", count=2),
+        domain=(0.5, 2),
+    ),
+)

@@ -40,8 +40,15 @@ def family_value(x: Any, name: str, parameters: tuple[Any, ...]) -> Any:
 def _of(name: str, x: Any, *parameters: Any) -> Any:
     """Return a function of a family, of arrays or of tensors."""
     if isinstance(x, Tensor):
+        if any(np.ndim(each) or isinstance(each, Tensor) for each in parameters):
+            return OPERATORS["_special_family_of"].function(x, *_two(parameters), name, len(parameters))
         return OPERATORS["_special_family"].function(x, name, parameters)
     return family_value(x, name, parameters)
+
+
+def _two(parameters: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Return one parameter or two as the operator takes them, whose second one may be unused."""
+    return parameters if len(parameters) == 2 else (parameters[0], np.zeros(()))
 
 
 @formula_function
@@ -51,6 +58,40 @@ def family_slope(x: Any, value: Any, name: str, parameters: tuple[Any, ...]) -> 
     return slope if slope.dtype == value.dtype else slope.astype(value.dtype)
 
 
+@formula_function
+def family_slopes(x: Any, value: Any, first: Any, second: Any, name: str, count: int) -> Any:
+    """Return the derivative of a function of a family, for parameters that are arrays."""
+    return family_slope(x, value, name, (first, second)[:count])
+
+
+# The coefficients of the first derivative by central differences of the eighth order.
+STENCIL: Final = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+WITH_POLES: Final = frozenset({("hyp0f1", 0), ("hyp1f1", 1)})  # at nonpositive integers, by the place of the parameter
+
+
+@formula_function
+def parameter_slope(x: Any, first: Any, second: Any, name: str, count: int, place: int) -> Any:
+    """Return the derivative of a function of a family with respect to a parameter.
+
+    The function is analytic in its parameters. Differences of the eighth order, with steps of a tenth of the scale on
+    which it varies, have a relative error of about 1e-10.
+    """
+    given = [first, second][:count]
+    value, size = _without_history(given[place]), np.abs(_without_history(x))
+    step = 0.1 / (1.0 + np.abs(np.log(np.where(size == 0, 2.0, size) / 2.0)) + np.log1p(np.abs(value)))
+    if (name, place) in WITH_POLES:
+        step = np.minimum(step, 0.02 * np.where(value < 0.5, np.abs(value - np.minimum(np.rint(value), 0.0)), value))
+    total: Any = 0.0
+    for number, weight in enumerate(STENCIL, 1):
+        ends = [[*given[:place], given[place] + sign * number * step, *given[place + 1 :]] for sign in (1, -1)]
+        total = total + weight * (_of(name, x, *ends[0]) - _of(name, x, *ends[1]))
+    return total / step
+
+
+def _without_history(value: Any) -> Any:
+    return value.detach() if isinstance(value, Tensor) else value
+
+
 row(
     "_special_family(self, name, parameters=())",
     lambda x, name, parameters=(): in_precision_of(family_value(x, name, parameters), x),
@@ -58,6 +99,25 @@ row(
     forward_derivative="flowing(self_t * family_slope(self_p, result, name, parameters), self_t)",
     elementwise=True, mask_zero_grad=True, method=False, dtype_kinds="fc",
     doc="A special function of one variable, by its name in `scipy.special`, with plain parameters.",
+)  # fmt: skip
+row(
+    "_special_family_of(self, first, second, name, count)",
+    lambda x, first, second, name, count: family_value(
+        x, name, (first, second) if count > 1 else (first + np.zeros(np.shape(second)) if np.ndim(second) else first,)
+    ),
+    {
+        "self": "grad * conj(family_slopes(self, result, first, second, name, count))",
+        "first": "grad * conj(parameter_slope(self, first, second, name, count, 0))",
+        "second": "grad * conj(parameter_slope(self, first, second, name, count, 1)) if count > 1 "
+        "else zeros_like(grad)",
+    },
+    forward_derivative="flowing(self_t * family_slopes(self_p, result, first_p, second_p, name, count), self_t) "
+    "+ flowing(first_t * parameter_slope(self_p, first_p, second_p, name, count, 0), first_t) "
+    "+ (flowing(second_t * parameter_slope(self_p, first_p, second_p, name, count, 1), second_t) if count > 1 "
+    "else zeros_like(result))",
+    elementwise=True, mask_zero_grad=True, method=False, dtype_kinds={"self": "fc", "first": "f", "second": "f"},
+    doc="A special function of one variable, by its name in `scipy.special`, with one or two parameters. Derivatives "
+    "with respect to these are differences of the eighth order, with a relative error of about 1e-10.",
 )  # fmt: skip
 
 
@@ -84,7 +144,8 @@ _neighbours("hankel2e", 0.5, -0.5, 1j)
 
 
 def _struve_rest(x: Any, v: Any) -> Any:
-    return (x / 2.0) ** v / (ROOT_PI * float(special.gamma(v + 1.5)))
+    gamma = special.gamma(v + 1.5)
+    return (x / 2.0) ** v / (ROOT_PI * (gamma if np.ndim(v) else float(gamma)))
 
 
 def _log_ratio(z: Any) -> Any:

@@ -14,7 +14,7 @@ from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import plain_values
 from ...tensor.tensor import LATE
 from ..wrap import maker, numbers
-from . import cumulative, elementary, elliptic, families, hypergeometric, incomplete, polynomials
+from . import cumulative, elementary, elliptic, families, hypergeometric, incomplete, noncentral, polynomials
 
 if TYPE_CHECKING:
     from ..typed.special import *  # noqa: F403
@@ -120,7 +120,7 @@ def polygamma(n: Any, x: Any) -> Any:
     return OPERATORS["polygamma"].function(int(n), numbers(x))
 
 
-for _module in (cumulative, elementary, elliptic, families, hypergeometric, incomplete, polynomials):
+for _module in (cumulative, elementary, elliptic, families, hypergeometric, incomplete, noncentral, polynomials):
     MADE.update(_module.MADE)
 # Other names of the same functions: jn is jv.
 _OF_OBJECTS: Final = {id(getattr(scipy.special, name)): made for name, made in MADE.items()}

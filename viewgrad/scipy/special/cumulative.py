@@ -14,6 +14,7 @@ from ...operators.numpy_api.conversion import as_tensors, plain_values
 from ..implicit_diff import STEPS
 from ..wrap import maker, numbers
 from .incomplete import MADE as INCOMPLETE
+from .noncentral import MADE as NONCENTRAL
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
@@ -93,6 +94,16 @@ INVERSES: Final[dict[str, tuple[Callable[..., Any], int]]] = {
     "stdtrit": (INCOMPLETE["stdtr"], 1),
     "stdtridf": (INCOMPLETE["stdtr"], 0),
     "fdtridfd": (FUNCTIONS["fdtr"], 1),
+    "chndtrix": (NONCENTRAL["chndtr"], 0),
+    "chndtridf": (NONCENTRAL["chndtr"], 1),
+    "chndtrinc": (NONCENTRAL["chndtr"], 2),
+    "ncfdtri": (NONCENTRAL["ncfdtr"], 3),
+    "ncfdtridfn": (NONCENTRAL["ncfdtr"], 0),
+    "ncfdtridfd": (NONCENTRAL["ncfdtr"], 1),
+    "ncfdtrinc": (NONCENTRAL["ncfdtr"], 2),
+    "nctdtrit": (NONCENTRAL["nctdtr"], 2),
+    "nctdtridf": (NONCENTRAL["nctdtr"], 0),
+    "nctdtrinc": (NONCENTRAL["nctdtr"], 1),
 }
 
 

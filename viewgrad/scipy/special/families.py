@@ -11,28 +11,48 @@ import scipy.special  # type: ignore[import-untyped]
 
 from ...operators.define import OPERATORS
 from ...operators.numpy_api.adapted import lost
-from ...operators.numpy_api.conversion import carries_history, plain_values
+from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ..wrap import maker, numbers
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
+# Functions whose derivatives with respect to their parameters are differences of the eighth order.
+ANALYTIC: Final = frozenset({
+    "jv", "yv", "iv", "ive", "kv", "kve", "hankel1", "hankel2", "hankel1e", "hankel2e", "struve", "modstruve", "hyp0f1",
+    "hyp1f1", "hyperu",
+})  # fmt: skip
+BY_NUMBERS: Final = frozenset({"expn", "lambertw"})  # whose derivatives depend on which numbers the parameters are
 
 
 def family(name: str, x: Any, *parameters: Any) -> Any:
-    """Return a function of one variable with a history; of parameters that are arrays, each number by itself."""
-    if carries_history(parameters):
-        raise lost(f"scipy.special.{name}", "no gradient flows to its orders and parameters; pass detach() of them")
+    """Return a function of one variable with a history, and of parameters that have none."""
     x = numbers(x) * 1.0
+    if carries_history(parameters):
+        if name not in ANALYTIC:
+            raise lost(f"scipy.special.{name}", "no gradient flows to its orders and parameters; pass detach() of them")
+        values = [numbers(each) * 1.0 for each in parameters]
+        two = values if len(values) > 1 else [*values, as_tensors(np.zeros(()))]
+        return OPERATORS["_special_family_of"].function(x, *two, name, len(values))
     given = [np.asarray(plain_values(numbers(each))) for each in parameters]
     operator = OPERATORS["_special_family"].function
     if all(each.size == 1 for each in given):
         shape = np.broadcast_shapes(x.shape, *(each.shape for each in given))
         found = operator(x, name, tuple(each.reshape(()).item() for each in given))
         return found.broadcast_to(shape) if shape != x.shape else found
-    x, *given = np.broadcast_arrays(x, *given)
-    flat = x.reshape(-1)
-    rows = zip(*(np.asarray(plain_values(each)).reshape(-1).tolist() for each in given))
-    return np.stack([operator(place, name, row) for place, row in zip(flat, rows)]).reshape(x.shape)
+    if name in BY_NUMBERS:
+        return _by_numbers(lambda x, *row: operator(x, name, row), x, *given)
+    first, second = as_tensors([each * 1.0 for each in (*given, np.zeros(()))[:2]])
+    return OPERATORS["_special_family_of"].function(x, first, second, name, len(given))
+
+
+def _by_numbers(function: Callable[..., Any], x: Any, *parameters: Any) -> Any:
+    """Return a function of numbers besides its variable for arrays of these: once for each of their combinations."""
+    shape = np.broadcast_shapes(x.shape, *(each.shape for each in parameters))
+    rows = np.stack([np.broadcast_to(each, shape).reshape(-1) for each in parameters], 1)
+    kinds, which = np.unique(rows, axis=0, return_inverse=True)
+    flat, order = x.broadcast_to(shape).reshape(-1), np.argsort(which.reshape(-1), kind="stable")
+    parts = [function(flat[which.reshape(-1) == number], *row.tolist()) for number, row in enumerate(kinds)]
+    return np.concatenate(parts)[np.argsort(order)].reshape(shape)
 
 
 def _made(name: str, function: Callable[..., Any], doc: str = "") -> None:
@@ -52,7 +72,11 @@ _made("yv", lambda v, z: family("yv", z, v))
 
 def _of_orders(name: str) -> None:
     operator = OPERATORS[name].function
-    _made(name, lambda v, z: family(name, z, v) if np.ndim(plain_values(numbers(v))) else operator(v, numbers(z)))
+    _made(name, lambda v, z: operator(v, numbers(z)) if _is_number(v) else family(name, z, v))
+
+
+def _is_number(v: Any) -> bool:
+    return not carries_history(v) and not np.ndim(plain_values(numbers(v)))
 
 
 for _name in ("jv", "iv", "ive"):
@@ -153,10 +177,14 @@ def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
 @made
 def expn(n: Any, x: Any) -> Any:
     """Return the generalized exponential integral; gradients flow to `x`."""
-    order = np.asarray(plain_values(numbers(n)))
-    if order.ndim or order != np.floor(order):
+    orders = np.asarray(plain_values(numbers(n)))
+    if np.any(orders != np.floor(orders)):
         raise lost("scipy.special.expn", "for tensors with a history the order must be an integer")
-    return family("expn", x, n) if order >= 1 else np.exp(-x) / x
+
+    def of_order(x: Any, n: Any) -> Any:
+        return family("expn", x, int(n)) if n >= 1 else np.exp(-x) / x
+
+    return _by_numbers(of_order, numbers(x) * 1.0, orders) if orders.ndim else of_order(x, orders.item())
 
 
 @made
