@@ -189,3 +189,23 @@ def test_probabilities_of_three_below_limits():
             moved[place] = moved[place] + sign * step * way
             ends.append(_below(*moved))
         assert abs((ends[0] - ends[1]) / (2 * step) - (slope * way).sum()) < 2e-3
+
+
+def test_frozen_normal_distributions_of_several_variables():
+    mean, covariances = np.array([1.0, 2.0]), np.array([[2.0, 0.3], [0.3, 1.0]])
+    for cov in (covariances, 2.0, covariances[1]):
+        ours = stats.multivariate_normal(leaf_of(mean), leaf_of(cov), allow_singular=True)
+        theirs = scipy.stats.multivariate_normal(mean, cov, allow_singular=True)
+        np.testing.assert_allclose(ours.entropy().detach(), theirs.entropy())
+        np.testing.assert_allclose(ours.rvs(2, 3).detach(), theirs.rvs(2, 3))
+        np.testing.assert_allclose(ours.logpdf(mean + 1).detach(), theirs.logpdf(mean + 1))
+        np.testing.assert_allclose(ours.mean.detach(), theirs.mean)
+        np.testing.assert_allclose(ours.cov.detach(), theirs.cov)
+        assert gradcheck(lambda cov: stats.multivariate_normal(mean, cov).entropy(), leaf_of(cov))
+
+
+def test_the_size_may_follow_the_parameters():
+    found = stats.norm.rvs(leaf_of(1.0), 2.0, 3, random_state=0)
+    np.testing.assert_allclose(found.detach(), scipy.stats.norm.rvs(1.0, 2.0, 3, random_state=0))
+    found = stats.gamma.rvs(2.5, leaf_of(1.0), 2.0, (2, 3), random_state=0)
+    np.testing.assert_allclose(found.detach(), scipy.stats.gamma.rvs(2.5, 1.0, 2.0, (2, 3), random_state=0))

@@ -24,6 +24,8 @@ STANDARD: Final = frozenset(
     {"_pdf", "_logpdf", "_pmf", "_logpmf", "_cdf", "_logcdf", "_sf", "_logsf", "_ppf", "_isf", "_entropy"}
 )
 
+OF_VALUES: Final = frozenset({"pdf", "logpdf", "cdf", "logcdf"})
+
 
 class NamedDistribution:
     """A SciPy distribution, which is pickled by its name, and whose other methods are SciPy's own."""
@@ -309,6 +311,9 @@ class Distribution(NamedDistribution):
 
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
         """Draw random values, by default one for each parameter; gradients flow to the location and the scale."""
+        count = len(self.shapes) + (1 if self.discrete else 2)
+        if len(args) == count + 1 and size is None:  # SciPy takes the size after all parameters
+            *args, size = args  # type: ignore[assignment]
         size = plain_values(as_argument(size))
         if not carries_history((args, kwargs)):
             given, named = plain_values(args), plain_values(kwargs)
@@ -324,10 +329,19 @@ class Distribution(NamedDistribution):
 
 
 class Frozen:
-    """A distribution with its parameters."""
+    """A distribution with its parameters.
 
-    def __init__(self, dist: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> None:
-        self.dist, self.args, self.kwds = dist, args, kwds
+    Arguments:
+        dist: the distribution.
+        args: the parameters by position.
+        kwds: the parameters by name.
+        options: arguments of the densities and distribution functions alone.
+    """
+
+    def __init__(
+        self, dist: Any, args: tuple[Any, ...], kwds: dict[str, Any], options: dict[str, Any] | None = None
+    ) -> None:
+        self.dist, self.args, self.kwds, self.options = dist, args, kwds, options or {}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # `copy` and `pickle` ask for such names before the object has contents
@@ -338,6 +352,8 @@ class Frozen:
             if name == "rvs":
                 kwargs |= zip(("size", "random_state"), args)
                 return method(*self.args, **self.kwds, **kwargs)
+            if name in OF_VALUES:
+                kwargs = {**self.options, **kwargs}
             return method(*args, *self.args, **self.kwds, **kwargs)
 
         return call

@@ -30,23 +30,29 @@ class MultivariateNormal(NamedDistribution):
     scipy = scipy.stats.multivariate_normal
 
     def __call__(self, mean: Any = None, cov: Any = 1, allow_singular: bool = False, **options: Any) -> Frozen:
-        return Frozen(self, (mean, cov, allow_singular), {})
+        return FrozenNormal(self, (mean, cov), {}, {"allow_singular": allow_singular})
 
     @staticmethod
-    def _parts(x: Any, mean: Any, cov: Any) -> tuple[Any, Any]:
+    def parameters(mean: Any, cov: Any) -> tuple[Any, Any]:
+        """Return the mean as a vector, and the covariances as a matrix."""
         cov = float_copy(cov)
-        mean = None if mean is None else float_copy(mean)
+        mean = None if mean is None else float_copy(mean).reshape(-1)
         dim = mean.size if mean is not None else cov.shape[-1] if cov.ndim else 1
         if cov.ndim == 0:
             cov = cov * np.eye(dim)
         elif cov.ndim == 1:
             cov = np.diag(cov)
+        return as_operand(np.zeros(dim)) if mean is None else mean, cov
+
+    @classmethod
+    def _parts(cls, x: Any, mean: Any, cov: Any) -> tuple[Any, Any]:
+        mean, cov = cls.parameters(mean, cov)
         x = float_copy(x)
         if not x.ndim:
             x = x.reshape(1)
-        elif x.ndim == 1 and dim == 1:
+        elif x.ndim == 1 and mean.size == 1:
             x = x[:, None]
-        return x - (np.zeros(dim) if mean is None else mean.reshape(-1)), cov
+        return x - mean, cov
 
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """Return the logarithm of the density; a singular covariance has its density on its own subspace."""
@@ -97,18 +103,31 @@ class MultivariateNormal(NamedDistribution):
         """Return the differential entropy."""
         if not holds_tensor((mean, cov)):
             return as_tensors(self.scipy.entropy(mean, cov))
-        _, cov = self._parts(0.0 if mean is None else mean, mean, cov)
+        _, cov = self.parameters(mean, cov)
         return 0.5 * (cov.shape[0] * (2 * HALF_LOG_TWO_PI + 1) + np.linalg.slogdet(cov)[1])
 
     def rvs(self, mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Any:
         """Return random vectors; gradients flow to the mean and the covariances."""
         if not holds_tensor((mean, cov)):
             return as_tensors(np.asarray(self.scipy.rvs(mean, cov, size, random_state)))
-        away, cov = self._parts(0.0 if mean is None else mean, None, cov)
-        centre = away if mean is not None else as_operand(np.zeros(cov.shape[0]))
+        centre, cov = self.parameters(mean, cov)
         generator = self.scipy._get_random_state(random_state)
-        drawn = correlated(generator, centre.reshape(-1), cov, size)
+        drawn = correlated(generator, centre, cov, size)
         return drawn[()] if drawn.ndim < 2 else drawn.squeeze()
+
+
+class FrozenNormal(Frozen):
+    """A normal distribution of several variables with its parameters."""
+
+    @property
+    def mean(self) -> Any:
+        """The mean, as a vector."""
+        return self.dist.parameters(*self.args)[0]
+
+    @property
+    def cov(self) -> Any:
+        """The matrix of the covariances."""
+        return self.dist.parameters(*self.args)[1]
 
 
 class Dirichlet(NamedDistribution):

@@ -102,24 +102,29 @@ def ttest_rel(a: Any, b: Any, alternative: str = "two-sided") -> Any:
     return MADE["ttest_1samp"](a - b, 0.0, axis=-1, alternative=alternative)
 
 
-def _student(first: Any, of_first: Any, n: Any, second: Any, of_second: Any, m: Any, equal: bool, way: str) -> Outcome:
-    """Perform Student's test, or Welch's, from means, variances and counts."""
+def _student(first: Any, squares: Any, n: Any, second: Any, others: Any, m: Any, equal: bool, way: str) -> Outcome:
+    """Perform Student's test, or Welch's, from means, sums of squares of the differences from them, and counts."""
     if equal:
         df = n + m - 2.0
-        square = ((n - 1) * of_first + (m - 1) * of_second) / df * (1.0 / n + 1.0 / m)
+        square = (squares + others) / df * (1.0 / n + 1.0 / m)
     else:
-        one, other = of_first / n, of_second / m
-        df, square = (one + other) ** 2 / (one**2 / (n - 1) + other**2 / (m - 1)), one + other
+        one, other = squares / (n - 1.0) / n, others / (m - 1.0) / m
+        df, square = (one + other) ** 2 / (one**2 / (n - 1.0) + other**2 / (m - 1.0)), one + other
+        df = np.where(np.isnan(plain_values(df)), 1.0, df)  # of a sample of one, as SciPy has it
     t = (first - second) / np.sqrt(square)
     return _tested(t, _of_student(df, t, way), df=df)
+
+
+def _squares(x: Any) -> Any:
+    return (_centred(x) ** 2).sum(-1)
 
 
 @statistic(2)
 def ttest_ind(a: Any, b: Any, *, equal_var: bool = True, alternative: str = "two-sided") -> Any:
     """Perform Student's test, or Welch's, of the means of two samples."""
-    return _student(
-        a.mean(-1), a.var(-1, ddof=1), a.shape[-1], b.mean(-1), b.var(-1, ddof=1), b.shape[-1], equal_var, alternative
-    )
+    n, m = (np.float64(each.shape[-1]) for each in (a, b))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _student(a.mean(-1), _squares(a), n, b.mean(-1), _squares(b), m, equal_var, alternative)
 
 
 @made
@@ -129,8 +134,8 @@ def ttest_ind_from_stats(
 ) -> Any:  # fmt: skip
     """Perform Student's test, or Welch's, from means and standard deviations."""
     mean1, std1, mean2, std2 = (numbers(each) * 1.0 for each in (mean1, std1, mean2, std2))
-    counts = [plain_values(each) for each in (nobs1, nobs2)]
-    return _student(mean1, std1**2, counts[0], mean2, std2**2, counts[1], equal_var, alternative)
+    n, m = (np.asarray(plain_values(each), float) for each in (nobs1, nobs2))
+    return _student(mean1, std1**2 * (n - 1), n, mean2, std2**2 * (m - 1), m, equal_var, alternative)
 
 
 # -- tests of several samples ------------------------------------------------------------------------------------------
