@@ -57,8 +57,6 @@ class NumberType(type):
         return super().__new__(meta, name, bases, body)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and type(args[0]) in PLAIN:
-            return cls.python(args[0], **kwargs)
         if any(map(carries_history, args)):
             return cls._cast(*args)
         if len(args) == 1:  # Python refuses a tensor that a method of the user's returns
@@ -91,17 +89,25 @@ class NumberType(type):
         return repr(cls.python)
 
 
-def _number_type(python: type, base: type) -> Any:
+class FloatType(NumberType):
+    """The type of adopted code's `float`, which loops call often."""
+
+    def __call__(cls, value: Any = 0.0, /) -> Any:
+        return float(value) if type(value) in PLAIN else super().__call__(value)
+
+
+def _number_type(metaclass: Any, python: type, base: type) -> Any:
     own = {name: value for name, value in vars(python).items() if not name.startswith("__")}
     own |= {"python": python, "numpy": base, "__module__": "builtins", "__slots__": ()}
-    return NumberType(python.__name__, (base,), own)
+    return metaclass(python.__name__, (base,), own)
 
 
 NUMBERS: Final[dict[str, Any]] = {
-    "float": _number_type(float, np.float64),
-    "complex": _number_type(complex, np.complex128),
+    "float": _number_type(FloatType, float, np.float64),
+    "complex": _number_type(NumberType, complex, np.complex128),
 }
-copyreg.pickle(NumberType, lambda cls: (pkgutil.resolve_name, (f"builtins:{cls.__name__}",)))
+for _kind in (NumberType, FloatType):
+    copyreg.pickle(_kind, lambda cls: (pkgutil.resolve_name, (f"builtins:{cls.__name__}",)))
 
 
 class TypeMeta(type):

@@ -32,10 +32,14 @@ ORIGINAL: Final = "__viewgrad_original__"  # the attribute of an adopted class t
 VIEWS: Final = "__viewgrad_views__"  # the attribute of an adopted class that is the class of the views of its objects
 STATES: Final = "__viewgrad_states__"  # the attribute of an adopted class with the globals that its methods use
 STATE: Final = "__viewgrad_state__"  # the slot of a view
+FETCHED: Final = "__viewgrad_fetched__"  # the attribute of a class of views that is their class without `__getattr__`
+FETCHING: Final = "__viewgrad_fetching__"  # the attribute of such a class that is the class with `__getattr__`
+_CLASS: Final[Any] = vars(object)["__class__"]
 HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class written in Python
 ABSTRACT: Final = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 METACLASSES: Final = (type, abc.ABCMeta, type(typing.Protocol))
 CONTAINERS: Final = (tuple, list, dict)
+MOST_ITEMS: Final = 100  # of lists and dicts that are fetched although they are not read
 FUNCTIONS: Final = (types.FunctionType, classmethod, staticmethod, property)
 
 
@@ -274,14 +278,28 @@ def original_of_view(view: Any) -> Any:
     return _state(view).original
 
 
-class View:
-    """The methods that views have in place of the adopted class's."""
+class FetchedView:
+    """The methods of views that have fetched all attributes, in place of the adopted class's.
+
+    There is no `__getattr__` among them, since Python reads attributes of classes that have one several times slower.
+    """
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        flush_view(self)
+        return _state(self).original.__reduce_ex__(protocol)
+
+
+class View(FetchedView):
+    """The methods of views that have attributes to fetch."""
 
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the original on first access, or the result of the user's `__getattr__`."""
         if _fetch(self, name):
+            _fetch_all(self)
             return object.__getattribute__(self, name)
         users = getattr(super(), "__getattr__", None)
         return object.__getattribute__(self, name) if users is None else users(name)
@@ -290,16 +308,32 @@ class View:
         _fetch(self, name)
         super().__delattr__(name)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        flush_view(self)
-        return _state(self).original.__reduce_ex__(protocol)
-
 
 def _all_attributes(view: Any) -> dict[str, Any]:
     """Return the `__dict__` of a view."""
     for name in list(_real_dict(_state(view).original)):
         _fetch(view, name)
     return _real_dict(view)
+
+
+def _fetch_all(view: Any) -> None:
+    """Fetch all attributes, after which the view needs no `__getattr__`, unless the user's class has one.
+
+    Long lists and dicts are fetched only if they are read, since all of their items are adopted with them.
+    """
+    fetched, state = vars(type(view)).get(FETCHED), _state(view)
+    if fetched is None:
+        return
+    others = [(name, value) for name, value in _attributes(state.original) if name not in state.bound]
+    if any(isinstance(value, CONTAINERS) and len(value) > MOST_ITEMS for _, value in others):
+        return
+    for name, _ in others:
+        _fetch(view, name)
+    _set_class(view, fetched)
+
+
+def _set_class(view: Any, kind: type) -> None:
+    _CLASS.__set__(view, kind)  # past the `__class__` that views report
 
 
 def _copied(view: Any) -> Any:
@@ -346,7 +380,11 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
             body["__hash__"] = lambda self: hash(_state(self).original)
     if hasattr(cls, "__del__"):
         body["__del__"] = lambda self: None
-    kind: type = type.__new__(type(made), cls.__name__, (View, made), body)
+    fetched = type.__new__(type(made), cls.__name__, (FetchedView, made), dict(body))
+    kind: type = type.__new__(type(made), cls.__name__, (View, fetched), {**body, "__slots__": ()})
+    if not hasattr(cls, "__getattr__") and cls.__getattribute__ is object.__getattribute__:
+        type.__setattr__(kind, FETCHED, fetched)
+        type.__setattr__(fetched, FETCHING, kind)
     return kind
 
 
@@ -364,6 +402,9 @@ def refresh_view(view: Any) -> bool:
             state.bound.pop(name, None)
             _discard(view, name)
             del state.seen[name]
+    fetching = vars(type(view)).get(FETCHING)
+    if fetching is not None and not all(name in state.bound for name, _ in _attributes(state.original)):
+        _set_class(view, fetching)
     _fetch_hidden(view)
     return True
 
