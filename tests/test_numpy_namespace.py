@@ -88,6 +88,8 @@ def test_functions_without_a_derivative_name_a_way_out():
     with pytest.raises(UnsupportedFunctionError, match=r"numpy\.ma\.unique .* np\.where"):
         np.ma.unique(x)
     assert np.packbits(np.array([1, 0])) == numpy.packbits([1, 0])
+    with pytest.raises(UnsupportedFunctionError, match=r"numpy\.mgrid .* numbers"):
+        np.mgrid[0 : x : 3j, 0:1:2j]
 
 
 def test_creation_functions_return_tensors():

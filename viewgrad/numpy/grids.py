@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ..operators.numpy_api.creation import arange, array, linspace
 from ..tensor.creation import as_operand, holds_tensor
@@ -22,7 +23,10 @@ class Grid:
 
     def __getitem__(self, key: Any) -> Any:
         items = key if isinstance(key, tuple) else (key,)
-        if any(carries_history((item.start, item.stop, item.step)) for item in items):
+        bounds = [bound for item in items for bound in (item.start, item.stop, item.step)]
+        if any(map(carries_history, bounds)):
+            if any(map(np.ndim, bounds)):
+                raise lost("numpy.mgrid", "the ends and steps of its slices must be numbers")
             axes = [_coordinates(item) for item in items]
             if not isinstance(key, tuple):
                 return axes[0]
