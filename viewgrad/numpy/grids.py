@@ -12,6 +12,7 @@ from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ..operators.numpy_api.creation import arange, array, linspace
 from ..tensor.creation import as_operand, holds_tensor
+from ..tensor.shapes import with_ndim
 from ..tensor.tensor import Tensor
 
 
@@ -98,7 +99,7 @@ class Joined:
             part = as_operand(item)
         ndim = part.ndim
         if ndim < ndmin:
-            part = part.reshape((1,) * (ndmin - ndim) + part.shape)
+            part = with_ndim(part, ndmin)
             if trans1d != -1 and ndim:
                 place = trans1d if trans1d >= 0 else ndmin + trans1d + 1 - ndim
                 part = part.moveaxis(range(ndmin - ndim, ndmin), range(place, place + ndim))

@@ -9,9 +9,10 @@ import scipy.interpolate as theirs  # type: ignore[import-untyped]
 
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
+from ..tensor.shapes import along_first
 from .fitpack import bisplev
 from .piecewise import BSpline, as_array, spline_basis
-from .wrap import along_first, float_copy
+from .wrap import float_copy
 
 
 class RectBivariateSpline:

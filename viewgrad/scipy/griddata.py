@@ -15,8 +15,9 @@ import scipy.spatial  # type: ignore[import-untyped]
 
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import carries_history, plain_values
+from ..tensor.shapes import along_first
 from . import special
-from .wrap import along_first, float_copy, floating, numbers
+from .wrap import float_copy, floating, numbers
 
 
 def plain_places(points: Any, name: str) -> Any:

@@ -19,6 +19,7 @@ from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_hi
 from ..tensor.async_safety import in_own_context
 from ..tensor.creation import as_operand
 from ..tensor.modes import no_grad
+from ..tensor.shapes import with_ndim
 from .boundary_values import solve_bvp
 from .initial_values import ode, odeint, solve_ivp
 from .ode_steps import pinned, plain_number
@@ -52,9 +53,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
     y = np.moveaxis(numbers(y), axis, -1)
     widths = dx
     if x is None and np.ndim(dx):  # SciPy's steps of an array have the shape of `y`
-        steps = numbers(dx)
-        widths = steps.reshape((1,) * (y.ndim - steps.ndim) + steps.shape)
-        widths = np.moveaxis(widths, axis, -1)
+        widths = np.moveaxis(with_ndim(numbers(dx), y.ndim), axis, -1)
     if x is not None:
         x = numbers(x)
         widths = np.diff(x if x.ndim == 1 else np.moveaxis(x, axis, -1), axis=-1)

@@ -14,12 +14,13 @@ import scipy.interpolate  # type: ignore[import-untyped]
 from ..numpy.namespace import filled, public_names
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
+from ..tensor.shapes import along_first
 from .barycentric import THROUGH_POINTS
 from .fitpack import FITPACK
 from .grid_interpolation import GRIDS
 from .griddata import SCATTERED, LinearNDInterpolator, NearestNDInterpolator, plain_places
 from .piecewise import PIECES, BSpline, CubicHermiteSpline, Pieces, ascending, spline_slopes, through_points
-from .wrap import along_first, float_copy
+from .wrap import float_copy
 
 if TYPE_CHECKING:
     from .typed.interpolate import *  # noqa: F403

@@ -11,7 +11,8 @@ import scipy.interpolate as theirs  # type: ignore[import-untyped]
 
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
-from .wrap import along_first, float_copy, numbers
+from ..tensor.shapes import along_first
+from .wrap import float_copy, numbers
 
 
 def as_array(value: Any) -> Any:

@@ -45,11 +45,6 @@ def copied(value: Any) -> Any:
     return from_array(array if array.ndim else array[()])
 
 
-def along_first(values: Any, ndim: int) -> Any:
-    """Return a vector in the shape in which it broadcasts along the first of several dimensions."""
-    return values.reshape((-1,) + (1,) * (ndim - 1))
-
-
 def args_tuple(args: Any) -> tuple[Any, ...]:
     """Return the extra arguments that SciPy passes to a function: `args` itself, or its only element."""
     return args if isinstance(args, tuple) else (args,)

@@ -12,7 +12,6 @@ from . import (
     matrices,
     nan_reductions,
     networks,
-    number_theory,
     one_argument_families,
     reductions,
     scatter,

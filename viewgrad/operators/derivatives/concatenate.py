@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.creation import as_operand
+from ...tensor.shapes import with_leading_ones
 from ..composites import composite
 from ..define import row
 from ..language.namespace import formula_function
@@ -178,9 +179,8 @@ def tile_gradient(grad: Any, shape: tuple[int, ...], reps: Any) -> Any:
     """Return the sum over the tiles."""
     reps = tuple(np.atleast_1d(reps).tolist())
     ndim = max(len(reps), len(shape))
-    reps = (1,) * (ndim - len(reps)) + reps
-    extents = (1,) * (ndim - len(shape)) + shape
-    tiled = [length for pair in zip(reps, extents) for length in pair]
+    pairs = zip(with_leading_ones(reps, ndim), with_leading_ones(shape, ndim))
+    tiled = [length for pair in pairs for length in pair]
     return grad.reshape(tuple(tiled)).sum(axis=tuple(range(0, 2 * ndim, 2))).reshape(shape)
 
 

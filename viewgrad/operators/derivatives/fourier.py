@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.creation import as_operand
+from ...tensor.shapes import along_first
 from ...tensor.tensor import FUNCTIONS
 from ..composites import composite
 from ..define import row
@@ -72,7 +73,7 @@ def irfft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm:
     twice[0] = 1
     if length % 2 == 0:
         twice[-1] = 1
-    twice = twice.reshape((-1,) + (1,) * (grad.ndim - 1 - axis % grad.ndim))
+    twice = along_first(twice, grad.ndim - axis % grad.ndim)
     spectrum = np.fft.rfft(grad, axis=axis, norm=TURNED.get(norm, norm)) * twice
     return in_dtype(resized(spectrum, axis, shape[axis]), dtype)
 

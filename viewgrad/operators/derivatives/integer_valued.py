@@ -93,3 +93,17 @@ row(
 def bincount_forward(a: Array, weights: Array | None, minlength: int) -> Array:
     counts = np.bincount(a, weights, minlength)
     return counts if weights is None or weights.dtype.kind != "f" else counts.astype(weights.dtype, copy=False)
+
+# -- integers ----------------------------------------------------------------------------------------------------------
+
+for _name, _what in (("gcd", "greatest common divisor"), ("lcm", "least common multiple")):
+    _function = getattr(np, _name)
+    row(
+        f"{_name}(self, other)", _function, {"self": NOT, "other": NOT}, elementwise=True, numpy=[_function],
+        doc=f"The {_what} of integers.",
+    )
+if hasattr(np, "bitwise_count"):
+    row(
+        "bitwise_count(self)", np.bitwise_count, {"self": NOT}, elementwise=True, numpy=[np.bitwise_count],
+        doc="The number of 1 bits of an integer.",
+    )

@@ -10,6 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ...adoption import adopted_arguments
 from ...tensor.creation import as_assigned, as_operand, holds_tensor
+from ...tensor.shapes import with_ndim
 from ...tensor.storage import scalar_write
 from ...tensor.tensor import FUNCTIONS, Tensor, from_array, is_scalar
 from .. import OPERATORS
@@ -43,8 +44,7 @@ def _parts(nested: Any) -> list[Any]:
 
 def _assembled(nested: Any, ndim: int, depth: int) -> Any:
     if not isinstance(nested, list):
-        part = as_operand(nested)
-        return part.reshape((1,) * (ndim - part.ndim) + part.shape)
+        return with_ndim(as_operand(nested), ndim)
     if not nested:
         raise ValueError("block got an empty list")
     return concatenate([_assembled(item, ndim, depth - 1) for item in nested], -depth)
@@ -69,7 +69,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         place = int(places.item())
         if not -extent <= place <= extent:
             raise IndexError(f"index {place} is out of bounds for axis {axis} with size {extent}")
-        values = values.reshape((1,) * (arr.ndim - values.ndim) + values.shape)
+        values = with_ndim(values, arr.ndim)
         if not places.ndim:
             values = values.moveaxis(0, axis)  # the values' first dimension is the new one, as NumPy has it
         count = values.shape[axis]

@@ -14,6 +14,7 @@ import numpy as np
 from ...adoption import adopted_arguments
 from ...tensor.creation import _fresh as fresh
 from ...tensor.creation import as_its_array, as_operand, holds_tensor, joined
+from ...tensor.shapes import with_ndim
 from ...tensor.tensor import Tensor, is_scalar
 from . import spaced
 from .conversion import NESTED, as_argument, as_tensors, plain_values
@@ -104,9 +105,7 @@ def array(
         made = _in_column_order(made)
     elif order == "C":
         made = made.contiguous()
-    if made.ndim < ndmin:
-        made = made.reshape((1,) * (ndmin - made.ndim) + made.shape)
-    return made
+    return with_ndim(made, ndmin)
 
 
 def _elements(value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.creation import as_operand, holds_tensor
+from ...tensor.shapes import along_first
 from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered
 from .. import OPERATORS
 
@@ -93,7 +94,7 @@ def _ramp(array: Any, dim: int, widths: tuple[int, int], given: Any, mode: str, 
     edge = _slices(array, dim, -1, None) if last else _slices(array, dim, 0, 1)
     end = as_operand(given[int(last)]).astype(array.dtype)
     shares = (np.arange(widths[last]) / max(widths[last], 1)).astype(array.dtype)
-    shares = (shares[::-1] if last else shares).reshape((-1,) + (1,) * (array.ndim - 1 - dim))
+    shares = along_first(shares[::-1] if last else shares, array.ndim - dim)
     return end + (edge - end) * shares
 
 

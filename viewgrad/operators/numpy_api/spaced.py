@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...tensor.creation import as_operand
+from ...tensor.shapes import along_first, with_ndim
 from ...tensor.tensor import FUNCTIONS
 from ..operands import operands
 
@@ -42,22 +43,17 @@ def logspace(
     """Return numbers evenly spaced on a logarithmic scale; gradients flow to the exponents and the base."""
     if np.ndim(base):
         ndim = max(map(np.ndim, (start, stop, base)))
-        start, stop, base = (_with_dimensions(each, ndim) for each in (start, stop, base))
+        start, stop, base = (with_ndim(as_operand(each), ndim) for each in (start, stop, base))
         base = np.expand_dims(base, axis)
     first, second = operands(base, linspace(start, stop, num, endpoint, axis=axis))
     powers = first**second
     return powers if dtype is None else powers.astype(dtype)
 
 
-def _with_dimensions(value: Any, ndim: int) -> Any:
-    value = as_operand(value)
-    return value.reshape((1,) * (ndim - value.ndim) + value.shape)
-
-
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Return numbers in a geometric progression; gradients flow to both ends."""
     first, last = as_operand(start) * 1.0, as_operand(stop) * 1.0
-    shares = np.linspace(0.0, 1.0, operator.index(num), endpoint).reshape((-1,) + (1,) * (first - last).ndim)
+    shares = along_first(np.linspace(0.0, 1.0, operator.index(num), endpoint), (first - last).ndim + 1)
     points = first * (last / first) ** shares
     if endpoint and num > 1:
         points[-1] = last

@@ -15,6 +15,7 @@ from ...operators.define import OPERATORS
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_tensors, plain_values
 from ...tensor.creation import as_operand
+from ...tensor.shapes import with_ndim
 from ...tensor.tensor import from_array
 from ..implicit_diff import STEPS
 from ..sparse.arrays import ARRAYS
@@ -509,8 +510,7 @@ def null_space(A: Any, rcond: Any = None) -> Any:
 @made
 def block_diag(*arrs: Any) -> Any:
     """Return the block diagonal matrix; stacks of matrices give a stack."""
-    parts = [numbers(part) for part in arrs]
-    parts = [part.reshape((1,) * (2 - part.ndim) + part.shape) if part.ndim < 2 else part for part in parts]
+    parts = [with_ndim(numbers(part), 2) for part in arrs]
     dtype = np.result_type(*(part.dtype for part in parts))
     stacked = np.broadcast_shapes(*(part.shape[:-2] for part in parts))
     sizes = (sum(part.shape[-2] for part in parts), sum(part.shape[-1] for part in parts))

@@ -12,6 +12,7 @@ from ...numpy.random import correlated
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ...tensor.creation import as_operand, holds_tensor
+from ...tensor.shapes import along_first
 from .. import special
 from ..wrap import detached, float_copy, numbers
 from .distribution import HALF_LOG_TWO_PI, Frozen, NamedDistribution
@@ -146,7 +147,7 @@ class Dirichlet(NamedDistribution):
         x, alpha = numbers(x), float_copy(alpha)
         if x.shape[0] == alpha.size - 1:
             x = np.concatenate([x, 1 - x.sum(0, keepdims=True)])
-        powers = special.xlogy((alpha - 1).reshape((-1,) + (1,) * (x.ndim - 1)), x).sum(0)
+        powers = special.xlogy(along_first(alpha - 1, x.ndim), x).sum(0)
         return powers - special.gammaln(alpha).sum() + special.gammaln(alpha.sum())
 
     def pdf(self, x: Any, alpha: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....tensor.creation import as_operand
+from ....tensor.shapes import with_leading_ones
 from ....tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_buffered, as_scalar
 from ...composites import composite
 from ...define import row
@@ -226,8 +227,7 @@ FUNCTIONS[np.linalg.trace] = _trace_of_matrices
 def _interleaved(a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the shapes of the factors of a Kronecker product, each with ones in place of the other's dimensions."""
     ndim = max(len(a_shape), len(b_shape))
-    a = (1,) * (ndim - len(a_shape)) + a_shape
-    b = (1,) * (ndim - len(b_shape)) + b_shape
+    a, b = with_leading_ones(a_shape, ndim), with_leading_ones(b_shape, ndim)
     return tuple(x for n in a for x in (n, 1)), tuple(x for n in b for x in (1, n))
 
 

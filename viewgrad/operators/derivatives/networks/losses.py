@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....tensor.creation import as_operand
+from ....tensor.shapes import along_first
 from ...composites import composite
 from ...define import row
 from ...language.namespace import formula_function
@@ -310,7 +311,7 @@ def cross_entropy(
             return loss
         classes = plain(target)
         counted = classes != ignore_index
-        along = weight if weight is None else weight.reshape((-1,) + (1,) * (self.ndim - axis - 1))
+        along = weight if weight is None else along_first(weight, self.ndim - axis)
         spread = -(logarithms if along is None else logarithms * along).sum(axis=axis) * counted
         if reduction == "mean":
             total = counted.sum() if weight is None else (weight[np.where(counted, classes, 0)] * counted).sum()
@@ -322,6 +323,6 @@ def cross_entropy(
         target = target * (1 - label_smoothing) + label_smoothing / self.shape[axis]
     terms = -logarithms * target
     if weight is not None:
-        terms = terms * weight.reshape((-1,) + (1,) * (self.ndim - axis - 1))
+        terms = terms * along_first(weight, self.ndim - axis)
     losses = terms.sum(axis=axis)
     return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()

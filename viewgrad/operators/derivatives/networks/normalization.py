@@ -10,6 +10,7 @@ import numpy as np
 from ....tensor.async_safety import in_own_context
 from ....tensor.creation import as_operand
 from ....tensor.modes import no_grad
+from ....tensor.shapes import along_first
 from ...composites import composite
 from ...define import row
 from ...language.namespace import formula_function
@@ -102,7 +103,7 @@ def batch_axes(ndim: int) -> tuple[int, ...]:
 @formula_function
 def per_channel(a: Any, ndim: int) -> Any:
     """Return a vector of a number for each channel, in a shape that can be broadcast."""
-    return a.reshape((-1,) + (1,) * (ndim - 2))
+    return along_first(a, ndim - 1)
 
 
 def batch_norm_training_forward(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> tuple[Any, ...]:
