@@ -181,6 +181,52 @@ def test_arguments_keep_their_values_at_the_time_of_the_call():
     is_built_once(compiled)
 
 
+def assigned_in_a_branch(x, y):
+    total = 0.0
+    for i in range(len(x)):
+        if y[i] > -10.0:
+            a = x[i] * 0.5
+        e = a * 2.0
+        total += e**2
+    return total
+
+
+def checked_by_a_function(x, y):
+    def pick(i):
+        if y[i] < -10.0:
+            raise ValueError
+        return x[i]
+
+    total = 0.0
+    for i in range(len(x)):
+        e = y[i] - pick(i)
+        total += e**2
+    return total
+
+
+def read_in_a_branch(x, y):
+    total, state = 0.0, np.zeros(3)
+    for i in range(len(x)):
+        if y[i] > -10.0:
+            a = state[i % 3]
+        e = x[i] - a
+        state[i % 3] = e
+        total += e**2
+    return total
+
+
+@pytest.mark.parametrize("executor", ["python", "numba"])
+@pytest.mark.parametrize("f", [assigned_in_a_branch, checked_by_a_function, read_in_a_branch])
+def test_numbers_are_recomputed_from_numbers_that_are_known(f, executor):
+    if executor == "numba":
+        pytest.importorskip("numba")
+    x, y = np.arange(1.0, 6.0), np.array([1.0, 3.0, 2.0, 5.0, 1.0])
+    compiled = vg.compile(f, executor=executor, check=False, specialize=False)
+    for one, other in zip(vg.func.grad(compiled, (0, 1))(x, y), vg.func.grad(f, (0, 1))(x, y)):
+        np.testing.assert_allclose(one, other, 1e-12)
+    is_built_once(compiled)
+
+
 def test_variables_of_comprehensions_are_their_own():
     def f(x):
         v = x[0]

@@ -290,6 +290,7 @@ class Analysis:
             return
         chosen: list[ir.Let] = []
         inside = {id(each) for each in ir.statements(block)}
+        own = set(map(id, block))
         for number, stmt in enumerate(block):
             if not isinstance(stmt, ir.Let) or isinstance(stmt.value.kind, Arr) or len(self.lets[stmt.name]) != 1:
                 continue
@@ -302,6 +303,9 @@ class Analysis:
             changed = (changed - {stmt.name}) | {stmt.name}
             if not self._is_stable(stmt.value, self.positions[id(stmt)], self.loops[id(stmt)], changed, writes):
                 continue
+            if any(id(each) in self.skipped and id(each) not in own for name in self._reads_of(iter([stmt.value]))[0]
+                   for each in self.lets.get(name, ())):
+                continue  # it reads a value that is recomputed in another block, and only there
             at = self.positions[id(stmt)]
             if all(id(each) in inside and self.positions[id(each)] > at for each in self.readers.get(stmt.name, ())):
                 chosen.append(stmt)
