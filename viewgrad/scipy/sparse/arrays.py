@@ -264,19 +264,32 @@ class SparseArray:
 
     # -- reductions ----------------------------------------------------------------------------------------------------
 
-    def sum(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """Return the sum of all elements, or along an axis."""
+        axis = reduced_axis(axis)
+        kind = self.dtype.kind  # small integers are summed in wider ones, as in NumPy
+        data = self.data if kind in "fc" else self.data.astype(np.zeros(0, self.dtype).sum().dtype)
         if axis is None:
-            return self.data.sum(dtype=dtype)
-        pattern = self.pattern if axis in (1, -1) else self.pattern.transposed
-        total = product(pattern, *_promoted(self.data, as_operand(np.ones(pattern.shape[1], self.dtype))))
-        total = total if dtype is None else total.astype(dtype)
-        return total if not self.is_matrix else total[:, None] if axis in (1, -1) else total[None, :]
+            total = data.sum(dtype=dtype)
+        else:
+            pattern = self.pattern if axis == 1 else self.pattern.transposed
+            total = product(pattern, data, as_operand(np.ones(pattern.shape[1], data.dtype)))
+            total = total if dtype is None else total.astype(dtype)
+            total = total if not self.is_matrix else total[:, None] if axis == 1 else total[None, :]
+        if out is None:
+            return total
+        if axis is not None and out.shape != total.shape:
+            raise ValueError("out dimensions do not match shape")
+        out[...] = total
+        return out
 
-    def mean(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """Return the mean of all elements, or along an axis."""
+        axis = reduced_axis(axis)
         count = self.shape[0] * self.shape[1] if axis is None else self.shape[axis]
-        return self.sum(axis, dtype) / count
+        data = self.data if self.dtype.kind in "fc" else self.data.astype(float)
+        mean = self._of(self.pattern, data * (1.0 / count)).sum(axis, out=out)
+        return mean if dtype is None or out is not None else mean.astype(dtype)
 
     def diagonal(self, k: int = 0) -> Any:
         """Return the elements on a diagonal."""
@@ -382,6 +395,18 @@ for _name in NAMES:
 def is_sparse(value: Any) -> bool:
     """Return whether a value is a sparse array, of SciPy's or with a tensor for its stored values."""
     return isinstance(value, SparseArray) or bool(scipy.sparse.issparse(value))
+
+
+def reduced_axis(axis: Any) -> int | None:
+    """Return the axis of a reduction, or None for a reduction over both."""
+    if axis is None:
+        return None
+    if not isinstance(axis, tuple):
+        axis = (axis,)
+    axes = np.lib.array_utils.normalize_axis_tuple(axis, 2)
+    if not axes:
+        raise ValueError("sparse does not accept 0D axis (); use toarray or copy")
+    return axes[0] if len(axes) == 1 else None
 
 
 def as_sparse(value: Any) -> Any:

@@ -13,6 +13,7 @@ from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ...tensor.creation import as_operand
 from ..linalg import orthogonal_procrustes
+from ..sparse.arrays import ARRAYS
 from ..wrap import detached, float_copy, floating, maker
 from . import distance, transform
 
@@ -43,8 +44,30 @@ class KDTree:
         missing = np.asarray(places) >= self.data.shape[0]
         near = self.data[np.where(missing, 0, places)]
         given = points if np.ndim(places) == points.ndim - 1 else points[..., None, :]
-        distances = (given - near).vector_norm(p, -1)
+        distances = self._distances(given, near, p)
         return np.where(missing, np.inf, distances) if missing.any() else distances, as_tensors(places)
+
+    def sparse_distance_matrix(
+        self, other: Any, max_distance: float, p: float = 2.0, output_type: str = "dok_matrix"
+    ) -> Any:
+        """Return the distances between the points of two trees, up to a largest one, as a sparse matrix."""
+        if not carries_history((self.data, other.data)):
+            return self._tree.sparse_distance_matrix(other._tree, max_distance, p, output_type)
+        if output_type not in ("dok_matrix", "coo_matrix"):
+            raise lost("scipy.spatial.KDTree.sparse_distance_matrix", 'use output_type="coo_matrix"')
+        found = self._tree.sparse_distance_matrix(other._tree, max_distance, p, "coo_matrix")
+        distances = self._distances(self.data[found.row], other.data[found.col], p)
+        matrix = ARRAYS["coo_matrix"]((distances, (found.row, found.col)), found.shape)
+        return matrix if output_type == "coo_matrix" else matrix.todok()
+
+    def _distances(self, first: Any, second: Any, p: float) -> Any:
+        """Return the distances between points, in a periodic box those to the nearest image."""
+        away = first - second
+        if self.boxsize is not None:
+            box = np.broadcast_to(self.boxsize, away.shape[-1:])
+            period = np.where(box > 0, box, 1.0)
+            away = away - np.where(box > 0, period * np.round(plain_values(away.detach()) / period), 0.0)
+        return away.vector_norm(p, -1)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # `copy` and `pickle` ask for such names before the object has contents
