@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 
 import numpy as np
@@ -63,6 +64,30 @@ def test_captured_tensors_have_gradients():
     slope = lambda w: func.grad(lambda x: vg.checkpoint(lambda x: (x * x * w).sum() * w[0])(x))(x.detach()).sum()
     plain = lambda w: func.grad(lambda x: (x * x * w).sum() * w[0])(x.detach()).sum()
     close(func.hessian(slope)(w.detach()), func.hessian(plain)(w.detach()))
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [lambda y: y, lambda y: y * 2.0, lambda y: y[::-1], lambda y: vg.checkpoint(vg.sin)(y)],
+    ids=["captured", "computed from it", "a view of it", "checkpointed"],
+)
+@pytest.mark.parametrize("inner", [vg.exp, vg.checkpoint(vg.exp)], ids=["plain", "nested"])
+@pytest.mark.parametrize("engine", [vg.autograd.graph.plain_engine, contextlib.nullcontext], ids=["plain", "fast"])
+def test_a_history_that_is_captured_and_passed_counts_once_in_recorded_runs(argument, inner, engine):
+    x = leaf(4)
+
+    def derivatives(run):
+        y = x * x
+        out = run(lambda u: inner(u) * y * 0.3)(argument(y)).sum()
+        found = [grad(out, x, retain_graph=True)[0]]
+        for _ in range(3):
+            found.append(grad(out, x, create_graph=True)[0])
+            out = (found[-1] * found[-1]).sum()
+        return found
+
+    with engine():
+        for found, expected in zip(derivatives(vg.checkpoint), derivatives(lambda f: f), strict=True):
+            np.testing.assert_allclose(found.detach(), expected.detach(), rtol=1e-10)
 
 
 def test_transforms_and_modes():

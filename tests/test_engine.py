@@ -15,7 +15,7 @@ from viewgrad.autograd.engine import GraphTask
 from viewgrad.autograd.fast_engine import FastTask
 from viewgrad.autograd.graph import plain_engine
 from viewgrad.autograd.modes.anomaly import AnomalyTask
-from viewgrad.errors import AutogradError
+from viewgrad.errors import AutogradError, DifferentiabilityError
 from viewgrad.testing import programs
 
 DRAWN = 120
@@ -267,3 +267,12 @@ def test_gradients_with_respect_to_nothing():
     assert vg.func.grad(lambda a: (a * 2.0).sum())(vg.zeros(0)).shape == (0,)
     assert vg.func.jacrev(lambda a: a * 2.0)(vg.zeros(0)).shape == (0, 0)
     assert vg.autograd.gradcheck(lambda a: a * 2.0, empty)
+
+
+@pytest.mark.parametrize("shape", [(), (1,)])
+@pytest.mark.parametrize("run", [lambda z, x: z.backward(), lambda z, x: grad(z, x)], ids=["backward", "grad"])
+def test_a_complex_output_needs_a_gradient(shape, run):
+    x = vg.Tensor(np.ones(shape), requires_grad=True)
+    with pytest.raises(DifferentiabilityError, match="needs a real output, not one of dtype complex128"):
+        run(x * 2j, x)
+    assert grad(x * 2j, x, np.full(shape, 1j))[0].item() == 2.0

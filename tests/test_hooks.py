@@ -687,3 +687,10 @@ def test_the_result_of_a_hook_may_be_written_to_during_the_run(run):
     (newer + older).sum().backward(**run)
     assert numbers(kept) == [0.0, 0.0]
     assert numbers(x.grad) == [5.0, 6.0]
+
+
+def test_a_hook_after_accumulation_returns_nothing():
+    x = leaf(2.0)
+    x.register_post_accumulate_grad_hook(lambda leaf: leaf.grad * 2.0)
+    with pytest.raises(HookError, match=r"returned Tensor after the gradient was accumulated.*register_hook\(\)"):
+        (x * x).sum().backward()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, basic_indices
 
 import viewgrad as vg
-from viewgrad.autograd import grad
+from viewgrad.autograd import forward_ad, grad
 from viewgrad.tensor.indices import composed, window_at
 
 
@@ -260,3 +260,15 @@ def test_an_array_without_dimensions_copies_as_in_numpy():
         g = vg.zeros(2, 3)
         g[i][0] = 5.0
         assert not np.asarray(g).any()
+
+
+@pytest.mark.parametrize("add", [np.add.at, np.subtract.at])
+@pytest.mark.parametrize("mode", [vg.no_grad, lambda: vg.view_replay(True), forward_ad.dual_level])
+def test_a_new_axis_as_the_only_index_of_an_addition(add, mode):
+    expected = np.array([1.0, 2.0])
+    add(expected, None, [[0.5, 0.7]])
+    y = vg.Tensor([1.0, 2.0]) * 1.0
+    with mode():
+        dual = forward_ad.make_dual(y, vg.ones(2)) if mode is forward_ad.dual_level else y
+        add(dual, None, [[0.5, 0.7]])
+    np.testing.assert_array_equal(dual.detach(), expected)

@@ -30,7 +30,7 @@ def backward(
 
     Arguments:
         tensors: one tensor or several.
-        grad_tensors: the gradient of each tensor, with its shape; optional for tensors of one element.
+        grad_tensors: the gradient of each tensor, with its shape; optional for real tensors of one element.
         retain_graph: whether to keep the graph for another backward pass. Defaults to `create_graph`, or to True inside
             a function that `viewgrad.func` differentiates.
         create_graph: whether the gradients can be differentiated again.
@@ -114,7 +114,7 @@ def grad(
     Arguments:
         outputs: one tensor or several.
         inputs: the tensors to differentiate with respect to: leaves, intermediate values or views.
-        grad_outputs: the gradient of each output; optional for outputs of one element.
+        grad_outputs: the gradient of each output; optional for real outputs of one element.
         retain_graph: whether to keep the graph for another backward pass. Defaults to `create_graph`, or to True inside
             a function that `viewgrad.func` differentiates.
         create_graph: whether the gradients can be differentiated again.
@@ -196,6 +196,11 @@ def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Node | Edge
                 raise DifferentiabilityError(
                     f"{what} without a gradient needs an output of one element, not of shape {root.shape}; "
                     "pass the gradient, or sum() the output"
+                )
+            if root._array.dtype.kind == "c":
+                raise DifferentiabilityError(
+                    f"{what} without a gradient needs a real output, not one of dtype {root.dtype}; pass the gradient, "
+                    "or differentiate its real and its imaginary part"
                 )
             array = root._array
             start = from_number(np.full(array.shape, 1, array.dtype) if array.ndim else np.array(1, array.dtype))

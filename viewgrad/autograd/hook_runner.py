@@ -81,7 +81,11 @@ class HookedRun:
             if node.hooks is not None:
                 tensor = node.variable
                 for hook in tuple(node.hooks.accumulated.values()):
-                    hook(tensor)
+                    if (returned := hook(tensor)) is not None:
+                        raise HookError(
+                            f"{hook_name(hook)} returned {type(returned).__name__} after the gradient was accumulated, "
+                            "where nothing uses it; set grad of the leaf, or register it with register_hook()"
+                        )
                 if node.hooks.after:
                     self.run_posthooks(node, node.hooks, ())
         for run_hook, grads in tuple(self.watched.items()):

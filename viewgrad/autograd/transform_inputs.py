@@ -125,6 +125,18 @@ class Transform:
         with ModeSwitch(off=INFERENCE):
             return copy_of(tensor)
 
+    @contextmanager
+    def separated(self) -> Iterator[None]:
+        """Take the primals for leaves: a run that also asks for other histories does not go on past the primals."""
+        edges = [node.edge for node in self.primals]
+        try:
+            for node in self.primals:
+                node.edge = None
+            yield
+        finally:
+            for node, edge in zip(self.primals, edges, strict=True):
+                node.edge = edge
+
     def gradients(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], *, retain: bool = False, record: bool = False
     ) -> list[Tensor | None]:

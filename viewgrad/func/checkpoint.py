@@ -147,14 +147,15 @@ class CheckpointBackward(Node):
         wanted: list[Any] = [*transform.primals, *self.call.captured]
         numbers = [number for number, edge in enumerate(self.edges) if edge is not None]
         starts = [(current_edge(out), grad) for out, grad in zip(outputs, grads) if grad is not None]
-        found = run_backward(
-            [edge for edge, _ in starts if edge is not None],
-            [grad for edge, grad in starts if edge is not None],
-            retain_graph=True,
-            create_graph=create_graph,
-            inputs=wanted,
-            capture=True,
-        )
+        with transform.separated():  # a captured history may be that of an argument as well
+            found = run_backward(
+                [edge for edge, _ in starts if edge is not None],
+                [grad for edge, grad in starts if edge is not None],
+                retain_graph=True,
+                create_graph=create_graph,
+                inputs=wanted,
+                capture=True,
+            )
         gradients: list[Tensor | None] = [None] * len(edges)
         for number, gradient in zip(numbers, found):
             gradients[number] = None if edges[number] is None else gradient

@@ -320,6 +320,8 @@ def index_accumulate_(self: Tensor, index: Any, values: Any) -> Tensor:
     if not isinstance(values, Tensor):
         values = as_operand(values)
     items, _ = normalised(index)
+    if items is None:  # a new axis; to `Accumulate` it would be the whole target
+        items = (None,)
     mode = current_mode()
     if mode > GRAD:
         run_with_features(Accumulate(self, values, items, inplace=True), mode)
