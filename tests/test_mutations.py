@@ -351,11 +351,11 @@ def forward_mode_is_never_checked_alone(patch):
 
 
 def overlaps_are_left_to_numpy(patch):
-    in_all_modules(patch, "_apart", lambda source, window: source)
+    in_all_modules(patch, "_without_overlap", lambda source, window: source)
 
 
 def tensors_of_tensors_have_no_history(patch):
-    patch.setattr(vg.Tensor, "_refuse_to_lose_history", lambda self, what: None)
+    patch.setattr(vg.Tensor, "_refuse_detached_copy", lambda self, what: None)
 
 
 def masks_are_lost(patch):

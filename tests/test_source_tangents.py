@@ -143,7 +143,7 @@ def test_jvp_matches_the_function(case, executor):
             if whole:
                 found = vg.func.jvp(c, tuple(arguments), along)
             else:
-                found = c.__viewgrad_push__(tuple(numbers), tuple(arguments), {}, along, False)
+                found = c.__viewgrad_jvp__(tuple(numbers), tuple(arguments), {}, along, False)
             expected = vg.func.jvp(of_numbers(f, arguments, numbers), tuple([arguments[n] for n in numbers]), along)
             assert_same(found, expected)
     assert_by_source(c, 1)

@@ -94,7 +94,7 @@ def test_jvp_and_vjp(light, executor):
         x = arguments[0]
         v = np.cos(np.arange(x.size)).reshape(x.shape)
         numbers = (0,)
-        found = c.__viewgrad_push__(numbers, arguments, {}, (v,), False)
+        found = c.__viewgrad_jvp__(numbers, arguments, {}, (v,), False)
         for one, other in zip(found, vg.func.jvp(g, (x,), (v,))):
             close(one, other)
         value, pull = vg.func.vjp(f, x)

@@ -198,7 +198,7 @@ def _same(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any,
 
 
 def _elementwise(node: Any, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...] | None:
-    """Apply the formulas with a leading axis, then sum over axes that operands were broadcast along."""
+    """Apply the formulas with a leading axis, then sum over axes along which operands were broadcast."""
     kind = type(node)
     same = object.__new__(kind)
     for name in _slots(kind):  # type: ignore[arg-type]  # a class is hashable

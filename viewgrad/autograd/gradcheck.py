@@ -393,7 +393,7 @@ def _as_tensor(start: Any) -> Tensor:
 
 @attrs.frozen
 class Pair:
-    """An input and an output, with the numbers that the user knows them by."""
+    """An input and an output, with the numbers by which messages refer to them."""
 
     position: int
     leaf: Tensor

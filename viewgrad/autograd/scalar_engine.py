@@ -331,7 +331,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
         kind = type(node)
         if type(grad) is not float64 and kind is not CopySlicesOfCopy:
             break
-    _hand_back(task, listed, next_node, next_grad)
+    _return_to_engine(task, listed, next_node, next_grad)
     if type(grad) is list and node.outputs == 1:  # for several outputs, `grad` is a list with the gradient of each
         grad = np.array(grad)
     return node, grad
@@ -341,12 +341,12 @@ def _deliver(
     task: Any, listed: bool, next_node: Any, next_grad: Any, edge: Any, grad: Any, owned: bool = False
 ) -> int:
     """Deliver a gradient as the engine does for nodes of any kind; return the number of the newest node that waits."""
-    _hand_back(task, listed, next_node, next_grad)
+    _return_to_engine(task, listed, next_node, next_grad)
     task.deliver(edge, grad, owned)
     return -task.ready[0][0] if task.ready else 0
 
 
-def _hand_back(task: Any, listed: bool, next_node: Any, next_grad: Any) -> None:
+def _return_to_engine(task: Any, listed: bool, next_node: Any, next_grad: Any) -> None:
     """Store the state of the loop where the engine expects it."""
     if next_node is not None:
         task.buffers[next_node] = next_grad

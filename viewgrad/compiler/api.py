@@ -213,7 +213,7 @@ class Compiled:
         _, array, gradients = found
         return array_or_number(array), [array_or_number(gradient) for gradient in gradients]
 
-    def __viewgrad_push__(
+    def __viewgrad_jvp__(
         self, numbers: Sequence[int], args: Any, keywords: dict[str, Any], tangents: Sequence[Any], has_aux: bool
     ) -> Any:
         """Return the output and its derivative along tangents of some arguments, for `func.jvp`."""

@@ -68,7 +68,7 @@ def with_choices(terms: list[Term], structures: Structures) -> list[Term | Irreg
         structures: the structures of its instructions and loops.
     """
     before = size(terms)
-    if before < LONG or (before < WORTH_A_LOOK and _size_apart(terms) > MOST_ITERATIONS * before):
+    if before < LONG or (before < WORTH_A_LOOK and _unrolled_size(terms) > MOST_ITERATIONS * before):
         return list(terms)
     best: tuple[int, list[Term | IrregularIteration]] = (int(WORTH * before), list(terms))
     rows: list[Term] | None = list(terms)
@@ -94,7 +94,7 @@ def _with_choice(rows: list[Term], known: Structures) -> tuple[int, list[Term | 
     candidates = [structure for structure, found in places_of.items() if len(found) >= FEWEST]
     candidates.sort(key=lambda structure: -len(places_of[structure]))
     for structure in candidates[: CANDIDATES if len(rows) < 100_000 else 6]:
-        cut = _cut(structures, list(places_of[structure]))
+        cut = _iterations_from(structures, list(places_of[structure]))
         if cut is not None and (best is None or cut[0] < best[0]):
             best = cut
     if best is None:
@@ -136,7 +136,7 @@ def _with_choices_of(rows: list[Term], known: Structures) -> tuple[int, list[Ter
     return (size(rows), list(rows)) if found is None else found
 
 
-def _cut(structures: list[int], places: list[int]) -> tuple[int, list[int], int] | None:
+def _iterations_from(structures: list[int], places: list[int]) -> tuple[int, list[int], int] | None:
     """Return the length of the program with iterations that begin at these places, their starts, and the end."""
     signatures: Counter[tuple[int, ...]] = Counter()
     for start, stop in itertools.pairwise(places):
@@ -179,7 +179,7 @@ def with_own_constants(term: Term) -> Term:
     return Loop(term.structure, [with_own_constants(inner) for inner in term.body], term.count, term.steps)
 
 
-def _size_apart(terms: Sequence[Term]) -> int:
+def _unrolled_size(terms: Sequence[Term]) -> int:
     """Return the number of terms when the outermost loops are unrolled."""
     return sum(term.count * len(term.body) if isinstance(term, Loop) else 1 for term in terms)
 

@@ -234,7 +234,7 @@ class Read(Step):
 
     @property
     def is_picked(self) -> bool:
-        """Return whether its window is unknown beforehand, because the index has arrays or computed integers."""
+        """Return whether its window is unknown at compile time, because the index has arrays or computed integers."""
         return self.places is not None or bool(self.moves)
 
     @property
@@ -267,7 +267,7 @@ class Write(Step):
 
     @property
     def is_picked(self) -> bool:
-        """Return whether its window is unknown beforehand, because the index has arrays or computed integers."""
+        """Return whether its window is unknown at compile time, because the index has arrays or computed integers."""
         return self.places is not None or bool(self.moves)
 
     @property

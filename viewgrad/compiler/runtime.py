@@ -122,7 +122,7 @@ class CompiledProgram:
         return {step.base.name for _, step in steps_of(self.program.block) if isinstance(step, Write)}
 
     @_read_again.default
-    def _found_read_again(self) -> list[Buffer]:
+    def _inputs_reread(self) -> list[Buffer]:
         read = () if self.code.backward_kernel is None else self.code.backward_kernel.parameters
         return [base for base in self.inputs if base.name in read and base.name not in self.written]
 
@@ -175,7 +175,7 @@ class CompiledProgram:
             try:
                 return self._run(arrays)
             except PYTHON_ERRORS:
-                self._be_careful()
+                self._switch_to_careful()
             return self._run(arrays)
         except Exception:
             return ERRORED, [], Run({}, [], [], arrays)
@@ -196,7 +196,7 @@ class CompiledProgram:
         try:
             return self._gradients(run, seeds, inputs)
         except PYTHON_ERRORS:
-            self._be_careful()
+            self._switch_to_careful()
         return self._gradients(run, seeds, inputs)
 
     def _run(self, arrays: Sequence[Array]) -> tuple[int, list[Array], Run]:
@@ -267,7 +267,7 @@ class CompiledProgram:
                 made[number] = found.astype(SINGLE)
         return made
 
-    def _be_careful(self) -> None:
+    def _switch_to_careful(self) -> None:
         """Switch to the program that returns inf and nan where Python's floats raise."""
         executor = careful_executor(self.executor)
         if executor is None:

@@ -14,7 +14,7 @@ from ..errors import ForwardModeError
 from ..tensor.async_safety import in_own_context
 from ..tensor.modes import FUNCTIONAL, ModeSwitch
 from ..tensor.tensor import Tensor, copy_of, is_scalar
-from ..tensor.tracked_storage import SESSION, KnownStorage, Session, copy_of_layout, move
+from ..tensor.tracked_storage import SESSION, Session, TrackedStorage, copy_of_layout, move
 from ..views.meta import DualViewMeta
 from .tree import map_leaves
 
@@ -87,7 +87,7 @@ class Copies:
 
     def __init__(self) -> None:
         self._bases: dict[int, Tensor] = {}
-        self._storages: dict[int, KnownStorage] = {}
+        self._storages: dict[int, TrackedStorage] = {}
         self._copies: dict[int, Tensor] = {}
         self._duals: set[int] = set()
         self._held: list[Any] = []  # the objects with these ids stay alive
@@ -128,13 +128,13 @@ class Copies:
             copied._saved = copied._storage = None
         storage = base._storage
         if storage is not None:
-            known = self._storages.get(id(storage))
-            if known is None:
+            tracked = self._storages.get(id(storage))
+            if tracked is None:
                 root = copied._array if base._array is storage.root else copy_of_layout(storage.root)
-                known = self._storages[id(storage)] = KnownStorage(root, copied._storage, [])
-            copied._array = move(base._array, storage.root, known.root)
-            copied._storage = known
-            known.tensors.append(weakref.ref(copied))
+                tracked = self._storages[id(storage)] = TrackedStorage(root, copied._storage, [])
+            copied._array = move(base._array, storage.root, tracked.root)
+            copied._storage = tracked
+            tracked.tensors.append(weakref.ref(copied))
         self._bases[id(base)] = copied
         self._held.append((base, storage))
         return copied

@@ -272,7 +272,7 @@ def _array_of(value: Any) -> Any:
 
 
 def is_singular(matrix: Any) -> bool:
-    """Return whether a square matrix is singular up to rounding, whatever the units of its rows and columns.
+    """Return whether a square matrix is singular up to rounding, regardless of the units of its rows and columns.
 
     Arguments:
         matrix: an array of shape (n, n).

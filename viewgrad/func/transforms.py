@@ -55,7 +55,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     batched = _batched_like(f, argnums) if not has_aux else None
     if batched is not None:
         gradient.__viewgrad_batched__ = lambda *batch: lambda *args, **kwargs: batched(*batch)(*args, **kwargs)[1]  # type: ignore[attr-defined]
-    return _pushed_like(f, grad, gradient, argnums, has_aux)
+    return _with_compiled_jvp(f, grad, gradient, argnums, has_aux)
 
 
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
@@ -99,7 +99,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
     batched = _batched_like(f, argnums) if plain else None
     if batched is not None:
         value_and_gradient.__viewgrad_batched__ = batched  # type: ignore[attr-defined]
-    return _pushed_like(f, value_and_grad, value_and_gradient, argnums, has_aux)
+    return _with_compiled_jvp(f, value_and_grad, value_and_gradient, argnums, has_aux)
 
 
 @in_own_context
@@ -142,8 +142,8 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
         _require_count(tangents, structures, "jvp_fn")
         supplied = _tangents_like(structures, likes, tangents, "jvp_fn")
         pairs = [(u, v) for u, v in zip(pulled, supplied, strict=True) if u is not None and v is not None]
-        pushed = pull.gradients([u for u, _ in pairs], [v for _, v in pairs], retain=True)
-        found = dict(zip(numbers, pushed, strict=True))
+        products = pull.gradients([u for u, _ in pairs], [v for _, v in pairs], retain=True)
+        found = dict(zip(numbers, products, strict=True))
         return output.tree([_or_zeros(found.get(i), leaf) for i, leaf in enumerate(output.leaves)])
 
     value = output.tree([transform.result(leaf) for leaf in output.leaves])
@@ -154,16 +154,18 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """Implement `viewgrad.func.jvp`, with tensors as results."""
     _require_sequence(primals, tangents, "jvp")
-    push = _push_of(f)
-    if push is not None and _is_finite(found := push(range(len(primals)), primals, {}, tangents, has_aux)):
-        return found
+    compiled_jvp = _compiled_jvp_of(f)
+    if compiled_jvp is not None:
+        found = compiled_jvp(range(len(primals)), primals, {}, tangents, has_aux)
+        if _is_finite(found):
+            return found
     transform = Transform()
     copied: list[Tensor] = []
     given, structures = _differentiated(transform, primals, "jvp", _kept(transform.copy, copied))
     supplied = _tangents_like(structures, copied, tangents, "jvp")
-    output, pushed = _push_forward(transform, lambda: split_output(f(*given), has_aux, "jvp"), copied, supplied)
+    output, slopes = _call_with_tangents(transform, lambda: split_output(f(*given), has_aux, "jvp"), copied, supplied)
     value = output.tree([transform.result(leaf) for leaf in output.leaves])
-    tangent = output.tree([_or_zeros(grad, leaf) for grad, leaf in zip(pushed, output.leaves, strict=True)])
+    tangent = output.tree([_or_zeros(grad, leaf) for grad, leaf in zip(slopes, output.leaves, strict=True)])
     return (value, tangent, _results(transform, output.aux)) if has_aux else (value, tangent)
 
 
@@ -180,7 +182,7 @@ def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
         result = output.tree([wanted.tree(transform.jacobian(leaf)) for leaf in output.leaves])
         return (result, _results(transform, output.aux)) if has_aux else result
 
-    return _pushed_like(f, jacrev, jacobian, argnums, has_aux)
+    return _with_compiled_jvp(f, jacrev, jacobian, argnums, has_aux)
 
 
 def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
@@ -195,9 +197,9 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
     def column_by_column(*args: Any, **kwargs: Any) -> Any:
         transform = Transform()
         output: Output | None = None
-        program = _push_of(f)
+        program = _compiled_jvp_of(f)
 
-        def push(direction: Tensor, number: int) -> list[Tensor]:
+        def column(direction: Tensor, number: int) -> list[Tensor]:
             nonlocal output
             if program is not None:
                 given, others, wanted = copies(transform, args, kwargs, argnums, "jacfwd", transform.copy)
@@ -210,15 +212,15 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
             make = _kept(transform.copy, copied)
             given, others, _ = copies(transform, args, kwargs, argnums, "jacfwd", make)
             tangents = [direction if i == number else None for i in range(len(copied))]
-            output, pushed = _push_forward(
+            output, slopes = _call_with_tangents(
                 transform, lambda: split_output(f(*given, **others), has_aux, "jacfwd"), copied, tangents
             )
-            return [_or_zeros(grad, leaf) for grad, leaf in zip(pushed, output.leaves, strict=True)]
+            return [_or_zeros(grad, leaf) for grad, leaf in zip(slopes, output.leaves, strict=True)]
 
         inputs: list[Tensor] = []
         given, others, wanted = copies(transform, args, kwargs, argnums, "jacfwd", _kept(transform.copy, inputs))
         arrays = [tensor._array.copy() for tensor in inputs]
-        columns = [[push(direction, number) for direction in one_hot(array)] for number, array in enumerate(arrays)]
+        columns = [[column(direction, number) for direction in one_hot(array)] for number, array in enumerate(arrays)]
         if output is None:  # no input has an element
             output = split_output(f(*given, **others), has_aux, "jacfwd")
         trees = []
@@ -242,7 +244,7 @@ def _columns_at_once(
     rows of the Jacobian itself are computed. Operators whose nodes do not run for many gradients at once, such as
     custom functions with a `jvp` of their own, need a call for each column; see Note [Rows at once].
     """
-    has_program = hasattr(f, "__viewgrad_push__")
+    has_program = hasattr(f, "__viewgrad_jvp__")
     if current_mode() & ~GRAD or (has_program and not getattr(f, "__viewgrad_rows__", bool)()):
         return None
     transform = Transform()
@@ -300,8 +302,8 @@ def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """Implement `viewgrad.func.hvp`, with tensors as results."""
     _require_sequence(primals, tangents, "hvp")
-    push = _push_of(f)
-    if push is not None and _is_finite(found := _product_by(push, primals, tangents, has_aux)):
+    compiled_jvp = _compiled_jvp_of(f)
+    if compiled_jvp is not None and _is_finite(found := _product_by(compiled_jvp, primals, tangents, has_aux)):
         return found
     _, product, value = jvp(_gradient_and_value(f, len(primals), has_aux), primals, tangents, has_aux=True)
     return (value[0], product, value[1]) if has_aux else (value, product)
@@ -311,8 +313,8 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
 def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any], has_aux: bool = False) -> Any:
     """Implement `viewgrad.func.vhp`, with tensors as results."""
     _require_sequence(primals, cotangents, "vhp")
-    push = _push_of(f)
-    if push is not None and _is_finite(found := _product_by(push, primals, cotangents, has_aux)):
+    compiled_jvp = _compiled_jvp_of(f)
+    if compiled_jvp is not None and _is_finite(found := _product_by(compiled_jvp, primals, cotangents, has_aux)):
         return found
     _, pull, value = vjp(_gradient_and_value(f, len(primals), has_aux), *primals, has_aux=True)
     product = pull(tuple(cotangents))
@@ -322,7 +324,7 @@ def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any], has_aux:
 # -- forward mode ------------------------------------------------------------------------------------------------------
 
 
-def _push_forward(
+def _call_with_tangents(
     transform: Transform, call: Callable[[], Output], copied: Sequence[Tensor], tangents: Sequence[Tensor | None]
 ) -> tuple[Output, list[Tensor | None]]:
     """Call a function of copies that have tangents; return its output and the tangents of its leaves, None for zero."""
@@ -350,9 +352,9 @@ def _kept(make: Callable[[Tensor], Tensor], into: list[Tensor]) -> Callable[[Ten
 # -- by a program ------------------------------------------------------------------------------------------------------
 
 
-def _push_of(f: Function) -> Function | None:
+def _compiled_jvp_of(f: Function) -> Function | None:
     """Return the jvp of a compiled function by its program; None for other functions, and while tracing."""
-    return None if current_mode() & ~GRAD else getattr(f, "__viewgrad_push__", None)
+    return None if current_mode() & ~GRAD else getattr(f, "__viewgrad_jvp__", None)
 
 
 def _is_finite(found: Sequence[Any]) -> bool:
@@ -364,15 +366,15 @@ def _is_finite(found: Sequence[Any]) -> bool:
     return all(np.isfinite(leaf._array).all() for leaf in flatten(found[1])[0])
 
 
-def _pushed_like(f: Function, derive: Function, derived: Function, argnums: Argnums, has_aux: bool) -> Function:
+def _with_compiled_jvp(f: Function, derive: Function, derived: Function, argnums: Argnums, has_aux: bool) -> Function:
     """Return the directional derivative of a function's derivative, computed by differentiating its jvp."""
-    push = getattr(f, "__viewgrad_push__", None)
-    if push is not None and not has_aux:
+    compiled_jvp = getattr(f, "__viewgrad_jvp__", None)
+    if compiled_jvp is not None and not has_aux:
 
-        def pushed(numbers: Any, args: Any, kwargs: Any, tangents: Any, has_aux: bool) -> Any:
+        def jvp(numbers: Any, args: Any, kwargs: Any, tangents: Any, has_aux: bool) -> Any:
             def along(*given: Any, **others: Any) -> Any:
                 with np.errstate(all="ignore"):  # derivatives may be infinite; derived() computes the function, too
-                    return push(numbers, given, others, tangents, False)[1]
+                    return compiled_jvp(numbers, given, others, tangents, False)[1]
 
             output, tangent = derived(*args, **kwargs), derive(along, argnums)(*args, **kwargs)
             if not has_aux:
@@ -380,19 +382,19 @@ def _pushed_like(f: Function, derive: Function, derived: Function, argnums: Argn
             split_output(output, has_aux, "jvp")
             return output[0], tangent[0], output[1]
 
-        derived.__viewgrad_push__ = pushed  # type: ignore[attr-defined]
+        derived.__viewgrad_jvp__ = jvp  # type: ignore[attr-defined]
         if hasattr(f, "__viewgrad_second__"):
             derived.__viewgrad_rows__ = f.__viewgrad_second__  # type: ignore[attr-defined]
     return derived
 
 
-def _product_by(push: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any:
+def _product_by(compiled_jvp: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any:
     """Return the result of `hvp`, reverse over forward: the gradient of the tangent that a program computes."""
     numbers = tuple(range(len(primals)))
 
     def along(*given: Any) -> Any:
         with np.errstate(all="ignore"):  # derivatives may be infinite
-            value, tangent, *aux = push(numbers, given, {}, tangents, has_aux)
+            value, tangent, *aux = compiled_jvp(numbers, given, {}, tangents, has_aux)
         return tangent, (value, *aux)
 
     (_, (value, *aux)), product = value_and_grad(along, numbers, has_aux=True)(*primals)

@@ -61,7 +61,7 @@ class Branch(Structure):
 
     Arguments:
         kind: its type.
-        template: the container that was taken apart, where more of it is kept than its children.
+        template: the container that was flattened, if more of it is kept than its children.
         keys: the keys of its children: positions, keys of a dict, or names of fields.
         children: the structures of the children.
         count: the number of leaves.

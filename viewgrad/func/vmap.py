@@ -107,7 +107,7 @@ def stack_leaves(values: Sequence[Any]) -> Any:
 
 
 def is_alike(form: Structure, other: Structure) -> bool:
-    """Compare the structures of results, whatever their leaves."""
+    """Compare the structures of results, ignoring their leaves."""
     if isinstance(form, Fixed) and isinstance(other, Fixed):
         return bool(type(form.value) is type(other.value) and form.value == other.value)
     if isinstance(form, Branch) and isinstance(other, Branch):

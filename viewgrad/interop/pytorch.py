@@ -171,7 +171,7 @@ class _Operator(Function):
         tensors = ctx.saved_tensors
         if not current_mode() & (GRAD | FORWARD):
             cotangents = [torch.from_numpy(np.array(each._array)) for each in grads]
-            return None, None, None, *_pulled(ctx.results.tensors, ctx.inputs.tensors, cotangents)
+            return None, None, None, *_torch_vjp(ctx.results.tensors, ctx.inputs.tensors, cotangents)
         count = len(tensors)
         needed = [need and x.dtype.kind in "fc" for need, x in zip(ctx.needs_input_grad[3:], tensors)]
         places = [n for n, need in enumerate(needed) if need]
@@ -222,7 +222,7 @@ def _leaves_at(tensors: Sequence[torch.Tensor], places: Sequence[int]) -> list[A
     ]
 
 
-def _pulled(outputs: Sequence[Any], inputs: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
+def _torch_vjp(outputs: Sequence[Any], inputs: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
     wanted = [x for x in inputs if x.requires_grad]
     found = iter(_torch_gradients(outputs, wanted, grads, create_graph=False))
     gradients: list[Any] = []

@@ -141,7 +141,7 @@ class MaskedTensor(MaskedElements):
         return delivered(MaskedTensor(np.clip(safe, min, max), self.mask, self.fill_value), out)
 
     def dot(self, other: Any, out: Any = None, strict: bool = False) -> Any:
-        """Return the matrix product, in which masked values count as 0; an element of nothing else is masked."""
+        """Return the matrix product, with 0 for masked values; elements without unmasked products are masked."""
         other = _of(other)
         found, known = np.dot(self.filled(0), other.filled(0)), np.dot(~self.mask, ~other.mask)
         if strict:

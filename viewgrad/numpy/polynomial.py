@@ -33,7 +33,7 @@ def fill(namespace: Any) -> None:
         for name in ("polyutils", "_polybase", *FAMILIES)
     }
     copies = borrowed_modules(originals, {np: namespace, np.linalg: namespace.linalg})
-    _keep_zeros_with_a_history(list(copies.values()))
+    _keep_differentiable_zeros(list(copies.values()))
     for original, copy in copies.items():
         name = original.__name__.rpartition(".")[2]
         sys.modules[copy.__name__] = globals()[name] = copy
@@ -55,7 +55,7 @@ class _Trimming(threading.local):
 _trimming: Final = _Trimming()
 
 
-def _keep_zeros_with_a_history(modules: list[types.ModuleType]) -> None:
+def _keep_differentiable_zeros(modules: list[types.ModuleType]) -> None:
     """Keep zero coefficients with a history, since the series depends on them.
 
     NumPy removes trailing zeros from the operands and results of sums and products. Functions that divide by the last
@@ -73,7 +73,7 @@ def _keep_zeros_with_a_history(modules: list[types.ModuleType]) -> None:
                 elif name.endswith("div") and not name.startswith("_"):
                     replaced[value] = _with_trimmed_divisor(value, series, trimseq)
                 elif name.endswith(DIVIDING) and not name.endswith("fromroots"):
-                    replaced[value] = _trimmed_completely(value)
+                    replaced[value] = _trimming_all_zeros(value)
     for module in modules:
         for name, value in list(vars(module).items()):
             if isinstance(value, types.FunctionType):
@@ -119,17 +119,17 @@ def _with_trimmed_divisor(
     return quotient
 
 
-def _trimmed_completely(function: Callable[..., Any]) -> Callable[..., Any]:
+def _trimming_all_zeros(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with _completely():
+        with _all_zeros_trimmed():
             return function(*args, **kwargs)
 
     return call
 
 
 @contextlib.contextmanager
-def _completely() -> Iterator[None]:
+def _all_zeros_trimmed() -> Iterator[None]:
     before, _trimming.complete = _trimming.complete, True
     try:
         yield

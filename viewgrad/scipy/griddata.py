@@ -208,7 +208,7 @@ class RBFInterpolator:
             for chosen in itertools.combinations_with_replacement(range(count), total)
         ]
         added = len(self._powers)
-        near = self._influences(self.y) + np.eye(len(places)) * numbers(smoothing)
+        near = self._kernel_values(self.y) + np.eye(len(places)) * numbers(smoothing)
         terms = self._terms(self.y)
         upper = np.concatenate([near, terms], 1)
         lower = np.concatenate([terms.T, np.zeros((added, added))], 1)
@@ -216,7 +216,7 @@ class RBFInterpolator:
         wanted = np.concatenate([flat, np.zeros((added, flat.shape[1]))])
         self._coefficients = np.linalg.solve(np.concatenate([upper, lower]), wanted)
 
-    def _influences(self, x: Any) -> Any:
+    def _kernel_values(self, x: Any) -> Any:
         away = (x[:, None] - self.y[None]) * self.epsilon
         return self._function((away * away).sum(-1))
 
@@ -229,7 +229,7 @@ class RBFInterpolator:
         if self._plain is not None:
             return numbers(self._plain(plain_values(x)))
         x = floating(x)
-        found = np.concatenate([self._influences(x), self._terms(x)], 1) @ self._coefficients
+        found = np.concatenate([self._kernel_values(x), self._terms(x)], 1) @ self._coefficients
         return found.reshape((len(x), *self._trailing))
 
 

@@ -259,7 +259,7 @@ def isotonic_regression(y: Any, *, weights: Any = None, increasing: bool = True)
 
 
 def _by_steps(name: str) -> Callable[..., Any]:
-    """Return the counterpart of a solver that asks for no Jacobian."""
+    """Return the counterpart of a solver that takes no Jacobian."""
 
     def solve(F: Callable[..., Any], xin: Any, *others: Any, **options: Any) -> Any:
         """Return a root of a function of a tensor, differentiable."""

@@ -100,7 +100,7 @@ class BackwardWriter:
         if rule is not None:
             result: Grads = rule(self, node, grads, wanted, totals or (None,) * len(node.inputs))
             return result
-        return self._of_operator(node, grads, wanted)
+        return self._grad_of_operator(node, grads, wanted)
 
     def emit(self, kind: str, inputs: Sequence[Value | None], attributes: Any, *types: Any) -> Node:
         """Append a node."""
@@ -113,7 +113,7 @@ class BackwardWriter:
 
     # -- operators -----------------------------------------------------------------------------------------------------
 
-    def _of_operator(self, node: Node, grads: Sequence[Value | None], wanted: Sequence[bool]) -> Grads:
+    def _grad_of_operator(self, node: Node, grads: Sequence[Value | None], wanted: Sequence[bool]) -> Grads:
         operator = operator_of(node.kind)
         if operator is None or not operator.formulas:
             raise GraphError(f"a node of kind {node.kind!r} is not differentiable")
@@ -191,7 +191,7 @@ class BackwardWriter:
 
     # -- rules ---------------------------------------------------------------------------------------------------------
 
-    def _of_read(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
+    def _grad_of_read(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         (grad,) = grads
         window: Window = node.attributes
         base = tensor_type(node.inputs[0])
@@ -241,7 +241,7 @@ class BackwardWriter:
                 return self.emit("sum_to_size", (grad,), (shape,), made).output
         return None
 
-    def _of_write(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
+    def _grad_of_write(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         (grad,) = grads
         window: Window = node.attributes
         result: Grads = [None, None]
@@ -253,15 +253,15 @@ class BackwardWriter:
             result[0] = self.emit("write", (grad, self.zero(dtype)), window, kind).output
         return result
 
-    def _of_overwrite(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
+    def _grad_of_overwrite(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         return [grads[0] if wanted[0] else None, *[None] * (len(node.inputs) - 1)]
 
-    def _of_accumulate(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
+    def _grad_of_accumulate(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         (grad,) = grads
         value = self.fitted(self.read(grad, node.attributes), tensor_type(node.inputs[1])) if wanted[1] else None
         return [grad if wanted[0] else None, value]
 
-    def _of_gather_at(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
+    def _grad_of_gather_at(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         (grad,) = grads
         base = tensor_type(node.inputs[0])
         total = self.zeros(base) if totals[0] is None else totals[0]
@@ -281,12 +281,12 @@ class BackwardWriter:
         made = TensorType.of(kind.dtype, shape, kind.requires_grad)
         return self.emit("gather_at", (part, *indices), (pattern,), made).output
 
-    def _of_add_at(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
+    def _grad_of_add_at(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         (grad,) = grads
         value = self.fitted(self._index(node, grad), tensor_type(node.inputs[1])) if wanted[1] else None
         return [grad if wanted[0] else None, value, *[None] * (len(node.inputs) - 2)]
 
-    def _of_put_at(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
+    def _grad_of_put_at(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         (grad,) = grads
         window, pattern = node.attributes
         indices = [self.taken(value) for value in node.inputs[2:] if value is not None]
@@ -313,7 +313,7 @@ class BackwardWriter:
             result[0] = self.emit("put_at", inputs, node.attributes, kind).output
         return result
 
-    def _of_sum_to_size(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
+    def _grad_of_sum_to_size(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         (grad,) = grads
         source, shape = tensor_type(node.inputs[0]).shape, tensor_type(grad).shape
         leading = len(source) - len(shape)
@@ -322,13 +322,13 @@ class BackwardWriter:
         strides = tuple([t if n != 1 else 0 for n, t in zip(source, steps, strict=True)])
         return [self.read(grad, Window(source, strides, 0))]
 
-    def _of_add(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
+    def _grad_of_add(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         return [grads[0] if each else None for each in wanted]
 
-    def _of_nothing(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
+    def _grad_of_nothing(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         return [None] * len(node.inputs)
 
-    def _of_call(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
+    def _grad_of_call(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         (step,) = node.attributes
         # Undefined ones are left out: of some outputs the step may refuse to have gradients.
         grads = [None if g is None or g.node.kind == "AutogradZero" else g for g in grads]
@@ -346,24 +346,24 @@ class BackwardWriter:
 
 
 RULES: Final[dict[str, Any]] = {
-    "read": BackwardWriter._of_read,
-    "write": BackwardWriter._of_write,
-    "overwrite": BackwardWriter._of_overwrite,
-    "accumulate": BackwardWriter._of_accumulate,
-    "gather_at": BackwardWriter._of_gather_at,
-    "put_at": BackwardWriter._of_put_at,
-    "add_at": BackwardWriter._of_add_at,
-    "put_at_unrecorded": BackwardWriter._of_overwrite,
-    "add_at_unrecorded": BackwardWriter._of_overwrite,
-    "sum_to_size": BackwardWriter._of_sum_to_size,
-    "AutogradAdd": BackwardWriter._of_add,
-    "AutogradZero": BackwardWriter._of_nothing,
-    "constant": BackwardWriter._of_nothing,
-    "full": BackwardWriter._of_nothing,
-    "detach": BackwardWriter._of_nothing,
-    "guard": BackwardWriter._of_nothing,
-    "winners_at": BackwardWriter._of_nothing,
-    "call": BackwardWriter._of_call,
+    "read": BackwardWriter._grad_of_read,
+    "write": BackwardWriter._grad_of_write,
+    "overwrite": BackwardWriter._grad_of_overwrite,
+    "accumulate": BackwardWriter._grad_of_accumulate,
+    "gather_at": BackwardWriter._grad_of_gather_at,
+    "put_at": BackwardWriter._grad_of_put_at,
+    "add_at": BackwardWriter._grad_of_add_at,
+    "put_at_unrecorded": BackwardWriter._grad_of_overwrite,
+    "add_at_unrecorded": BackwardWriter._grad_of_overwrite,
+    "sum_to_size": BackwardWriter._grad_of_sum_to_size,
+    "AutogradAdd": BackwardWriter._grad_of_add,
+    "AutogradZero": BackwardWriter._grad_of_nothing,
+    "constant": BackwardWriter._grad_of_nothing,
+    "full": BackwardWriter._grad_of_nothing,
+    "detach": BackwardWriter._grad_of_nothing,
+    "guard": BackwardWriter._grad_of_nothing,
+    "winners_at": BackwardWriter._grad_of_nothing,
+    "call": BackwardWriter._grad_of_call,
 }
 
 

@@ -58,7 +58,7 @@ def differentiate(graph: Graph, *, copy: bool = True) -> Gradient:
         lift_reads(reverse.block)
         reverse.eliminate_dead_code()
         captures = captured(f, reverse.block)
-        # A temporary that requires grad gets gradients of its own, in derivatives of higher order. Where nothing led
+        # A temporary that requires grad gets gradients of its own, in derivatives of higher order. If nothing led
         # to it from the outputs, its backward has not been written.
         given = {*f.inputs, *[value for value in f.outputs if value is not None]}
         missed = [

@@ -139,10 +139,10 @@ class Writer:
         inputs = [self.name_of(value) for value in self.graph.inputs]
         lines = [f"def {self.name}({', '.join(inputs)}):"]
         for value in self.graph.inputs:
-            lines += self._settle(value)
+            lines += self._copied_to_row_order(value)
         for number, node in enumerate(nodes):
             lines += self._node(node)
-            lines += self._let_go(node, number)
+            lines += self._released(node, number)
         outputs = [self.name_of(value) for value in self.graph.outputs]
         lines.append(f"    return ({', '.join(outputs)}{',' if len(outputs) == 1 else ''})")
         source = "\n".join(lines) + "\n"
@@ -193,7 +193,7 @@ class Writer:
         needed: dict[Value, None] = {}
         made: set[Value] = set()
         for value in [] if start else self.graph.inputs:
-            settled = self._settle(value)
+            settled = self._copied_to_row_order(value)
             if settled:
                 needed[value] = None
                 made.add(value)
@@ -264,14 +264,14 @@ class Writer:
         self.taken.add(name)
         return name
 
-    def _settle(self, value: Value) -> list[str]:
+    def _copied_to_row_order(self, value: Value) -> list[str]:
         """Return a line that copies a value into row order, because windows of it are taken."""
-        if value not in self.bases or self._is_settled(value):
+        if value not in self.bases or self._is_in_row_order(value):
             return []
         name = self.name_of(value)
         return [f"    {name} = in_row_order({name})"]
 
-    def _is_settled(self, value: Value) -> bool:
+    def _is_in_row_order(self, value: Value) -> bool:
         """Return whether a value is known to be an array in row order."""
         node = value.node
         if node.kind in WRITES or node.kind in ("full", "constant"):
@@ -281,7 +281,7 @@ class Writer:
             return node in self.uses.copied or window.strides == row_strides(window.sizes)
         return False
 
-    def _let_go(self, node: Node, number: int) -> list[str]:
+    def _released(self, node: Node, number: int) -> list[str]:
         """Return a line that releases large values that are no longer needed."""
         last = self.uses.last
         values = {value for value in (*node.inputs, *node.outputs) if value is not None}
@@ -314,7 +314,7 @@ class Writer:
         else:
             lines = [f"    {target} = {self._expression(node, inputs)}"]
         for value in node.outputs:
-            lines += self._settle(value)
+            lines += self._copied_to_row_order(value)
         return lines
 
     def _write(self, node: Node, inputs: list[str]) -> list[str]:

@@ -40,12 +40,12 @@ class AdapterTable(dict[Any, Adapter]):
         Raises:
             ValueError: if the callable was declared before.
         """
-        _claim(self._declared, key, "is declared already")
+        _register_once(self._declared, key, "is declared already")
         if key not in self._adapted:
             super().__setitem__(key, adapter)
 
     def __setitem__(self, key: Any, adapter: Adapter) -> None:
-        _claim(self._adapted, key, "has an adapter already")
+        _register_once(self._adapted, key, "has an adapter already")
         super().__setitem__(key, adapter)
 
     def decorate(self, key: Any, decorator: Callable[[Adapter], Adapter]) -> None:
@@ -54,7 +54,7 @@ class AdapterTable(dict[Any, Adapter]):
         Raises:
             ValueError: if the callable was decorated before.
         """
-        _claim(self._decorated, key, "is decorated already")
+        _register_once(self._decorated, key, "is decorated already")
         super().__setitem__(key, decorator(self[key]))
         self._adapted.add(key)
 
@@ -64,7 +64,7 @@ class AdapterTable(dict[Any, Adapter]):
             self[key] = adapter
 
 
-def _claim(keys: set[Any], key: Any, problem: str) -> None:
+def _register_once(keys: set[Any], key: Any, problem: str) -> None:
     if key in keys:
         raise ValueError(f"{key!r} {problem}")
     keys.add(key)

@@ -59,7 +59,7 @@ STEPPING: Final = (
     *COMPARING, int, round, math.floor, math.ceil, math.trunc, np.isclose, np.allclose, np.isnan, np.isfinite, np.isinf,
     np.array_equal, np.floor, np.ceil, np.trunc, np.rint, np.sign, np.signbit, range, len, type,
 )  # fmt: skip
-OF_FLAT: Final = "Error setting single item of array."  # NumPy's message for `plain.flat[i] = x`, whatever failed
+OF_FLAT: Final = "Error setting single item of array."  # NumPy's message for `plain.flat[i] = x`, for any failure
 TEXTS: Final = (print, format, str, repr, ascii)
 STANDARD: Final = os.path.dirname(linecache.__file__)
 # Modules and functions of matplotlib that are called for their results; also `pyplot.psd` returns those of mlab.

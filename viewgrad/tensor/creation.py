@@ -242,7 +242,7 @@ def zeros(
         >>> vg.zeros(2, 3).shape
         (2, 3)
     """
-    return _made(np.zeros, shape, more, dtype, device, requires_grad)
+    return _filled_by(np.zeros, shape, more, dtype, device, requires_grad)
 
 
 def ones(
@@ -261,7 +261,7 @@ def ones(
         >>> vg.ones(2)
         Tensor([1., 1.])
     """
-    return _made(np.ones, shape, more, dtype, device, requires_grad)
+    return _filled_by(np.ones, shape, more, dtype, device, requires_grad)
 
 
 def empty(
@@ -280,7 +280,7 @@ def empty(
         >>> vg.empty((2, 3)).shape
         (2, 3)
     """
-    return _made(np.empty, shape, more, dtype, device, requires_grad)
+    return _filled_by(np.empty, shape, more, dtype, device, requires_grad)
 
 
 def full(
@@ -428,7 +428,7 @@ def _array(other: Any) -> Any:
     return other._array if isinstance(other, Tensor) else other
 
 
-def _made(make: Any, shape: Any, more: tuple[Any, ...], dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+def _filled_by(make: Any, shape: Any, more: tuple[Any, ...], dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     """Return a tensor of a shape that is given as a tuple or as lengths; a dtype may follow, as in NumPy."""
     checked_device(device)
     if len(more) == 1 and not isinstance(more[0], (int, np.integer)):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # What a trace does about an escape; the shapes, dtypes and identities of a graph are fixed.
 GUARDED: Final = "guarded"  # `Observer.escaped`: the elements must be the same in each run
 REPORTED: Final = "reported"  # `Observer.queried`: the result differs from run to run
-RECORDED: Final = "recorded"  # the result is a tensor, which the trace knows
+RECORDED: Final = "recorded"  # the result is a tensor, which the trace records
 FIXED: Final = "fixed"  # it is the same in each run of a graph
 UNSEEN: Final = "unseen"  # it raises for every tensor that a trace has made
 
@@ -80,7 +80,7 @@ _TABLE: Final = (
     Escape("is_integer()", "bool", STEPS, GUARDED),
     # Arrays and memory.
     Escape("numpy()", "array", REFUSES, GUARDED),
-    Escape("np.asarray()", "array", REFUSES, GUARDED),  # __array__, which np.array(), np.put() and others ask for
+    Escape("np.asarray()", "array", REFUSES, GUARDED),  # __array__, which np.array(), np.put() and others call
     Escape("np.asarray(x, bool)", "bool", STEPS, GUARDED),  # with np.bool_(x)
     Escape("__dlpack__()", "memory", REFUSES, GUARDED),
     Escape("tobytes()", "bytes", ENDS, GUARDED),

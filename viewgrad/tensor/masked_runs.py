@@ -35,7 +35,7 @@ class MaskedRuns:
     def prepare(self, kind: type) -> None:
         """Install the checking methods in a class of nodes, now or at the first such pass."""
         if self.any:
-            _ask(kind)
+            _check_for_masked_runs(kind)
         else:
             self.classes.append(kind)
 
@@ -43,10 +43,10 @@ class MaskedRuns:
         """Handle the first such pass."""
         self.any = True
         while self.classes:
-            _ask(self.classes.pop())
+            _check_for_masked_runs(self.classes.pop())
 
 
-def _ask(kind: type) -> None:
+def _check_for_masked_runs(kind: type) -> None:
     for name in ("apply", "consume", "apply_recorded"):
         setattr(kind, name, getattr(kind, f"masked_{name}"))
 

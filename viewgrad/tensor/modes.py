@@ -85,19 +85,19 @@ class ModeSwitch:
             ours = self.on | self.off
             if rest is not entry[2]:
                 rest, ours = inherited(entered, entry, ours)
-            self._put_back(entry[1], ours)
+            self._restore(entry[1], ours)
         ENTERED.set(rest)
 
-    def _put_back(self, before: int, ours: int) -> None:
+    def _restore(self, before: int, ours: int) -> None:
         # Restore only these bits: a block in a suspended generator may end after one entered later.
         MODE.set(switched(MODE.get() & ~ours | before & ours, 0, 0))
 
     def __call__(self, function: F) -> F:
         # Each call enters a new switch, since calls may overlap in other threads or be nested.
         if inspect.isgeneratorfunction(function):
-            return cast(F, self._around_generator(function))
+            return cast(F, self._wrap_generator(function))
         if inspect.isasyncgenfunction(function):
-            return cast(F, self._around_async_generator(function))
+            return cast(F, self._wrap_async_generator(function))
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -114,7 +114,7 @@ class ModeSwitch:
 
         return cast(F, wrapper)
 
-    def _around_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
             generator = function(*args, **kwargs)
@@ -140,7 +140,7 @@ class ModeSwitch:
 
         return wrapper
 
-    def _around_async_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_async_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         async def wrapper(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
             generator = function(*args, **kwargs)
@@ -233,7 +233,7 @@ class SwitchAtOnce(ModeSwitch):
 
     def __call__(self, function: F) -> F:
         if self._made_at is not None:  # as a decorator, it must not change the current mode
-            self._put_back(self._made_at, self.on | self.off)
+            self._restore(self._made_at, self.on | self.off)
             self._made_at = None
         return super().__call__(function)
 

@@ -30,7 +30,7 @@ def _uncounted(value: Any) -> int:
 getrefcount: Final[Callable[[Any], int]] = getattr(sys, "getrefcount", _uncounted)
 
 
-# -- the probes: each holds an object as one place of the library does, and looks at it as that place does -------------
+# -- the probes: each holds and inspects an object as one place of the library does ------------------------------------
 
 
 class _Holder:

@@ -141,11 +141,11 @@ class SavedWindows:
             if rows and type(index) is not int:
                 window = self._take_rows(box, window, index, touched, keep)
             for levels, grid in self._grids.items():
-                for entries in _cells_met(grid, levels, box):
+                for entries in _overlapping_cells(grid, levels, box):
                     if entries:
                         if window is None:
                             window = window_at(self._root, index)
-                        self._take_from(entries, box, window, touched, keep)
+                        self._pop_from(entries, box, window, touched, keep)
         if self._strided:
             self._take_strided(window_at(self._root, index) if window is None else window, touched, keep)
         return touched
@@ -168,8 +168,8 @@ class SavedWindows:
         reach = self._reach_of(window)
         if reach is not None:
             span = ((reach[0], reach[1] + 1),)
-            for entries in _strided_met(self._strided, reach):
-                self._take_from(entries, span, window, touched, keep)
+            for entries in _overlapping_strided(self._strided, reach):
+                self._pop_from(entries, span, window, touched, keep)
 
     def forget_touched(self) -> None:
         """Release the windows that `pop_overlapping` has returned, which have been copied."""
@@ -188,7 +188,7 @@ class SavedWindows:
                 return
         del rows[row]
 
-    def _take_from(
+    def _pop_from(
         self, entries: list[Entry], box: Box, window: Array, touched: list[SavedTensor], keep: bool
     ) -> None:
         kept = 0
@@ -197,7 +197,7 @@ class SavedWindows:
             saved, other = entry
             if getrefcount(saved) <= ALONE_IN_CELL:
                 continue
-            if _meet(box, other) and share_memory(saved.array, window):
+            if _overlap(box, other) and share_memory(saved.array, window):
                 touched.append(saved)
                 if not keep:
                     continue
@@ -316,7 +316,7 @@ def _prune_node(node: Any, depth: int) -> int:
     return count
 
 
-def _cells_met(grid: Any, levels: tuple[int, ...], box: Box) -> list[list[Entry]]:
+def _overlapping_cells(grid: Any, levels: tuple[int, ...], box: Box) -> list[list[Entry]]:
     """Return the lists of windows of one grid that may intersect `box`."""
     nodes = [grid]
     dimensions = len(box)
@@ -343,7 +343,7 @@ def _cells_met(grid: Any, levels: tuple[int, ...], box: Box) -> list[list[Entry]
     return nodes
 
 
-def _strided_met(strided: dict[tuple[int, int], Any], reach: tuple[int, int, int]) -> list[list[Entry]]:
+def _overlapping_strided(strided: dict[tuple[int, int], Any], reach: tuple[int, int, int]) -> list[list[Entry]]:
     """Return the lists of windows in `strided` that may intersect a window with these ends and step."""
     first, last, step = reach
     found: list[list[Entry]] = []
@@ -457,7 +457,7 @@ def reach_of(window: Array) -> tuple[int, int, int]:
     return before, behind, step
 
 
-def _meet(box: Box, other: Box) -> bool:
+def _overlap(box: Box, other: Box) -> bool:
     for (start, stop), (other_start, other_stop) in zip(box, other, strict=False):
         if stop <= other_start or other_stop <= start:
             return False

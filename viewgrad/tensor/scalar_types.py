@@ -17,7 +17,7 @@ class NoLength(TypeError, AttributeError):
 
 
 class TensorType(type):
-    """The metaclass of `Tensor`: makes 0-d tensors instances of it, whatever their `__class__`."""
+    """The metaclass of `Tensor`: makes 0-d tensors instances of it, regardless of their `__class__`."""
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         """Return whether a class is a base of this one, as for the classes that 0-d tensors name."""

@@ -92,7 +92,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     def __init__(self, data: Any, dtype: Any = None, requires_grad: bool = False) -> None:
         given = data
         if isinstance(data, Tensor):
-            data._refuse_to_lose_history("Tensor()")
+            data._refuse_detached_copy("Tensor()")
             data = data._array
         elif isinstance(data, ndarray):
             plain_array(data)
@@ -590,7 +590,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             OBSERVER.get().created(out, self)
         return out
 
-    def _refuse_to_lose_history(self, what: str) -> None:
+    def _refuse_detached_copy(self, what: str) -> None:
         if self.requires_grad or (current_mode() & FORWARD and has_tangent(self)):
             has = "requires grad" if self.requires_grad else "has a tangent"
             raise AutogradError(

@@ -81,7 +81,7 @@ class Observer(Protocol):
         """Handle an operation that cannot be recorded."""
 
     def composed(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call a function that is composed of operators, and may look at values of its arguments in between."""
+        """Call a function that is composed of operators, and may inspect values of its arguments in between."""
 
 
 OBSERVER: Final[ContextVar[Observer]] = ContextVar("viewgrad_observer")

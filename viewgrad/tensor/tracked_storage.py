@@ -1,4 +1,4 @@
-"""Storages that know all their tensors, so that another storage can replace them.
+"""Storages that track all their tensors, so that another storage can replace them.
 
 They are used under `func.functionalize`. A write to a storage goes to a copy of it instead, which then becomes the
 storage of all tensors over the old one. See `autograd/modes/functionalize.py`.
@@ -23,7 +23,7 @@ FIRST_PRUNE: Final = 64  # the number of tensors of a storage above which dead o
 
 
 class Session:
-    """An outermost call of a functionalized function, during which all tensors on known storages are known."""
+    """An outermost call of a functionalized function, during which all tensors on tracked storages are registered."""
 
     __slots__ = ()
 
@@ -31,11 +31,11 @@ class Session:
 SESSION: Final[ContextVar[Session | None]] = ContextVar("viewgrad_session", default=None)
 
 
-class KnownStorage(Storage):
-    """A storage that knows the tensors over it.
+class TrackedStorage(Storage):
+    """A storage that tracks the tensors over it.
 
     Attributes:
-        session: for how long it knows them.
+        session: the call during which it tracks them.
         tensors: the tensors.
         writes: the number of writes to the storages that it has replaced.
     """
@@ -63,10 +63,10 @@ def share(tensor: Tensor, other: Tensor, alone: bool) -> None:
     storage = tensor._storage
     assert storage is not None
     if alone:
-        known = KnownStorage(storage.root, storage, [tensor, other])
-        known.whole = storage.whole
-        tensor._storage = other._storage = known
-    elif type(storage) is KnownStorage and storage.session is SESSION.get():
+        tracked = TrackedStorage(storage.root, storage, [tensor, other])
+        tracked.whole = storage.whole
+        tensor._storage = other._storage = tracked
+    elif type(storage) is TrackedStorage and storage.session is SESSION.get():
         tensors = storage.tensors
         tensors.append(weakref.ref(other))
         count = len(tensors)

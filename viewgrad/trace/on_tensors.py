@@ -187,7 +187,7 @@ def _view(base: Tensor, window: Window) -> Any:
 
 
 def _places(base: Tensor, window: Window) -> tuple[Tensor, Any]:
-    """Return a base in one dimension, of the elements that a window counts in, and their numbers."""
+    """Return a base flattened to the dtype of a window, and the element numbers of the window."""
     flat = base.reshape(-1)
     if window.dtype is not None and window.dtype.kind == "f":
         flat = flat.view_as_real().reshape(-1)

@@ -93,7 +93,7 @@ def _window(base: TensorType, window: Any) -> np.dtype[Any]:
     return dtype
 
 
-def _apart(base: TensorType, window: Window) -> None:
+def _check_distinct_elements(base: TensorType, window: Window) -> None:
     """Check that a window has a place for each element, which gets its gradient from there."""
     if window.overlaps_itself and overlaps_itself(window_of(np.empty(base.size, base.dtype), window)):
         raise ValueError(f"{window} has one place for several elements")
@@ -110,7 +110,7 @@ def _write(node: Node) -> str | None:
     base = _kind(node.inputs[0])
     _window(base, node.attributes)
     if node.kind == "write" and _kind(node.inputs[1]).requires_grad:
-        _apart(base, node.attributes)
+        _check_distinct_elements(base, node.attributes)
     _broadcast(_kind(node.inputs[1]).shape, node.attributes.sizes)
     return _gives(node, base.dtype, base.shape)
 
@@ -299,11 +299,11 @@ def _inferred(node: Node) -> Any:
     if key not in _found:
         if len(_found) >= LIMIT:
             _found.clear()
-        _found[key] = _tried(node, kinds)
+        _found[key] = _types_by_call(node, kinds)
     return _found[key]
 
 
-def _tried(node: Node, kinds: list[TensorType | None]) -> Any:
+def _types_by_call(node: Node, kinds: list[TensorType | None]) -> Any:
     operator = operator_of(node.kind)
     whole = any(kind is not None and kind.dtype.kind in "biu" for kind in kinds)
     whole = whole or (operator is not None and is_shaped_by_values(operator, node))

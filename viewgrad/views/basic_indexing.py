@@ -142,7 +142,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     _write_array(self, index, window, value, mode)
 
 
-def _is_row_of_its_own(self: Tensor, index: Any, value: Tensor) -> bool:
+def _is_written_window(self: Tensor, index: Any, value: Tensor) -> bool:
     """Return whether a view of `self` is the window `self[index]` itself; raise if compiled code swaps rows."""
     if _is_same_window(self, index, value):
         return True
@@ -171,7 +171,7 @@ def _refuse_swapped_rows() -> None:
         )
 
 
-def _apart(source: Array, window: Array) -> Array:
+def _without_overlap(source: Array, window: Array) -> Array:
     """Return the value to assign to a window, copied if NumPy would read elements that it has just written.
 
     NumPy handles overlaps, but in one dimension only if the directions are opposite.
@@ -289,10 +289,10 @@ _ENVIRONMENT: Final[dict[str, Any]] = {
     "CopySlicesOfCopy": CopySlicesOfCopy,
     "MANY_WRITES": MANY_WRITES,
     "Tensor": Tensor,
-    "apart": _apart,
+    "apart": _without_overlap,
     "as_assigned": as_assigned,
     "current_edge": current_edge,
-    "is_row_of_its_own": _is_row_of_its_own,
+    "is_row_of_its_own": _is_written_window,
     "absorb": absorb,
     "window_at": window_at,
 }
@@ -392,7 +392,7 @@ def _copy(self: Tensor, src: Tensor, writer: str) -> None:
     if src is self:
         check_write(self, is_recorded(self, edge, own), overwritten=True)
         return
-    source = _apart(src._array, array)
+    source = _without_overlap(src._array, array)
     node: CopyBackwards | None = None
     if is_recorded(self, edge, own):
         node = new(CopyBackwards)

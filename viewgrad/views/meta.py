@@ -133,8 +133,8 @@ class DifferentiableViewMeta:
         old = tensor._edge
         cut = cut_of(self.base)
         if cut is not None and type(base_edge) is not AccumulateGrad and self._is_before(cut, old):
-            return self._behind(tensor, cut, base_edge)
-        edge = self._taken_again(tensor, self.base, base_edge)
+            return self._edge_before_detach(tensor, cut, base_edge)
+        edge = self._rebuilt_edge(tensor, self.base, base_edge)
         if old is not None:
             move_retained(tensor, old, edge)
         tensor._edge = edge
@@ -142,7 +142,7 @@ class DifferentiableViewMeta:
         self.source_edge = no_history(self.base) if base_edge is None else base_edge
         return edge
 
-    def _taken_again(self, tensor: Tensor, source: Tensor, base_edge: OptionalEdge) -> OptionalEdge:
+    def _rebuilt_edge(self, tensor: Tensor, source: Tensor, base_edge: OptionalEdge) -> OptionalEdge:
         """Return the edge to the history of the view as a view of `source`, the base or an alias of it."""
         if base_edge is None:
             return None
@@ -175,7 +175,7 @@ class DifferentiableViewMeta:
             return (source_edge or 0) != cut.number
         return old is not None and source_edge.sequence_nr < cut.sequence_nr
 
-    def _behind(self, tensor: Tensor, cut: DetachPoint, base_edge: OptionalEdge) -> OptionalEdge:
+    def _edge_before_detach(self, tensor: Tensor, cut: DetachPoint, base_edge: OptionalEdge) -> OptionalEdge:
         """Return the edge of a view from before its base was detached, depending on what was written since.
 
         Raises:
@@ -199,7 +199,7 @@ class DifferentiableViewMeta:
         if own is not None and not written.any():  # a view without elements has not been overwritten either
             edge, overwritten = own.edge, False
         else:
-            edge, overwritten = self._taken_again(tensor, self.base, base_edge), own is None or is_all_written(written)
+            edge, overwritten = self._rebuilt_edge(tensor, self.base, base_edge), own is None or is_all_written(written)
             if own is not None and not overwritten:
                 edge = mixed(own.edge, edge, written)
         if old is not None and edge is not old:
@@ -233,7 +233,7 @@ class DifferentiableViewMeta:
             if n is None:
                 return None
             last = points[n].edge
-            edge = old if source_edge is last else self._taken_again(tensor, self._base_with(last), last)
+            edge = old if source_edge is last else self._rebuilt_edge(tensor, self._base_with(last), last)
         return self._updated_edge(tensor, points[n:], edge)
 
     def _is_ended_by(self, point: DetachPoint, old: OptionalEdge) -> bool:
@@ -260,7 +260,7 @@ class DifferentiableViewMeta:
             if written is None:
                 return None
             if written.any():
-                present = self._taken_again(tensor, self._base_with(later.edge), later.edge)
+                present = self._rebuilt_edge(tensor, self._base_with(later.edge), later.edge)
                 edge = present if is_all_written(written) else mixed(edge, present, written)
         return DetachedHistory(self, edge, points[-1], None)
 
@@ -407,7 +407,7 @@ def move_retained(tensor: Tensor, old: Node | Edge, edge: OptionalEdge) -> None:
 def detached_hooks(tensor: Tensor, old: Node | Edge) -> NodeHooks | None:
     """Detach and return the `retain_grad` state kept with the old history of a tensor.
 
-    None if it has left nothing.
+    None if there is none.
     """
     hooks = finished_hooks(old)
     if hooks is None:

@@ -149,10 +149,10 @@ class ScalarOfTwo(ScalarNode):
         # All of them are newer than their inputs, and older than this one.
         edge = self.edge0
         if type(edge) is tuple:
-            edge = self.edge0 = _given_back(edge, self.sequence_nr - 0.5)
+            edge = self.edge0 = _unmerged(edge, self.sequence_nr - 0.5)
         other = self.edge1
         if type(other) is tuple:
-            other = self.edge1 = _given_back(other, self.sequence_nr)
+            other = self.edge1 = _unmerged(other, self.sequence_nr)
         return edge, other  # type: ignore[return-value]
 
     @property
@@ -177,7 +177,7 @@ def read_node(edge: Any, index: Any, layout: Layout, position: float) -> Element
     return node
 
 
-def _given_back(taken: Absorbed, end: float) -> Node | Edge | None:
+def _unmerged(taken: Absorbed, end: float) -> Node | Edge | None:
     """Rebuild the nodes that were merged, with places in the order of creation before `end`.
 
     Counted from the last one, each node always gets the same place, so nodes that were rebuilt before keep theirs.

@@ -50,7 +50,7 @@ class FunctionCtx:
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `backward`, which finds them in `saved_tensors`.
 
-        Each keeps its current value, whatever is written to it later. Under `create_graph=True`, inputs and outputs
+        Each keeps its current value, even if it is written to later. Under `create_graph=True`, inputs and outputs
         are restored with their history. Other tensors are restored without one, and differentiating through them is an
         error.
 

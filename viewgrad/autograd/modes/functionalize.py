@@ -26,7 +26,7 @@ from ...tensor.node import OptionalEdge
 from ...tensor.storage import Storage, WriteLock
 from ...tensor.tangents import write_tangents
 from ...tensor.tensor import Tensor, as_buffered, current_edge, from_array, root_of
-from ...tensor.tracked_storage import SESSION, KnownStorage, copy_of_layout, move
+from ...tensor.tracked_storage import SESSION, TrackedStorage, copy_of_layout, move
 from ...views.advanced_indexing import Accumulate, Write
 from ...views.detached_views import catch_up, constant_written, step_written
 from ...views.meta import set_history
@@ -234,7 +234,7 @@ def rebase(view: Tensor, edge: OptionalEdge) -> None:
 
 def tensors_over(storage: Storage) -> list[Tensor]:
     """Return all tensors over a storage; if they are not known, by searching all objects."""
-    if type(storage) is KnownStorage and storage.session is SESSION.get():
+    if type(storage) is TrackedStorage and storage.session is SESSION.get():
         return [tensor for ref in storage.tensors if (tensor := ref()) is not None]
     holders: list[Any] = gc.get_referrers(storage)
     return [holder for holder in holders if isinstance(holder, Tensor)]
@@ -259,10 +259,10 @@ def _checked(target: Tensor, values: Tensor) -> tuple[bool, Callable[..., None]]
     if recorded:
         catch_up(target)
         return True, step_written
-    return False, constant_written if behind else _written_silently
+    return False, constant_written if behind else _no_write_recorded
 
 
-def _written_silently(target: Tensor, index: Any) -> None:
+def _no_write_recorded(target: Tensor, index: Any) -> None:
     pass
 
 
@@ -284,14 +284,14 @@ def _adopt(base: Tensor, new: Tensor, target: Tensor, write: Callable[[Array], N
     else:
         moved = copy_of_layout(root)
         write(move(target._array, root, moved))
-    known = KnownStorage(moved, storage, tensors)
-    known.writes += 1
+    tracked = TrackedStorage(moved, storage, tensors)
+    tracked.writes += 1
     if moved is new._array:
         saved = new._saved if new._storage is None else new._storage.whole
-        known.whole = saved
+        tracked.whole = saved
     for tensor in tensors:
         tensor._array = move(tensor._array, root, moved)
-        tensor._storage = known
+        tensor._storage = tracked
         tensor._saved = None
     if recorded:
         set_history(base, new._edge)

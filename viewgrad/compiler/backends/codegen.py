@@ -441,7 +441,7 @@ class CodeWriter(abc.ABC):
         last = max([self._position_in(block, user) for user in users], default=-1)
         for item in block.items[at[read] + 1 : last]:
             for step in steps_in(item):
-                if isinstance(step, Write) and step.base is read.base and not self._apart(read, step):
+                if isinstance(step, Write) and step.base is read.base and not self._are_disjoint(read, step):
                     return False
         final = block.items[last] if last >= 0 else None
         for step in steps_in(final) if final is not None else ():
@@ -452,7 +452,7 @@ class CodeWriter(abc.ABC):
 
     def _fits(self, read: Read, user: Write) -> bool:
         """Return whether a read and a write can run element by element: all reads of an element precede its write."""
-        return self._is_same(user, read, user, user) or self._apart(read, user)
+        return self._is_same(user, read, user, user) or self._are_disjoint(read, user)
 
     def _positions(self, block: Block) -> dict[Any, int]:
         found = self.places.get(block)
@@ -490,7 +490,7 @@ class CodeWriter(abc.ABC):
                         continue
                     if type(here) is Add and type(there) is Add:
                         continue
-                    if not self._is_same(step, here, other, there) and not self._apart(here, there):
+                    if not self._is_same(step, here, other, there) and not self._are_disjoint(here, there):
                         return False
         return True
 
@@ -520,7 +520,7 @@ class CodeWriter(abc.ABC):
             found.append((step, True))
         return found
 
-    def _apart(self, first: Any, second: Any) -> bool:
+    def _are_disjoint(self, first: Any, second: Any) -> bool:
         """Return whether two windows have no element in common, in any execution."""
         return self.analysis.are_apart(
             (self.owner[first].name, first), (self.owner[second].name, second)

@@ -88,7 +88,7 @@ class ExampleFunction(Protocol):
         """Return the source of the programs."""
 
 
-def _taken(leaf: Any, at: int) -> Any:
+def _example_of(leaf: Any, at: int) -> Any:
     """Return an example of a batch; an element of a one-dimensional array is a scalar, as in a loop."""
     if leaf.ndim > 1:
         return leaf[at, ...]
@@ -138,7 +138,7 @@ class Batched:
         rest = None
         is_open = not mode & ~GRAD  # whether a program may still be run in this call
         for at in range(count):
-            example = [_taken(leaf, at) if number in numbers else leaf for number, leaf in enumerate(leaves)]
+            example = [_example_of(leaf, at) if number in numbers else leaf for number, leaf in enumerate(leaves)]
             if is_open:
                 rest, is_open = self._rest(structure, example, mode, leaves, numbers, at, count)
                 if rest is not None:
@@ -279,7 +279,7 @@ class Batched:
         )
         count -= start
         arrays = [tensor._array for tensor in tensors]
-        found = _ran(program, arrays, batched, count)
+        found = _run_each(program, arrays, batched, count)
         if found is None:
             return None
         of.count(count)
@@ -342,7 +342,7 @@ class BatchedBackward(CompiledBackward):
 # -- the examples, on all cores ----------------------------------------------------------------------------------------
 
 
-def _ran(
+def _run_each(
     program: CompiledProgram, arrays: list[Array], batched: frozenset[int], count: int
 ) -> tuple[list[Array], list[Run]] | None:
     """Run a program for each example; return the results, and what their gradients need.

@@ -292,10 +292,10 @@ class QuietTracer(Tracer):
             if id(item) in self._masks:
                 self.array_option(item)
             else:
-                self._need_not_be_the_same(item)
+                self._allow_changes(item)
         return super().pattern(items)
 
-    def _need_not_be_the_same(self, array: Any) -> None:
+    def _allow_changes(self, array: Any) -> None:
         guard = self._guards.get(id(array))
         if guard is not None and guard not in self._fixed:
             guard.attributes = (COMPUTED, guard.attributes[1])
@@ -307,7 +307,7 @@ class QuietTracer(Tracer):
             of: Any = before.type
             made = TensorType.of(of.dtype, of.shape, of.requires_grad or value.type.requires_grad)
             mask = self._masks[id(items[0])][1]
-            self._need_not_be_the_same(items[0])
+            self._allow_changes(items[0])
             value, items, kind = self.node("where", (mask, value, before), (), (made,)).output, None, "write"
         super().write(tensor, value, recorded, items, kind)
 

@@ -101,6 +101,6 @@ class GuardedTrace:
         if self._pickled is None:
             try:
                 self._pickled = pickle.dumps(self.graph)
-            except Exception:  # whatever the object raises
+            except Exception:  # any error that the object raises
                 return None
         return self._pickled

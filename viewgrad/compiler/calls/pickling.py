@@ -80,14 +80,14 @@ def _fingerprint(function: Callable[..., Any], guard: ClosureGuard) -> tuple[Any
     for each in guard.seen:
         if each.path.startswith(LIBRARY) and (type(each.value) is Attributes or is_library_value(each.value)):
             continue  # the libraries' own, which may be imported later
-        value = _thing(each.value)
+        value = _fingerprint_of(each.value)
         if value is None:
             return None
         found.append((each.path, value))
     return tuple(found)
 
 
-def _thing(value: Any) -> Any:
+def _fingerprint_of(value: Any) -> Any:
     """Return the fingerprint of a value; None if it has none."""
     kind = type(value).__qualname__
     if is_public(value):  # its code is written when it is first called

@@ -70,7 +70,7 @@ class ValueAndGradRunner:
         buffer, _, start, *_ = layout.results[output]
         if buffer not in places:
             return None
-        forward, backward = (_picked([places[name] for name in kernel.parameters]) for kernel in layout.kernels)
+        forward, backward = (_selector([places[name] for name in kernel.parameters]) for kernel in layout.kernels)
         return cls(
             program, [arena.size for arena in arenas], sum(1 for arena in arenas if not arena.unset),
             list(fixed.values()), forward, backward, (places[buffer], start),
@@ -113,7 +113,7 @@ class ValueAndGradRunner:
         return None if failed >= 0 else (value, gradients)
 
 
-def _picked(numbers: list[int]) -> Callable[..., tuple[Array, ...]]:
+def _selector(numbers: list[int]) -> Callable[..., tuple[Array, ...]]:
     """Return a function that selects some elements of a sequence."""
     if len(numbers) > 1:
         return itemgetter(*numbers)

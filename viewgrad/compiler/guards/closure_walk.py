@@ -430,7 +430,7 @@ class Walk:
                 self.add(*(Captured(f"{path}.{key}", getattr(value, key), ATTRIBUTE, value, key) for key in keys))
         if isinstance(value, (np.random.Generator, np.random.RandomState, random.Random)):
             self.generators.append(value)
-        if self._hides(path, value, kind):
+        if self._is_fully_inspected(path, value, kind):
             return
         attributes = getattr(value, "__dict__", None)
         if _package(kind.__module__) in CLOSED and is_library_class(kind):
@@ -445,7 +445,7 @@ class Walk:
                     self.add(Captured(f"{path}.{name}", getattr(value, name), ATTRIBUTE, value, name))
         self.add(Captured(path + ".__class__", kind, ATTRIBUTE, value, "__class__"))
 
-    def _hides(self, path: str, value: Any, kind: type) -> bool:
+    def _is_fully_inspected(self, path: str, value: Any, kind: type) -> bool:
         """Inspect an object with its own way to show its content; return whether nothing else is left to inspect."""
         if isinstance(value, contextvars.ContextVar):
             self.add(Captured(path + ".get()", value.get(None), CALLED, value.get))

@@ -32,7 +32,7 @@ Known = dict[Buffer, list[tuple[Read | Write, Step]]]
 def reuse_loads(program: Program) -> Program:
     """Replace scalars that were read, written or computed before in the same block by those values."""
     found: dict[Step, Step] = {}
-    _look(program.block, analysis_of(program), found)
+    _find_reused(program.block, analysis_of(program), found)
     if not found:
         return program
     for _, step in steps_of(program.block):
@@ -46,14 +46,14 @@ def reuse_loads(program: Program) -> Program:
     return program
 
 
-def _look(block: Block, analysis: AccessAnalysis, found: dict[Step, Step]) -> None:
+def _find_reused(block: Block, analysis: AccessAnalysis, found: dict[Step, Step]) -> None:
     """Find the values of a block that are known: `found` maps each step to the one that replaces it."""
     known: Known = {}
     computed: dict[Any, Step] = {}
     for item in block.items:
         if not isinstance(item, Step):
             for body in bodies_of(item):
-                _look(body, analysis, found)
+                _find_reused(body, analysis, found)
                 for _, step in steps_of(body):
                     if isinstance(step, Write):
                         known.pop(step.base, None)
@@ -70,7 +70,7 @@ def _look(block: Block, analysis: AccessAnalysis, found: dict[Step, Step]) -> No
             if there is not item:
                 found[item] = there
         elif isinstance(item, Write):
-            _forget(block, item, known, analysis)
+            _invalidate(block, item, known, analysis)
             value = item.value
             if type(item) is Write and not item.sizes and not item.unrecorded and isinstance(value, Operand):
                 if getattr(value.step, "dtype", None) == item.base.dtype:
@@ -88,7 +88,7 @@ def _formula(step: Compute, found: dict[Step, Step]) -> Any:
     return step.operator, step.expression, step.dtype, step.out, tuple(taken)
 
 
-def _forget(block: Block, write: Write, known: Known, analysis: AccessAnalysis) -> None:
+def _invalidate(block: Block, write: Write, known: Known, analysis: AccessAnalysis) -> None:
     """Forget the values of a buffer that a write may overwrite."""
     kept = []
     for there, step in known.get(write.base, ()):

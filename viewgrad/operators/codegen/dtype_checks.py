@@ -18,7 +18,7 @@ def kind_check(operator: Operator, *, always: bool = False) -> list[str]:
 
     Arguments:
         operator: the operator whose function is written.
-        always: whether to look at the dtypes also where NumPy would refuse complex numbers.
+        always: whether to check the dtypes even if NumPy itself would refuse complex numbers.
     """
     if not operator.formulas or (refuses_itself(operator) and not always):
         return []

@@ -165,12 +165,12 @@ class FunctionWriter:
                 lines += [f"    if type({name}) is not Tensor:", f"        {name} = as_operand({name})"]
             if len(names) != len(arguments) or len(names) != 2:
                 return lines
-            return self._telling_foreign(lines) + self._taking_large_numbers(together if not choosing else "")
+            return self._with_not_implemented(lines) + self._taking_large_numbers(together if not choosing else "")
         else:
             for name in names:
                 lines += [f"    if type({name}) is not Tensor:", f"        {name} = as_operand({name})"]
             if len(names) == len(arguments) == 2:
-                lines = self._telling_foreign(lines)
+                lines = self._with_not_implemented(lines)
         for argument in arguments:
             if argument.optional:
                 name = argument.name
@@ -181,7 +181,7 @@ class FunctionWriter:
         return lines
 
     @staticmethod
-    def _telling_foreign(lines: list[str]) -> list[str]:
+    def _with_not_implemented(lines: list[str]) -> list[str]:
         """Return the conversion of two operands, with NotImplemented if Python's operators cannot convert them."""
         converted = [f"    {line}" for line in lines]
         return ["    try:", *converted, "    except UnsupportedTypeError:", "        return foreign_operand()"]

@@ -247,7 +247,7 @@ def generate(operator: Operator, environment: dict[str, Any]) -> Code:
     if form is not None:
         environment[f"{name}_scalar_rule"] = ScalarRule(form, scope[node_name])
     if f"{inplace_name}InPlace" in scope:
-        scope[f"{inplace_name}InPlace"].__name__ = inplace_name  # the user knows it by this name
+        scope[f"{inplace_name}InPlace"].__name__ = inplace_name  # the name that users see
     sys.modules[environment["__name__"]] = environment["_module"]
     for function in (operator.function, operator.inplace_function):
         if isinstance(function, FunctionType):

@@ -48,7 +48,7 @@ FORMS: Final[dict[tuple[str, ...], int]] = {
 
 
 def form_of(operator: Operator) -> int | None:
-    """Return the form of the formulas of an elementwise operator if the engine knows it."""
+    """Return the form of the formulas of an elementwise operator if the engine supports it."""
     formulas = operator.formulas
     names = tuple(argument.name for argument in operator.signature.tensors)
     if names != ("self", "other")[: len(names)] or tuple(formula.inputs for formula in formulas) != tuple(

@@ -1,6 +1,6 @@
 """The derivatives of the discrete Fourier transforms of `numpy.fft`.
 
-A transform is linear, and its adjoint is the inverse transform up to scale, with the opposite `norm`. Where `n` or `s`
+A transform is linear, and its adjoint is the inverse transform up to scale, with the opposite `norm`. If `n` or `s`
 truncates or zero-pads a dimension, the gradient is zero-padded or truncated.
 """
 

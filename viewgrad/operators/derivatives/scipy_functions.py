@@ -91,7 +91,7 @@ _unary("ellipe", "grad * ellipe_slope(self)", "The complete elliptic integral of
 
 @formula_function
 def unless_zero(factor: Any, value: Any) -> Any:
-    """Return the product, which is 0 if the factor is 0, whatever the value is."""
+    """Return the product, which is 0 if the factor is 0, even if the value is infinite or NaN."""
     factor = np.asarray(factor, value.dtype)
     return factor * np.where(factor == 0, 0, value)
 

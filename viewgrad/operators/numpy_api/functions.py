@@ -315,7 +315,7 @@ def _on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _pieces_along(dim: int, least: int) -> Callable[..., Any]:
-    """Return the function that splits along a dimension of tensors with at least so many dimensions."""
+    """Return the function that splits tensors with at least the given number of dimensions."""
 
     def pieces(ary: Any, indices_or_sections: Any) -> Any:
         if ary.ndim < least:

@@ -42,7 +42,7 @@ def _summed(places: Any, weights: Any, count: int) -> Any:
 
 def _bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     """Implement `numpy.bincount`, which sums in double precision."""
-    if not len(x):  # for no values, NumPy returns integers whatever the weights are
+    if not len(x):  # for no values, NumPy returns integers regardless of the weights
         x, weights = (x if hasattr(x, "dtype") else np.zeros(0, int)), None
     if weights is not None:
         weights = as_operand(weights)

@@ -160,7 +160,7 @@ def _fill(self: Tensor, value: Any) -> None:
     self.fill_(value)
 
 
-def _become(self: Tensor, make: Callable[[Any], Any], what: str, way_out: str) -> None:
+def _replace_in_place(self: Tensor, make: Callable[[Any], Any], what: str, way_out: str) -> None:
     """Change the shape of a tensor in place, if no view or other reference uses its memory."""
     alone = self._storage is None or (getrefcount(self._storage) == ALONE_IN_SLOT and not self._storage.shared)
     mode = current_mode()
@@ -189,7 +189,7 @@ def _resize(self: Tensor, *shape: Any, refcheck: bool = True) -> None:
         missing = count - flat.size
         return (np.concatenate([flat, np.zeros(missing, tensor.dtype)]) if missing else flat).reshape(sizes)
 
-    _become(self, resized, "resize()", "use np.resize(x, shape), or reshape()")
+    _replace_in_place(self, resized, "resize()", "use np.resize(x, shape), or reshape()")
 
 
 def _set_shape(self: Tensor, shape: Any) -> None:
@@ -198,7 +198,7 @@ def _set_shape(self: Tensor, shape: Any) -> None:
     if not self.size and not _carries_history(self) and current_mode() <= GRAD:  # without memory visible elsewhere
         self._array, self._storage, self._view = self._array.reshape(shape), None, None
     elif self._array.reshape(shape).shape != self.shape:
-        _become(self, lambda tensor: tensor.reshape(shape), "a new shape", "write x = x.reshape(shape)")
+        _replace_in_place(self, lambda tensor: tensor.reshape(shape), "a new shape", "write x = x.reshape(shape)")
 
 
 # -- with out= ---------------------------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ class Public:
         function: the function of NumPy.
         general: computes what NumPy's function does, of any arguments that this takes.
         own: the library's function of that name, which may have more options, or fewer; None if there is none.
-        creates: whether it makes a tensor, so that `own` is called whatever the first argument is.
+        creates: whether it makes a tensor, so that `own` is called for any first argument.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Public:
     def parameters(self, bound: bool) -> tuple[str, dict[str, Any]]:
         """Return the code of a function with NumPy's parameters, and with those that the library's function adds."""
         theirs = _theirs(self.name, self.function)
-        if theirs is None and self.own is not None:  # NumPy up to 2.3 does not know those of compiled functions
+        if theirs is None and self.own is not None:  # NumPy up to 2.3 has no signatures of compiled functions
             theirs = [each for each in _parameters(self.own) if each.kind not in STARRED]
         if theirs is None:
             return self.source(bound)
@@ -406,7 +406,7 @@ def public(
         function: the function of NumPy.
         general: computes what NumPy's function does, of any arguments; its `adapted` version if omitted.
         own: the library's function of that name, if there is one.
-        creates: whether it makes a tensor, so that `own` is called whatever the first argument is.
+        creates: whether it makes a tensor, so that `own` is called for any first argument.
         way_out: the alternative for tensors with a history that no operator computes.
         module: the module that has it, if there is no `own`.
         doc: its docstring; that of NumPy if omitted.

@@ -30,7 +30,7 @@ _maximum, _minimum = OPERATORS["maximum"].function, OPERATORS["minimum"].functio
 _nansum, _nanmean = OPERATORS["nansum"].function, OPERATORS["nanmean"].function
 
 
-def _given(value: Any) -> bool:
+def _is_given(value: Any) -> bool:
     return value is not None and value is not np._NoValue
 
 
@@ -41,7 +41,7 @@ def _written(result: Any, out: Any, name: str) -> Any:
     return result if out is None else write_out(result, out, f"np.{name}", "unsafe")
 
 
-def _made(found: Any) -> Tensor:
+def _as_result(found: Any) -> Tensor:
     """Convert a result of NumPy to a tensor: a scalar for one of NumPy's numbers."""
     return from_array(found) if isinstance(found, np.generic) else from_array(np.asarray(found))  # type: ignore[arg-type]
 
@@ -56,7 +56,7 @@ def _in_numpy_names(axis: Any, keepdims: Any, dim: Any, keepdim: Any) -> tuple[A
 
 
 def _keeps(keepdims: Any) -> bool:
-    return bool(keepdims) if _given(keepdims) else False
+    return bool(keepdims) if _is_given(keepdims) else False
 
 
 def _chosen(self: Tensor, where: Any, neutral: Any) -> Any:
@@ -67,20 +67,20 @@ def _chosen(self: Tensor, where: Any, neutral: Any) -> Any:
 
 def _begun_with(initial: Any, result: Any, join: Callable[..., Any]) -> Any:
     """Return the result of a reduction that starts with a value, which does not change the dtype."""
-    if not _given(initial):
+    if not _is_given(initial):
         return result
     start = as_operand(initial)
     return join(result, initial if start.dtype == result.dtype else start.astype(result.dtype))
 
 
-def _whole(dtype: Any) -> bool:
+def _is_integral(dtype: Any) -> bool:
     """Return whether no gradient flows through the requested dtype; NumPy then computes in it, step by step."""
     return dtype is not None and np.dtype(dtype).kind not in "fc"
 
 
 def _degrees(ddof: Any, correction: Any) -> Any:
     """Return the degrees of freedom of a variance, by NumPy's name or by that of the array API standard."""
-    if not _given(correction):
+    if not _is_given(correction):
         return ddof
     if ddof != 0:
         raise ValueError("ddof and correction are two names for one option: pass only one")
@@ -111,7 +111,7 @@ def _summing(reduce: Callable[..., Any], join: Callable[..., Any], neutral: int,
         self = as_operand(self)
         if dtype is not None:
             self = self.astype(dtype)
-        if where is not True and _given(where):
+        if where is not True and _is_given(where):
             self = _chosen(self, where, neutral)
         keeps = _keeps(keepdims)
         result = of_dtype(reduce(self, _axis(axis), keeps), dtype)
@@ -132,11 +132,11 @@ def _mean_of(
     if isinstance(dtype, bool):
         dtype, keepdims = None, dtype
     axis, keeps = _axis(axis), _keeps(keepdims)
-    if _whole(dtype):
+    if _is_integral(dtype):
         found = np.mean(plain(as_operand(self)), axis, dtype, keepdims=keeps, where=plain(where))
-        return _written(_made(found), out, "mean")
+        return _written(_as_result(found), out, "mean")
     self = as_operand(self) if dtype is None else as_operand(self).astype(dtype)
-    if where is True or not _given(where):
+    if where is True or not _is_given(where):
         return _written(_mean(self, axis, keeps), out, "mean")
     count = _counted(self, axis, keeps, where)
     return _written(_sum(_chosen(self, where, 0), axis, keeps) / count, out, "mean")
@@ -163,22 +163,22 @@ def _spread(of: Callable[..., Any], root: bool, name: str) -> Callable[..., Any]
             axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
         axis, dtype, ddof, keeps = _spread_options(axis, dtype, ddof, keepdims, correction)
         self = as_operand(self)
-        if _whole(dtype) or (dtype is not None and self.dtype.kind not in "fc" and not _given(mean)):
-            chosen = True if not _given(where) else plain(where)
+        if _is_integral(dtype) or (dtype is not None and self.dtype.kind not in "fc" and not _is_given(mean)):
+            chosen = True if not _is_given(where) else plain(where)
             found = getattr(np, name)(plain(self), axis, dtype, None, ddof, keeps, where=chosen)
-            return _written(_made(found), out, name)
+            return _written(_as_result(found), out, name)
         if dtype is not None and self.is_complex() and np.dtype(dtype).kind == "f":
             # NumPy computes the mean, but not the distances from it, without the imaginary parts.
-            mean = mean if _given(mean) else _mean_of(self.real, axis, dtype, None, True, where=where)
+            mean = mean if _is_given(mean) else _mean_of(self.real, axis, dtype, None, True, where=where)
         elif dtype is not None:
             self = self.astype(dtype)
-        if (where is True or not _given(where)) and not _given(mean):
+        if (where is True or not _is_given(where)) and not _is_given(mean):
             return _written(of_dtype(of(self, axis, ddof, keeps), dtype), out, name)
-        where = True if not _given(where) else where
+        where = True if not _is_given(where) else where
         if self.dtype.kind not in "fc":
             self = self.astype(float)
         count = _counted(self, axis, True, where)
-        centre = as_operand(mean) if _given(mean) else _sum(_chosen(self, where, 0), axis, True) / count
+        centre = as_operand(mean) if _is_given(mean) else _sum(_chosen(self, where, 0), axis, True) / count
         distances = self - centre
         squares = (distances * distances.conj()).real if distances.is_complex() else distances * distances
         result = _sum(_chosen(squares, where, 0), axis, keeps) / np.maximum(
@@ -206,12 +206,12 @@ def _extreme(reduce: Callable[..., Any], join: Callable[..., Any], numpy: np.ufu
             out, keepdims = None, out
         self, axis = as_operand(self), _axis(axis)
         keeps = _keeps(keepdims)
-        if where is not True and _given(where):
-            if not _given(initial):
+        if where is not True and _is_given(where):
+            if not _is_given(initial):
                 raise ValueError(f"reduction operation '{numpy.__name__}' does not have an identity, so to use a where "
                                  "mask one has to specify 'initial'")  # fmt: skip
             self = _chosen(self, where, _least(self.dtype, numpy is np.maximum))
-        if not self.size and _given(initial):
+        if not self.size and _is_given(initial):
             found = numpy.reduce(self._array, axis=axis, keepdims=keeps, initial=plain(as_operand(initial)))
             result = as_operand(initial).astype(self.dtype).broadcast_to(np.shape(found)).clone()
             result = as_scalar(result) if isinstance(found, np.generic) else result
@@ -243,7 +243,7 @@ def _logical(reduce: Callable[..., Any], neutral: bool, name: str) -> Callable[.
         if isinstance(out, bool):
             out, keepdims = None, out
         self = as_operand(self)
-        if where is not True and _given(where):
+        if where is not True and _is_given(where):
             self = _chosen(self != 0, where, neutral)
         return _written(reduce(self, _axis(axis), _keeps(keepdims)), out, name)
 
@@ -299,14 +299,14 @@ for _name, _function in REDUCTIONS.items():
 def _present(self: Tensor, where: Any = True) -> Any:
     """Return the mask of the elements chosen by `where` that are not NaN."""
     found = ~np.isnan(self._array)
-    return found & np.asarray(plain(where), bool) if where is not True and _given(where) else found
+    return found & np.asarray(plain(where), bool) if where is not True and _is_given(where) else found
 
 
 def _inexact(self: Tensor, dtype: Any) -> Tensor:
     """Return the values in the requested dtype, which must have NaN."""
-    if self.dtype.kind in "fc" and _whole(dtype):
+    if self.dtype.kind in "fc" and _is_integral(dtype):
         raise TypeError("If a is inexact, then dtype must be inexact")
-    return self if dtype is None or _whole(dtype) else self.astype(dtype)
+    return self if dtype is None or _is_integral(dtype) else self.astype(dtype)
 
 
 def _skipping_sum(of: Callable[..., Any], reduced: Callable[..., Any], neutral: int, doc: str) -> Callable[..., Any]:
@@ -318,7 +318,7 @@ def _skipping_sum(of: Callable[..., Any], reduced: Callable[..., Any], neutral: 
             axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
         if isinstance(dtype, bool):
             dtype, keepdims = None, dtype
-        if dtype is None and out is None and not _given(initial) and where is True:
+        if dtype is None and out is None and not _is_given(initial) and where is True:
             return of(self, _axis(axis), _keeps(keepdims))
         return reduced(filled(as_operand(self), neutral), axis, dtype, out, keepdims, initial, where)
 
@@ -338,7 +338,7 @@ def _skipping_mean(
     self = _inexact(as_operand(self), dtype)
     if self.dtype.kind not in "fc":
         return _mean_of(self, axis, dtype, out, keepdims, where=where)
-    if where is True or not _given(where):
+    if where is True or not _is_given(where):
         return _written(_nanmean(self, _axis(axis), _keeps(keepdims)), out, "nanmean")
     return _mean_of(self, axis, None, out, keepdims, where=_present(self, where))
 
@@ -356,7 +356,7 @@ def _skipping_spread(of: Callable[..., Any], spread: Callable[..., Any], doc: st
         self = self if partly else _inexact(self, dtype)
         if self.dtype.kind not in "fc":
             return spread(self, axis, dtype, out, ddof, keeps, where=where, mean=mean)
-        if (where is True or not _given(where)) and not _given(mean) and not partly:
+        if (where is True or not _is_given(where)) and not _is_given(mean) and not partly:
             return _written(of_dtype(of(self, axis, ddof, keeps), dtype), out, of.__name__)
         present = _present(self, where)
         result = spread(self, axis, dtype if partly else None, None, ddof, keeps, where=present, mean=mean)
@@ -381,7 +381,7 @@ def _skipping_extreme(
         self = as_operand(self)
         if self.dtype.kind not in "fc":
             return reduced(self, axis, out, keepdims, initial, where)
-        if _given(initial) or (where is not True and _given(where)):
+        if _is_given(initial) or (where is not True and _is_given(where)):
             return reduced(filled(self, least), axis, out, keepdims, initial, where)
         return _written(of(self, _axis(axis), _keeps(keepdims)), out, of.__name__)
 
@@ -428,7 +428,7 @@ def _logical_reduce_of(function: Callable[..., Any], ufunc: np.ufunc) -> Callabl
         array = as_operand(array)
         axis = None if not array.ndim and axis in (0, -1) else axis
         result = function(array, axis, None, keepdims, where=where)
-        return _written(ufunc(result, initial) if _given(initial) else result, out, f"{ufunc.__name__}.reduce")
+        return _written(ufunc(result, initial) if _is_given(initial) else result, out, f"{ufunc.__name__}.reduce")
 
     return reduce
 

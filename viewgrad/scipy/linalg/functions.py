@@ -35,7 +35,7 @@ def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True) 
     return (whole[:size, :size], whole[:size, size:]) if compute_expm else whole[:size, size:]
 
 
-def _waves(a: Any) -> tuple[Any, Any]:
+def _cosine_and_sine(a: Any) -> tuple[Any, Any]:
     """Return the cosine and the sine of a matrix."""
     if a.dtype.kind == "c":
         forth, back = expm(1j * a), expm(-1j * a)
@@ -47,19 +47,19 @@ def _waves(a: Any) -> tuple[Any, Any]:
 @made
 def cosm(A: Any) -> Any:
     """Return the cosine of a matrix."""
-    return _waves(floating(A))[0]
+    return _cosine_and_sine(floating(A))[0]
 
 
 @made
 def sinm(A: Any) -> Any:
     """Return the sine of a matrix."""
-    return _waves(floating(A))[1]
+    return _cosine_and_sine(floating(A))[1]
 
 
 @made
 def tanm(A: Any) -> Any:
     """Return the tangent of a matrix."""
-    return np.linalg.solve(*_waves(floating(A)))
+    return np.linalg.solve(*_cosine_and_sine(floating(A)))
 
 
 @made

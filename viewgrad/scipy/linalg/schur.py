@@ -22,7 +22,7 @@ MADE: dict[str, Any] = {}
 made: Final = maker(scipy.linalg, MADE)
 
 
-def _turned(a: Any, q: Any, rows: Any, columns: Any, equations: Callable[[Any], Any]) -> tuple[Any, Any]:
+def _rotated(a: Any, q: Any, rows: Any, columns: Any, equations: Callable[[Any], Any]) -> tuple[Any, Any]:
     """Return the reduced form of a matrix and its factor, with their histories.
 
     Arguments:
@@ -90,7 +90,7 @@ def schur(a: Any, output: str = "real", lwork: Any = None, overwrite_a: bool = F
     def equations(t: Any) -> Any:
         return np.concatenate([t[rows[below], columns[below]], t[pairs, pairs] - t[pairs + 1, pairs + 1]])
 
-    t, z = _turned(matrix, q, rows, columns, equations)
+    t, z = _rotated(matrix, q, rows, columns, equations)
     return (t * (form != 0), z, *count)
 
 
@@ -109,6 +109,6 @@ def hessenberg(a: Any, calc_q: bool = False, overwrite_a: bool = False) -> Any:
     if np.min(beside, initial=np.inf) <= 1e-12 * np.max(np.abs(form), initial=0.0):
         raise DifferentiabilityError("the Hessenberg form is reducible, so it has no derivative")
     away = rows > columns + 1
-    h, turned = _turned(matrix, q, rows[inner], columns[inner], lambda h: h[rows[away], columns[away]])
+    h, turned = _rotated(matrix, q, rows[inner], columns[inner], lambda h: h[rows[away], columns[away]])
     h = np.triu(h, -1)
     return (h, turned) if calc_q else h

@@ -200,7 +200,7 @@ def uniform_filter(
     return image
 
 
-def _bell(sigma: Any, order: int, radius: int) -> Any:
+def _gaussian_kernel(sigma: Any, order: int, radius: int) -> Any:
     """Return the samples of a Gaussian, or of its derivative, whose sum is 1; gradients flow to its width."""
     places = np.arange(-radius, radius + 1)
     width = as_operand(sigma) * 1.0
@@ -241,7 +241,7 @@ def gaussian_filter1d(
     if radius is not None and (radius != int(radius) or radius < 0):
         raise ValueError("Radius must be a nonnegative integer.")
     reach = int(truncate * float(plain_values(as_operand(sigma))) + 0.5) if radius is None else int(radius)
-    return _along(numbers(input), _bell(sigma, order, reach)[::-1], axis, mode, cval, 0)
+    return _along(numbers(input), _gaussian_kernel(sigma, order, reach)[::-1], axis, mode, cval, 0)
 
 
 @made

@@ -20,7 +20,7 @@ def _surroundings(
     Arguments:
         axes: the dimensions that the footprint has; all if omitted.
         by_order: whether the lengths of a full footprint are those along `axes` in their order; otherwise the
-            dimensions of a footprint are in ascending order, as in SciPy, whatever the order of `axes`.
+            dimensions of a footprint are in ascending order, as in SciPy, regardless of the order of `axes`.
     """
     dims = dimensions_of(axes, image.ndim)
     if size is None and footprint is None:
@@ -125,7 +125,7 @@ def minimum_filter1d(
 # -- morphology --------------------------------------------------------------------------------------------------------
 
 
-def _above(
+def _less_structure(
     input: Any, size: Any, footprint: Any, structure: Any, mode: Any, cval: Any, origin: Any, axes: Any, turned: bool
 ) -> Any:
     """Return the elements around each one less the heights of a structuring element, reflected if requested."""
@@ -154,7 +154,7 @@ def grey_erosion(
     cval: float = 0.0, origin: Any = 0, *, axes: Any = None,
 ) -> Any:  # fmt: skip
     """Return the greyscale erosion."""
-    return _above(input, size, footprint, structure, mode, cval, origin, axes, False).min(-1)
+    return _less_structure(input, size, footprint, structure, mode, cval, origin, axes, False).min(-1)
 
 
 @made
@@ -163,7 +163,7 @@ def grey_dilation(
     cval: float = 0.0, origin: Any = 0, *, axes: Any = None,
 ) -> Any:  # fmt: skip
     """Return the greyscale dilation."""
-    return _above(input, size, footprint, structure, mode, cval, origin, axes, True).max(-1)
+    return _less_structure(input, size, footprint, structure, mode, cval, origin, axes, True).max(-1)
 
 
 def _composed(name: str, doc: str, compose: Callable[..., Any]) -> None:

@@ -229,11 +229,11 @@ class Iterative:
                 f"scipy.sparse.linalg.{self.method.__name__} has not converged (info {self.info}), so its result has "
                 "no derivative; allow more iterations, or use a preconditioner"
             )
-        matrix = _turned(self.matrix, transposed, conjugated)
+        matrix = _transposed(self.matrix, transposed, conjugated)
         options = {key: value for key, value in self.options.items() if key not in ("x0", "callback", "callback_type")}
         for name in ("M", "M1", "M2"):
             if options.get(name) is not None:
-                options[name] = _turned(options[name], transposed, conjugated)
+                options[name] = _transposed(options[name], transposed, conjugated)
         options["rtol"] = min(options.get("rtol", 1e-5), ADJOINT_TOLERANCE)
         options["atol"] = 0.0
         if self.method.__name__ == "minres":
@@ -282,7 +282,7 @@ class _FirstSolve(Function):
         return _Solve.apply(ctx.solver, ctx.pattern, False, False, data, right)
 
 
-def _turned(matrix: Any, transposed: bool, conjugated: bool) -> Any:
+def _transposed(matrix: Any, transposed: bool, conjugated: bool) -> Any:
     """Return a matrix or linear operator, transposed or conjugated."""
     if isinstance(matrix, scipy.sparse.linalg.LinearOperator):
         if transposed and conjugated:

@@ -70,7 +70,7 @@ class KDTree:
         return away.vector_norm(p, -1)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # `copy` and `pickle` ask for such names before the object has contents
+        if name.startswith("_"):  # `copy` and `pickle` look up such names before the object has contents
             raise AttributeError(name)
         function = getattr(self._tree, name)
         if not callable(function):
@@ -96,7 +96,7 @@ class _OfPoints:
         self._plain = getattr(scipy.spatial, type(self).__name__)(np.array(_values(self.points)), *args, **options)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # `copy` and `pickle` ask for such names before the object has contents
+        if name.startswith("_"):  # `copy` and `pickle` look up such names before the object has contents
             raise AttributeError(name)
         value = getattr(self._plain, name)
         if callable(value):

@@ -239,7 +239,7 @@ def _owens_near(h: Any, a: Any) -> Any:
     return a * (np.exp(-0.5 * (h * h)[..., None] * rise) / rise * (weights / (4.0 * math.pi))).sum(-1)
 
 
-# Numbers of Bernoulli, of even order, over factorials: the corrections of Euler's sum.
+# Bernoulli numbers of even order over factorials: the corrections of the Euler-Maclaurin formula.
 BERNOULLI: Final = [float(b) / math.factorial(2 * k) for k, b in enumerate(scipy.special.bernoulli(24)[::2]) if k]
 
 

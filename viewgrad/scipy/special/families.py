@@ -55,24 +55,24 @@ def _by_numbers(function: Callable[..., Any], x: Any, *parameters: Any) -> Any:
     return np.concatenate(parts)[np.argsort(order)].reshape(shape)
 
 
-def _made(name: str, function: Callable[..., Any], doc: str = "") -> None:
+def _register(name: str, function: Callable[..., Any], doc: str = "") -> None:
     function.__name__ = name
     function.__doc__ = doc or f"`scipy.special.{name}`, differentiable with respect to its last argument."
     made(function)
 
 
-def _of_order(name: str) -> None:
-    _made(name, lambda v, z: family(name, z, v))
+def _register_order(name: str) -> None:
+    _register(name, lambda v, z: family(name, z, v))
 
 
 for _name in ("kv", "kve", "struve", "modstruve", "hyp0f1"):
-    _of_order(_name)
-_made("yv", lambda v, z: family("yv", z, v))
+    _register_order(_name)
+_register("yv", lambda v, z: family("yv", z, v))
 
 
-def _of_orders(name: str) -> None:
+def _register_orders(name: str) -> None:
     operator = OPERATORS[name].function
-    _made(name, lambda v, z: operator(v, numbers(z)) if _is_number(v) else family(name, z, v))
+    _register(name, lambda v, z: operator(v, numbers(z)) if _is_number(v) else family(name, z, v))
 
 
 def _is_number(v: Any) -> bool:
@@ -80,24 +80,24 @@ def _is_number(v: Any) -> bool:
 
 
 for _name in ("jv", "iv", "ive"):
-    _of_orders(_name)
+    _register_orders(_name)
 
 
-def _of_one(name: str) -> None:
-    _made(name, lambda x: family(name, x))
+def _register_unary(name: str) -> None:
+    _register(name, lambda x: family(name, x))
 
 
 for _name in ("itstruve0", "itmodstruve0", "wrightomega", "spence", "ber", "bei", "ker", "kei", "berp", "beip", "kerp",
               "keip"):  # fmt: skip
-    _of_one(_name)
+    _register_unary(_name)
 
 
-def _of_several(name: str, count: int) -> None:
-    _made(name, lambda x: tuple(family(name, x, which) for which in range(count)))
+def _register_several(name: str, count: int) -> None:
+    _register(name, lambda x: tuple(family(name, x, which) for which in range(count)))
 
 
 for _name, _count in {"airy": 4, "fresnel": 2, "sici": 2, "shichi": 2, "itj0y0": 2, "iti0k0": 2}.items():
-    _of_several(_name, _count)
+    _register_several(_name, _count)
 
 
 @made
@@ -108,29 +108,29 @@ def airye(z: Any) -> Any:
     return tuple(family("airye", z, which) for which in range(4))
 
 
-def _hankel(name: str) -> None:
+def _register_hankel(name: str) -> None:
     def hankel(v: Any, z: Any) -> Any:
         z = numbers(z)
         return family(name, z if z.dtype.kind == "c" else z.astype(complex), v)
 
-    _made(name, hankel)
+    _register(name, hankel)
 
 
 for _name in ("hankel1", "hankel2", "hankel1e", "hankel2e"):
-    _hankel(_name)
+    _register_hankel(_name)
 
 
-def _scaled(name: str, plain: str) -> None:
+def _register_scaled(name: str, plain: str) -> None:
     def scaled(v: Any, z: Any) -> Any:
         if numbers(z).dtype.kind == "c":
             raise lost(f"scipy.special.{name}", f"for complex numbers it is not holomorphic; use {plain}")
         return family(plain, z, v)
 
-    _made(name, scaled)
+    _register(name, scaled)
 
 
-_scaled("jve", "jv")
-_scaled("yve", "yv")
+_register_scaled("jve", "jv")
+_register_scaled("yve", "yv")
 
 
 @made
@@ -241,7 +241,7 @@ def _derivative_of(name: str, plain: str, signs: tuple[float, float]) -> None:
             total = total + weight * _bessel(plain, v - n + 2 * above, z)
         return total
 
-    _made(name, derivative, f"A derivative of `{plain}`, of the order `n`.")
+    _register(name, derivative, f"A derivative of `{plain}`, of the order `n`.")
 
 
 def _bessel(name: str, v: Any, z: Any) -> Any:
@@ -297,7 +297,7 @@ def _spherical(name: str, plain: str, sign: float, regular: bool) -> None:
         both = lower * order * alone(order - 1, z) + upper * (order + 1) * alone(order + 1, z)
         return both / (2 * order + 1)
 
-    _made(name, spherical, f"`scipy.special.{name}`, differentiable with respect to `z`.")
+    _register(name, spherical, f"`scipy.special.{name}`, differentiable with respect to `z`.")
 
 
 _spherical("spherical_jn", "jv", -1.0, True)

@@ -36,7 +36,7 @@ class NamedDistribution:
     def __getattr__(self, name: str) -> Any:
         if name in STANDARD:
             return getattr(self, name[1:])
-        if name.startswith("_"):  # `copy` and `pickle` ask for such names before the object has contents
+        if name.startswith("_"):  # `copy` and `pickle` look up such names before the object has contents
             raise AttributeError(name)
         return _without_history(getattr(self.scipy, name), f"scipy.stats.{self.name}.{name}")
 
@@ -127,7 +127,7 @@ class Distribution(NamedDistribution):
         if self.discrete:
             inside = inside & (z == np.floor(z))
         elif observed() is None and np.any((z == low) | (z == high)):
-            # SciPy knows limits where its formulas have none.
+            # SciPy returns limits where the formulas are undefined.
             found = np.asarray(self.scipy.logpdf(*plain_values((z, *shapes))))
             inside, outer = inside & ~(((z == low) | (z == high)) & ~np.isfinite(found)), found
         if observed() is None and np.all(inside):
@@ -344,7 +344,7 @@ class Frozen:
         self.dist, self.args, self.kwds, self.options = dist, args, kwds, options or {}
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # `copy` and `pickle` ask for such names before the object has contents
+        if name.startswith("_"):  # `copy` and `pickle` look up such names before the object has contents
             raise AttributeError(name)
         method = getattr(self.dist, name)
 

@@ -117,7 +117,7 @@ def _thin_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: A
     return result
 
 
-def _turned(tangent: Any, u: Any, vh: Any) -> Any:
+def _in_singular_basis(tangent: Any, u: Any, vh: Any) -> Any:
     """Return the tangent between the singular vectors."""
     return adjoint(u) @ tangent @ adjoint(vh)
 
@@ -140,7 +140,7 @@ def svd_tangents(tangent: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
         else:
             vh_t = np.concatenate([vh_t, -(vh[..., k:, :] @ adjoint(vh_t)) @ vh[..., :k, :]], -2)
         return u_t, s_t, vh_t
-    turned = _turned(tangent, u, vh)
+    turned = _in_singular_basis(tangent, u, vh)
     off_diagonal = (1 - np.eye(k, dtype=s.dtype)) / squared_differences(s)
     right, left = turned * s[..., None, :], turned * s[..., :, None]
     of_u = (right + adjoint(right)) * off_diagonal
@@ -180,7 +180,7 @@ def svdvals_gradient(grad: Any, a: Any) -> Any:
 def svdvals_tangent(tangent: Any, a: Any) -> Any:
     """Return the tangents of the singular values."""
     u, s, vh = np.linalg.svd(a, full_matrices=False) if isinstance(a, Tensor) else svd_forward(a, False)
-    return of_positive(np.diagonal(_turned(tangent, u, vh), 0, -2, -1).real, s)
+    return of_positive(np.diagonal(_in_singular_basis(tangent, u, vh), 0, -2, -1).real, s)
 
 
 row(
