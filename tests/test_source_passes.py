@@ -20,6 +20,7 @@ from viewgrad.compiler.source.read import Reader
 from viewgrad.compiler.source.scalarize import scalarized
 from viewgrad.compiler.source.string_codes import with_string_codes
 from viewgrad.compiler.source.sums import with_sums_of_expressions
+from viewgrad.compiler.source.unsigned_indices import with_unsigned_indices
 from viewgrad.compiler.source.values import Refused
 from viewgrad.compiler.source.verify import IRError, verified
 
@@ -563,6 +564,36 @@ def test_cells_that_a_loop_adds_to_are_summed_in_variables():
 
     text = backward_text(g, np.ones(3))
     assert "total" not in text
+
+
+def test_terms_of_the_adjoint_of_a_number_are_added_in_any_order():
+    def scaled(x, a):
+        b = a[0] * 2.0
+        s = 0.0
+        for i in range(len(x)):
+            s += x[i] * b
+        return s
+
+    def multiplied(x, a):
+        b = a[0] * 2.0
+        s = 1.0
+        for i in range(len(x)):
+            s = s * b + x[i]
+        return s
+
+    def reverse(f):
+        return build(read(f, np.ones(3), np.ones(1)), [0, 1], "numba", wraps=False).text.partition("backwards")[2]
+
+    assert "b_bar = plus(b_bar" in reverse(scaled)
+    assert "s_bar = plus" not in reverse(multiplied)
+
+
+def test_computed_indices_are_unsigned():
+    lines = ["def f(x, k, n):", "    x[k[n - 1], 0] += x.shape[0] * x[at(n, x.shape[0]), n]", "    return 'ä', x[n]"]
+    assert with_unsigned_indices("\n".join(lines)).splitlines()[1:] == [
+        "    x[unsigned(k[unsigned(n - 1)]), 0] += x.shape[0] * x[unsigned(at(n, x.shape[0])), unsigned(n)]",
+        "    return 'ä', x[unsigned(n)]",
+    ]
 
 
 def test_checks_that_an_outer_loop_does_not_change_are_made_once():

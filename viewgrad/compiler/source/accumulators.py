@@ -1,7 +1,9 @@
 """Accumulation of adjoints in variables, for array elements that a loop only adds to.
 
 In `a_bar[i, k] += b * a[k, j]` the cell is the same in all iterations of the loop over `j`. If no other access in the
-loop can meet it, the terms are summed in a variable, and the cell is added to once.
+loop can meet it, the terms are summed in a variable, and the cell is added to once. The terms of such a sum, and of one
+that a loop adds to the adjoint of a number, may be added in any order, so that the additions need not wait for each
+other.
 """
 
 from __future__ import annotations
@@ -51,6 +53,8 @@ class _Accumulators:
             if isinstance(stmt, (ir.For, ir.While)):
                 before, after = self.sums(stmt, loops)
                 new = attrs.evolve(stmt, body=self.block(stmt.body, (*loops, stmt)))
+                if self.add != "add":
+                    self.reorder(new)
                 found += [*before, new, *after]
             elif isinstance(stmt, ir.If):
                 found.append(ir.If(stmt.test, self.block(stmt.then, loops), self.block(stmt.other, loops), stmt.line))
@@ -81,6 +85,33 @@ class _Accumulators:
             added = ir.Set(base, index, variable, "add", loop.line, safe=True)
             after.append(ir.If(ir.Op("not_equal", (variable, zero), BOOL), [added], [], loop.line))
         return before, after
+
+    def reorder(self, loop: Any) -> None:
+        """Let the terms that a loop adds to the adjoint of a number be added in any order."""
+        found: dict[str, list[ir.Let] | None] = {}
+        for stmt in ir.statements([loop]):
+            names = {node.name for expr in ir.expressions_of(stmt) for node in ir.nodes(expr)
+                     if isinstance(node, ir.Var)}
+            if isinstance(stmt, ir.Let) and self.is_sum(stmt):
+                known = found.setdefault(stmt.name, [])
+                if known is not None:
+                    known.append(stmt)
+                names.discard(stmt.name)
+            else:
+                names.update(ir.assigned(stmt))
+            found.update(dict.fromkeys(names))
+        for lets in found.values():
+            for stmt in lets or ():
+                stmt.value = attrs.evolve(stmt.value, name=self.add)
+
+    def is_sum(self, stmt: ir.Let) -> bool:
+        """Return whether a statement adds a term to the adjoint of a real number, and the term does not contain it."""
+        value = stmt.value
+        if not stmt.name.endswith("_bar") or not isinstance(value, ir.Op) or value.name not in ("add", self.add):
+            return False
+        own, term = value.args
+        return value.kind == FLOAT and isinstance(own, ir.Var) and own.name == stmt.name and not any(
+            isinstance(node, ir.Var) and node.name == stmt.name for node in ir.nodes(term))
 
     def is_fixed_cell(self, stmt: ir.Set, inside: set[str]) -> bool:
         """Return whether an addition has the same target in all iterations, an element of an array of adjoints."""

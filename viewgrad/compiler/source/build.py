@@ -36,6 +36,7 @@ from .scalar_replacement import with_scalars
 from .scalarize import scalarized
 from .sums import with_sums_of_expressions
 from .tangent import tangent_source
+from .unsigned_indices import with_unsigned_indices
 from .values import Refused, leaves_of
 from .verify import verified
 from .write import Kernel, Writer, Written
@@ -296,12 +297,13 @@ def _executed(source: str, space: dict[str, Any], name: str) -> Callable[..., An
 
 
 @functools.lru_cache(maxsize=512)
-def _compiled(source: str, name: str) -> Any:
+def _compiled(source: str, name: str, wraps: bool) -> Any:
     numba = native._numba()
+    source = source if wraps else with_unsigned_indices(source)
     path = _written(source)
     file = f"<viewgrad source kernel {next(_numbers)}>" if path is None else str(path)
     code = compile(source, file, "exec")
-    space: dict[str, Any] = {"__name__": __name__, "NoRoom": NoRoom, **MATH}
+    space: dict[str, Any] = {"__name__": __name__, "NoRoom": NoRoom, "unsigned": np.uint64, **MATH}
     used = _names_in(code)
     known = native_functions()
     space.update({each: known[each]() for each in used if each in known})
@@ -317,7 +319,7 @@ def compiled_kernel(kernel: Kernel, space: dict[str, Any]) -> Any:
         kernel: the kernel.
         space: the names of the program that calls it; the compiled function itself replaces the first one there.
     """
-    compiled = _compiled(kernel.source, kernel.name)
+    compiled = _compiled(kernel.source, kernel.name, kernel.wraps)
 
     def run(*args: Any) -> Any:
         with native._lock, native._deep(), warnings.catch_warnings():

@@ -14,7 +14,7 @@ from .runtime import HOST, KERNEL
 NAMES: Final = frozenset({
     *keyword.kwlist, *dir(builtins), *MATH, *CAREFUL, *HOST, *[each.__name__ for each in (*FUNCTIONS, *KERNEL)],
     "tape", "floats", "integers", "nf", "ni", "program", "pullback", "tape_limit", "reports", "inf", "nan",
-    "as_list", "take_list", "as_number", "not_negative", "begin_", "goal_", "state_", "mark_", "_",
+    "as_list", "take_list", "as_number", "not_negative", "unsigned", "begin_", "goal_", "state_", "mark_", "_",
 })  # fmt: skip
 PATTERN: Final = re.compile(r"seed\d+|loop_\d+(_\d+)?|loop\d+(_[a-z]+)?|.*_(bar|list|shape\d+)")
 

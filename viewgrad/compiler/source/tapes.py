@@ -153,8 +153,9 @@ def default_limit(executor: str) -> float:
 
 
 def _has_nan(gradient: Any) -> bool:
-    """Return whether a gradient holds NaNs: then the sum of its elements, and of their squares, is NaN."""
+    """Return whether a gradient holds NaNs: then its minimum, and the sum of the squares of its elements, is NaN."""
     if not isinstance(gradient, np.ndarray):
         return bool(gradient != gradient)
-    total = np.vdot(gradient, gradient) if gradient.size <= FEW else np.add.reduce(gradient, None)
+    total = np.vdot(gradient, gradient) if gradient.size <= FEW or gradient.dtype.kind == "c" else np.minimum.reduce(
+        gradient, None)
     return bool(total != total) and holds_nan([gradient])

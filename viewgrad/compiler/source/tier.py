@@ -90,6 +90,8 @@ class GradientCall:
         wanted: the numbers of the inputs that are differentiated.
         chosen: the same, in order.
         captured: the paths of the other inputs, which must not require gradients.
+        numbers: the numbers of the arguments that are differentiated.
+        count: the number of arguments if all of them are arrays, whose types `_arrays` checks; else -1.
     """
 
     entry: Entry
@@ -98,6 +100,8 @@ class GradientCall:
     wanted: list[int]
     chosen: tuple[int, ...]
     captured: list[Path]
+    numbers: tuple[int, ...]
+    count: int
 
     def given(self, args: tuple[Any, ...]) -> Sequence[Any]:
         """Return the arguments, with floats as NumPy scalars."""
@@ -143,6 +147,7 @@ class SourceTier:
         self.is_on = is_on and not static
         self.entries: dict[Any, list[Entry]] = {}
         self.gradient_calls: dict[Any, list[GradientCall]] = {}
+        self.last_call: GradientCall | None = None
         self.lock = threading.RLock()
         self.tapes = Tapes()
         self.limit = default_limit(executor) if tape_limit is None else float(tape_limit)
@@ -228,29 +233,26 @@ class SourceTier:
         """
         if not self.is_on or raises_errors():
             return None
-        key: Any = (tuple(numbers), *[
-            (arg.dtype.char, arg.ndim) if type(arg) is np.ndarray else type_key(arg) for arg in args])
-        known = given = None
-        for each in self.gradient_calls.get(key, ()):
-            given = each.given(args)
-            if each.entry.source is each.source and self._holds(each.entry, given):
-                known = each
-                break
-        if known is None:
-            known = self._gradient_call(args, numbers)
+        given: Sequence[Any] = args
+        known = self.last_call
+        arrays: list[Any] | None = None
+        if known is not None and known.count == len(args) and known.numbers == numbers \
+                and known.entry.source is known.source and self._holds(known.entry, args):
+            arrays = self._arrays(known.source, args)
+        if arrays is None or known is None:
+            known = self._known_gradient_call(args, numbers)
             if known is None:
                 return None
             given = known.given(args)
-            self.gradient_calls.setdefault(key, []).append(known)
+            arrays = self._arrays(known.source, given)
+            self.last_call = known
         entry = known.entry
         if self.check and known.chosen not in entry.checked:
             return None
-        assert given is not None
         for path in known.captured:
             value = path.now(given)
             if type(value) is Tensor and value.requires_grad:
                 return None
-        arrays = self._arrays(known.source, given)
         program = None if arrays is None else self._program(entry, known.chosen)
         if arrays is None or program is None or not known.takes(program):
             return None
@@ -262,13 +264,26 @@ class SourceTier:
             return None
         entry.runs += 1
         entry.failed_runs = 0
-        if len(found) == len(known.wanted) == 1:
-            return True, np.asarray(value, float), [np.asarray(found[0])]
+        if program.wanted == known.wanted:
+            return True, np.asarray(value, float), [
+                each if type(each) is np.ndarray else np.asarray(each) for each in found]
         by_number = dict(zip(program.wanted, found))
         gradients = [
             np.asarray(by_number[n]) if n in by_number else np.zeros(np.shape(arrays[n])) for n in known.wanted
         ]
         return True, np.asarray(value, float), gradients
+
+    def _known_gradient_call(self, args: tuple[Any, ...], numbers: Sequence[int]) -> GradientCall | None:
+        """Return the dispatch of a call of `value_and_grad` by its argument types; None if there is none."""
+        key: Any = (tuple(numbers), *[
+            (arg.dtype.char, arg.ndim) if type(arg) is np.ndarray else type_key(arg) for arg in args])
+        for each in self.gradient_calls.get(key, ()):
+            if each.entry.source is each.source and self._holds(each.entry, each.given(args)):
+                return each
+        known = self._gradient_call(args, numbers)
+        if known is not None:
+            self.gradient_calls.setdefault(key, []).append(known)
+        return known
 
     def _gradient_call(self, args: tuple[Any, ...], numbers: Sequence[int]) -> GradientCall | None:
         """Resolve a call of `value_and_grad` by its argument types; None if there is no entry for them."""
@@ -298,7 +313,10 @@ class SourceTier:
                 return None
             wanted += found
         others = [each.path for n, each in enumerate(source.inputs) if n not in wanted]
-        return GradientCall(entry, source, tuple(floats), wanted, tuple(sorted(wanted)), others)
+        arrays = {each.path.root for each in source.inputs
+                  if each.path.is_argument and not each.path.steps and isinstance(each.kind, Arr)}
+        count = len(args) if arrays == set(range(len(args))) else -1
+        return GradientCall(entry, source, tuple(floats), wanted, tuple(sorted(wanted)), others, tuple(numbers), count)
 
     def _run(
         self, entry: Entry, program: Program, args: Any, keywords: Any, values: list[Any], arrays: list[Any]

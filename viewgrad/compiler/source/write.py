@@ -36,6 +36,7 @@ class Kernel:
         source: its text.
         calls: the names of the functions that it calls.
         written: the arrays that it writes to.
+        wraps: whether its indices may be negative.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Kernel:
     pops: bool
     source: str
     written: set[str]
+    wraps: bool
 
 
 @attrs.define(eq=False)
@@ -245,7 +247,7 @@ class Writer(ExpressionWriter):
         self.lines.append(f"    return {', '.join(back)}" if len(back) != 1 else f"    return {back[0]}")
         source = "\n".join(self.lines) + "\n"
         self.lines, self.in_kernel, self.noted = before
-        kernel = Kernel(name, parameters, results, pushes, pops, source, arrays)
+        kernel = Kernel(name, parameters, results, pushes, pops, source, arrays, self.wraps)
         self.kernels.append(kernel)
         args = []
         for each in parameters:

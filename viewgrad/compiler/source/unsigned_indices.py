@@ -1,0 +1,27 @@
+"""Indices of kernels as unsigned integers, which Numba does not count from the end.
+
+For a signed index, Numba selects between it and the length plus it. In loops where LLVM cannot tell that no index is
+negative, the selection keeps it from recognising consecutive elements, and from vectorizing. The indices of a program
+are proven to be in range, or checked, before they are used.
+"""
+
+from __future__ import annotations
+
+import ast
+
+
+def with_unsigned_indices(source: str) -> str:
+    """Return the source of a kernel with all computed indices of arrays unsigned."""
+    lines = [line.encode() for line in source.split("\n")]  # offsets in syntax trees count bytes
+    edits: list[tuple[int, int, bytes]] = []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):  # lengths, as in `x.shape[0]`
+            continue
+        for each in node.slice.elts if isinstance(node.slice, ast.Tuple) else (node.slice,):
+            if isinstance(each, ast.Constant):
+                continue
+            assert each.lineno == each.end_lineno and each.end_col_offset is not None
+            edits += [(each.lineno, each.col_offset, b"unsigned("), (each.lineno, each.end_col_offset, b")")]
+    for line, offset, text in sorted(edits, reverse=True):
+        lines[line - 1] = lines[line - 1][:offset] + text + lines[line - 1][offset:]
+    return b"\n".join(lines).decode()
