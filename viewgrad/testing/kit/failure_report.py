@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,12 +16,15 @@ from .arguments import Example, outputs_of
 from .failure import Failure
 from .literals import literal
 from .operator_under_test import OperatorUnderTest, patience, quiet
+from .properties.registry import base_name
+from .properties.threads import TITLE as THREADS
 from .reproduction import HEADER, definition_of, source_of
 from .script import Script
 
 PATIENCE: Final = 3.0  # seconds for a trial run of a program
 SEARCH: Final = 5.0  # CPU seconds in which to find a program that fails
 TRIES: Final = 25
+TRIES_OF_THREADS: Final = 3  # they take turns, and so fail each time
 OFTEN: Final = "for _ in range({}):  # it fails by chance, or where an object lies where another one has been"
 FILE: Final = "<program of a failure>"
 
@@ -154,7 +156,7 @@ def _message(told: Failure, first: Failure, script: Script, subject: OperatorUnd
 
 def _hint(failure: Failure) -> str:
     """Return advice for a call that the user did not make."""
-    name = re.split(r" \(|: ", failure.property)[0]
+    name = base_name(failure.property)
     return (
         "You did not make this call. If the operator is not meant for it, raise in forward, or say valid=..., "
         f'or switched_off={{"{name}": "why"}}.'
@@ -179,7 +181,10 @@ def together(failures: Sequence[Failure]) -> Failure:
 def _programs(
     failure: Failure, earlier: Sequence[Example], definitions: Mapping[str, list[str]], computed: bool
 ) -> Iterator[str]:
-    """Yield the program of a failure, then the same after other calls, then repeated."""
+    """Yield the program of a failure, then the same after other calls, then repeated.
+
+    A program with threads is yielded alone: threads that wait use no CPU time, by which the search is limited.
+    """
     script = failure.script
     assert script is not None
     body = script.body(computed)
@@ -193,8 +198,11 @@ def _programs(
         *(_call(script, example) for example in earlier),
         *(_run(script, example) for example in earlier[:3]),
     ]
-    for before in calls:
+    alone = base_name(script.title) == THREADS
+    for before in calls[:1] if alone else calls:
         yield "\n".join([*HEADER, "", *lines, "", *body[:place], *before, *body[place:]]) + "\n"
+    if alone:
+        return
     for times, before in [(1000, []), *((100, _passing(script, example)) for example in [*_unlike(script), *earlier])]:
         repeated = textwrap.indent("\n".join([*before, *body]), "    ")
         yield "\n".join([*HEADER, "", *lines, "", OFTEN.format(times), repeated]) + "\n"
@@ -241,9 +249,9 @@ def _call(script: Script, example: Example) -> list[str]:
 
 
 def _always_fails(program: str, failure: Failure, subject: OperatorUnderTest) -> bool:
-    """Return whether a program fails each time it is tried; it may draw at"""
+    """Return whether a program fails each time it is tried."""
     began = time.process_time()
-    for tries in range(TRIES):
+    for tries in range(TRIES_OF_THREADS if base_name(failure.property) == THREADS else TRIES):
         if not _fails(program, failure, subject):
             return False
         if tries and time.process_time() - began > 1.0:

@@ -72,3 +72,8 @@ SHORT: Final = (
     "forward mode",
     "second derivatives",
 )
+
+
+def base_name(title: str) -> str:
+    """Return the property that a title, possibly with details, belongs to."""
+    return title.split(" (")[0].split(": ")[0]

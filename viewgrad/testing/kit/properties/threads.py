@@ -10,35 +10,50 @@ import numpy as np
 
 from ..baseline import Baseline
 from ..operator_under_test import Refused
+from ..script import Script
 
 TITLE: Final = "threads"
 FACTORS: Final = (1.0, 0.97, 0.94, 0.91)
 LARGEST: Final = 2000  # elements
-SECONDS: Final = 0.08  # seconds of computing
-# First, the threads switch after each line outside libraries; then they run freely.
-TOGETHER: Final = """
-libraries = ("viewgrad", "numpy", "scipy", "concurrent", "threading", "abc")
-def interleaved(factor):
-    pauses = iter(range(100))
-    def pause(frame, event, arg):
-        if (frame.f_globals.get("__name__") or "").partition(".")[0] in libraries or next(pauses, None) is None:
-            return None
-        time.sleep(1e-6)
-        return pause
-    start.wait(10.0)
-    sys.settrace(pause)
-    try:
-        return once(factor)
-    finally:
-        sys.settrace(None)
-start, interval = threading.Barrier(4), sys.getswitchinterval()
-sys.setswitchinterval(1e-6)
-try:
-    with ThreadPoolExecutor(4) as pool:
-        together = [*pool.map(interleaved, factors), *pool.map(once, factors * rounds)]
-finally:
-    sys.setswitchinterval(interval)
+MOST_LINES: Final = 40  # lines after which the first thread is interrupted
+SECONDS: Final = 0.1  # CPU seconds for these interruptions
+# One thread runs at a time, and lets the next one run after some lines outside libraries, or after some instructions. A
+# thread that waits for another one's lock, and does not come back to its turn, ends the turns.
+IN_TURNS: Final = """
+libraries, stuck = ("viewgrad", "numpy", "scipy", "concurrent", "threading", "abc"), []
+def in_turns(lengths, event_of):
+    turns, unfinished = [threading.Semaphore(0) for _ in lengths], set(range(len(lengths)))
+    def let_next_run(k):
+        others = [j for j in (*range(k + 1, len(lengths)), *range(k)) if j in unfinished]
+        for j in others[:1]:
+            turns[j].release()
+        return bool(others) and not stuck
+    def wait(k):
+        if not turns[k].acquire(timeout=0.1):
+            stuck.append(k)
+    def run(k):
+        events = itertools.count(1)
+        def trace(frame, event, arg):
+            if (frame.f_globals.get("__name__") or "").partition(".")[0] in libraries:
+                return None
+            frame.f_trace_opcodes = event_of == "opcode"
+            if event == event_of and next(events) % lengths[k] == 0 and let_next_run(k):
+                wait(k)
+            return trace
+        wait(k)
+        sys.settrace(trace)
+        try:
+            return once(factors[k])
+        finally:
+            sys.settrace(None)
+            unfinished.discard(k)
+            let_next_run(k)
+    with ThreadPoolExecutor(len(lengths)) as pool:
+        turns[0].release()
+        return [*pool.map(run, range(len(lengths)))]
 """.strip()
+ALL_AT_ONCE: Final = 'together = in_turns((1, 1, 1, 1), "opcode")'
+INTERRUPTED: Final = 'together = in_turns(({}, 10**9), "line")'
 
 
 def in_threads(baseline: Baseline) -> int:
@@ -55,7 +70,7 @@ def in_threads(baseline: Baseline) -> int:
     ]
     paths = ", ".join(f"y{path}.detach().numpy().copy()" for path in baseline.paths)
     script.do(
-        "import sys, threading, time",
+        "import itertools, sys, threading",
         "from concurrent.futures import ThreadPoolExecutor",
         "\n".join(
             [
@@ -68,25 +83,33 @@ def in_threads(baseline: Baseline) -> int:
         ),
         f"factors = {list(FACTORS)}",
     )
-    began = time.process_time()
+    checked = 0
     with contextlib.suppress(Refused):
-        script.do("alone = [once(factor) for factor in factors]")
-    cost = max(time.process_time() - began, 1e-5)
-    script.do(f"rounds = {int(min(max(SECONDS / cost, 6), 150))}")
-    with contextlib.suppress(Refused):
-        script.do("alone = [once(factor) for factor in factors]", TOGETHER)
-        names = [f"result {i}" for i in range(len(baseline.paths))]
-        names += [f"the gradient with respect to {example.named(k)}" for k in example.wanted]
-        for number, found in enumerate(script["together"]):
-            for i, (mine, right) in enumerate(zip(found, script["alone"][number % len(FACTORS)], strict=True)):
-                rough = baseline.loose(1e-9)
-                if mine.shape == right.shape and np.allclose(mine, right, rtol=rough, atol=rough, equal_nan=True):
-                    continue
-                script.do(
-                    f"same = [np.allclose(found[{i}], alone[k % {len(FACTORS)}][{i}], rtol=1e-9, atol=1e-9, "
-                    "equal_nan=True) for k, found in enumerate(together)]"
-                )
-                script.lines.append("assert all(same), same")
-                script.fail(f"if four threads call it at the same time, {names[i]} differs from that of one thread")
-        return 1
-    return 0
+        script.do("alone = [once(factor) for factor in factors]", IN_TURNS)
+        beginning, began = list(script.lines), time.process_time()
+        for run in (ALL_AT_ONCE, *(INTERRUPTED.format(lines) for lines in range(1, MOST_LINES))):
+            script.lines = list(beginning)
+            script.do(run)
+            _require_same(baseline, script)
+            checked = 1
+            if script["stuck"] or time.process_time() - began > SECONDS:
+                break
+    return checked
+
+
+def _require_same(baseline: Baseline, script: Script) -> None:
+    """Check that each of the threads has computed what it computes alone."""
+    names = [f"result {i}" for i in range(len(baseline.paths))]
+    names += [f"the gradient with respect to {baseline.example.named(k)}" for k in baseline.example.wanted]
+    rough = baseline.loose(1e-9)
+    for found, alone in zip(script["together"], script["alone"], strict=False):
+        for i, (mine, right) in enumerate(zip(found, alone, strict=True)):
+            if mine.shape == right.shape and np.allclose(mine, right, rtol=rough, atol=rough, equal_nan=True):
+                continue
+            script.do(
+                f"same = [np.allclose(found[{i}], right[{i}], rtol=1e-9, atol=1e-9, equal_nan=True) "
+                "for found, right in zip(together, alone)]"
+            )
+            script.lines.append("assert all(same), same")
+            threads = "four threads" if len(script["together"]) > 2 else "two threads"
+            script.fail(f"if {threads} call it at the same time, {names[i]} differs from that of one thread")
