@@ -28,7 +28,7 @@ import hypothesis
 import numpy as np
 import pytest
 from custom_product import Product
-from gallery import RIGHT, WRONG
+from gallery import NOTED, RIGHT, WRONG
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -108,6 +108,11 @@ def test_a_faulty_operator_is_found_by_the_property_meant_for_it(entry):
         check(entry)
     assert found.value.property.startswith(entry.properties), found.value
     assert any(found.value.property.startswith(name) for name in PROPERTIES)
+
+
+@pytest.mark.parametrize("entry", NOTED.values(), ids=NOTED)
+def test_nan_where_there_is_no_derivative_is_noted(entry):
+    assert any("NaN where the function has no derivative" in notice for notice in check(entry).notices)
 
 
 @pytest.mark.parametrize("entry", some(RIGHT, 60), ids=RIGHT)
@@ -263,7 +268,7 @@ def test_unneeded_gradients_are_noted():
 
     name = "not computed where not needed"
     (notice,) = check_operator(Product, A, A + 1.0, only=name).notices
-    assert "argument 0, 1 even if it is not needed" in notice
+    assert "with respect to x and y even if it is not needed" in notice
     report = check_operator(OnlyWhatIsNeeded, A, A + 1.0, only=name)
     assert report.examples[name] == 2 and not report.notices
 

@@ -16,7 +16,7 @@ import gallery.applied
 from fresh_interpreter import in_fresh_interpreter
 from gallery.applied_faults import EDITS
 from gallery.two_versions import VERSIONS, source
-from test_operator_gallery import mend, operators_as_before, some
+from test_operator_gallery import mend, operators_as_before, require_note, some
 
 from viewgrad.testing import Failure, check_operator
 from viewgrad.testing.kit.reproduction import SourceWriter
@@ -87,6 +87,9 @@ def test_faults_are_named_and_fixed_programs_pass(name, tmp_path):
     module, path = load(edit.source(wrong=True), tmp_path)
     operator = getattr(module, edit.called)
     args, kwargs, means = module.CALLS[module.name_of(operator)]  # `load` gives some another name
+    if edit.properties == ("NaN",):
+        require_note(check(operator, args, kwargs, means))
+        return
     with pytest.raises(Failure) as found:
         check(operator, args, kwargs, means)
     assert found.value.property.startswith(edit.properties), str(found.value)[:300]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
 import subprocess
 import sys
 import time
@@ -542,6 +543,62 @@ def test_rank_with_a_different_meaning_is_noted():
     with pytest.raises(Failure) as found:
         check_operator(ScaledRows, A, Q, only="shapes")
     assert found.value.script.example.arrays[0].ndim == 3
+
+
+class Spread(Function):
+    """A standard deviation, whose gradient of constants is NaN, as most people write it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        a = x.detach().numpy()
+        ctx.off, ctx.std = a - a.mean(), a.std()
+        return vg.Tensor(ctx.std)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return grad * vg.Tensor(ctx.off / ctx.off.size / ctx.std)
+
+
+class Sinc(Function):
+    """Its value at zero is guarded, its gradient is not, though it exists."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return vg.Tensor(np.sinc(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * (vg.cos(np.pi * x) / x - vg.sin(np.pi * x) / (np.pi * x * x))
+
+
+class SumOfSizes(Function):
+    """At one zero, the gradient of all other elements is NaN, too."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return vg.abs(x).sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        signs = x / vg.abs(x)
+        return grad * (signs + 0.0 * signs.sum())
+
+
+def test_nan_where_there_is_no_derivative_is_noted():
+    report = check_operator(Spread, Q)
+    assert any("NaN where the function has no derivative" in notice for notice in report.notices), report
+
+
+@pytest.mark.parametrize(("operator", "element"), [(Sinc, r"x\[0"), (SumOfSizes, r"x\[[12]")])
+def test_nan_where_there_is_a_derivative_is_a_failure(operator, element):
+    failure = failure_of(operator, Q)
+    assert failure.property == "special points" and np.isnan(failure.found)
+    assert re.search(rf"with respect to {element}\] is wrong: the backward pass says nan", failure.reason), failure
 
 
 def test_estimator_and_surrogate_may_differ_at_kinks():

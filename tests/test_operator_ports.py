@@ -11,7 +11,7 @@ pytest.importorskip("scipy")
 import gallery.ported
 from gallery.ported_faults import EDITS
 from test_operator_applications import check, load, require_programs
-from test_operator_gallery import operators_as_before, some
+from test_operator_gallery import operators_as_before, require_note, some
 
 from viewgrad.testing import Failure
 
@@ -54,6 +54,9 @@ def test_a_fault_is_named_and_its_program_passes_once_it_is_mended(name, tmp_pat
         pytest.importorskip("mpmath")
     edit = EDITS[name]
     module, path = load(edit.source(wrong=True), tmp_path)
+    if edit.properties == ("NaN",):
+        require_note(check(getattr(module, edit.called), *copy.deepcopy(module.CALLS[edit.called])))
+        return
     with pytest.raises(Failure) as found:
         check(getattr(module, edit.called), *copy.deepcopy(module.CALLS[edit.called]))
     assert found.value.property.startswith(edit.properties), str(found.value)[:300]

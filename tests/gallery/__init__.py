@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-__all__ = ["AS_OBJECTS_LIE", "FIRST_WRITTEN", "RIGHT", "WRONG", "Entry", "right", "wrong"]
+__all__ = ["AS_OBJECTS_LIE", "FIRST_WRITTEN", "NOTED", "RIGHT", "WRONG", "Entry", "noted", "right", "wrong"]
 
 
 @attrs.frozen
@@ -37,6 +37,7 @@ AS_OBJECTS_LIE = ("",)
 
 WRONG: dict[str, Entry] = {}
 RIGHT: dict[str, Entry] = {}
+NOTED: dict[str, Entry] = {}
 FIRST_WRITTEN: dict[str, Entry] = {}
 
 # Ordinary numbers: no special ones, no duplicates.
@@ -63,6 +64,16 @@ def right(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
 
     def put(thing: Any) -> Any:
         RIGHT[_name(thing)] = Entry(_name(thing), _maker(thing), args, kwargs)
+        return thing
+
+    return put
+
+
+def noted(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+    """Add an operator to the gallery whose gradient is NaN where it has no derivative, which is noted."""
+
+    def put(thing: Any) -> Any:
+        NOTED[_name(thing)] = Entry(_name(thing), _maker(thing), args, kwargs)
         return thing
 
     return put

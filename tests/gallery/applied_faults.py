@@ -125,7 +125,7 @@ edit("residual_term_lost", "LeastSquares", "np.outer(ctx.r, z) - np.outer(of_b, 
 edit("quadratic_symmetric_only", "QuadraticForm", "(a @ x + x @ a)", "2 * (a @ x)", by="gradients")
 edit("mesh_not_transposed_rows", "OnMesh", "MESH.T @ raw(grad)", "abs(MESH).T @ raw(grad)", by="gradients")
 edit("minkowski_sign", "Minkowski", "np.sign(ctx.d) * ", "", by="gradients")
-edit("minkowski_origin", "Minkowski", "if ctx.length == 0:", "if False:", by="ties")
+edit("minkowski_origin", "Minkowski", "if ctx.length == 0:", "if False:", by="NaN")
 edit("haversine_not_clipped", "haversine", "vg.cos(lat1) * vg.cos(lat2)", "vg.cos(lat1) * vg.cos(lat2.detach())", by="gradients")
 edit("quaternion_norm_detached", "rotation_matrix", "q / vg.sqrt((q * q).sum())", "q / vg.sqrt((q * q).sum()).detach()", by="gradients")
 edit("spherical_r_lost", "FromSpherical", "of_p = r * vg.sin(t)", "of_p = vg.sin(t)", by="gradients")

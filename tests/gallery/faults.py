@@ -147,7 +147,7 @@ fault("center_from_first_axis_only", "DistancesTo", "-g.sum(axis=0)", "-g[:2].su
 # -- special values and ties -------------------------------------------------------------------------------------------
 fault("sinc_at_zero", "Sinc", "small = vg.abs(x) < 1e-3\n        safe = vg.where(small, 1.0, x)",
       "small = vg.abs(x) < -1\n        safe = x", M, by="special points")  # fmt: skip
-fault("hypot_at_origin", "Hypot", "safe = vg.where(r == 0, 1.0, r)", "safe = r + 0.0", M, P, by="special points")
+fault("hypot_at_origin", "Hypot", "safe = vg.where(r == 0, 1.0, r)", "safe = r + 0.0", M, P, by="NaN")
 fault("shrink_inside", "Shrink", "(vg.abs(x) > ctx.limit)", "(x > -9)", np.array([0.9, -1.3, 2.0]), by="special points | options")
 fault("shrink_one_side", "Shrink", "(vg.abs(x) > ctx.limit)", "(x > ctx.limit)", np.abs(M) + 0.6, by="special points")
 fault("tie_gives_all_to_both", "LargestOf", "unbroadcast(grad * (1 - share), b.shape)",

@@ -86,7 +86,7 @@ edit("ends_not_repeated", "CubicResize", "np.add.at(out, ctx.places, ctx.weights
 edit("clipped_at_zero_too", "ClipLearned", "vg.where(x >= limit, grad, 0.0).sum()", "vg.where(inside, 0.0, grad).sum()", by="gradients")
 edit("whole_row_at_each_place", "SegmentMaximum", "out[best, np.arange(ctx.shape[1])] += raw(grad)[segment]", "out[best] += raw(grad)[segment]", by="gradients | special points")
 edit("pool_sign_at_zero", "LpPool", "np.sign(a) * ratio", "np.where(a > 0, 1.0, -1.0) * np.maximum(ratio, 1e-3)", by="gradients | special points | options")
-edit("norm_by_zero", "LpPool", "np.divide(np.abs(a), norm, out=np.zeros_like(a), where=norm > 0)", "np.abs(a) / norm", by="special points")
+edit("norm_by_zero", "LpPool", "np.divide(np.abs(a), norm, out=np.zeros_like(a), where=norm > 0)", "np.abs(a) / norm", by="NaN")
 
 # -- memory: aliases, saved arrays, layouts ----------------------------------------------------------------------------
 edit("softmax_written_in_backward", "GumbelSoftmax", "y, g = ctx.y.copy(), raw(grad)\n        return", "y, g = ctx.y, raw(grad)\n        y -= 0.1 * g\n        y += 0.1\n        return", by="gradients | a graph run twice | state between calls")

@@ -345,11 +345,11 @@ class ProgramGenerator:
         target = self.target()
         if target is None:
             return None
-        value = self.draw_value(target, self.array(target))
+        value = self.draw_value(self.array(target))
         return s.Overwrite(target, 0.0 if isinstance(value, s.Table) else value)
 
-    def draw_value(self, target: str, window: Array) -> s.Operand:
-        """Draw a value for a window of `target`."""
+    def draw_value(self, window: Array) -> s.Operand:
+        """Draw a value to be written to a window."""
         value = self.draw_operand(lambda shape: fits_into(shape, window.shape))
         array = np.asarray(self.sketch.value(value))
         if array.dtype.kind == "c" and window.dtype.kind != "c":
@@ -367,7 +367,7 @@ class ProgramGenerator:
         given = index_value(index, self.sketch.arrays.__getitem__)
         basic = Ellipsis not in index and not any(isinstance(item, np.ndarray) for item in given)
         window = array[(*given, ...) if basic else given]  # `...` keeps NumPy from returning a number
-        return s.Assign(target, index, self.draw_value(target, np.asarray(window)))
+        return s.Assign(target, index, self.draw_value(np.asarray(window)))
 
     def draw_write_index(self, shape: tuple[int, ...]) -> Index:
         index = None

@@ -6,7 +6,7 @@ A call is kept as its structure, in which each tensor is a `Slot`, and the array
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -15,6 +15,8 @@ from ...operators.language.spec import Operator
 from ...tensor.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
+
+PERMUTATIONS: Final = frozenset("order perm permutation".split())  # names of arguments
 
 
 @attrs.frozen
@@ -37,6 +39,7 @@ class Example:
         family: the property that it is an example of.
         changed: the elements of interest, as (slot, flat index); empty for all.
         lenient: whether an error in the backward pass is a refusal: the call is unlike the one that the user gave.
+        names: the names of the positional parameters, as far as they are known.
     """
 
     args: tuple[Any, ...]
@@ -47,6 +50,7 @@ class Example:
     family: str = "gradients"
     changed: tuple[tuple[int, int], ...] = ()
     lenient: bool = False
+    names: tuple[str, ...] = ()
 
     def call(self, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """Return the result of `function`, with `operands` in the slots."""
@@ -65,19 +69,35 @@ class Example:
         """Return this call with other values."""
         return attrs.evolve(self, arrays=tuple(np.asarray(array) for array in arrays), **changes)
 
+    @property
+    def placed(self) -> list[tuple[int | str, Any]]:
+        """The arguments, each with its position or its keyword."""
+        return [*enumerate(self.args), *self.kwargs.items()]
+
     def named(self, number: int) -> str:
-        """Return the name of a slot in messages, by its position among the arguments."""
-        for i, arg in enumerate(self.args):
+        """Return the name of a slot in messages: that of its parameter, or its position among the arguments."""
+        for place, arg in self.placed:
             if arg == Slot(number):
-                return f"argument {i}"
+                return self.place_named(place)
             if number in slots_in(arg):
-                return f"tensor {slots_in(arg).index(number)} of argument {i}"
-        for name, arg in self.kwargs.items():
-            if arg == Slot(number):
-                return f"argument {name!r}"
-            if number in slots_in(arg):
-                return f"tensor {slots_in(arg).index(number)} of argument {name!r}"
+                return f"tensor {slots_in(arg).index(number)} of {self.place_named(place)}"
         return f"tensor {number}"
+
+    def place_named(self, place: int | str) -> str:
+        """Return the name of an argument in messages.
+
+        Arguments:
+            place: its position, or its keyword.
+        """
+        if isinstance(place, str):
+            return place
+        return self.names[place] if place < len(self.names) else f"argument {place}"
+
+    def is_permutation(self, number: int) -> bool:
+        """Return whether integers are a permutation, and are meant to be one by the name of the argument."""
+        flat = self.arrays[number].reshape(-1)
+        named = self.named(number).lower() in PERMUTATIONS and flat.dtype.kind in "iu"
+        return named and bool((np.sort(flat) == np.arange(flat.size)).all())
 
     @property
     def size(self) -> int:

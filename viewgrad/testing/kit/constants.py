@@ -61,6 +61,7 @@ OF_MATRICES: Final = frozenset(
     "cho_factor cho_solve cholesky det eig eigh eigvals eigvalsh expm inv logm lu_factor lu_solve matrix_power pinv qr"
     " slogdet solve solve_triangular sqrtm svd".split()
 )
+FACTORIZATIONS: Final = OF_MATRICES | {"cond", "lstsq", "matrix_rank", "norm", "svdvals"}
 OF_ONE_MATRIX: Final = frozenset("T diag diagonal fill_diagonal outer trace".split())
 OF_STACKS: Final = frozenset("expand_dims mT matrix_transpose moveaxis ndim swapaxes".split())
 

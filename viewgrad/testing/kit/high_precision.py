@@ -292,6 +292,8 @@ def _where(condition: Any, x: Any, y: Any) -> PreciseArray:
 
 
 def _mean(x: Any, axis: Any = None, keepdims: bool = False, **kwargs: Any) -> PreciseArray:
+    if kwargs:
+        raise Unavailable("options of mean")
     total = np.sum(as_numbers(x), axis=axis, keepdims=keepdims)
     count = np.size(as_numbers(x)) // max(np.size(total), 1)
     return PreciseArray(total / _mpmath().mpf(count))

@@ -28,7 +28,7 @@ from ...tensor.modes import is_grad_enabled, no_grad, set_grad_enabled
 from ...tensor.signatures import signature_of
 from ...tensor.tensor import Tensor
 from .arguments import Example, outputs_of
-from .constants import names_in, numbers_in, strings_in, takes_single_matrices
+from .constants import FACTORIZATIONS, names_in, numbers_in, strings_in, takes_single_matrices
 from .contract import Contract, Interval, Structure, guarded, slots_of
 from .sources import source_text
 
@@ -60,6 +60,7 @@ class OperatorUnderTest:
         numbers: the numbers in its own code.
         strings: the words in its own code.
         skips_nan: whether its own code looks for elements that are NaN.
+        factorizes: whether its own code factorizes matrices, for which LAPACK may not terminate if they are infinite.
         single_matrices: whether its own code is written for single matrices, and not for stacks.
         limits: the options that say how near its results come to a limit.
         single: whether it computed in single precision at the call that the user gave.
@@ -88,6 +89,7 @@ class OperatorUnderTest:
     numbers: Sequence[float] = ()
     strings: Sequence[str] = ()
     skips_nan: bool = False
+    factorizes: bool = False
     single_matrices: bool = False
     limits: tuple[str, ...] = ()
     single: bool = False
@@ -183,6 +185,12 @@ class OperatorUnderTest:
         if self.custom is not None and self.custom.setup_context is Function.setup_context and parameters:
             del parameters[next(iter(parameters))]
         return parameters
+
+    @property
+    def positional(self) -> tuple[str, ...]:
+        """The names of its positional parameters, as far as they are known."""
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return tuple(name for name, parameter in self.parameters.items() if parameter.kind in kinds)
 
     def values(self, example: Example, arrays: Sequence[Array] | None = None) -> list[Array]:
         """Return the values of all outputs, without recording.
@@ -431,6 +439,7 @@ def subject_of(given: Any, contract: Contract, example: Example) -> OperatorUnde
     else:
         code = operator if operator is not None else custom if custom is not None else given
     subject.numbers, subject.strings = numbers_in(code), strings_in(code)
+    subject.factorizes = bool(names_in(code) & FACTORIZATIONS)
     subject.skips_nan = any(name.startswith("nan") or name in ("isnan", "isfinite") for name in names_in(code))
     subject.single_matrices = not subject.composed and takes_single_matrices(code)
     claimed = contract.complex

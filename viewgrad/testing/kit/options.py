@@ -65,8 +65,7 @@ def with_numbers_for_tensors(example: Example) -> Iterator[Example]:
     """Yield the call with a plain number or array in place of one of several tensors."""
     if len(example.wanted) < 2:
         return
-    places: list[tuple[Any, Any]] = [*enumerate(example.args), *example.kwargs.items()]
-    for place, arg in places:
+    for place, arg in example.placed:
         if not isinstance(arg, Slot) or arg.number not in example.wanted or not example.arrays[arg.number].size:
             continue
         array = example.arrays[arg.number]
@@ -150,7 +149,7 @@ def _optioned(example: Example, changes: dict[Any, Any]) -> Example:
     for where, value in changes.items():
         if isinstance(where, int):
             args[where] = value
-            told.append(f"argument {where} = {value!r}")
+            told.append(f"{example.place_named(where)}={value!r}")
         else:
             kwargs[where] = value
             told.append(f"{where}={value!r}")

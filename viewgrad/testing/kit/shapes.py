@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -78,7 +78,7 @@ def of_other_shapes(example: Example) -> Iterator[Example]:
         if tuple(proposed) in seen or sum(int(np.prod(shape)) for shape in proposed) > LARGEST:
             continue
         seen.add(tuple(proposed))
-        arrays = [resized(array, shape) for array, shape in zip(example.arrays, proposed, strict=True)]
+        arrays = _arrays_of(example, proposed)
         unlike = any(len(shape) != len(other) for shape, other in zip(shapes, proposed, strict=True))
         label = f"{label}: {', '.join(map(str, proposed))}"
         yield example.with_arrays(arrays, label=label, family="shapes", lenient=unlike)
@@ -86,7 +86,7 @@ def of_other_shapes(example: Example) -> Iterator[Example]:
 
 def of_equal_lengths(example: Example) -> Example:
     """Return the call with three elements along each axis, so that exchanged axes raise no error."""
-    arrays = [resized(array, (3,) * array.ndim) for array in example.arrays]
+    arrays = _arrays_of(example, [(3,) * array.ndim for array in example.arrays])
     return example.with_arrays(arrays, label=f"{example.label}, all lengths 3", family="shapes")
 
 
@@ -98,8 +98,16 @@ def of_long_shapes(example: Example) -> Iterator[Example]:
             proposed = [tuple(new if m == n else m for m in shape) for shape in shapes]
             if new <= n or sum(int(np.prod(shape)) for shape in proposed) > LARGEST_LONG:
                 continue
-            arrays = [resized(array, shape) for array, shape in zip(example.arrays, proposed, strict=True)]
+            arrays = _arrays_of(example, proposed)
             yield example.with_arrays(arrays, label=f"length {new} where it was {n}", family="shapes")
+
+
+def _arrays_of(example: Example, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+    """Return the arrays of a call in other shapes; permutations stay permutations."""
+    arrays = [resized(array, shape) for array, shape in zip(example.arrays, shapes, strict=True)]
+    for k in filter(example.is_permutation, range(len(arrays))):
+        arrays[k] = np.argsort(arrays[k], axis=None).reshape(arrays[k].shape)
+    return arrays
 
 
 def resized(array: Array, shape: tuple[int, ...]) -> Array:
@@ -117,7 +125,7 @@ def resized(array: Array, shape: tuple[int, ...]) -> Array:
 
 def with_other_lists(example: Example) -> Iterator[Example]:
     """Yield the call with one tensor more or less in each list or tuple of tensors."""
-    for place, value in [*enumerate(example.args), *example.kwargs.items()]:
+    for place, value in example.placed:
         if type(value) not in (list, tuple) or not all(isinstance(item, Slot) for item in value) or not value:
             continue
         last = value[-1].number
@@ -126,11 +134,12 @@ def with_other_lists(example: Example) -> Iterator[Example]:
         if last in example.wanted:
             longer = attrs.evolve(longer, wanted=(*example.wanted, len(example.arrays)))
         more = type(value)([*value, Slot(len(example.arrays))])
-        yield _replaced(longer, place, more, f"{len(more)} tensors in argument {place!r}")
+        yield _replaced(longer, place, more, f"{len(more)} tensors in {example.place_named(place)}")
         if len(value) > 1:
             kept = tuple(k for k in example.wanted if k != last)
             fewer = attrs.evolve(example, wanted=kept)
-            yield _replaced(fewer, place, type(value)(value[:-1]), f"{len(value) - 1} tensors in argument {place!r}")
+            label = f"{len(value) - 1} tensors in {example.place_named(place)}"
+            yield _replaced(fewer, place, type(value)(value[:-1]), label)
 
 
 def _unlike(array: Array) -> Array:

@@ -73,7 +73,7 @@ def at_special_points(subject: OperatorUnderTest, example: Example) -> Iterator[
                 changed = np.full_like(array, point)
                 yield _with(example, slot, changed, f"{point:g} everywhere in {example.named(slot)}")
         if allowed is None:
-            yield from _other_sizes(example, slot, array)
+            yield from _other_sizes(example, slot, array, () if subject.factorizes else (np.inf, -np.inf))
         if array.dtype.kind == "c":
             yield _with(example, slot, array.real.astype(complex), f"real numbers in {example.named(slot)}")
             yield _with(example, slot, 1j * array.imag, f"imaginary numbers in {example.named(slot)}")
@@ -102,7 +102,7 @@ def _towards_the_ends(domain: tuple[float, float] | None) -> list[float]:
     return ends + [float(np.copysign(np.sqrt(np.abs(end)), end)) for end in ends if abs(end) > 1e10]
 
 
-def _other_sizes(example: Example, slot: int, array: Array) -> Iterator[Example]:
+def _other_sizes(example: Example, slot: int, array: Array, ends: Sequence[float]) -> Iterator[Example]:
     """Yield the call with numbers of other sizes, and in another order."""
     yield _with(example, slot, -array, f"{example.named(slot)} with the other sign")
     yield _with(example, slot, np.round(3 * array), f"whole numbers in {example.named(slot)}")
@@ -120,10 +120,10 @@ def _other_sizes(example: Example, slot: int, array: Array) -> Iterator[Example]
             ordered.reshape(-1)[::-1].reshape(array.shape),
             f"{example.named(slot)} in falling order",
         )
-    for sign in (1.0, -1.0):
+    for end in ends:
         changed = array.copy()
-        changed.flat[0] = sign * np.inf
-        yield _with(example, slot, changed, f"{sign * np.inf} in {example.named(slot)}")
+        changed.flat[0] = end
+        yield _with(example, slot, changed, f"{end} in {example.named(slot)}")
 
 
 def _between(points: list[float], own: Sequence[float]) -> list[float]:
@@ -246,7 +246,9 @@ def with_other_indices(example: Example) -> Iterator[Example]:
                 repeated = flat.copy()
                 repeated[-1] = repeated[0]
                 versions.insert(0, ("repeated", repeated.reshape(array.shape)))
-            if array.dtype.kind == "i" and flat.min() >= 0:
+            if example.is_permutation(slot):
+                versions = versions[-1:]
+            elif array.dtype.kind == "i" and flat.min() >= 0:
                 versions += [
                     ("counted from the end", -1 - array),
                     ("one of them negative", np.where(np.arange(flat.size) == 0, -1, flat).reshape(array.shape)),

@@ -113,14 +113,14 @@ def _inplace(baseline: Baseline, name: str, target: int, where: str, line: str, 
     script.call(
         "r = " + script.expression("x{}").replace(a, "v.clone()")
         if name == "inplace"
-        else "r = " + _renamed(script.expression("z{}"), target, example, "v.clone()")
+        else "r = " + _renamed(script.expression("z{}"), target, "v.clone()")
     )
     if script["r"].shape != script["v"].shape:
         return 0
     script.do("v.copy_(r)")
     script.do(*line.format(a=a, b="base", v="window", o="other").split("; "))
     script.do("version = base._version")
-    script.call("out = " + _renamed(script.expression("z{}", name), target, example, "window"))
+    script.call("out = " + _renamed(script.expression("z{}", name), target, "window"))
     out = script["out"]
     if (
         hasattr(out, "_array")
@@ -223,7 +223,7 @@ def _as_out_of_place(baseline: Baseline, script: Script, found: str, expected: s
     )
 
 
-def _renamed(text: str, target: int, example: Example, name: str) -> str:
+def _renamed(text: str, target: int, name: str) -> str:
     text = re.sub(rf"\bz{target}\b(\.clone\(\))?", name, text)
     return re.sub(r"\bz(\d+)\b", r"x\1", text)
 

@@ -17,7 +17,7 @@ from ..operator_under_test import OperatorUnderTest, Recorded, Refused, quiet, r
 from ..perturb import Moves
 from ..script import Script
 from .gradient_failure import fail_by_differences
-from .jacobian_columns import Disagreement, compare_columns, dense_directions, glance
+from .jacobian_columns import Disagreement, compare_columns, dense_directions, glance, undifferentiable
 from .surrogate import as_surrogate
 from .weights import as_starts, rows_of_weights
 
@@ -26,6 +26,7 @@ Array = np.ndarray[Any, Any]
 SINGULAR: Final = 1e10  # times the size of values and gradients in the user's call
 MOST_ROWS: Final = 12  # outputs that are differentiated one by one
 LONG: Final = 60  # real numbers that are moved together at first, in calls that the user did not make
+NO_DERIVATIVE: Final = "its gradient is NaN where the function has no derivative"
 MOST_COLUMNS: Final = 16  # inputs that are moved one by one
 
 
@@ -107,12 +108,31 @@ def _compare(
     if glance(moves, _few_directions(moves, example, n), rows, found) == "agree":
         return
     directions = _directions(moves, example, n)
+    if example.label and np.isnan(found).any():
+        directions = _where_differentiable(subject, example, moves, rows, found, directions)
     wrong = compare_columns(moves, directions, rows, found, again, lenient=bool(example.label) and subject.composed)
     if wrong is not None and not _is_excused(subject, example, moves, wrong):
         script = _replay(subject, example, title, starts[wrong.row])
         fail_by_differences(script, moves, wrong, recorded, outputs, rows[wrong.row], tangent)
-    if np.isnan(found).any() and np.isfinite(moves.start).all():
+    noted = any(notice.startswith(NO_DERIVATIVE) for notice in subject.notices)
+    if np.isnan(found).any() and np.isfinite(moves.start).all() and not noted:
         subject.note_once("its gradient is NaN where its value is finite", example.label or "in the call given")
+
+
+def _where_differentiable(
+    subject: OperatorUnderTest, example: Example, moves: Moves, rows: Array, found: Array, directions: Array
+) -> Array:
+    """Return the directions, as columns, that move no element at which the gradient is NaN and does not exist.
+
+    The other elements with a gradient of NaN are moved one by one.
+    """
+    singular = undifferentiable(moves, rows, found)
+    if not singular:
+        return directions
+    subject.note_once(NO_DERIVATIVE, example.label)
+    poisoned = [place for place in np.flatnonzero(np.isnan(found).any(axis=0)) if place not in singular]
+    alone = np.eye(moves.start.size)[:, poisoned[:MOST_COLUMNS]]
+    return np.hstack([directions[:, ~directions[singular].any(axis=0)], alone])
 
 
 def _agrees_along_one(moves: Moves, recorded: Recorded, outputs: list[int], rows: Array) -> bool:
@@ -145,6 +165,9 @@ def _is_excused(subject: OperatorUnderTest, example: Example, moves: Moves, wron
     if example.label and not np.isfinite(found) and _meets_infinity(moves, wrong.direction):
         subject.note(f"its gradient is {found} for infinite elements, where its value is finite ({example.label})")
         return True
+    if example.family == "shapes" and np.isnan(found) and _constant(moves):
+        subject.note_once("its gradient is NaN where the result does not depend on its arguments", example.label)
+        return True
     if example.label and _is_nearly_right_far_away(example, wrong):
         subject.note(f"its gradient has few correct digits for {example.label}: {wrong.found!r}, not {wrong.low!r}")
         return True
@@ -161,7 +184,7 @@ def _is_excused(subject: OperatorUnderTest, example: Example, moves: Moves, wron
 SCALES: Final = frozenset(
     "bandwidth beta delta dt eps epsilon gamma kappa radius sharpness sigma std tau temperature tol tolerance width"
     .split()
-)
+)  # fmt: skip
 
 
 def _is_of_no_meaning(subject: OperatorUnderTest, example: Example, moves: Moves) -> bool:

@@ -16,6 +16,8 @@ Array = np.ndarray[Any, Any]
 
 RTOL: Final = 3e-7
 RTOL_SINGLE: Final = 2e-3
+SIDE: Final = 1e-6  # relative step that shows whether there are values on both sides
+MOST_SINGULAR: Final = 16  # positions
 PLACES: Final = (1.371828e-5, -0.7141593e-5, 1.1317724e-4, -1.7932051e-4)  # nearby, and of no pattern
 
 
@@ -68,6 +70,25 @@ def glance(moves: Moves, directions: Array, rows: Array, jacobian: Array) -> str
     return "agree" if columns is not None and directions.size else "unclear"
 
 
+def undifferentiable(moves: Moves, rows: Array, jacobian: Array) -> list[int]:
+    """Return the positions of the vector at which derivatives are NaN, and the function has none.
+
+    It has none if the slopes on the two sides differ or are infinite, or if there are values on one side only. This may
+    hold for one output alone: the derivatives of the others are NaN, too, since zero times NaN is NaN.
+
+    Arguments:
+        moves: the function.
+        rows: weights of its outputs, as rows.
+        jacobian: the derivative, for each row and each position of the vector.
+    """
+    unknown = np.isnan(jacobian)
+    places = np.flatnonzero(unknown.any(axis=0))[:MOST_SINGULAR]
+    columns = _columns_of(moves, rows, jacobian) if places.size else None
+    if columns is None:
+        return []
+    return [int(place) for place in places if not columns.are_smooth(int(place))[unknown[:, place]].all()]
+
+
 def _columns_of(moves: Moves, rows: Array, jacobian: Array, again: Any = None, lenient: bool = False) -> Columns | None:
     """Return a comparison; None if the function has no values to compare."""
     x = moves.start
@@ -113,6 +134,23 @@ class Columns:
             if self._settled(direction, scale, mine, self._coarse(), floor):
                 return True
             return self._hear_noise() and self._settled(direction, scale, mine, self._coarse(), floor)
+
+    def are_smooth(self, place: int) -> Array:
+        """Return for each row whether it has a derivative with respect to one position of the vector."""
+        along, scale = self._along(np.eye(1, self.x.size, place)[0]), float(self.scales[place])
+        weights = np.abs(self.rows)
+        with quiet():
+            estimate = _weighted(thorough_estimate(along, self.start, scale, self.noise), self.rows)
+            smooth: Array = np.isfinite(estimate.error) & ~estimate.kink
+            rough = 0.1 * (1.0 + np.abs(estimate.low)) + 10 * weights @ (self.noise * np.abs(self.start)) / SIDE
+            for step in (SIDE * scale, -SIDE * scale):
+                beside = along(step)
+                if beside is None:
+                    return np.zeros(len(self.rows), bool)
+                smooth &= weights @ ~np.isfinite(beside) == 0
+                slopes = self.rows @ np.where(np.isfinite(beside), beside - self.start, 0.0) / step
+                smooth &= np.abs(slopes - estimate.low) <= rough  # otherwise it jumps
+        return smooth
 
     def jumps(self, direction: Array) -> bool:
         """Return whether values jump along a direction, in all rows in which differences do not confirm."""

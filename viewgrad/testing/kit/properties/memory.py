@@ -47,27 +47,27 @@ def untouched(baseline: Baseline) -> int:
             )
         count += 1
     # Lists and dicts among the arguments keep their items.
-    for place, value in [*enumerate(example.args), *example.kwargs.items()]:
+    for place, value in example.placed:
         if type(value) in (list, dict) and not slots_in(value):
             script = baseline.script(title, called=False)
             script.let("container", copy.deepcopy(value))
             script.let("before", copy.deepcopy(value))
             text = script.expression("x{}")
-            inner = _argument_text(baseline, script, place)
+            inner = _argument_text(baseline, place)
             script.call(f"y = {text.replace(inner, 'container', 1)}")
-            told = f"the list or dict given as argument {place!r} was changed"
+            told = f"the list or dict given as {example.place_named(place)} was changed"
             script.require("repr(container) == repr(before)", told)
             count += 1
         elif type(value) in (list, dict):
             script = baseline.script(title, called=False)
             holder = script.expression("x{}")
-            inner = _argument_text(baseline, script, place)
+            inner = _argument_text(baseline, place)
             script.do(f"container = {inner}", "before = type(container)(container)")
             script.call(f"y = {holder.replace(inner, 'container', 1)}")
             script.require(
                 "len(container) == len(before) and all(a is b for a, b in zip(container.values() if isinstance("
                 "container, dict) else container, before.values() if isinstance(before, dict) else before))",
-                f"the list or dict given as argument {place!r} was changed",
+                f"the list or dict given as {example.place_named(place)} was changed",
             )
             count += 1
     return count
@@ -85,7 +85,7 @@ def _unchanged(baseline: Baseline, script: Script, slots: Sequence[int], when: s
             )
 
 
-def _argument_text(baseline: Baseline, script: Script, place: Any) -> str:
+def _argument_text(baseline: Baseline, place: Any) -> str:
     example = baseline.example
     value = example.args[place] if isinstance(place, int) else example.kwargs[place]
 

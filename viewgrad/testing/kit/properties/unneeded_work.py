@@ -35,9 +35,10 @@ def unneeded_gradients(baseline: Baseline, report: Report) -> None:
             continue
         report.add(NEEDLESS, 1)
     if places:
+        named = " and ".join(baseline.example.place_named(place) for place in sorted(places))
         report.notices.append(
-            f"its backward computes the gradient with respect to argument {', '.join(map(str, sorted(places)))} "
-            "even if it is not needed; ctx.needs_input_grad says which gradients are"
+            f"its backward computes the gradient with respect to {named} even if it is not needed; "
+            "ctx.needs_input_grad says which gradients are"
         )
 
 

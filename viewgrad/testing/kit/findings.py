@@ -1,0 +1,173 @@
+"""The failures, refusals and notices of a check in progress."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from .arguments import Example
+from .baseline import Baseline
+from .failure import Failure
+from .operator_under_test import OperatorUnderTest, Refused, TookTooLong
+from .properties.registry import PROPERTIES, base_name
+from .properties.repetition import steady
+from .ranks import is_meant_for_lengths, is_meant_for_negative, is_meant_for_ranks
+from .report import Report
+from .shrinking import smallest
+
+Again = Callable[[Example], Any]
+
+STATE: Final = "state between calls"
+BEGINNING: Final = "something to check"
+MOST_REFUSALS: Final = 60  # errors in backward passes that are remembered
+CALLS: Final = 20  # repetitions that show whether an operator is deterministic
+
+
+class Stop(Exception):
+    """The check cannot continue."""
+
+
+@attrs.define(eq=False)
+class Findings:
+    """What a check has found so far.
+
+    Arguments:
+        subject: the operator.
+        base: the call that the user gave.
+        report: the report, which counts examples and refused calls.
+        keep_going: whether to continue after a failure, and report all.
+        failures: each failure, with a function that repeats its check for another call.
+        steady: the baseline of the user's call, which shows whether the operator holds state.
+        too_slow: the properties in which a call took too long.
+        refusals: errors in the backward pass of calls that the user did not make.
+    """
+
+    subject: OperatorUnderTest
+    base: Example
+    report: Report
+    keep_going: bool = False
+    failures: list[tuple[Failure, Again | None]] = attrs.Factory(list)
+    steady: Baseline | None = None
+    too_slow: set[str] = attrs.Factory(set)
+    refusals: list[str] = attrs.Factory(list)
+
+    @property
+    def failed(self) -> set[str]:
+        """The properties that do not hold."""
+        return {base_name(failure.property) for failure, _ in self.failures}
+
+    def in_order(self) -> list[tuple[Failure, Again | None]]:
+        """Return the failures, the most basic property first."""
+        return sorted(self.failures, key=lambda found: PROPERTIES.index(base_name(found[0].property)))
+
+    def fail(self, failure: Failure, again: Again | None) -> None:
+        """Add a failure, one per property; if the operator holds state, that is the failure instead.
+
+        Arguments:
+            failure: the failure.
+            again: repeats its check for another call.
+
+        Raises:
+            Stop: if the check ends with this failure.
+        """
+        name = base_name(failure.property)
+        if name in self.failed:
+            return
+        example = None if failure.script is None else failure.script.example
+        others = None if example is None or not example.label else self._unmeant(example)
+        if example is not None and others is not None:
+            self._note_unmeant(example, failure, others)
+            return
+        unsteady = self._unsteadiness() if name != STATE else None
+        if unsteady is not None:
+            failure, again, name = unsteady, None, STATE
+            self.failures = [found for found in self.failures if found[0].property == BEGINNING]
+        self.failures.append((failure, again))
+        if not self.keep_going or name in (STATE, BEGINNING):
+            raise Stop
+
+    def refuse(self, name: str, refused: Refused) -> None:
+        """Count a call that the operator rejected, or that took too long."""
+        self.report.refuse(name)
+        if isinstance(refused, TookTooLong):
+            self.too_slow.add(name)
+        elif str(refused).startswith("the backward pass refuses") and len(self.refusals) < MOST_REFUSALS:
+            self.refusals.append(f"{name}: {refused}")
+
+    def note_error(self, name: str, error: Exception) -> None:
+        """Note an error of the kit: a nondeterministic operator, or a defect of the kit."""
+        unsteady = self._unsteadiness(CALLS)
+        if unsteady is not None:
+            self.fail(unsteady, None)
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{place.filename.rsplit('/', 1)[-1]}:{place.lineno}"
+        self.subject.note(f"{name} could not be checked: {type(error).__name__} in the kit ({where}: {error})")
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[list[Failure]]:
+        """Return a context whose failures are collected in a list, apart from the others."""
+        kept, going = list(self.failures), self.keep_going
+        self.keep_going = True
+        unmeant: list[Failure] = []
+        yield unmeant
+        unmeant += [failure for failure, _ in self.failures[len(kept) :]]
+        self.failures, self.keep_going = kept, going
+
+    def complete_report(self, seconds: float) -> None:
+        """Add the notices to the report, and the CPU time."""
+        notices = self.report.notices
+        notices += [text for text in self.subject.notices if text not in notices]
+        if self.refusals:
+            notices.append(
+                f"its backward raises errors in {len(self.refusals)} calls that you did not make, as for "
+                f"{self.refusals[0]}"
+            )
+        undefined = self._smallest_undefined()
+        notices += [] if undefined is None else [undefined]
+        self.report.seconds = seconds
+
+    def _unsteadiness(self, *calls: int) -> Failure | None:
+        """Return the failure of the user's call to give the same values again, or None."""
+        if self.steady is None:
+            return None
+        try:
+            steady(self.steady, *calls)
+        except Failure as unsteady:
+            return unsteady
+        except Refused:
+            pass
+        return None
+
+    def _unmeant(self, example: Example) -> str | None:
+        """Return the difference to the user's call that the operator is hardly meant for, or None."""
+        subject, base = self.subject, self.base
+        if not is_meant_for_ranks(subject, example, base):
+            return "numbers of dimensions"
+        if not is_meant_for_lengths(subject, example, base):
+            return "lengths of some arguments alone"
+        if example.family == "indices" and not is_meant_for_negative(subject, example, base):
+            return "integers, negative ones"
+        return None
+
+    def _note_unmeant(self, example: Example, failure: Failure, others: str) -> None:
+        """Note a failure at a call that the operator is hardly meant for."""
+        what = f"it accepts other {others}, but its gradient is wrong for them"
+        self.report.refuse(example.family)
+        advice = "If it is not meant for them, raise in forward, or check with valid=..."
+        self.subject.note_once(f"{what}. {advice}", f"{example.label}: {failure.reason.split(':')[0]}")
+
+    def _smallest_undefined(self) -> str | None:
+        """Return a notice with the smallest call of finite numbers that returns NaN, or None."""
+        subject = self.subject
+        if subject.undefined is None:
+            return None
+        small = smallest(subject.undefined, lambda other: subject.is_undefined_at(other, subject.values(other)))
+        numbers = [np.array2string(array, threshold=6, separator=", ") for array in small.arrays]
+        told = ", ".join(f"{small.named(k)} = {text}" for k, text in enumerate(numbers))
+        why = f" ({small.label})" if small.label else ""
+        return f"its result is NaN for finite arguments: {subject.name}({small}){why}, with {told}"
