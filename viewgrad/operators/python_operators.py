@@ -6,6 +6,7 @@ other operand's class.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,11 @@ OF_ONE = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "invert"}
 COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
 
 
-def _reflected(operator: Any, name: str) -> Any:
-    """Return a reflected operator for Python, generated on the first call."""
+def _when_called(form: Callable[[Any], Any], operator: Any, name: str) -> Any:
+    """Return the reflected or augmented form of an operator, as a method that is generated on the first call."""
 
     def first_call(self: Any, other: Any) -> Any:
-        method = _as_method(reflected(operator))
+        method = _as_method(form(operator))
         setattr(Tensor, name, method)
         return method(self, other)
 
@@ -61,25 +62,15 @@ def _as_method(function: Any) -> Any:
     return with_names(function, names)
 
 
-def _augmented(operator: Any, name: str) -> Any:
-    """Return the in-place variant of an operator as one of Python's, which is written when it is first called."""
-
-    def first_call(self: Any, other: Any) -> Any:
-        method = _as_method(augmented(operator))
-        setattr(Tensor, name, method)
-        return method(self, other)
-
-    return first_call
-
-
 def _install() -> None:
     for python, name in SAME_ORDER.items():
         operator = OPERATORS[name]
         method = _as_method(operator.function)
         setattr(Tensor, f"__{python}__", method)
-        setattr(Tensor, f"__r{python}__", method if python in COMMUTATIVE else _reflected(operator, f"__r{python}__"))
+        from_right = method if python in COMMUTATIVE else _when_called(reflected, operator, f"__r{python}__")
+        setattr(Tensor, f"__r{python}__", from_right)
         if operator.has_inplace:
-            setattr(Tensor, f"__i{python}__", _augmented(operator, f"__i{python}__"))
+            setattr(Tensor, f"__i{python}__", _when_called(augmented, operator, f"__i{python}__"))
     for python, name in (OF_ONE | COMPARISONS).items():
         setattr(Tensor, f"__{python}__", _as_method(OPERATORS[name].function))
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ...errors import DeclarationError
 from .jvp_compile import SYMBOLS, ForwardFormula, Tangents
-from .parsing import local_names, parse_expression, position_of
+from .parsing import local_names, parse_expression, position_of, visit_arguments
 from .rename import Renamed
 from .spec import NOT_DIFFERENTIABLE, NOT_IMPLEMENTED, Formula, Signature, Use
 from .validate import Place, check_count, declaration_error, not_implemented_call
@@ -183,10 +183,7 @@ class _ForwardReader(ast.NodeTransformer):
             self.uses.append(Use("function", node.func.id, position_of(node.func, self.text)))
         else:
             node.func = self.visit(node.func)
-        node.args = [self.visit(argument) for argument in node.args]
-        for keyword in node.keywords:
-            keyword.value = self.visit(keyword.value)
-        return node
+        return visit_arguments(self, node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         name = node.id

@@ -97,6 +97,14 @@ def product_of(tree: ast.expr) -> ast.expr:
     return tree
 
 
+def visit_arguments(visitor: ast.NodeTransformer, call: ast.Call) -> ast.Call:
+    """Visit the arguments of a call, but not the name that is called; return the call."""
+    call.args = [visitor.visit(argument) for argument in call.args]
+    for keyword in call.keywords:
+        keyword.value = visitor.visit(keyword.value)
+    return call
+
+
 def local_names(tree: ast.AST) -> set[str]:
     """Return the names that a formula binds itself, in comprehensions and lambdas."""
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
@@ -186,10 +194,7 @@ class _Reader(ast.NodeTransformer):
                 self._use("function", name, node.func)
         else:
             node.func = self.visit(node.func)
-        node.args = [self.visit(argument) for argument in node.args]
-        for keyword in node.keywords:
-            keyword.value = self.visit(keyword.value)
-        return node
+        return visit_arguments(self, node)
 
     def _metadata_of_call(self, node: ast.Call, name: str) -> list[ast.expr]:
         """Return the metadata equivalent to the call of `name` on an argument, if there is one."""

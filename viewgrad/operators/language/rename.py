@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any, cast
 
+from .parsing import visit_arguments
 from .validate import BUILTINS
 
 
@@ -44,10 +45,7 @@ class Renamed(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if not isinstance(node.func, ast.Name):
             node.func = self.visit(node.func)
-        node.args = [self.visit(argument) for argument in node.args]
-        for keyword in node.keywords:
-            keyword.value = self.visit(keyword.value)
-        return node
+        return visit_arguments(self, node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.names.get(node.id, node)
