@@ -11,7 +11,7 @@ import numpy as np
 
 from .granularity import SINGLE, Grain, Runs, grain_of, runs_of
 from .index_expr import Integer
-from .loop_ir import Block, Buffer, ForLoop, IrregularLoop, Program, Read, Step, Write, steps_of
+from .loop_ir import Access, Block, Buffer, ForLoop, IrregularLoop, Program, Read, Step, Write, steps_of
 
 Array = np.ndarray[Any, Any]
 MANY: Final = 100_000  # differences between places that are inspected
@@ -79,7 +79,7 @@ class AccessAnalysis:
         """Return what `elements` returns for the block with a name."""
         return self.elements(self._named[name], sizes)
 
-    def are_apart(self, first: tuple[str, Read | Write], second: tuple[str, Read | Write]) -> bool:
+    def are_apart(self, first: tuple[str, Access], second: tuple[str, Access]) -> bool:
         """Return whether two windows, each in the block with a name, have no element in common in any execution."""
         (name, one), (other_name, other) = first, second
         if name != other_name or one.is_picked or other.is_picked:
@@ -98,7 +98,7 @@ class AccessAnalysis:
         """Return whether two steps are in the same block."""
         return self._block_of[first] is self._block_of[second]
 
-    def _extent(self, block: Block, step: Read | Write) -> tuple[Any, Any]:
+    def _extent(self, block: Block, step: Access) -> tuple[Any, Any]:
         """Return the first and the last element of a window, in all executions."""
         low: Any = self.value(block, step.offset)
         high = low
@@ -125,7 +125,7 @@ class AccessAnalysis:
                 total += math.prod(sizes) * self.counts[block]  # type: ignore[arg-type]
         return total
 
-    def is_kept(self, step: Read | Write, window: Read | None = None) -> bool:
+    def is_kept(self, step: Access, window: Read | None = None) -> bool:
         """Return whether the window of a step, or another window, is never overwritten after it."""
         base = (window or step).base
         writes = [each for _, each in steps_of(self.program.block) if isinstance(each, Write) and each.base is base]
@@ -152,7 +152,7 @@ class AccessAnalysis:
         self._last[key] = last
         return last
 
-    def access_count(self, step: Read | Write, grain: Grain = SINGLE) -> int:
+    def access_count(self, step: Access, grain: Grain = SINGLE) -> int:
         """Return the number of elements, or of grains, that the executions of a step access."""
         block = self._block_of[step]
         if step.moves:
@@ -162,7 +162,7 @@ class AccessAnalysis:
         each: int = math.prod([n for n, _ in self._dims(step, grain)])
         return each * self.counts[block]
 
-    def grain(self, steps: Iterable[Read | Write], size: int) -> Grain:
+    def grain(self, steps: Iterable[Access], size: int) -> Grain:
         """Return the number of neighbours that some steps of a buffer always access together.
 
         Arguments:
@@ -171,7 +171,7 @@ class AccessAnalysis:
         """
         return grain_of(map(self.runs, steps), size)
 
-    def runs(self, step: Read | Write) -> Runs | None:
+    def runs(self, step: Access) -> Runs | None:
         """Return the runs of adjacent elements that a step accesses; None if they differ between executions."""
         if step not in self._runs:
             offsets = self.value(self._block_of[step], step.offset)
@@ -179,11 +179,11 @@ class AccessAnalysis:
             self._runs[step] = runs_of(step, np.asarray(offsets) if count else np.zeros(0, int))
         return self._runs[step]
 
-    def accesses(self, step: Read | Write, grain: Grain = SINGLE) -> Iterator[tuple[Array, Array]]:
+    def accesses(self, step: Access, grain: Grain = SINGLE) -> Iterator[tuple[Array, Array]]:
         """Yield the grains that executions of a step access, and when, as arrays of one shape."""
         return self._parts(step, grain)
 
-    def _parts(self, step: Read | Write, grain: Grain, window: Read | None = None) -> Iterator[tuple[Array, Array]]:
+    def _parts(self, step: Access, grain: Grain, window: Read | None = None) -> Iterator[tuple[Array, Array]]:
         """Yield the accesses of a step, or those to another window at its times."""
         block = self._block_of[step]
         total = self.access_count(step, grain) if window is None else self.elements(block, window.sizes)
@@ -203,7 +203,7 @@ class AccessAnalysis:
             part = slice(start, stop)
             yield self._computed(window or step, block, times[part], grain, part)
 
-    def _dims(self, step: Read | Write, grain: Grain) -> list[tuple[Any, Any]]:
+    def _dims(self, step: Access, grain: Grain) -> list[tuple[Any, Any]]:
         """Return the lengths and strides of the window of a step, in grains."""
         if grain == SINGLE:
             return list(zip(step.sizes, step.strides))
@@ -212,7 +212,7 @@ class AccessAnalysis:
         return grain.dims(runs)
 
     def _computed(
-        self, step: Read | Write, block: Block, times: Array, grain: Grain, part: slice
+        self, step: Access, block: Block, times: Array, grain: Grain, part: slice
     ) -> tuple[Array, Array]:
         def values(integer: Any) -> Array:
             """Return the values of an integer in these executions."""

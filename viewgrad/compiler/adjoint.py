@@ -21,6 +21,7 @@ from .build_ir import out_sizes
 from .element_types import taped
 from .index_expr import Integer, constant, row_strides_of
 from .loop_ir import (
+    Access,
     Add,
     Block,
     Buffer,
@@ -301,7 +302,7 @@ class _Differentiation:
 
     # -- values of the program -----------------------------------------------------------------------------------------
 
-    def _moves(self, step: Read | Write) -> tuple[Move, ...]:
+    def _moves(self, step: Access) -> tuple[Move, ...]:
         """Return the integers that move a window, in the gradient."""
         return tuple([
             Move(Operand(self._restored(move.value.step), move.value.labels), move.stride) for move in step.moves
@@ -323,7 +324,7 @@ class _Differentiation:
 
     def _free(self, step: Step) -> Step | None:
         """Return a step that computes the value without a tape, if there is one."""
-        home: Read | Write | None = self.homes.get(step)
+        home: Access | None = self.homes.get(step)
         if home is None and type(step) is Read and self._stays(step):
             home = step.memory or step
         if home is not None:

@@ -18,6 +18,7 @@ from ..errors import NotCompiledError, TraceTooLongError
 from .index_expr import ONE, ZERO, Integer, constant, variable
 from .irregular_loops import IrregularIteration, program_size, with_choices
 from .loop_ir import (
+    Access,
     Block,
     Buffer,
     Call,
@@ -280,7 +281,7 @@ class Builder:
 
     def _moved(
         self, block: Block, structure: tuple[Any, ...], numbers: tuple[Integer, ...], constants: Any
-    ) -> Read | Write:
+    ) -> Access:
         """Return a read or a write of a window that computed integers move."""
         kind, base, location, ndim, by, *rest = structure
         sizes, strides, offset = numbers[:ndim], numbers[ndim : 2 * ndim], numbers[2 * ndim]

@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from .loop_ir import Read, Write
+from .loop_ir import Access
 
 Array = np.ndarray[Any, Any]
 
@@ -95,7 +95,7 @@ def grain_of(accesses: Iterable[Runs | None], size: int) -> Grain:
     return Grain(row, tuple(sorted(begins))) if len(begins) * plain < row else Grain(plain)
 
 
-def runs_of(step: Read | Write, offsets: Array) -> Runs | None:
+def runs_of(step: Access, offsets: Array) -> Runs | None:
     """Return the runs of a step; None if it accesses single elements, or its runs differ between executions.
 
     Arguments:

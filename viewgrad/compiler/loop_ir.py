@@ -216,26 +216,36 @@ class Move:
 
 
 @attrs.define(eq=False)
-class Read(Step):
-    """A read of a window of a buffer. Its labels are its dimensions, as for writes.
+class Access(Step):
+    """A read or a write of a window of a buffer; the labels are the dimensions of the window.
 
     Arguments:
+        base, strides, offset: the buffer, and the window of it.
         places: the elements that an index by arrays picks.
-        moves: the integers that move it.
-        memory: a read of the memory that also holds the value, if it is carried in a variable.
+        moves: the integers that move the window.
     """
 
     base: Buffer
     strides: Sizes
     offset: Integer
     places: Places | None = attrs.field(default=None, kw_only=True)
-    memory: Read | None = attrs.field(default=None, kw_only=True)
     moves: tuple[Move, ...] = attrs.field(default=(), kw_only=True)
 
     @property
     def is_picked(self) -> bool:
         """Return whether its window is unknown at compile time, because the index has arrays or computed integers."""
         return self.places is not None or bool(self.moves)
+
+
+@attrs.define(eq=False)
+class Read(Access):
+    """A read of a window.
+
+    Arguments:
+        memory: a read of the memory that also holds the value, if it is carried in a variable.
+    """
+
+    memory: Read | None = attrs.field(default=None, kw_only=True)
 
     @property
     def operands(self) -> tuple[Value, ...]:
@@ -249,26 +259,15 @@ class Read(Step):
 
 
 @attrs.define(eq=False)
-class Write(Step):
-    """A write of a value to a window of a buffer.
+class Write(Access):
+    """A write of a value to a window.
 
     Arguments:
-        places, moves: as for reads.
         unrecorded: whether the write is not part of the history of the buffer, so that gradients pass through it.
     """
 
-    base: Buffer
-    strides: Sizes
-    offset: Integer
     value: Value
-    places: Places | None = attrs.field(default=None, kw_only=True)
     unrecorded: bool = attrs.field(default=False, kw_only=True)
-    moves: tuple[Move, ...] = attrs.field(default=(), kw_only=True)
-
-    @property
-    def is_picked(self) -> bool:
-        """Return whether its window is unknown at compile time, because the index has arrays or computed integers."""
-        return self.places is not None or bool(self.moves)
 
     @property
     def operands(self) -> tuple[Value, ...]:

@@ -9,6 +9,7 @@ from typing import Final
 from .build_ir import out_sizes
 from .index_expr import Integer
 from .loop_ir import (
+    Access,
     Block,
     Call,
     Check,
@@ -20,10 +21,8 @@ from .loop_ir import (
     Pop,
     Program,
     Push,
-    Read,
     Step,
     Value,
-    Write,
 )
 
 PLACES: Final = re.compile(r"\{(\w*)\}")
@@ -113,7 +112,7 @@ class _Verifier:
             self.require(set(out) <= set(labels) and len(set(out)) == len(out), f"{step.name} has labels {step.out}")
             for place in PLACES.findall(step.expression):
                 self.require(place.isdigit() and int(place) < len(step.taken), f"{step.name} has {step.expression}")
-        elif isinstance(step, (Read, Write)):
+        elif isinstance(step, Access):
             self.require(self.program.bases.get(step.base.name) is step.base, f"{step.name} has an unknown buffer")
             fits = len(step.strides) == len(step.sizes)
             self.require(fits, f"{step.name} has {len(step.strides)} strides for {len(step.sizes)} dimensions")

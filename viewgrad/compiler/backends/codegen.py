@@ -23,6 +23,7 @@ from ..callbacks import backward_of, forward_of
 from ..element_types import FLOAT, kind_of, literal
 from ..index_expr import ONE, Integer, row_strides_of
 from ..loop_ir import (
+    Access,
     Add,
     Block,
     Buffer,
@@ -379,7 +380,7 @@ class CodeWriter(abc.ABC):
         """Return whether a base of one number is a variable of the source, rather than an array."""
         return base.kind == "register" and base.size == 1 and base.name not in self.arrays
 
-    def _element(self, step: Read | Write, places: Sequence[str]) -> str:
+    def _element(self, step: Access, places: Sequence[str]) -> str:
         base = step.base
         if self.is_variable(base):
             return base.name
@@ -389,12 +390,12 @@ class CodeWriter(abc.ABC):
             return f"{base.name}[{plus(step.offset)}{number}]"
         return f"{base.name}[{flat(places, step.strides, step.offset)}{self._moved(step, places)}]"
 
-    def _moved(self, step: Read | Write, places: Sequence[str]) -> str:
+    def _moved(self, step: Access, places: Sequence[str]) -> str:
         """Return the terms of the offset of a window that depend on computed integers."""
         at = dict(enumerate(places))
         return "".join([f" + {self._value(move.value, at)}*{parenthesised(move.stride)}" for move in step.moves])
 
-    def _place(self, step: Read | Write, at: dict[int, str]) -> str:
+    def _place(self, step: Access, at: dict[int, str]) -> str:
         base = step.base
         if self.is_variable(base):
             return base.name
@@ -494,13 +495,13 @@ class CodeWriter(abc.ABC):
                         return False
         return True
 
-    def _is_same(self, step: Step, here: Read | Write, other: Step, there: Read | Write) -> bool:
+    def _is_same(self, step: Step, here: Access, other: Step, there: Access) -> bool:
         """Return whether two steps take the same window, each element at its own place of the nest."""
         same = here.strides == there.strides and here.offset == there.offset and here.sizes == there.sizes
         same = same and not here.is_picked and not there.is_picked
         return same and self._labels(step, here) == self._labels(other, there) == tuple(range(len(step.sizes)))
 
-    def _labels(self, step: Step, window: Read | Write) -> tuple[int, ...]:
+    def _labels(self, step: Step, window: Access) -> tuple[int, ...]:
         if step is window:
             return tuple(range(len(step.sizes)))
         for value in step.operands:

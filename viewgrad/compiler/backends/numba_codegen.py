@@ -13,7 +13,7 @@ from ..build_ir import out_sizes
 from ..callbacks import native_caller
 from ..element_types import FLOAT, kind_of, taped
 from ..index_expr import ONE, Integer, row_strides_of
-from ..loop_ir import Block, Call, Compute, Operand, Pop, Program, Read, Step, Value, Write
+from ..loop_ir import Access, Block, Call, Compute, Operand, Pop, Program, Read, Step, Value
 from .codegen import EXTREMA, RAISED, CodeWriter, Kernel, LoopNest, flat, is_one_row, product_of
 from .small_matrix import quick_call
 
@@ -109,7 +109,7 @@ class NumbaWriter(CodeWriter):
         for step in nest.steps:
             if isinstance(step, Compute) and (step.summed or step.out != identity):
                 return False
-            if isinstance(step, (Read, Write)) and (step.moves or not is_one_row(sizes, step.strides)):
+            if isinstance(step, Access) and (step.moves or not is_one_row(sizes, step.strides)):
                 return False
             for value in step.operands:
                 if isinstance(value, Operand) and value.labels and (dims := out_sizes(value.step)):

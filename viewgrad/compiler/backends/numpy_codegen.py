@@ -17,6 +17,7 @@ from ..build_ir import out_sizes
 from ..element_types import kind_of
 from ..index_expr import ONE, Integer, constant
 from ..loop_ir import (
+    Access,
     Add,
     Block,
     Call,
@@ -176,7 +177,7 @@ class NumpyWriter(CodeWriter):
 
     # -- windows -------------------------------------------------------------------------------------------------------
 
-    def _window(self, step: Read | Write) -> str:
+    def _window(self, step: Access) -> str:
         text = self._window_text(step)
         if not self.in_loop or step.is_picked:
             return text
@@ -184,7 +185,7 @@ class NumpyWriter(CodeWriter):
             return text
         return self.fixed.setdefault(text, f"f{len(self.fixed)}")
 
-    def _window_text(self, step: Read | Write) -> str:
+    def _window_text(self, step: Access) -> str:
         name = step.base.name
         if step.places is not None:
             return f"{name}[{plus(step.offset)}{self._numbers(step.places)}].reshape({_tuple(step.sizes)})"
@@ -203,7 +204,7 @@ class NumpyWriter(CodeWriter):
             return f"{name}[{step.offset}:{step.offset + size * stride}{by}]{shaped}"
         return f"window({name}, {step.offset}, {sizes}, {_tuple(step.strides)})"
 
-    def _places_at(self, step: Read | Write) -> str:
+    def _places_at(self, step: Access) -> str:
         """Return the element numbers of windows that computed integers move, differently for each element."""
         offset = str(step.offset)
         for move in step.moves:
@@ -237,7 +238,7 @@ class NumpyWriter(CodeWriter):
             return [f"add_overlapping({step.base.name}, {where}, {value})"]
         return [f"w = {self._window(step)}", f"w += {value}"]
 
-    def _place(self, step: Read | Write, at: dict[int, str]) -> str:
+    def _place(self, step: Access, at: dict[int, str]) -> str:
         base = step.base
         if base.name in self.arrays and type(step) is Read and not self.is_variable(base):
             if step.places is None:
@@ -343,7 +344,7 @@ def array_bases(program: Program) -> set[str]:
     while stack:
         block = stack.pop()
         for item in block.items:
-            if isinstance(item, (Read, Write)):
+            if isinstance(item, Access):
                 if item.sizes or item.places is not None:
                     found.add(item.base.name)
             elif not isinstance(item, Step):

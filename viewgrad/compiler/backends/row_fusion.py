@@ -19,7 +19,7 @@ from ..access_analysis import AccessAnalysis
 from ..arena import Arena
 from ..build_ir import out_sizes
 from ..index_expr import constant
-from ..loop_ir import Add, Block, Compute, Operand, Program, Read, Step, Write
+from ..loop_ir import Access, Add, Block, Compute, Operand, Program, Read, Step, Write
 from .codegen import Kernel, product_of
 from .numpy_codegen import INTO, NumpyWriter, is_one_to_one
 
@@ -186,7 +186,7 @@ class RunWriter(NumpyWriter):
                 lines.append(f"{self.fixed.setdefault(text, f'{buffer}_{number}')}[...] = {neutral}")
         return [*lines, f"w = {self._run_at(window)}", f"w {'-' if subtracted else '+'}= q{value.step.name}"]
 
-    def _run_at(self, step: Read | Write) -> str:
+    def _run_at(self, step: Access) -> str:
         """Return the run of neighbours from the first to the last element of a window."""
         spread = spread_of(step)
         assert spread is not None
@@ -260,7 +260,7 @@ class Spread:
         return f"{buffer}.reshape({', '.join(map(str, shape))})"
 
 
-def spread_of(step: Read | Write) -> Spread | None:
+def spread_of(step: Access) -> Spread | None:
     """Return the layout of a window in a run; None if it is a run already, or if its rows are too far apart."""
     sizes: list[Any] = [n.value for n in step.sizes]
     strides: list[Any] = [n.value for n in step.strides]
@@ -277,7 +277,7 @@ def spread_of(step: Read | Write) -> Spread | None:
     return found if gaps and found.room <= MOST * math.prod(sizes) else None
 
 
-def _is_same_window(first: Read | Write, second: Read | Write) -> bool:
+def _is_same_window(first: Access, second: Access) -> bool:
     if first.moves or second.moves:
         return False
     same = first.base is second.base and first.offset == second.offset and first.places == second.places

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from ..access_analysis import AccessAnalysis, analysis_of
-from ..loop_ir import Buffer, Operand, Program, Read, Write, steps_of
+from ..loop_ir import Access, Buffer, Operand, Program, Read, Write, steps_of
 from .dead_code import remove_steps
 
 MOST: Final = 3_000_000  # elements written that are inspected
@@ -40,11 +40,11 @@ def coalesce_buffers(program: Program) -> Program:
     return program
 
 
-def _accesses(program: Program, base: Buffer) -> list[Read | Write]:
-    return [step for _, step in steps_of(program.block) if isinstance(step, (Read, Write)) and step.base is base]
+def _accesses(program: Program, base: Buffer) -> list[Access]:
+    return [step for _, step in steps_of(program.block) if isinstance(step, Access) and step.base is base]
 
 
-def _copy(step: Read | Write) -> tuple[Read, Write] | None:
+def _copy(step: Access) -> tuple[Read, Write] | None:
     """Return the read and the write of a copy to the same window of another buffer; None for other steps."""
     if type(step) is not Write or step.unrecorded or not isinstance(step.value, Operand) or step.is_picked:
         return None

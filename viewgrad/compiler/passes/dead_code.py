@@ -6,6 +6,7 @@ from collections.abc import Set
 
 from ..build_ir import out_sizes
 from ..loop_ir import (
+    Access,
     Add,
     Block,
     Buffer,
@@ -80,12 +81,12 @@ def eliminate_dead_stores(program: Program) -> Program:
 def _next_use(items: list[Item], start: int, base: Buffer) -> Item | None:
     """Return the next step that reads or writes a buffer, or the loop that contains one."""
     for item in items[start:]:
-        if isinstance(item, (Read, Write)):
+        if isinstance(item, Access):
             if item.base is base:
                 return item
         elif not isinstance(item, Step):
             for body in bodies_of(item):
-                if any(isinstance(step, (Read, Write)) and step.base is base for _, step in steps_of(body)):
+                if any(isinstance(step, Access) and step.base is base for _, step in steps_of(body)):
                     return item
     return None
 
@@ -132,7 +133,7 @@ def promote_to_scalars(program: Program) -> Program:
     """Make buffers of one element variables, unless they are read after the program has run."""
     kept = set(program.kept) | {result.base for result in program.results}
     for _, step in steps_of(program.block):
-        if isinstance(step, (Read, Write)) and (step.sizes or step.is_picked):
+        if isinstance(step, Access) and (step.sizes or step.is_picked):
             kept.add(step.base.name)
     for name, base in program.bases.items():
         if base.kind == "made" and base.size == 1 and name not in kept and type(base.initial) is float:
@@ -143,7 +144,7 @@ def promote_to_scalars(program: Program) -> Program:
 
 def bases_of(program: Program) -> set[str]:
     """Return the names of the buffers that a program reads or writes."""
-    return {step.base.name for _, step in steps_of(program.block) if isinstance(step, (Read, Write))}
+    return {step.base.name for _, step in steps_of(program.block) if isinstance(step, Access)}
 
 
 def _settle(step: Compute) -> None:

@@ -8,6 +8,7 @@ import attrs
 
 from ..access_analysis import AccessAnalysis, analysis_of
 from ..loop_ir import (
+    Access,
     Block,
     Buffer,
     Call,
@@ -26,7 +27,7 @@ from ..loop_ir import (
 )
 from .dead_code import remove_steps
 
-Known = dict[Buffer, list[tuple[Read | Write, Step]]]
+Known = dict[Buffer, list[tuple[Access, Step]]]
 
 
 def reuse_loads(program: Program) -> Program:
@@ -40,7 +41,7 @@ def reuse_loads(program: Program) -> Program:
             step.taken = tuple([_replacement(value, found) for value in step.taken])
         elif isinstance(step, (Write, Check)):
             step.value = _replacement(step.value, found)
-        if isinstance(step, (Read, Write)) and step.moves:
+        if isinstance(step, Access) and step.moves:
             step.moves = tuple([Move(_replacement(move.value, found), move.stride) for move in step.moves])  # type: ignore[arg-type]
     remove_steps(program.block, set(found))
     return program
@@ -97,7 +98,7 @@ def _invalidate(block: Block, write: Write, known: Known, analysis: AccessAnalys
     known[write.base] = kept
 
 
-def _is_same(first: Read | Write, second: Read | Write) -> bool:
+def _is_same(first: Access, second: Access) -> bool:
     if first.moves or second.moves:
         return False
     return first.places == second.places and first.offset == second.offset and not second.sizes and not first.sizes

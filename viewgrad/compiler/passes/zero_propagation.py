@@ -14,7 +14,7 @@ import numpy as np
 
 from ..access_analysis import AccessAnalysis, analysis_of
 from ..granularity import Grain, Runs, grain_of
-from ..loop_ir import Add, Buffer, Call, Compute, Number, Operand, Program, Read, Step, Value, Write, steps_of
+from ..loop_ir import Access, Add, Buffer, Call, Compute, Number, Operand, Program, Read, Step, Value, Write, steps_of
 from .dead_code import remove_steps
 
 Array = np.ndarray[Any, Any]
@@ -27,9 +27,9 @@ ZERO_VALUE: Final = Number(0.0)
 def propagate_zeros(program: Program) -> Program:
     """Remove the work on elements that are known to be zero from a gradient; `program.unset` gains buffers."""
     analysis, wanted = analysis_of(program), program.kept
-    by_base: dict[Buffer, list[Read | Write]] = {}
+    by_base: dict[Buffer, list[Access]] = {}
     for _, step in steps_of(program.block):
-        if isinstance(step, (Read, Write)) and step.base.kind == "made" and step.base.dtype == float:
+        if isinstance(step, Access) and step.base.kind == "made" and step.base.dtype == float:
             by_base.setdefault(step.base, []).append(step)
     gone: set[Step] = set()
     is_changed = False  # whether there are new steps
@@ -73,7 +73,7 @@ class _Accesses:
     """
 
     def __init__(
-        self, executions: AccessAnalysis, steps: list[Read | Write], wanted: bool, called: Set[Step], grain: Grain
+        self, executions: AccessAnalysis, steps: list[Access], wanted: bool, called: Set[Step], grain: Grain
     ) -> None:
         self.steps = steps
         self.wanted = wanted
@@ -237,16 +237,17 @@ def begins_unset(
     return bool(np.all((written < seen) | (seen == never)))
 
 
-def _steps_at(executions: AccessAnalysis, base: Buffer) -> list[Read | Write]:
-    steps = [step for _, step in steps_of(executions.program.block) if isinstance(step, (Read, Write))]
+def _steps_at(executions: AccessAnalysis, base: Buffer) -> list[Access]:
+    steps = [step for _, step in steps_of(executions.program.block) if isinstance(step, Access)]
     return [step for step in steps if step.base is base]
 
 
-def _kind_of(step: Read | Write) -> int:
+def _kind_of(step: Access) -> int:
     if isinstance(step, Read):
         return READ
     if type(step) is Add:
         return ADD
+    assert isinstance(step, Write)
     return ZERO if isinstance(step.value, Number) and step.value.value == 0 else WRITE
 
 
