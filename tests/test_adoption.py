@@ -283,6 +283,96 @@ def test_objects_of_libraries_that_were_made_outside(name):
     check(MADE_OUTSIDE[name], 1.2)
 
 
+def _set(place, value):
+    place[...] = value
+
+
+# By name: an object of a library, a function of it, and a change of the object in place.
+CHANGING = {
+    "sparse": (
+        lambda: scipy.sparse.csr_array([[2.0, 1.0], [0.5, 3.0]]),
+        lambda m, x: (m @ (x * np.ones(2))).sum(),
+        lambda m: _set(m.data, [5.0, 1.0, 2.0, 7.0]),
+    ),
+    "coordinates": (
+        lambda: scipy.sparse.coo_array(([2.0, 1.0], ([0, 1], [1, 0])), shape=(2, 2)),
+        lambda m, x: (m @ np.array([x, 1.0]))[0],
+        lambda m: _set(m.coords[1], [0, 1]),
+    ),
+    "spline": (
+        lambda: scipy.interpolate.CubicSpline(PLACES, np.sin(PLACES)),
+        lambda m, x: m(x),
+        lambda m: _set(m.c[1], 0.25),
+    ),
+    "b_spline": (
+        lambda: scipy.interpolate.make_interp_spline(PLACES, np.cos(PLACES)),
+        lambda m, x: m(x),
+        lambda m: _set(m.c[2:4], 0.25),
+    ),
+    "extrapolate": (
+        lambda: scipy.interpolate.CubicSpline(PLACES, np.sin(PLACES)),
+        lambda m, x: m(x + 2.0),
+        lambda m: setattr(m, "extrapolate", "periodic"),
+    ),
+    "interp1d": (
+        lambda: scipy.interpolate.interp1d(PLACES, np.sin(PLACES)),
+        lambda m, x: m(x) * 1.0,
+        lambda m: _set(m.y, np.cos(PLACES)),
+    ),
+    "distribution": (
+        lambda: scipy.stats.norm(0.3, 1.2),
+        lambda m, x: m.logpdf(x),
+        lambda m: setattr(m, "args", (0.7, 0.5)),
+    ),
+    "polynomial": (lambda: np.poly1d([1.0, 2.0]), lambda m, x: m(x), lambda m: m.__setitem__(1, 5.0)),
+    "vectorized": (
+        lambda: np.vectorize(lambda x: x * 2.0),
+        lambda m, x: m(x * np.ones(2)).sum(),
+        lambda m: setattr(m, "pyfunc", lambda x: x * x),
+    ),
+}
+
+
+class Holder:
+    def __init__(self, held):
+        self.held = held
+
+
+@pytest.mark.parametrize("transform", [vg.value_and_grad, lambda f: vg.compile(f).value_and_grad], ids=["", "compiled"])
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        pytest.param(name, place, marks=() if number % 4 == n else pytest.mark.slow)
+        for number, name in enumerate(CHANGING) for n, place in enumerate(["cell", "list", "attribute", "default"])
+    ],
+)  # fmt: skip
+def test_changes_of_objects_of_libraries_are_taken_over(name, place, transform):
+    make, call, change = CHANGING[name]
+    held = make()
+    kept, holder = [held], Holder(held)
+    function = {
+        "cell": lambda x: call(held, x),
+        "list": lambda x: call(kept[0], x),
+        "attribute": lambda x: call(holder.held, x),
+        "default": lambda x, held=held: call(held, x),
+    }[place]
+    found = transform(function)
+    before = [float(found(1.2)[0]) for _ in range(3)][-1]
+    change(held)
+    value, slope = found(1.2)
+    assert before != function(1.2)
+    np.testing.assert_allclose(value, function(1.2), rtol=1e-12)
+    np.testing.assert_allclose(slope, (function(1.2 + 1e-6) - function(1.2 - 1e-6)) / 2e-6, rtol=1e-5, atol=1e-7)
+
+
+def test_generic_functions_report_implementations_registered_later():
+    generic = functools.singledispatch(lambda value: 2.0)
+    run = vg.value_and_grad(lambda x: x * generic.dispatch(int)(1))
+    assert run(1.0)[1] == 2.0
+    generic.register(int, lambda value: 3.0)
+    assert run(1.0)[1] == 3.0
+
+
 def test_generators_created_outside_continue_their_sequence():
     RANDOM.bit_generator.state = np.random.default_rng(3).bit_generator.state
     plain = np.random.default_rng(3)

@@ -1,7 +1,8 @@
 """Objects of NumPy, SciPy and Numba made outside of adopted code, and their replacements in it.
 
 A random generator shares its state with the original. A vectorized or compiled function is replaced by the adopted
-Python function that it was made from.
+Python function that it was made from. Objects of SciPy are replaced by others of the same content, which is compared
+with the original's when a call from outside begins.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -70,6 +72,79 @@ def _of_scipy(value: Any) -> Any:
     return MISSING
 
 
+# By the names of attributes, the state of objects that may change after they were converted.
+_STATES: Final[dict[str, str]] = {
+    "numpy": "pyfunc otypes excluded cache signature coeffs variable",
+    "scipy.interpolate": "c x t k extrapolate axis y _kind bounds_error fill_value",
+    "scipy.stats": "dist args kwds",
+    "scipy.sparse": "data indices indptr row col shape",
+}
+
+
+class Conversion:
+    """A replacement of a library's object, with the state of the object that it was made from.
+
+    Arguments:
+        original: the library's object.
+        made: its replacement, which is kept only as long as someone else uses it.
+        gone: called when the replacement is deleted.
+    """
+
+    __slots__ = ("made", "original", "state")
+
+    def __init__(self, original: Any, made: Any, gone: Callable[[Any], Any]) -> None:
+        self.original: Final = original
+        self.made: Final = weakref.ref(made, gone)
+        self.state: list[Any] = _state_of(original)
+
+    def refresh(self, adopted: Adopt) -> None:
+        """Take over the changes of the original since the last call."""
+        made = self.made()
+        now = [getattr(self.original, name, None) for name in _names_of(self.original)]
+        if made is None or (len(now) == len(self.state) and all(map(_is_same, self.state, now))):
+            return
+        self.state = _state_of(self.original)
+        fresh = converted(self.original, adopted)
+        if fresh is not MISSING:
+            vars(made).clear()
+            vars(made).update(vars(fresh))
+
+
+def may_change(value: Any) -> bool:
+    """Return whether an object is one whose replacement does not share its state."""
+    return bool(_names_of(value))
+
+
+def _names_of(value: Any) -> list[str]:
+    module = type(value).__module__
+    names = next((names for name, names in _STATES.items() if module == name or module.startswith(name + ".")), "")
+    is_generator = isinstance(value, (np.random.Generator, np.random.RandomState))
+    return [] if is_generator else names.split()
+
+
+def _state_of(value: Any) -> list[Any]:
+    return [_copied(getattr(value, name, None)) for name in _names_of(value)]
+
+
+def _copied(part: Any) -> Any:
+    if isinstance(part, np.ndarray):
+        return part.copy()
+    if isinstance(part, (tuple, list)):
+        return tuple(map(_copied, part))
+    return {key: _copied(each) for key, each in part.items()} if isinstance(part, dict) else part
+
+
+def _is_same(kept: Any, part: Any) -> bool:
+    if isinstance(part, np.ndarray):
+        is_array = isinstance(kept, np.ndarray) and kept.dtype == part.dtype and kept.shape == part.shape
+        return is_array and kept.tobytes() == part.tobytes()
+    if isinstance(part, (tuple, list)):
+        return isinstance(kept, tuple) and len(kept) == len(part) and all(map(_is_same, kept, part))
+    if isinstance(part, dict):
+        return isinstance(kept, dict) and kept.keys() == part.keys() and all(_is_same(kept[n], part[n]) for n in part)
+    return kept is part or (type(kept) is type(part) and isinstance(part, (int, float, str)) and bool(kept == part))
+
+
 def single_dispatch(value: Any, adopted: Adopt) -> Any:
     """Return a generic function with adopted implementations; tensors dispatch to the one for arrays.
 
@@ -93,6 +168,11 @@ def single_dispatch(value: Any, adopted: Adopt) -> Any:
         is_array = bool(args) and isinstance(args[0], Tensor) and not is_scalar(args[0])
         return (of_arrays if is_array and of_arrays is not None else made)(*args, **kwargs)
 
+    def dispatch(kind: type) -> Any:
+        refresh()
+        return made.dispatch(kind)
+
+    dispatching.dispatch = dispatch  # type: ignore[attr-defined]
     return dispatching
 
 

@@ -42,7 +42,7 @@ from .classes import (
 from .code_objects import captured
 from .containers import CONTAINERS, AdoptedDict, AdoptedList
 from .counterparts import MISSING, counterpart, is_replaced_module, original_of_counterpart
-from .foreign import converted, is_single_dispatch, single_dispatch
+from .foreign import Conversion, converted, is_single_dispatch, may_change, single_dispatch
 from .global_names import MODULE, AdoptedGlobals, AdoptedModule, is_as_it_was, own_globals, parts_of
 from .locations import VIEWGRAD, is_installed, place_of, root_of
 from .packages import ReplacedModule
@@ -97,6 +97,7 @@ class AdoptionRegistry:
         self._remembering: Final[weakref.WeakSet[Any]] = weakref.WeakSet()  # cached functions
         self._collecting: Final[weakref.WeakSet[Links]] = weakref.WeakSet()
         self._importlib: Final = ReplacedModule(importlib, {"import_module": self._import_module})
+        self._conversions: Final[dict[int, Conversion]] = {}  # by the addresses of the replacements
         self._imported: Final[weakref.WeakSet[AdoptedGlobals]] = weakref.WeakSet()  # by `importlib`
         self._under_way: Final[set[int]] = set()  # containers and functions that are being adopted
 
@@ -134,6 +135,8 @@ class AdoptionRegistry:
                 container.refresh()
             for made in list(self._classes.values()) if self._classes else ():
                 refresh_class(made)
+            for conversion in list(self._conversions.values()) if self._conversions else ():
+                conversion.refresh(self.adopted)
             self._renew_changed()
             self._synchronize_all_cells()
 
@@ -226,8 +229,18 @@ class AdoptionRegistry:
                 return self._view(value)
             if isinstance(value, tuple) and self._class(kind) is not kind:
                 return self._named_tuple(value)
-            made = converted(value, self.adopted)
-            return value if made is MISSING else made
+            return self._conversion(value)
+
+    def _conversion(self, value: Any) -> Any:
+        """Return the replacement of a library's object, which follows the changes of the object; or the object."""
+        made = converted(value, self.adopted)
+        if made is MISSING:
+            return value
+        if may_change(value):
+            key = id(made)
+            conversions = self._conversions
+            conversions[key] = Conversion(value, made, lambda _: conversions.pop(key, None))
+        return made
 
     def _is_own(self, names: dict[str, Any]) -> bool:
         """Return whether the module with the given globals is adopted."""
