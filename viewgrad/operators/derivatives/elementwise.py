@@ -247,15 +247,15 @@ binary("minimum", np.minimum,
        kernel=Kernel("minimum(self, other)", integers="self if self <= other else other", bools="logical_and",
                      is_exact=True))
 binary("fmax", np.fmax,
-       ("masked_fill(grad, logical_not(first_chosen(self >= other, self, other)), 0)",
-        "masked_fill(grad, first_chosen(self >= other, self, other), 0)"),
-       "where(first_chosen(self_p >= other_p, self_p, other_p), self_t, other_t)",
+       ("masked_fill(grad, logical_not(first_chosen(self >= other, other)), 0)",
+        "masked_fill(grad, first_chosen(self >= other, other), 0)"),
+       "where(first_chosen(self_p >= other_p, other_p), self_t, other_t)",
        "The element-wise maximum, ignoring NaN; of equal values the first one gets the gradient.", dtype_kinds="fc",
        kernel=Kernel("fmax(self, other)", integers="self if self >= other else other", is_exact=True))
 binary("fmin", np.fmin,
-       ("masked_fill(grad, logical_not(first_chosen(self <= other, self, other)), 0)",
-        "masked_fill(grad, first_chosen(self <= other, self, other), 0)"),
-       "where(first_chosen(self_p <= other_p, self_p, other_p), self_t, other_t)",
+       ("masked_fill(grad, logical_not(first_chosen(self <= other, other)), 0)",
+        "masked_fill(grad, first_chosen(self <= other, other), 0)"),
+       "where(first_chosen(self_p <= other_p, other_p), self_t, other_t)",
        "The element-wise minimum, ignoring NaN; of equal values the first one gets the gradient.", dtype_kinds="fc",
        kernel=Kernel("fmin(self, other)", integers="self if self <= other else other", is_exact=True))
 binary("nextafter", np.nextafter, ("grad", STEP), "self_t",
@@ -413,7 +413,7 @@ def root_of_difference(value: Any) -> Any:
 
 @formula_function
 @compiled_as("better or second != second")
-def first_chosen(better: Any, first: Any, second: Any) -> Any:
+def first_chosen(better: Any, second: Any) -> Any:
     """Return the mask of places where the first of two values is chosen: it is better, or the second is NaN."""
     return better | np.isnan(second)
 

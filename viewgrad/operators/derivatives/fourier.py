@@ -87,7 +87,7 @@ def transformed_axes(ndim: int, s: Sequence[int] | None, axes: Sequence[int] | N
     return [axis % ndim for axis in axes]
 
 
-def _require_distinct(ndim: int, s: Any, axes: Any) -> None:
+def _require_distinct(ndim: int, axes: Any) -> None:
     if axes is not None and len({axis % ndim for axis in axes}) < len(axes):
         raise ValueError(f"a transform of a tensor requires distinct axes, not axes={tuple(axes)}")
 
@@ -154,7 +154,7 @@ def transforms(name: str, gradient: str, dtype_kinds: str, doc: str, *, extra: s
             norm: Any = None,
             function: Any = function,
         ) -> Any:
-            _require_distinct(a.ndim, s, axes)
+            _require_distinct(a.ndim, axes)
             axes = transformed_axes(a.ndim, s, axes) if axes is None else axes
             return of_its_own(function(a, s, axes, norm), a)
 

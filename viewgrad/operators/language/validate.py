@@ -177,7 +177,7 @@ def read_formulas(
             raise place.error(error.offset or 1, f"syntax error: {error.msg}") from None
         check_count(formula.tree, inputs, "gradient", place)
         _check_names(signature, formula, place)
-        _check_metadata(signature, formula, place, inplace)
+        _check_metadata(formula, place, inplace)
         if not formula.is_implemented:
             what = f"the gradient of {' and '.join(inputs)} of operator {signature.name!r}"
             formula = attrs.evolve(formula, tree=not_implemented_call(formula.tree, what))
@@ -244,7 +244,7 @@ def no_gradient(output: str, use: Use, place: Place) -> DeclarationError:
     return place.error(use.position, f"no gradient arrives at {output!r}, which is in nondifferentiable_outputs")
 
 
-def _check_metadata(signature: Signature, formula: Formula, place: Place, inplace: bool) -> None:
+def _check_metadata(formula: Formula, place: Place, inplace: bool) -> None:
     for use in formula.uses:
         if use.kind != "metadata" or use.detail not in ("strides", "geometry"):
             continue
