@@ -154,25 +154,39 @@ def _unsupported_results(graph: Graph, result: Any, given: list[Any]) -> str | N
     if signature.ended:
         return "it ends the history of an argument in place, by detach_() or requires_grad_(False)"
     leaves, _ = flatten(result)
-    known: list[tuple[Any, Any, bool]] = []
+    earlier: list[tuple[ResultSpec, Any]] = []
     for spec, leaf in zip(signature.results, leaves):
         if type(spec) is not ResultSpec:
             continue
-        root = ("input", spec.input) if spec.input is not None else spec.output if spec.base is None else spec.base
-        for other, other_root, other_is_view in known:
-            is_view = spec.input is not None or spec.base is not None
-            same = other_root == root and (is_view or other_is_view or leaf is other)
-            if (other_root == root and not same) or (not same and np.may_share_memory(other._array, leaf._array)):
-                return "its results share memory, but are not views of one tensor"
-            if same and other.requires_grad is not leaf.requires_grad:
-                return "a result was detached from another that it shares memory with"
+        for other_spec, other in earlier:
+            reason = _unsupported_pair(other_spec, other, spec, leaf)
+            if reason is not None:
+                return reason
         if spec.input is None and share_memory([leaf, *given]) and leaf.size:
             if any(isinstance(g, Tensor) and np.may_share_memory(g._array, leaf._array) for g in given):
                 return "a result shares memory with an argument, but is not a view of it"
         if leaf._view is not None and leaf._view.creation is not CreationMeta.DEFAULT:
             return "a result is a view that was taken under no_grad"
-        known.append((leaf, root, spec.base is not None))
+        earlier.append((spec, leaf))
     return None
+
+
+def _unsupported_pair(spec: ResultSpec, leaf: Any, later_spec: ResultSpec, later: Any) -> str | None:
+    """Return why a program could not reproduce the memory that two results share."""
+    have_one_root = _root_of_result(spec) == _root_of_result(later_spec)
+    are_views = spec.base is not None or later_spec.input is not None or later_spec.base is not None
+    are_related = have_one_root and (are_views or leaf is later)
+    if not are_related and (have_one_root or np.may_share_memory(leaf._array, later._array)):
+        return "its results share memory, but are not views of one tensor"
+    if are_related and leaf.requires_grad is not later.requires_grad:
+        return "a result was detached from another that it shares memory with"
+    return None
+
+
+def _root_of_result(spec: ResultSpec) -> Any:
+    """Return the input or the output whose memory a result has."""
+    return ("input", spec.input) if spec.input is not None else spec.output if spec.base is None else spec.base
+
 
 @in_own_context
 def traced_run(

@@ -84,7 +84,6 @@ class FunctionWriter:
         self.formulas = declared.formulas
         self.inplace_result = True
         name = operator.name
-        forward = f"{name}_forward" if declared is operator else f"{name}_inplace_forward"
         class_name = backward_name(name if declared.formulas is operator.formulas else f"{name}_in_place")
         target = self.tensors[0].name
         lines = self.signature.definition(f"{name}_")
@@ -107,16 +106,7 @@ class FunctionWriter:
             f"    storage = {target}._storage",
             f"    detached = storage is not None and storage.cuts is not None and check_write({target}, False)",
         ]
-        arguments = self.signature.call(self._array_name)
-        if isinstance(declared.forward, np.ufunc):
-            # By position is faster, but NumPy wants these two to be given the name.
-            name_of_out = "out=" if declared.forward in (np.maximum, np.minimum) else ""
-            write = f"{forward}({arguments}, {name_of_out}a0)"
-            real = "a0.dtype.kind == 'c'" if may_write_reals(declared) else ""
-        else:
-            check += [f"r0 = {forward}({arguments})", "real = writes_reals(a0, r0)"]
-            write = "copyto(a0, r0, 'same_kind')"
-            real = "real"
+        computed, write, real = self._written_value(declared)
         if declared.formulas:
             node = [f"node = {class_name}InPlace()", *self._fill_edges("")]
             save_inputs = [*self._save_inputs(""), *self._save_input_specs("", inplace=True)]
@@ -130,7 +120,7 @@ class FunctionWriter:
         steps = Steps(
             target=target,
             writer=repr(f"{name}_"),
-            check="\n".join(check),
+            check="\n".join(check + computed),
             node="\n".join(node),
             begin=BEGIN.format(target=target, own="e0"),
             prepare=f"prepare_write({target}, {name + '_'!r})",
@@ -143,6 +133,17 @@ class FunctionWriter:
         return write_source("\n".join(lines) + "\n", steps)
 
     # -- the parts -----------------------------------------------------------------------------------------------------
+
+    def _written_value(self, declared: Operator) -> tuple[list[str], str, str]:
+        """Return the lines that compute the value, the write, and whether it writes reals to complex numbers."""
+        operator = self.operator
+        forward = f"{operator.name}_forward" if declared is operator else f"{operator.name}_inplace_forward"
+        call = f"{forward}({self.signature.call(self._array_name)}"
+        if not isinstance(declared.forward, np.ufunc):
+            return [f"r0 = {call})", "real = writes_reals(a0, r0)"], "copyto(a0, r0, 'same_kind')", "real"
+        # By position is faster, but NumPy wants these two to be given the name.
+        name_of_out = "out=" if declared.forward in (np.maximum, np.minimum) else ""
+        return [], f"{call}, {name_of_out}a0)", "a0.dtype.kind == 'c'" if may_write_reals(declared) else ""
 
     def _convert(self, arguments: tuple[Argument, ...]) -> list[str]:
         names = [argument.name for argument in arguments if not argument.optional]
