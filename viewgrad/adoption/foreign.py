@@ -56,9 +56,9 @@ def _of_scipy(value: Any) -> Any:
     if interpolate is not None and isinstance(value, (interpolate.PPoly, interpolate.BSpline, interpolate.interp1d)):
         made = namespace("scipy").interpolate
         if isinstance(value, interpolate.PPoly):
-            return made.PPoly(value.c, value.x, value.extrapolate, getattr(value, "axis", 0))
+            return made.PPoly.construct_fast(value.c, value.x, value.extrapolate, value.axis)
         if isinstance(value, interpolate.BSpline):
-            return made.BSpline(value.t, value.c, value.k, value.extrapolate, value.axis)
+            return made.BSpline.construct_fast(value.t, value.c, value.k, value.extrapolate, value.axis)
         kind = value._kind if value._kind != "spline" else value._spline.k
         return made.interp1d(
             value.x, value.y, kind, value.axis, bounds_error=value.bounds_error,

@@ -9,14 +9,14 @@ at Leja Points" (1990), for the order.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
-import scipy.interpolate  # type: ignore[import-untyped]
 
 from ..operators.numpy_api.adapted import lost
-from ..operators.numpy_api.conversion import as_argument, carries_history, plain_values
-from .wrap import floating
+from ..operators.numpy_api.conversion import carries_history, plain_values
+from .wrap import double_copy
 
 
 def _spread(points: Any) -> Any:
@@ -40,22 +40,28 @@ class ThroughPoints:
     """
 
     def __init__(self, xi: Any, yi: Any, axis: int = 0) -> None:
-        self.xi, values = floating(xi), floating(yi)
+        self.xi, values = double_copy(xi), double_copy(yi)
         plain = np.asarray(plain_values(self.xi.detach()))
-        if plain.ndim != 1 or not plain.size or len(np.unique(plain)) < plain.size:
-            raise lost(
-                f"scipy.interpolate.{type(self).__name__}",
-                "it takes a vector of points that differ; CubicHermiteSpline takes slopes at points",
-            )
+        if plain.ndim != 1 or not plain.size:
+            raise lost(f"scipy.interpolate.{type(self).__name__}", "it takes a vector of points")
         self.axis = axis % values.ndim
         values = np.moveaxis(values, self.axis, 0)
+        if len(values) != plain.size:
+            raise ValueError(f"x and y arrays must be equal in length along interpolation axis {axis}")
+        self.shape, values = values.shape[1:], values.reshape(plain.size, -1)
+        if len(np.unique(plain)) < plain.size:
+            self.points, self.coefficients = self.xi, self._of_repeated(plain, values)
+            return
         order = _spread(plain)
-        self.points, self.shape = self.xi[order], values.shape[1:]
-        coefficients = values[order].reshape(plain.size, -1)
+        self.points, coefficients = self.xi[order], values[order]
         for k in range(1, plain.size):
             divided = (coefficients[k:] - coefficients[k - 1 : -1]) / (self.points[k:] - self.points[:-k])[:, None]
             coefficients = np.concatenate([coefficients[:k], divided])
         self.coefficients = coefficients
+
+    def _of_repeated(self, plain: Any, values: Any) -> Any:
+        """Return the coefficients for points of which some are equal."""
+        raise ValueError("Elements of `xi` must differ from each other.")
 
     def __call__(self, x: Any) -> Any:
         """Return the values at x."""
@@ -71,7 +77,7 @@ class ThroughPoints:
 
     def _up_to(self, x: Any, highest: int) -> list[Any]:
         """Return the derivatives up to an order, by Horner's scheme."""
-        places = floating(x)
+        places = double_copy(x)
         away = places.reshape(-1)[:, None] - self.points
         found = [self.coefficients[-1] + 0.0 * away[:, :1]] + [0.0 * away[:, :1] * self.coefficients[-1]] * highest
         for k in range(self.xi.size - 2, -1, -1):
@@ -85,14 +91,35 @@ class ThroughPoints:
 
 
 class KroghInterpolator(ThroughPoints):
-    """The interpolating polynomial. Repeated points specify derivatives, for points without history only."""
+    """The interpolating polynomial.
 
-    def __new__(cls, xi: Any, yi: Any, axis: int = 0) -> Any:
-        if not carries_history((xi, yi)):
-            points = np.asarray(plain_values(as_argument(xi)))
-            if len(np.unique(points)) < points.size:
-                return scipy.interpolate.KroghInterpolator(points, plain_values(as_argument(yi)), axis)
-        return super().__new__(cls)
+    Where a point is repeated, further values are derivatives there; then gradients flow to the values alone.
+    """
+
+    def _of_repeated(self, plain: Any, values: Any) -> Any:
+        """Return the coefficients of Newton's form, by divided differences of points that may coincide.
+
+        Source: F. T. Krogh, "Efficient Algorithms for Polynomial Interpolation and Numerical Differentiation" (1970).
+        """
+        if carries_history(self.xi):
+            raise lost("scipy.interpolate.KroghInterpolator", "repeated points have no gradient; pass detach() of them")
+        starts = [0]  # where the run of equal points begins
+        for place in range(1, len(plain)):
+            starts.append(starts[-1] if plain[place] == plain[place - 1] else place)
+        if len(np.unique(plain)) < len(set(starts)):
+            raise ValueError("Elements of `xi` can't be equal unless they follow one another.")
+        # Entry (i, k) of the table is the difference over points i to k.
+        table = [values[start] for start in starts]
+        found = [table[0]]
+        for order in range(1, len(plain)):
+            for last in range(len(plain) - 1, order - 1, -1):
+                first = last - order
+                if plain[first] == plain[last]:
+                    table[last] = values[starts[last] + order] / math.factorial(order)
+                else:
+                    table[last] = (table[last] - table[last - 1]) / (plain[last] - plain[first])
+            found.append(table[order])
+        return np.stack(found)
 
 
 class BarycentricInterpolator(ThroughPoints):
@@ -101,20 +128,20 @@ class BarycentricInterpolator(ThroughPoints):
     def __init__(self, xi: Any, yi: Any = None, axis: int = 0, *, wi: Any = None, rng: Any = None) -> None:
         # The weights, and the order in which SciPy adds points, say how the same polynomial is computed.
         self.given = axis
-        self.xi = floating(xi)
+        self.xi = double_copy(xi)
         if yi is not None:
             self.set_yi(yi, axis)
 
     def set_yi(self, yi: Any, axis: Any = None) -> None:
         """Set the values."""
-        self.yi = floating(yi)
+        self.yi = double_copy(yi)
         super().__init__(self.xi, self.yi, self.given if axis is None else axis)
 
     def add_xi(self, xi: Any, yi: Any = None) -> None:
         """Add points, with values if the others have some."""
-        self.xi = np.concatenate([self.xi, floating(xi)])
+        self.xi = np.concatenate([self.xi, double_copy(xi)])
         if yi is not None:
-            self.set_yi(np.concatenate([self.yi, floating(yi)], self.axis), self.axis)
+            self.set_yi(np.concatenate([self.yi, double_copy(yi)], self.axis), self.axis)
 
 
 def _derivatives(polynomial: Any, x: Any, der: Any) -> Any:

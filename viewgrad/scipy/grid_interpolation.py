@@ -11,8 +11,9 @@ from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ..tensor.shapes import along_first
 from .fitpack import bisplev
-from .piecewise import BSpline, as_array, spline_basis
-from .wrap import float_copy
+from .piecewise import BSpline, PchipInterpolator, as_array, horner, spline_basis, through_points
+from .tensor_products import TENSOR_PRODUCTS, NdBSpline
+from .wrap import double_copy, float_copy
 
 
 class RectBivariateSpline:
@@ -55,13 +56,16 @@ class RectBivariateSpline:
         return rows[0] @ float_copy(self.tck[2]) @ rows[1]
 
 
+DEGREES: Final = {"slinear": 1, "cubic": 3, "quintic": 5, "pchip": 3}
+
+
 class RegularGridInterpolator:
-    """Linear or nearest-neighbour interpolation on a grid; gradients flow to the values and the evaluation points.
+    """Interpolation on a grid; gradients flow to the values and the evaluation points.
 
     Arguments:
         points: the grid points along each dimension.
         values: the values on the grid.
-        method: "linear" or "nearest"; any of SciPy's methods if nothing has a history.
+        method: "linear", "nearest", "slinear", "cubic", "quintic" or "pchip".
         bounds_error: whether an evaluation point outside the grid is an error.
         fill_value: the value outside the grid; None to extrapolate.
     """
@@ -82,26 +86,69 @@ class RegularGridInterpolator:
         self.grid = tuple(axis[::-1] if place in turned else axis for place, axis in enumerate(grid))
         self.method, self.bounds_error, self.fill_value, self.options = method, bounds_error, fill_value, options
 
-    def __call__(self, xi: Any, method: str | None = None, **options: Any) -> Any:
+    def __call__(self, xi: Any, method: str | None = None, *, nu: Any = None) -> Any:
         method = self.method if method is None else method
+        degree = DEGREES.get(method.removesuffix("_legacy"))
+        if method not in ("linear", "nearest") and degree is None:
+            raise ValueError(f"Method '{method}' is not defined")
+        if nu is not None and method not in ("slinear", "cubic", "quintic"):
+            raise ValueError(f"Can only compute derivatives for methods slinear, cubic and quintic, got {method!r}.")
         points = self._points(xi)
-        if method not in ("linear", "nearest"):
-            if carries_history((points, self.values)):
-                raise lost("scipy.interpolate.RegularGridInterpolator", 'use method="linear", or RectBivariateSpline')
+        if degree is not None and not carries_history((points, self.values)):
             values = np.array(plain_values(self.values))
             scipys = theirs.RegularGridInterpolator(
                 self.grid, values, method, self.bounds_error, self.fill_value, **self.options
             )
-            return as_tensors(scipys(as_array(points), **options))
+            return as_tensors(scipys(as_array(points), nu=nu))
         flat = points.reshape(-1, len(self.grid))
         plain = plain_values(flat.detach())
         outside = np.zeros(len(plain), bool)
-        corners: list[list[tuple[Any, Any]]] = []
         for place, axis in enumerate(self.grid):
             beyond = (plain[:, place] < axis[0]) | (plain[:, place] > axis[-1])
             if self.bounds_error and beyond.any():
                 raise ValueError(f"One of the requested xi is out of bounds in dimension {place}")
             outside |= beyond
+            if degree is not None and len(axis) <= degree:
+                raise ValueError(
+                    f"There are {len(axis)} points in dimension {place}, but method {method} requires at least "
+                    f"{degree + 1} points per dimension."
+                )
+        if method == "pchip":
+            found = self._monotone(flat, plain)
+        elif degree is not None:
+            found = self._spline(degree)(flat, nu=nu)
+        else:
+            found = self._mixed(self._corners(flat, plain, method))
+        if np.isnan(plain).any():
+            found = np.where(along_first(np.isnan(plain).any(1), found.ndim), np.nan, found)
+        if self.fill_value is not None and outside.any():
+            found = np.where(along_first(outside, found.ndim), self.fill_value, found)
+        return found.reshape(points.shape[:-1] + self.values.shape[len(self.grid) :])
+
+    def _spline(self, degree: int) -> NdBSpline:
+        """Return the spline through the values."""
+        c, knots = self.values, []
+        for place, axis in enumerate(self.grid):
+            along = through_points(double_copy(axis), c, degree, None, place)
+            knots.append(as_array(along.t))
+            c = np.moveaxis(along.c, 0, place)
+        return NdBSpline(tuple(knots), c, degree)
+
+    def _monotone(self, flat: Any, plain: Any) -> Any:
+        """Return the values of monotone cubics along one dimension after the other, from the last."""
+        last = len(self.grid) - 1
+        found = PchipInterpolator(self.grid[last], np.moveaxis(self.values, last, 0))(flat[:, last])
+        for place in range(last - 1, -1, -1):
+            axis, leading = self.grid[place], np.moveaxis(found, place + 1, 0)
+            pieces = np.clip(np.searchsorted(axis, plain[:, place], "right") - 1, 0, len(axis) - 2)
+            c = PchipInterpolator(axis, leading).c[:, pieces, np.arange(len(plain))]
+            found = horner(c, along_first(flat[:, place] - axis[pieces], c.ndim - 1), 0)
+        return found
+
+    def _corners(self, flat: Any, plain: Any, method: str) -> list[list[tuple[Any, Any]]]:
+        """Return for each dimension the indices of the grid points beside the places, with their weights."""
+        corners: list[list[tuple[Any, Any]]] = []
+        for place, axis in enumerate(self.grid):
             if len(axis) == 1:  # constant along it
                 corners.append([(np.zeros(len(plain), int), 1.0)])
                 continue
@@ -111,12 +158,7 @@ class RegularGridInterpolator:
                 corners.append([(left + (plain_values(share.detach()) > 0.5), 1.0)])
             else:
                 corners.append([(left, 1 - share), (left + 1, share)])
-        found = self._mixed(corners)
-        if np.isnan(plain).any():
-            found = np.where(along_first(np.isnan(plain).any(1), found.ndim), np.nan, found)
-        if self.fill_value is not None and outside.any():
-            found = np.where(along_first(outside, found.ndim), self.fill_value, found)
-        return found.reshape(points.shape[:-1] + self.values.shape[len(self.grid) :])
+        return corners
 
     def _points(self, xi: Any) -> Any:
         """Return the points, with their coordinates along the last dimension."""
@@ -146,6 +188,7 @@ def interpn(
 
 
 GRIDS: Final[dict[str, Any]] = {
+    **TENSOR_PRODUCTS,
     "RectBivariateSpline": RectBivariateSpline,
     "RegularGridInterpolator": RegularGridInterpolator,
     "interpn": interpn,

@@ -3,49 +3,64 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
+import operator
 from typing import Any, Final
 
 import numpy as np
 import scipy.interpolate as theirs  # type: ignore[import-untyped]
 
 from ..operators.numpy_api.adapted import lost
-from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
+from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.shapes import along_first
-from .wrap import float_copy, numbers
+from .wrap import double_copy, float_copy, numbers
 
 
 def as_array(value: Any) -> Any:
     return np.array(plain_values(numbers(value).detach()), float)
 
 
-class Pieces:
-    """A piecewise polynomial, given by the coefficients of each piece, from the highest power, and the breakpoints.
+class _Piecewise:
+    """The parts that piecewise polynomials in different bases share."""
 
-    Gradients flow to the coefficients, the breakpoints and the evaluation points.
-
-    Arguments:
-        c: the coefficients, with dimensions for powers, pieces, and further ones.
-        x: the breakpoints, ascending or descending.
-        extrapolate: whether to extend the first and the last piece beyond the ends; otherwise the result there is NaN.
-            Or "periodic".
-        axis: the interpolation axis.
-    """
+    c: Any
+    x: Any
+    extrapolate: Any
+    axis: int
 
     def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
-        self.c, self.x, self.axis = float_copy(c), float_copy(x), axis
-        self.extrapolate = True if extrapolate is None else extrapolate
+        c, x = double_copy(c), double_copy(x)
+        if c.ndim < 2:
+            raise ValueError("Coefficients array must be at least 2-dimensional.")
+        if not 0 <= axis < c.ndim - 1:
+            raise ValueError(f"axis={axis} must be between 0 and {c.ndim - 1}")
+        if axis:
+            c = np.moveaxis(c, (axis, axis + 1), (0, 1))
+        if x.ndim != 1 or x.size < 2:
+            raise ValueError("x must be 1-dimensional, with at least 2 breakpoints")
+        if not c.shape[0]:
+            raise ValueError("polynomial must be at least of order 0")
+        if c.shape[1] != x.size - 1:
+            raise ValueError("number of coefficients != len(x)-1")
+        _direction(as_array(x))
+        self._set(c, x, extrapolate, axis)
+
+    def _set(self, c: Any, x: Any, extrapolate: Any, axis: int) -> None:
+        beyond = True if extrapolate is None else extrapolate
+        self.c, self.x, self.axis = c, x, axis
+        self.extrapolate = beyond if isinstance(beyond, str) else bool(beyond)
 
     @classmethod
-    def from_spline(cls, tck: Any, extrapolate: Any = None) -> Pieces:
-        """Return the pieces of a spline, given as an object or by its knots, coefficients and degree."""
-        spline = tck if isinstance(tck, BSpline) else BSpline(*tck)
-        pieces = spline.derivative(0)
-        return Pieces(pieces.c, pieces.x, spline.extrapolate if extrapolate is None else extrapolate, pieces.axis)
+    def construct_fast(cls, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> Any:
+        """Return a polynomial without checks; powers and pieces are the first dimensions of `c` for any axis."""
+        made = cls.__new__(cls)
+        made._set(numbers(c), numbers(x), extrapolate, axis)
+        return made
 
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
         beyond = self.extrapolate if extrapolate is None else extrapolate
-        places = float_copy(x)
+        places = double_copy(x)
         ends = plain_values(self.x.detach())
         if isinstance(beyond, str):
             places = places - np.floor((plain_values(places.detach()) - ends[0]) / (ends[-1] - ends[0])) * (
@@ -57,7 +72,7 @@ class Pieces:
             ends, plain = -ends, -plain
         pieces = np.clip(np.searchsorted(ends, plain, "right") - 1, 0, len(ends) - 2)
         total = self._values(along_first(flat - self.x[pieces], self.c.ndim - 1), pieces, nu)
-        if beyond is False:
+        if not beyond:
             outside = (plain < ends[0]) | (plain > ends[-1])
             total = np.where(along_first(outside, self.c.ndim - 1), np.nan, total)
         total = total.reshape(places.shape + self.c.shape[2:])
@@ -68,41 +83,42 @@ class Pieces:
 
     def _values(self, away: Any, pieces: Any, nu: int) -> Any:
         """Return the values, or derivatives, at distances from the first breakpoints of pieces."""
-        count = self.c.shape[0]
-        total = self.c[0][pieces] * 0.0
-        for place in range(count - nu):
-            power = count - 1 - place
-            factor = float(np.prod(np.arange(power - nu + 1, power + 1)))
-            total = total * away + factor * self.c[place][pieces]
-        return total
+        raise NotImplementedError
 
-    def derivative(self, nu: int = 1) -> Pieces:
-        """Return the derivative as a piecewise polynomial."""
-        if nu < 0:
-            return self.antiderivative(-nu)
-        c = self.c
-        for _ in range(nu):
-            degree = c.shape[0] - 1
-            factors = along_first(np.arange(degree, 0, -1.0), c.ndim)
-            c = c[:-1] * factors if degree else c * 0.0
-        return Pieces(c, self.x, self.extrapolate, self.axis)
+    def antiderivative(self, nu: int = 1) -> Any:
+        """Return the antiderivative."""
+        raise NotImplementedError
 
-    def antiderivative(self, nu: int = 1) -> Pieces:
-        """Return the antiderivative as a piecewise polynomial."""
-        if nu < 0:
-            return self.derivative(-nu)
-        c = self.c
-        for _ in range(nu):
-            count = c.shape[0]
-            raised = c / along_first(np.arange(count, 0, -1.0), c.ndim)
-            widths = along_first(np.diff(self.x), c.ndim - 1)
-            over: Any = 0.0
-            for place in range(count):
-                over = (over + raised[place]) * widths if place else raised[place] * widths
-            start = np.concatenate([over[:1] * 0.0, np.cumsum(over, 0)[:-1]])
-            c = np.concatenate([raised, start[None]])
-        beyond = False if nu and isinstance(self.extrapolate, str) else self.extrapolate  # it is not periodic
-        return Pieces(c, self.x, beyond, self.axis)
+    def _raised(self, c: Any, more: int) -> Any:
+        """Return the coefficients for a higher degree."""
+        raise NotImplementedError
+
+    def extend(self, c: Any, x: Any) -> None:
+        """Add pieces at one of the ends.
+
+        Arguments:
+            c: the coefficients of the new pieces.
+            x: their breakpoints without the one at which they join, in the order of those that there are.
+        """
+        c, x = double_copy(c), double_copy(x)
+        if c.ndim < 2 or x.ndim != 1:
+            raise ValueError(f"invalid dimensions for c or x: {c.ndim} and {x.ndim}")
+        if x.shape[0] != c.shape[1] or c.shape[2:] != self.c.shape[2:]:
+            raise ValueError(f"Shapes of x {x.shape}, c {c.shape} and self.c {self.c.shape} are incompatible")
+        if not c.size:
+            return
+        new, own = as_array(x), as_array(self.x)
+        direction = _direction(own)
+        if _direction(new) * direction < 0:
+            raise ValueError("`x` is in the different order than `self.x`.")
+        degree = max(c.shape[0], self.c.shape[0])
+        parts = [self._raised(each, degree - each.shape[0]) for each in (self.c, c)]
+        breaks = [self.x, x]
+        if direction * (new[0] - own[-1]) < 0:
+            if direction * (new[-1] - own[0]) > 0:
+                raise ValueError("`x` is neither on the left or on the right from `self.x`.")
+            parts, breaks = parts[::-1], breaks[::-1]
+        self.c, self.x = np.concatenate(parts, 1), np.concatenate(breaks)
 
     def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
         """Return the integral between two points."""
@@ -118,6 +134,100 @@ class Pieces:
 
         return up_to(b) - up_to(a)
 
+
+def _direction(x: Any) -> int:
+    """Return 1 for ascending breakpoints, -1 for descending ones, and 0 for a single one; raise for others."""
+    steps = np.diff(x)
+    if np.all(steps >= 0):
+        return 1 if len(x) > 1 else 0
+    if np.all(steps <= 0):
+        return -1
+    raise ValueError("`x` must be strictly increasing or decreasing.")
+
+
+def horner(c: Any, away: Any, nu: int) -> Any:
+    """Return the values, or derivatives, of polynomials whose coefficients lie along the first dimension."""
+    count = c.shape[0]
+    total = c[0] * 0.0
+    for place in range(count - nu):
+        power = count - 1 - place
+        factor = float(np.prod(np.arange(power - nu + 1, power + 1)))
+        total = total * away + factor * c[place]
+    return total
+
+
+class PPoly(_Piecewise):
+    """A piecewise polynomial, given by the coefficients of each piece, from the highest power, and the breakpoints.
+
+    Gradients flow to the coefficients, the breakpoints and the evaluation points.
+
+    Arguments:
+        c: the coefficients, with dimensions for powers, pieces, and further ones.
+        x: the breakpoints, ascending or descending.
+        extrapolate: whether to extend the first and the last piece beyond the ends; otherwise the result there is NaN.
+            Or "periodic".
+        axis: the interpolation axis: the dimension of `c` for the powers, before that for the pieces.
+    """
+
+    @classmethod
+    def from_spline(cls, tck: Any, extrapolate: Any = None) -> PPoly:
+        """Return the pieces of a spline, given as an object or by its knots, coefficients and degree."""
+        spline = tck if isinstance(tck, BSpline) else BSpline(*tck)
+        pieces = spline.derivative(0)
+        beyond = spline.extrapolate if extrapolate is None else extrapolate
+        made: PPoly = PPoly.construct_fast(pieces.c, pieces.x, beyond, pieces.axis)
+        return made
+
+    @classmethod
+    def from_bernstein_basis(cls, bp: Any, extrapolate: Any = None) -> Any:
+        """Return the same polynomial as one in Bernstein's basis."""
+        if not isinstance(bp, BPoly):
+            raise TypeError(f".from_bernstein_basis only accepts BPoly instances. Got {type(bp)} instead.")
+        degree = bp.c.shape[0] - 1
+        widths = along_first(np.diff(bp.x), bp.c.ndim - 1)
+        powers, differences = [], bp.c
+        for power in range(degree + 1):
+            powers.append(math.comb(degree, power) * differences[0] / widths**power)
+            differences = np.diff(differences, axis=0)
+        beyond = bp.extrapolate if extrapolate is None else extrapolate
+        return cls.construct_fast(np.stack(powers[::-1]), bp.x, beyond, bp.axis)
+
+    def _values(self, away: Any, pieces: Any, nu: int) -> Any:
+        return horner(self.c[:, pieces], away, nu)
+
+    def _raised(self, c: Any, more: int) -> Any:
+        return np.concatenate([np.zeros((more, *c.shape[1:])), c])
+
+    def derivative(self, nu: int = 1) -> PPoly:
+        """Return the derivative as a piecewise polynomial."""
+        if nu < 0:
+            return self.antiderivative(-nu)
+        c = self.c
+        for _ in range(nu):
+            degree = c.shape[0] - 1
+            factors = along_first(np.arange(degree, 0, -1.0), c.ndim)
+            c = c[:-1] * factors if degree else c * 0.0
+        made: PPoly = PPoly.construct_fast(c, self.x, self.extrapolate, self.axis)
+        return made
+
+    def antiderivative(self, nu: int = 1) -> PPoly:
+        """Return the antiderivative as a piecewise polynomial."""
+        if nu < 0:
+            return self.derivative(-nu)
+        c = self.c
+        for _ in range(nu):
+            count = c.shape[0]
+            raised = c / along_first(np.arange(count, 0, -1.0), c.ndim)
+            widths = along_first(np.diff(self.x), c.ndim - 1)
+            over: Any = 0.0
+            for place in range(count):
+                over = (over + raised[place]) * widths if place else raised[place] * widths
+            start = np.concatenate([over[:1] * 0.0, np.cumsum(over, 0)[:-1]])
+            c = np.concatenate([raised, start[None]])
+        beyond = False if nu and isinstance(self.extrapolate, str) else self.extrapolate  # it is not periodic
+        made: PPoly = PPoly.construct_fast(c, self.x, beyond, self.axis)
+        return made
+
     def roots(self, *args: Any, **kwargs: Any) -> Any:
         """Return the roots, for coefficients without history."""
         return self._scipys("roots")(*args, **kwargs)
@@ -132,7 +242,7 @@ class Pieces:
         return getattr(theirs.PPoly(as_array(self.c), as_array(self.x), self.extrapolate), name)
 
 
-class BPoly(Pieces):
+class BPoly(_Piecewise):
     """A piecewise polynomial in Bernstein's basis; gradients flow as for `PPoly`.
 
     Arguments:
@@ -141,20 +251,9 @@ class BPoly(Pieces):
         extrapolate, axis: as for `PPoly`.
     """
 
-    def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
-        weights, breaks = float_copy(c), float_copy(x)
-        degree = weights.shape[0] - 1
-        widths = along_first(np.diff(breaks), weights.ndim - 1)
-        powers, differences = [], weights
-        for power in range(degree + 1):
-            powers.append(math.comb(degree, power) * differences[0] / widths**power)
-            differences = np.diff(differences, axis=0)
-        super().__init__(np.stack(powers[::-1]), breaks, extrapolate, axis)
-        self._weights, self._widths = weights, widths
-
     def _values(self, away: Any, pieces: Any, nu: int) -> Any:
         """Evaluate in Bernstein's basis, which keeps digits that powers of high degrees lose."""
-        weights, widths = self._weights, self._widths
+        weights, widths = self.c, along_first(np.diff(self.x), self.c.ndim - 1)
         degree = weights.shape[0] - 1
         if nu > degree:
             return weights[0][pieces] * 0.0
@@ -167,38 +266,148 @@ class BPoly(Pieces):
             total = total * rest + math.comb(degree, place) * power * weights[place][pieces]
         return total
 
+    def _raised(self, c: Any, more: int) -> Any:
+        degree = c.shape[0] - 1
+        weights = np.zeros((degree + more + 1, degree + 1))
+        for own in range(degree + 1):
+            for step in range(more + 1):
+                weights[own + step, own] = (
+                    math.comb(degree, own) * math.comb(more, step) / math.comb(degree + more, own + step)
+                )
+        return np.tensordot(as_tensors(weights), c, ((1,), (0,)))
+
+    def derivative(self, nu: int = 1) -> BPoly:
+        """Return the derivative."""
+        if nu < 0:
+            return self.antiderivative(-nu)
+        c, widths = self.c, along_first(np.diff(self.x), self.c.ndim - 1)
+        for _ in range(nu):
+            degree = c.shape[0] - 1
+            c = degree * np.diff(c, axis=0) / widths if degree else c * 0.0
+        made: BPoly = BPoly.construct_fast(c, self.x, self.extrapolate, self.axis)
+        return made
+
+    def antiderivative(self, nu: int = 1) -> BPoly:
+        """Return the antiderivative."""
+        if nu < 0:
+            return self.derivative(-nu)
+        c, widths = self.c, along_first(np.diff(self.x), self.c.ndim - 1)
+        for _ in range(nu):
+            sums = np.cumsum(c, 0) * widths / c.shape[0]
+            start = np.concatenate([sums[-1][:1] * 0.0, np.cumsum(sums[-1], 0)[:-1]])
+            c = np.concatenate([start[None], sums + start])
+        beyond = False if nu and isinstance(self.extrapolate, str) else self.extrapolate  # it is not periodic
+        made: BPoly = BPoly.construct_fast(c, self.x, beyond, self.axis)
+        return made
+
+    @classmethod
+    def from_power_basis(cls, pp: Any, extrapolate: Any = None) -> Any:
+        """Return the same polynomial as one in powers."""
+        if not isinstance(pp, PPoly):
+            raise TypeError(f".from_power_basis only accepts PPoly instances. Got {type(pp)} instead.")
+        degree, widths = pp.c.shape[0] - 1, along_first(np.diff(pp.x), pp.c.ndim - 1)
+        rows = []
+        for place in range(degree + 1):
+            total: Any = 0.0
+            for power in range(place + 1):
+                share = math.comb(place, power) / math.comb(degree, power)
+                total = total + share * pp.c[degree - power] * widths**power
+            rows.append(total)
+        beyond = pp.extrapolate if extrapolate is None else extrapolate
+        return cls.construct_fast(np.stack(rows), pp.x, beyond, pp.axis)
+
     @classmethod
     def from_derivatives(cls, xi: Any, yi: Any, orders: Any = None, extrapolate: Any = None) -> BPoly:
-        """Return the polynomial with given values and derivatives at points, which have no history."""
-        if carries_history((xi, yi)):
-            raise lost("scipy.interpolate.BPoly.from_derivatives", "use CubicHermiteSpline")
-        found = theirs.BPoly.from_derivatives(plain_values(xi), plain_values(yi), orders, extrapolate)
-        return cls(found.c, found.x, found.extrapolate, found.axis)
+        """Return the polynomial with given values and derivatives at points; gradients flow to all of them.
+
+        Arguments:
+            xi: the points, ascending.
+            yi: for each point the value and as many derivatives as are given there.
+            orders: the degree of each piece, or of all; by default, all derivatives are used.
+            extrapolate: as for `PPoly`.
+        """
+        x, given = double_copy(xi), [np.atleast_1d(double_copy(each)) for each in yi]
+        if len(x) != len(given):
+            raise ValueError("xi and yi need to have the same length")
+        if np.any(np.diff(as_array(x)) <= 0):
+            raise ValueError("x coordinates are not in increasing order")
+        if not hasattr(as_argument(yi[0]), "__len__"):
+            raise ValueError("Using a 1-D array for y? Please .reshape(-1, 1).")
+        count = len(given) - 1
+        degrees = list(orders) if np.ndim(orders) else [orders] * count
+        if any(degree is not None and degree <= 0 for degree in degrees):
+            raise ValueError("Orders must be positive.")
+        pieces = []
+        for place, degree in enumerate(degrees):
+            left, right = given[place], given[place + 1]
+            first, second = len(left), len(right)
+            if degree is not None:
+                wanted = degree + 1
+                second = min(wanted - min(wanted // 2, first), second)
+                first = min(wanted - second, first)
+                if first + second != wanted:
+                    raise ValueError(
+                        f"{len(left)} and {len(right)} derivatives are too few for a polynomial of order {degree}"
+                    )
+            pieces.append(_of_ends(x[place + 1] - x[place], left[:first], right[:second]))
+        size = max(len(left) + len(right) for left, right in itertools.pairwise(given))
+        size = max([size, *[degree for degree in degrees if degree is not None]])
+        raised = [cls._raised(cls.__new__(cls), piece, size - len(piece)) for piece in pieces]
+        return cls(np.stack(raised, 1), x, extrapolate)
 
 
-def ascending(x: Any) -> Any:
-    """Return points as a tensor; raise ValueError if they do not ascend."""
-    if not np.all(np.diff(as_array(x)) > 0):
-        raise ValueError("the points x must be strictly increasing")
-    return float_copy(x)
+def _of_ends(width: Any, left: Any, right: Any) -> Any:
+    """Return the coefficients in Bernstein's basis of the polynomial with given derivatives at its ends.
+
+    Source: the end of a derivative depends on as many coefficients as its order; G. Farin, "Curves and Surfaces for
+    CAGD" (2002), chapter 5.
+    """
+    if left.shape[1:] != right.shape[1:]:
+        raise ValueError(f"Shapes of ya {left.shape} and yb {right.shape} are incompatible")
+    degree = len(left) + len(right) - 1
+    sides = []
+    for derivatives, step in ((left, width), (right, -width)):
+        found: list[Any] = []
+        for order in range(len(derivatives)):
+            scaled = derivatives[order] * step**order / math.perm(degree, order)
+            for known in range(order):
+                scaled = scaled - (-1) ** (order - known) * math.comb(order, known) * found[known]
+            found.append(scaled)
+        sides.append(found)
+    return np.stack([*sides[0], *sides[1][::-1]])
 
 
-def _leading(y: Any, axis: int) -> tuple[Any, int]:
-    """Return values with the dimension of the places first, and which dimension that was."""
-    y = float_copy(y)
-    return (np.moveaxis(y, axis, 0), axis % y.ndim)
+def prepared(x: Any, y: Any, axis: int, slopes: Any = None) -> tuple[Any, Any, int, Any]:
+    """Return points, values and slopes with the dimension of the points first, and which dimension that was."""
+    if numbers(x).dtype.kind == "c":
+        raise ValueError("`x` must contain real values.")
+    x, y = double_copy(x), double_copy(y)
+    slopes = None if slopes is None else double_copy(slopes)
+    if slopes is not None and slopes.shape != y.shape:
+        raise ValueError("The shapes of `y` and `dydx` must be identical.")
+    axis %= y.ndim
+    if x.ndim != 1 or x.shape[0] < 2:
+        raise ValueError("`x` must be 1-dimensional, with at least 2 elements.")
+    if x.shape[0] != y.shape[axis]:
+        raise ValueError(f"The length of `y` along `axis`={axis} doesn't match the length of `x`")
+    for name, values in (("x", x), ("y", y), ("dydx", slopes)):
+        if values is not None and not np.isfinite(plain_values(values.detach())).all():
+            raise ValueError(f"`{name}` must contain only finite values.")
+    if np.any(np.diff(as_array(x)) <= 0):
+        raise ValueError("`x` must be strictly increasing sequence.")
+    return x, np.moveaxis(y, axis, 0), axis, None if slopes is None else np.moveaxis(slopes, axis, 0)
 
 
-class CubicHermiteSpline(Pieces):
+class CubicHermiteSpline(PPoly):
     """A cubic interpolant with given slopes."""
 
     def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> None:
-        x, (y, axis), slopes = float_copy(x), _leading(y, axis), _leading(dydx, axis)[0]
+        x, y, axis, slopes = prepared(x, y, axis, dydx)
         widths = along_first(np.diff(x), y.ndim)
         steep = np.diff(y, axis=0) / widths
         bent = (slopes[:-1] + slopes[1:] - 2 * steep) / widths
         c = np.stack([bent / widths, (steep - slopes[:-1]) / widths - bent, slopes[:-1], y[:-1]])
-        super().__init__(c, x, extrapolate, axis)
+        self._set(c, x, extrapolate, axis)
 
 
 def spline_slopes(x: Any, y: Any, bc_type: Any) -> Any:
@@ -260,7 +469,7 @@ class PchipInterpolator(CubicHermiteSpline):
     """
 
     def __init__(self, x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> None:
-        x, (y, axis) = ascending(x), _leading(y, axis)
+        x, y, axis, _ = prepared(x, y, axis)
         slopes = _monotone_slopes(x, y)
         super().__init__(x, np.moveaxis(y, 0, axis), np.moveaxis(slopes, 0, axis), axis, extrapolate)
 
@@ -294,7 +503,7 @@ class Akima1DInterpolator(CubicHermiteSpline):
     """The cubic interpolant of H. Akima (1970), or its modification "makima"."""
 
     def __init__(self, x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None) -> None:
-        x, (y, axis) = ascending(x), _leading(y, axis)
+        x, y, axis, _ = prepared(x, y, axis)
         slopes = _akimas_slopes(x, y, method)
         beyond = False if extrapolate is None else extrapolate
         super().__init__(x, np.moveaxis(y, 0, axis), np.moveaxis(slopes, 0, axis), axis, beyond)
@@ -326,6 +535,8 @@ def _unit_splines(knots: bytes, degree: int) -> tuple[Any, Any]:
     t = np.frombuffer(knots)
     count = len(t) - degree - 1
     inside = np.flatnonzero(np.diff(t[degree : count + 1]) > 0) + degree
+    if not degree and t[-1] == t[-2]:  # a value at the last place alone
+        inside = np.append(inside, count - 1)
     units = theirs.BSpline(t, np.eye(count), degree)  # PPoly.from_spline crashes for degrees over 5
     powers = [units(t[inside], nu) / math.factorial(nu) for nu in range(degree, -1, -1)]
     return np.append(t[inside], t[count]), np.stack(powers)
@@ -336,7 +547,7 @@ def spline_basis(x: Any, t: Any, k: int, nu: int = 0, extrapolate: Any = True) -
     if carries_history(t):
         return _basis_of_knots(float_copy(x), float_copy(t), int(k), nu, extrapolate)
     breaks, basis = _unit_splines(as_array(t).tobytes(), int(k))
-    return Pieces(basis, breaks, extrapolate)(x, nu)
+    return PPoly.construct_fast(basis, breaks, extrapolate)(x, nu)
 
 
 def _basis_of_knots(x: Any, t: Any, k: int, nu: int, extrapolate: Any) -> Any:
@@ -375,13 +586,40 @@ class BSpline:
     """
 
     def __init__(self, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> None:
-        self.t = float_copy(t) if carries_history(t) else as_array(t)
-        self.c, self.k, self.extrapolate, self.axis = float_copy(c), int(k), extrapolate, axis
+        knots, c, k = as_array(t), double_copy(c), operator.index(k)
+        if k < 0:
+            raise ValueError("Spline order cannot be negative.")
+        if c.ndim < 1:
+            raise ValueError("Coefficients must be at least 1-dimensional.")
+        axis = np.lib.array_utils.normalize_axis_index(axis, c.ndim)
+        count = knots.size - k - 1
+        if knots.ndim != 1 or count < k + 1:
+            raise ValueError(f"Need at least {2 * k + 2} knots for degree {k}")
+        if not np.isfinite(knots).all() or (np.diff(knots) < 0).any():
+            raise ValueError("Knots must be finite, and in a non-decreasing order.")
+        if len(np.unique(knots[k : count + 1])) < 2:
+            raise ValueError("Need at least two internal knots.")
+        if c.shape[axis] < count:
+            raise ValueError("Knots, coefficients and degree are inconsistent.")
+        self._set(t, np.moveaxis(c, axis, 0), k, extrapolate, axis)
+
+    def _set(self, t: Any, c: Any, k: int, extrapolate: Any, axis: int) -> None:
+        self.t = double_copy(t) if carries_history(t) else as_array(t)
+        self.c, self.k, self.axis = c, k, axis
+        self.extrapolate = extrapolate if isinstance(extrapolate, str) else bool(extrapolate)
+
+    @classmethod
+    def construct_fast(cls, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> Any:
+        """Return a spline without checks; the first dimension of `c` belongs to the knots for any axis."""
+        made = cls.__new__(cls)
+        made._set(t, numbers(c), int(k), extrapolate, axis)
+        return made
 
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
-        places = float_copy(x)
+        places = double_copy(x)
         beyond = self.extrapolate if extrapolate is None else extrapolate
-        c = np.moveaxis(self.c, self.axis, 0)[: len(self.t) - self.k - 1]
+        beyond = beyond if isinstance(beyond, str) else bool(beyond)
+        c = self.c[: len(self.t) - self.k - 1]
         rows = spline_basis(places.reshape(-1), self.t, self.k, nu, beyond)
         found = np.tensordot(rows, c, ((1,), (0,))).reshape(places.shape + c.shape[1:])
         count = places.ndim
@@ -390,8 +628,12 @@ class BSpline:
     @classmethod
     def basis_element(cls, t: Any, extrapolate: Any = True) -> BSpline:
         """Return the basis element for the given knots."""
-        made = theirs.BSpline.basis_element(as_array(t), extrapolate)
-        return cls(made.t, made.c, made.k, extrapolate)
+        knots = double_copy(t)
+        degree = len(knots) - 2
+        whole = np.concatenate([np.repeat(knots[:1] - 1.0, degree), knots, np.repeat(knots[-1:] + 1.0, degree)])
+        c = np.zeros(len(whole))
+        c[degree] = 1.0
+        return cls(whole, c, degree, extrapolate)
 
     @classmethod
     def design_matrix(cls, x: Any, t: Any, k: int, extrapolate: Any = False) -> Any:
@@ -405,11 +647,11 @@ class BSpline:
         """Knots, coefficients and degree."""
         return self.t, self.c, self.k
 
-    def derivative(self, nu: int = 1) -> Pieces:
+    def derivative(self, nu: int = 1) -> PPoly:
         """Return the derivative as a piecewise polynomial."""
         return self._pieces().derivative(nu)
 
-    def antiderivative(self, nu: int = 1) -> Pieces:
+    def antiderivative(self, nu: int = 1) -> PPoly:
         """Return the antiderivative as a piecewise polynomial."""
         return self._pieces().antiderivative(nu)
 
@@ -421,14 +663,16 @@ class BSpline:
             a, b = np.clip(float_copy(a), low, high), np.clip(float_copy(b), low, high)
         return self._pieces().integrate(a, b, beyond or True)
 
-    def _pieces(self) -> Pieces:
-        c = np.moveaxis(self.c, self.axis, 0)[: len(self.t) - self.k - 1]
+    def _pieces(self) -> PPoly:
+        c = self.c[: len(self.t) - self.k - 1]
         if carries_history(self.t):
             return self._pieces_of_knots(c)
         breaks, basis = _unit_splines(self.t.tobytes(), self.k)
-        return Pieces(np.tensordot(as_tensors(np.array(basis)), c, ((2,), (0,))), breaks, self.extrapolate, self.axis)
+        powers = np.tensordot(as_tensors(np.array(basis)), c, ((2,), (0,)))
+        made: PPoly = PPoly.construct_fast(powers, as_tensors(np.array(breaks)), self.extrapolate, self.axis)
+        return made
 
-    def _pieces_of_knots(self, c: Any) -> Pieces:
+    def _pieces_of_knots(self, c: Any) -> PPoly:
         """Return the Taylor polynomials at the breakpoints."""
         knots = as_array(self.t)
         inside = np.flatnonzero(np.diff(knots[self.k : len(c) + 1]) > 0) + self.k
@@ -437,20 +681,46 @@ class BSpline:
         for nu in range(self.k, -1, -1):
             rows = spline_basis(breaks[:-1], self.t, self.k, nu)
             powers.append(np.tensordot(rows, c, ((1,), (0,))) / math.factorial(nu))
-        return Pieces(np.stack(powers), breaks, self.extrapolate, self.axis)
+        made: PPoly = PPoly.construct_fast(np.stack(powers), breaks, self.extrapolate, self.axis)
+        return made
 
 
-def through_points(x: Any, y: Any, k: int, t: Any, axis: int) -> BSpline:
-    """Return the interpolating spline, with gradients with respect to the points."""
-    if t is None:
+def through_points(x: Any, y: Any, k: int, t: Any, axis: int, ends: Any = ((), ())) -> BSpline:
+    """Return the interpolating spline, with gradients with respect to the points.
+
+    Arguments:
+        x, y: the points and the values, these along `axis`.
+        k: the degree.
+        t: the knots; None for SciPy's.
+        axis: the dimension of the values that belongs to the points.
+        ends: for both ends, pairs of the order of a derivative and its value there.
+    """
+    axis %= y.ndim
+    if k == 0:
+        made: BSpline = BSpline.construct_fast(np.concatenate([x, x[-1:]]), np.moveaxis(y, axis, 0), 0, True, axis)
+        return made
+    if t is None and any(ends):
+        t = np.concatenate([np.repeat(x[:1], k), x, np.repeat(x[-1:], k)])
+    elif t is None:
         inner, half = (x, (k + 1) // 2) if k % 2 else ((x[1:] + x[:-1]) / 2.0, k // 2)
         inner = inner[half : len(inner) - half]
         t = np.concatenate([np.repeat(x[:1], k + 1), inner, np.repeat(x[-1:], k + 1)])
-    axis %= y.ndim
     values = np.moveaxis(y, axis, 0)
-    rows = spline_basis(x, t, k)
-    c = np.linalg.solve(rows, values.reshape(len(x), -1)).reshape(values.shape)
-    return BSpline(t, np.moveaxis(c, 0, axis), k, True, axis)
+    shape = values.shape[1:]
+    rows, right = [spline_basis(x, t, k)], [values.reshape(len(x), -1)]
+    for place, conditions in zip((x[:1], x[-1:]), ends, strict=True):
+        for order, value in conditions:
+            rows.append(spline_basis(place, t, k, order))
+            right.append((numbers(value) + np.zeros(shape)).reshape(1, -1))
+    count = len(t) - k - 1
+    if sum(len(each) for each in rows) != count:
+        raise ValueError(
+            "The number of derivatives at boundaries does not match: "
+            f"expected {count - len(x)}, got {len(ends[0])}+{len(ends[1])}"
+        )
+    c = np.linalg.solve(np.concatenate(rows), np.concatenate(right)).reshape((count, *shape))
+    made = BSpline.construct_fast(t, c, k, True, axis)
+    return made
 
 
 def pchip_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> Any:
@@ -471,7 +741,7 @@ PIECES: Final[dict[str, Any]] = {
     "BPoly": BPoly,
     "BSpline": BSpline,
     "CubicHermiteSpline": CubicHermiteSpline,
-    "PPoly": Pieces,
+    "PPoly": PPoly,
     "PchipInterpolator": PchipInterpolator,
     "pchip_interpolate": pchip_interpolate,
 }

@@ -39,6 +39,12 @@ def float_copy(value: Any) -> Any:
     return numbers(value) * 1.0
 
 
+def double_copy(value: Any) -> Any:
+    """Return an argument as a new tensor in double precision, real or complex."""
+    tensor = float_copy(value)
+    return tensor.astype(complex if tensor.dtype.kind == "c" else float) if tensor.dtype.char in "efF" else tensor
+
+
 def copied(value: Any) -> Any:
     """Return a new tensor for a plain array, and a scalar for a number: after `s = x`, `s += 1` does not change `x`."""
     array = np.array(value)

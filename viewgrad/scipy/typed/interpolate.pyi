@@ -14,7 +14,8 @@ from viewgrad.scipy.griddata import Rbf as Rbf
 from viewgrad.scipy.piecewise import Akima1DInterpolator as Akima1DInterpolator
 from viewgrad.scipy.piecewise import BPoly as BPoly
 from viewgrad.scipy.piecewise import PchipInterpolator as PchipInterpolator
-from viewgrad.scipy.piecewise import Pieces as PPoly
+from viewgrad.scipy.tensor_products import NdBSpline as NdBSpline
+from viewgrad.scipy.tensor_products import NdPPoly as NdPPoly
 
 AAA: Any
 BivariateSpline: Any
@@ -22,8 +23,6 @@ CloughTocher2DInterpolator: Any
 FloaterHormannInterpolator: Any
 LSQBivariateSpline: Any
 LSQSphereBivariateSpline: Any
-NdBSpline: Any
-NdPPoly: Any
 RectSphereBivariateSpline: Any
 SmoothBivariateSpline: Any
 SmoothSphereBivariateSpline: Any
