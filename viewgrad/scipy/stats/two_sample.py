@@ -189,9 +189,7 @@ POWERS: Final = {
 }  # fmt: skip
 
 
-@made
-def power_divergence(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0, lambda_: Any = None) -> Any:
-    """Return the power-divergence test."""
+def _divergence(f_obs: Any, f_exp: Any, ddof: Any, axis: Any, lambda_: Any) -> Any:
     observed = floating(f_obs)
     observed = observed.reshape(-1) if axis is None else np.moveaxis(observed, axis, -1)
     if f_exp is None:
@@ -213,9 +211,15 @@ def power_divergence(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0
 
 
 @made
+def power_divergence(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0, lambda_: Any = None) -> Any:
+    """Return the power-divergence test."""
+    return _divergence(f_obs, f_exp, ddof, axis, lambda_)
+
+
+@made
 def chisquare(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0, *, sum_check: bool = True) -> Any:
-    """Return Pearson's chi-squared test."""
-    return MADE["power_divergence"](f_obs, f_exp, ddof, axis)
+    """Return Pearson's chi-squared test; SciPy has checked the sums unless `sum_check` is false."""
+    return _divergence(f_obs, f_exp, ddof, axis, None)
 
 
 # -- tests of shape ----------------------------------------------------------------------------------------------------
