@@ -279,3 +279,19 @@ def test_complete_qr_is_differentiable_for_determined_columns():
         q.sum().backward()
     wide = vg.Tensor(np.arange(6.0).reshape(2, 3) + np.eye(2, 3), requires_grad=True)
     assert vg.autograd.gradcheck(lambda x: vg.linalg.qr(x, mode="complete"), (wide,))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_expm1_of_complex_infinities():
+    inf, nan = np.inf, np.nan
+    given = {
+        complex(inf, 0.0): complex(inf, 0.0), complex(-inf, inf): complex(-1.0, 0.0), complex(inf, inf): (inf, nan),
+        complex(-inf, nan): complex(-1.0, 0.0), complex(inf, nan): (inf, nan), complex(nan, 0.0): complex(nan, 0.0),
+        complex(-0.0, 0.0): 0j, complex(0.3, 0.2): complex(np.expm1(0.3 + 0.2j)),
+    }  # fmt: skip
+    found = np.expm1(vg.Tensor(np.array(list(given)))).numpy()
+    for each, expected in zip(found, given.values()):
+        real, imag = expected if isinstance(expected, tuple) else (expected.real, expected.imag)
+        np.testing.assert_equal([abs(each.real) if np.isinf(real) else each.real, abs(each.imag)], [real, imag])
+    x = vg.Tensor([0.3 + 0.2j, -0.1j], requires_grad=True)
+    assert vg.autograd.gradcheck(np.expm1, x)

@@ -88,3 +88,12 @@ def test_programs_with_polynomials_as_objects(name):
     value, slope = vg.value_and_grad(f)(x)
     assert value == pytest.approx(f(x), rel=1e-12)
     assert slope == pytest.approx((f(x + h) - f(x - h)) / (2 * h), rel=1e-7, abs=1e-9)
+
+
+def test_polyval_takes_polynomials_of_numpy():
+    def f(x):
+        p = np.poly1d([1.0, -2.0, 0.5])
+        return np.polyval(p, x) * np.polyval(np.polyder(p), x)
+
+    x = np.array([0.3, -1.2])
+    np.testing.assert_allclose(vg.grad(lambda x: f(x).sum(), adopt=False)(x), (2 * x - 2) ** 2 + 2 * (x * x - 2 * x + 0.5))

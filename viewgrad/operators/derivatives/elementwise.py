@@ -51,6 +51,15 @@ def conj_forward(a: Array) -> Any:
     return np.conjugate(a) if a.dtype.kind == "c" else a.copy(order="K")
 
 
+def expm1_forward(a: Array) -> Any:
+    """Return `expm1`; of complex infinities, which NumPy's formula multiplies by 0, the value of `exp` minus 1."""
+    found = np.expm1(a)
+    if found.dtype.kind != "c":
+        return found
+    special = ~np.isfinite(a) | (a == 0)
+    return np.where(special, np.exp(np.where(special, a, 0)) - 1, found) if special.any() else found
+
+
 def logaddexp_forward(a: Array, b: Array) -> Any:
     """Return `logaddexp`; for complex numbers, the operand with the larger real part plus the logarithm of the rest."""
     if np.result_type(a, b).kind != "c":
@@ -131,8 +140,8 @@ unary("exp",   np.exp,   "grad * conj(result)",                      "The expone
       kernel="exp(self)")
 unary("exp2",  np.exp2,  "grad * conj(result * 0.6931471805599453)", "Two to the power of the value.",
       mask_zero_grad=True, kernel="exp2(self)")
-unary("expm1", np.expm1, "grad * conj(result + 1)",                  "exp(self) - 1, accurate also near 0.",
-      mask_zero_grad=True, kernel="expm1(self)")
+unary("expm1", expm1_forward, "grad * conj(result + 1)",             "exp(self) - 1, accurate also near 0.",
+      mask_zero_grad=True, kernel="expm1(self)", numpy=[np.expm1])
 unary("log",   np.log,   "grad / conj(self)",                        "The natural logarithm.", mask_zero_grad=True,
       kernel="log(self)")
 unary("log2",  np.log2,  "grad / conj(self * 0.6931471805599453)",   "The logarithm to base 2.", mask_zero_grad=True,

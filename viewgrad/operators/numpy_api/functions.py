@@ -206,7 +206,7 @@ def compress(condition: Any, self: Any, axis: int | None = None) -> Any:
 @composite(np.polyval, method=False)
 def polyval(p: Any, x: Any) -> Any:
     """Evaluate the polynomial with coefficients `p`, from the highest power down, at `x`."""
-    p, x = as_operand(p), as_operand(x)
+    p, x = as_operand(p.coeffs if isinstance(p, np.poly1d) else p), as_operand(x)
     value = creation.zeros_like(x)
     for coefficient in p:
         value = value * x + coefficient
