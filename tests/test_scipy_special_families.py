@@ -176,3 +176,35 @@ def test_arguments_without_gradient_raise():
 def test_precision_is_preserved():
     x = vg.Tensor(X.astype(np.float32), requires_grad=True)
     assert special.kv(1.5, x).dtype == special.airy(x)[0].dtype == special.eval_legendre(3, x).dtype == np.float32
+
+
+# Poles, infinities and values outside of the domain: SciPy's values, and finite gradients where the function is smooth.
+EDGES = np.array([-np.inf, -2.5, -1.0, 0.0, 0.5, 1.0, 2.0, 30.0, np.inf, np.nan])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name, count", [
+    ("binom", 2), ("boxcox", 2), ("boxcox1p", 2), ("ellipkinc", 2), ("elliprc", 2), ("ellipkm1", 1), ("exprel", 1),
+    ("cosdg", 1), ("gdtr", 3), ("fdtr", 3), ("elliprf", 3), ("chndtr", 3),
+])  # fmt: skip
+def test_values_at_edges_are_those_of_scipy(name, count):
+    grid = [each.reshape(-1) for each in np.meshgrid(*[EDGES if count < 3 else EDGES[[0, 2, 3, 4, 8]]] * count)]
+    expected = getattr(scipy.special, name)(*grid)
+    for place, wanted in enumerate(expected):
+        try:
+            found = getattr(special, name)(*(vg.Tensor(each[place], requires_grad=True) for each in grid))
+        except UnsupportedFunctionError:
+            continue
+        np.testing.assert_allclose(found.detach(), wanted, rtol=1e-6, atol=1e-10, err_msg=str([e[place] for e in grid]))
+
+
+@pytest.mark.parametrize("name, args, place", [
+    ("binom", (-2.5, -1.0), 1), ("binom", (0.5, -1.0), 1), ("beta", (-2.5, 0.5), 0), ("beta", (-2.5, -2.5), 1),
+    ("boxcox", (0.0, 0.5), 1), ("boxcox1p", (-1.0, 2.5), 1), ("beip", (0.0,), 0), ("berp", (0.0,), 0),
+])  # fmt: skip
+def test_gradients_at_poles_of_formulas(name, args, place):
+    def f(x):
+        return getattr(scipy.special, name)(*args[:place], x, *args[place + 1 :])
+
+    x = args[place]
+    np.testing.assert_allclose(vg.grad(f)(x), (f(x + 1e-5) - f(x - 1e-5)) / 2e-5, rtol=1e-5, atol=1e-8)

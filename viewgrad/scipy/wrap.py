@@ -13,11 +13,11 @@ import numpy as np
 
 from ..adoption import adopting
 from ..operators.numpy_api.adapted import lost
-from ..operators.numpy_api.conversion import OUTPUTS, as_argument, carries_history, on_values
+from ..operators.numpy_api.conversion import OUTPUTS, as_argument, carries_history, on_values, plain_values
 from ..operators.numpy_api.dispatch import ufunc_call
 from ..tensor.creation import as_operand
 from ..tensor.tensor import from_array
-from ..tensor.trace_hooks import composed
+from ..tensor.trace_hooks import composed, observed
 
 # Options that affect only SciPy's speed, and the arrays that it overwrites.
 IDLE: Final = frozenset({"check_finite", "overwrite_a", "overwrite_b", "overwrite_ab", "overwrite_ab_b"})
@@ -136,7 +136,10 @@ def maker(
                 raise lost(
                     f"{module.__name__}.{name}", f"options that are not supported for tensors with a history: {options}"
                 )
-            return composed(name, function, args, given)
+            result = composed(name, function, args, given)
+            if ufunc is None or observed() is not None:
+                return result
+            return _at_edges(f"{module.__name__}.{name}", result, scipys_result(ufunc, args, {}))
 
         call.__name__ = call.__qualname__ = name
         call.__doc__ = function.__doc__
@@ -144,6 +147,23 @@ def maker(
         return call
 
     return make
+
+
+def _at_edges(name: str, result: Any, expected: Any) -> Any:
+    """Return a result with SciPy's values where these are infinite or NaN, as at poles and outside of the domain.
+
+    Raises:
+        UnsupportedFunctionError: if it differs elsewhere, so that the formula for tensors does not hold.
+    """
+    found, wanted = plain_values(result), plain_values(expected)
+    close = 1e-4 if found.dtype in (np.float32, np.complex64) else 1e-6
+    with np.errstate(invalid="ignore"):
+        other = ~np.isclose(found, wanted, rtol=close, atol=1e-10, equal_nan=True)
+    if not np.any(other):
+        return result
+    if np.any(other & np.isfinite(wanted)):
+        raise lost(name, "its formula for tensors with a history does not hold at these arguments; pass their detach()")
+    return np.where(other, wanted, result)
 
 
 def scipys_result(function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:

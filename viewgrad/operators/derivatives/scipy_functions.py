@@ -13,7 +13,7 @@ from ..language.namespace import formula_function
 from ..lazy_imports import LazyFunction, LazyModule
 from ..operands import plain_option
 from .scatter import in_precision_of
-from .stable_derivatives import powers_times, special
+from .stable_derivatives import powers_times, rgamma_slope, special
 
 __all__: list[str] = []
 
@@ -107,15 +107,28 @@ _of_order("yn", "grad * (yn(trunc(v) - 1, self) - yn(trunc(v) + 1, self)) / 2",
           "The Bessel function of the second kind.")  # fmt: skip
 _of_order("kn", "grad * (kn(trunc(v) - 1, self) + kn(trunc(v) + 1, self)) / -2",
           "The modified Bessel function of the second kind of integer order.")  # fmt: skip
+
+
+@formula_function
+def slope_of_beta(result: Any, a: Any, b: Any) -> Any:
+    """Return the derivative of the beta function, which is 0 but has a slope where gamma(a + b) has a pole."""
+    total = a + b
+    pole = (total <= 0) & (total == np.floor(total))
+    usual = result * (special.digamma(a) - special.digamma(np.where(pole, 0.5, total)))
+    gammas = special.gamma(np.where(pole, a, 1.0)) * special.gamma(np.where(pole, b, 1.0))
+    slope = np.where(pole, gammas * rgamma_slope(np.where(pole, total, 0.5)), usual)
+    return slope if slope.dtype == result.dtype else slope.astype(result.dtype)
+
+
 row(
     "beta(self, other)", lambda a, b: in_precision_of(special.beta(a, b), a * b),
     {
-        "self": "grad * result * (digamma(self) - digamma(self + other))",
-        "other": "grad * result * (digamma(other) - digamma(self + other))",
+        "self": "grad * slope_of_beta(result, self, other)",
+        "other": "grad * slope_of_beta(result, other, self)",
     },
     forward_derivative=(
-        "flowing(self_t * result * (digamma(self_p) - digamma(self_p + other_p)), self_t) "
-        "+ flowing(other_t * result * (digamma(other_p) - digamma(self_p + other_p)), other_t)"
+        "flowing(self_t * slope_of_beta(result, self_p, other_p), self_t) "
+        "+ flowing(other_t * slope_of_beta(result, other_p, self_p), other_t)"
     ),
     elementwise=True, mask_zero_grad=True, numpy=[LazyFunction(special, "beta")], doc="The beta function.",
 )  # fmt: skip

@@ -94,14 +94,17 @@ def factorial(n: Any, exact: bool = False, **options: Any) -> Any:
 def binom(n: Any, k: Any) -> Any:
     """Return the binomial coefficient, also for non-integers."""
     n, k = numbers(n) * 1.0, numbers(k) * 1.0
-    rest = n - k + 1
-    # Where the gamma function below has a pole, the coefficient is 0, but its slope is not.
-    pole = (plain_values(rest) <= 0) & (plain_values(rest) == np.floor(plain_values(rest)))
-    beside = np.where(pole, 1.0, rest)
-    whole = scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1)
-    signs = scipy.special.gammasgn(plain_values(n + 1)) * scipy.special.gammasgn(plain_values(k + 1))
-    below = np.exp(whole - scipy.special.gammaln(beside)) * scipy.special.gammasgn(plain_values(beside))
-    return signs * np.where(pole, np.exp(whole) * scipy.special.rgamma(np.where(pole, rest, 1.0)), below)
+    whole = plain_values(n + 1)
+    moderate = np.abs(plain_values(n)) + np.abs(plain_values(k)) < 150
+    # The reciprocals of gamma functions have slopes where these have poles.
+    product = scipy.special.gamma(np.where(moderate, n + 1, 1.0)) * (
+        scipy.special.rgamma(np.where(moderate, k + 1, 1.0)) * scipy.special.rgamma(np.where(moderate, n - k + 1, 1.0))
+    )
+    if np.all(moderate):
+        return product
+    size = scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1)
+    signs = scipy.special.gammasgn(whole) * scipy.special.gammasgn(plain_values(k + 1))
+    return np.where(moderate, product, signs * scipy.special.gammasgn(plain_values(n - k + 1)) * np.exp(size))
 
 
 @made

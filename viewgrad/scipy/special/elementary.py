@@ -168,18 +168,24 @@ def exprel(x: Any) -> Any:
 @made
 def boxcox(x: Any, lmbda: Any) -> Any:
     """Return the Box-Cox transform."""
-    return _box_cox(np.log(numbers(x) * 1.0), numbers(lmbda) * 1.0)
+    with np.errstate(divide="ignore"):  # of 0, whose powers are defined
+        return _box_cox(np.log(numbers(x) * 1.0), numbers(lmbda) * 1.0)
 
 
 @made
 def boxcox1p(x: Any, lmbda: Any) -> Any:
     """Return the Box-Cox transform of 1 + x."""
-    return _box_cox(np.log1p(numbers(x) * 1.0), numbers(lmbda) * 1.0)
+    with np.errstate(divide="ignore"):
+        return _box_cox(np.log1p(numbers(x) * 1.0), numbers(lmbda) * 1.0)
 
 
 def _box_cox(logarithm: Any, power: Any) -> Any:
     """Return (exp(power * logarithm) - 1) / power, and its limit where the power is 0."""
-    return logarithm * MADE["exprel"](power * logarithm)
+    zero = np.isneginf(plain_values(logarithm)) & (plain_values(power) > 0)  # where the power of 0 is 0
+    if not np.any(zero):
+        return logarithm * MADE["exprel"](power * logarithm)
+    logarithm = np.where(zero, 0.0, logarithm)
+    return np.where(zero, -1.0 / np.where(zero, power, 1.0), logarithm * MADE["exprel"](power * logarithm))
 
 
 @made
