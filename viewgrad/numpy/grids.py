@@ -74,7 +74,8 @@ class Joined:
         if not any(map(_holds_tensor, items)):
             return as_tensors((np.c_ if self.axis < 0 else np.r_)[key])
         axis, ndmin, trans1d = self.axis, self.ndmin, self.trans1d
-        parts = []
+        parts: list[Any] = []
+        dtypes: list[Any] = []  # Python's numbers have none, and do not change the precision
         for place, item in enumerate(items):
             if isinstance(item, str):
                 if place:
@@ -85,7 +86,9 @@ class Joined:
                 axis, ndmin, trans1d = (*numbers, *(axis, ndmin, trans1d)[len(numbers) :])
                 continue
             parts.append(self._part(item, ndmin, trans1d))
-        return np.concatenate(parts, axis)
+            dtypes.append(item if type(item) in (int, float, complex) else parts[-1].dtype)
+        dtype = np.result_type(*dtypes)
+        return np.concatenate([part.astype(dtype, copy=False) for part in parts], axis)
 
     @staticmethod
     def _part(item: Any, ndmin: int, trans1d: int) -> Any:

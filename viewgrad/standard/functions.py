@@ -265,7 +265,7 @@ def _with_start(summed: Tensor, start: int, axis: int) -> Tensor:
 def _only_axis(x: Tensor, axis: int | None, name: str) -> int:
     if axis is not None:
         return axis
-    if x.ndim != 1:
+    if x.ndim > 1:
         raise ValueError(f"{name} needs an axis for a tensor of shape {x.shape}")
     return 0
 

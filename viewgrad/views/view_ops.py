@@ -9,6 +9,7 @@ The file is long because it is a table: a few lines for each view operator.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from operator import index as as_int
@@ -160,7 +161,10 @@ def squeeze(self: Tensor, axis: int | tuple[int, ...] | None = None) -> Tensor:
         dims = {i for i, extent in enumerate(shape) if extent == 1}
     else:
         named = axis if isinstance(axis, tuple) else (axis,)
-        dims = {_dimension(dim, len(shape)) for dim in named if shape or dim not in (0, -1)}  # accepted, as by NumPy
+        places = [_dimension(dim, len(shape)) for dim in named if shape or dim not in (0, -1)]  # accepted, as by NumPy
+        dims = set(places)
+        if len(dims) < len(places):
+            raise ValueError(f"repeated axis in squeeze: {axis}")
         if any(shape[dim] != 1 for dim in dims):
             raise ValueError(f"cannot squeeze dimensions {sorted(dims)} of shape {shape}: not all have length 1")
     if is_scalar(self):
@@ -449,7 +453,7 @@ def _is_window(array: Array, of: Array) -> bool:
 
 def _dimension(dim: int, ndim: int) -> int:
     if not -ndim <= dim < ndim:
-        raise IndexError(f"dimension {dim} is out of range for a tensor of {ndim} dimensions")
+        raise np.exceptions.AxisError(dim, ndim)
     return int(dim) % ndim
 
 
@@ -472,8 +476,14 @@ def _split_numpy(array: Tensor, indices_or_sections: Any, axis: int = 0) -> list
     """Split as `numpy.split` and `numpy.array_split`, whose sections may differ by one."""
     if isinstance(indices_or_sections, Tensor):
         indices_or_sections = indices_or_sections.tolist()
-    pieces = np.array_split(np.empty((array.shape[axis], 0)), indices_or_sections)  # lengths without memory
-    return list(split(array, [len(piece) for piece in pieces], axis))
+    dim = _dimension(axis, array.ndim)
+    extent = range(array.shape[dim])
+    if isinstance(indices_or_sections, (int, np.integer)):
+        pieces = np.array_split(np.empty((len(extent), 0)), indices_or_sections)  # lengths without memory
+        return list(split(array, [len(piece) for piece in pieces], dim))
+    ends = [0, *map(as_int, indices_or_sections), len(extent)]
+    windows = [extent[first:last] for first, last in itertools.pairwise(ends)]
+    return [index_view(array, _on(array, dim, slice(each.start, each.stop)), SplitBackward) for each in windows]
 
 
 def _set_real(self: Tensor, value: Any) -> None:

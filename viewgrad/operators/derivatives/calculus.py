@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ...tensor.creation import as_operand
 from ...tensor.tensor import FUNCTIONS, Tensor
@@ -12,7 +13,7 @@ from ..composites import choosing, composite
 from ..define import row
 from ..language.namespace import formula_function
 from .helpers import conjugated, memory_order, of_its_own
-from .scatter import in_precision_of, scattered, values_of, zeros_beside
+from .scatter import scattered, values_of, zeros_beside
 
 Array = np.ndarray[Any, Any]
 
@@ -63,8 +64,10 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any =
     a = as_operand(a)
     if n == 0:
         return a  # type: ignore[no-any-return]
+    if not a.ndim or n < 0:
+        raise ValueError(f"diff takes at least one dimension and order 0 or more, not {a.ndim} and {n}")
     shape = list(a.shape)
-    shape[axis] = 1
+    shape[normalize_axis_index(axis, a.ndim)] = 1
     ends = [np.broadcast_to(end, shape) if end is not None and not np.ndim(end) else end for end in (prepend, append)]
     pieces = [piece for piece in (ends[0], a, ends[1]) if piece is not None]
     joined: Any = np.concatenate(pieces, axis=axis) if len(pieces) > 1 else a
@@ -125,16 +128,17 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """
     f = as_operand(f)
     f = f.astype(float) if f.dtype.kind in "iu" else f  # differences of integers might wrap
-    axes = tuple(range(f.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple(range(f.ndim)) if axis is None else normalize_axis_tuple(axis, f.ndim)
     spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
-    if len(spacings) != len(axes) or edge_order not in (1, 2):
+    if len(spacings) != len(axes):
         raise TypeError(
-            f"gradient over {len(axes)} dimensions takes 0, 1 or {len(axes)} spacings and edge_order 1 or 2, "
-            f"not {len(varargs)} spacings and edge_order {edge_order}"
+            f"gradient over {len(axes)} dimensions takes 0, 1 or {len(axes)} spacings, not {len(varargs)}"
         )
+    if edge_order not in (1, 2):
+        raise ValueError(f"gradient takes edge_order 1 or 2, not {edge_order}")
     order = memory_order(f._array)
     if axes and order != sorted(order):  # the result must have NumPy's memory layout
-        found = gradient(f.transpose(order), *varargs, axis=tuple(order.index(dim % f.ndim) for dim in axes),
+        found = gradient(f.transpose(order), *varargs, axis=tuple(order.index(dim) for dim in axes),
                          edge_order=edge_order)  # fmt: skip
         back = [order.index(dim) for dim in range(f.ndim)]
         return tuple(each.transpose(back) for each in found) if len(axes) > 1 else found.transpose(back)
@@ -234,7 +238,7 @@ def interp_forward(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None
         raise TypeError("interp of tensors does not support period=; wrap x, and repeat the first point at the end")
     if (xp[1:] < xp[:-1]).any():
         raise ValueError("interp requires increasing points xp")
-    return in_precision_of(np.interp(x, xp, fp, left, right), np.empty(0, np.result_type(x, xp, fp)))
+    return np.interp(x, xp, fp, left, right)
 
 
 class Segments:

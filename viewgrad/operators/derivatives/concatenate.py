@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ...tensor.creation import as_operand
 from ...tensor.shapes import with_leading_ones
@@ -71,7 +72,7 @@ def padded(array: Array, pad_width: Any, mode: Any, constant_values: Any) -> Arr
 def flip(self: Any, axis: int | tuple[int, ...] | None = None) -> Any:
     """Return a view with the elements along `axis` (along every dimension, if omitted) in reverse order."""
     reverse = [slice(None)] * self.ndim
-    for dim in range(self.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,):
+    for dim in range(self.ndim) if axis is None else normalize_axis_tuple(axis, self.ndim):
         reverse[dim] = slice(None, None, -1)
     return self[tuple(reverse)]
 
@@ -79,12 +80,16 @@ def flip(self: Any, axis: int | tuple[int, ...] | None = None) -> Any:
 @composite(np.fliplr)
 def fliplr(self: Any) -> Any:
     """Return a view with the second dimension in reverse order."""
+    if self.ndim < 2:
+        raise ValueError(f"fliplr takes at least 2 dimensions, not {self.ndim}")
     return flip(self, 1)
 
 
 @composite(np.flipud)
 def flipud(self: Any) -> Any:
     """Return a view with the first dimension in reverse order."""
+    if self.ndim < 1:
+        raise ValueError("flipud takes at least 1 dimension, not 0")
     return flip(self, 0)
 
 

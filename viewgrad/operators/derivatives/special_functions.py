@@ -101,14 +101,22 @@ row(
 row(
     "nan_to_num(self, nan=0.0, posinf=None, neginf=None)",
     lambda a, nan=0.0, posinf=None, neginf=None: np.nan_to_num(a, True, nan, posinf, neginf),
-    {"self": "masked_fill(grad, logical_not(isfinite(self)), 0)"},
-    forward_derivative=AUTO,
+    {"self": "of_finite_parts(grad, self)"},
+    forward_derivative="of_finite_parts(self_t, self_p)",
     elementwise=True,
     inplace=True,
     dtype_kinds="fc",
     numpy=[np.nan_to_num],
     doc="The values with NaN and infinities replaced; the gradient of these is 0.",
 )
+
+
+@formula_function
+def of_finite_parts(grad: Any, value: Any) -> Any:
+    """Return a gradient where the value is finite, and 0 elsewhere; of complex numbers, for each part by itself."""
+    if value.dtype.kind != "c":
+        return np.where(np.isfinite(value), grad, 0)
+    return np.where(np.isfinite(value.real), grad.real, 0) + np.where(np.isfinite(value.imag), grad.imag, 0) * 1j
 
 
 @formula_function

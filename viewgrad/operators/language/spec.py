@@ -234,6 +234,8 @@ class Decomposition:
             whose last arguments are `axis, True`: the reduced dimensions are kept. If a condition depends only on the
             options, the other branch is ignored; if the result is None, the operator is called.
         uses_chain_rule: whether the gradient is that of the formula, instead of the one that the row declares.
+
+    See Note [Compiled forms] in docs/notes/declarations.md.
     """
 
     formula: str

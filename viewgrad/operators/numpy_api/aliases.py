@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from ...tensor import creation
 from ...tensor.creation import as_operand
@@ -65,6 +66,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     `Tensor.split` and `viewgrad.torch_names.split` are PyTorch's function of that name, which takes lengths.
     """
     ary = as_operand(ary)
+    axis = normalize_axis_index(axis, ary.ndim)
     if isinstance(indices_or_sections, (int, np.integer)) and ary.shape[axis] % indices_or_sections:
         raise ValueError(
             f"split does not result in an equal division: {ary.shape[axis]} elements in {indices_or_sections} sections"

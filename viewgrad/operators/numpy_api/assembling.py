@@ -93,7 +93,8 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     axis = normalize_axis_index(axis, arr.ndim)
     if arr._array.flags.fnc:
         return delete(arr.transpose(), obj, arr.ndim - 1 - axis).transpose()
-    return arr.take(np.delete(np.arange(arr.shape[axis]), obj if isinstance(obj, slice) else plain(obj)), axis)
+    places = obj if isinstance(obj, (slice, list)) and not holds_tensor(obj) else plain(obj)
+    return arr.take(np.delete(np.arange(arr.shape[axis]), places), axis)
 
 
 @composite(np.resize, method=False)
@@ -254,6 +255,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         return
     if is_scalar(arr):
         raise scalar_write("np.place")
+    if np.size(mask) != arr.size:
+        raise ValueError(f"np.place takes a mask of the size of the tensor, {arr.size}, not of size {np.size(mask)}")
     places = np.flatnonzero(plain(mask))
     if places.size and not np.size(vals):
         raise ValueError("np.place has no values to insert")
@@ -289,8 +292,8 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
 
 
 def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
-    axis %= a.ndim
-    start = start + a.ndim if start < 0 else start
+    axis = normalize_axis_index(axis, a.ndim)
+    start = normalize_axis_index(start, a.ndim + 1) if start >= 0 else normalize_axis_index(start, a.ndim)
     return a.moveaxis(axis, start - (axis < start))
 
 

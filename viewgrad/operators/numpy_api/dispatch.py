@@ -225,11 +225,15 @@ def renamed_parameters(theirs: Iterable[inspect.Parameter], ours: Collection[str
     return {given: own for given, own in zip(arrays, ours) if given not in ours} | RENAMED
 
 
-def _converted(operands: Any, dtype: Any) -> Any:
-    """Return an operand, or a list of operands, in another dtype."""
-    if isinstance(operands, (list, tuple)):
-        return [as_operand(item).astype(dtype) for item in operands]
-    return as_operand(operands).astype(dtype)
+def _converted(operands: Any, dtype: Any, casting: Any, name: str) -> Any:
+    """Return an operand in another dtype, or a list of operands, if the rule of casting allows it."""
+    if not isinstance(operands, (list, tuple)):
+        return as_operand(operands).astype(dtype)
+    tensors = [as_operand(item) for item in operands]
+    for tensor in tensors:
+        if not np.can_cast(tensor.dtype, dtype, casting):
+            raise TypeError(f"{name} cannot cast {tensor.dtype} to {np.dtype(dtype)} by the rule {casting!r}")
+    return [tensor.astype(dtype) for tensor in tensors]
 
 
 def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., Any]:
@@ -264,7 +268,7 @@ def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., An
                 takes = ", ".join(own for own in names if own in ours or own in ("out", "dtype"))
                 raise TypeError(f"{name} of tensors takes {takes}; not {key}")
         if dtype is not None and ours[0] in given:
-            given[ours[0]] = _converted(given[ours[0]], dtype)
+            given[ours[0]] = _converted(given[ours[0]], dtype, kwargs.get("casting", "same_kind"), name)
         result = of_dtype(function(**given), dtype)
         return result if out is None else write_out(result, out, name)
 

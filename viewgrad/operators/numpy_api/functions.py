@@ -262,6 +262,8 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
     src = as_operand(src)
     if not weak and not np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"np.copyto cannot cast {src.dtype} to {dst.dtype} by the rule {casting!r}")
+    if not isinstance(where, bool) and (mask := plain(where).dtype).kind != "b":
+        raise TypeError(f"np.copyto takes a mask of bools, not of {mask}")
     if where is True:
         dst.copy_(src)
     else:

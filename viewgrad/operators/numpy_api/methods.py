@@ -36,18 +36,18 @@ def _reversed(self: Tensor) -> Any:
 
 def _in_columns(self: Tensor, order: Any) -> bool:
     """Return whether elements are taken in column order."""
-    if order in (None, "C"):
+    if order in (None, "C", "c"):
         return False
-    if order not in ("F", "A", "K"):
+    if order not in ("F", "A", "K", "f", "a", "k"):
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
-    return order == "F" or bool(self._array.flags.fnc)
+    return order in "Ff" or bool(self._array.flags.fnc)
 
 
 def _in_order(self: Tensor, order: Any) -> Any:
     """Return the tensor with dimensions permuted so that its row-major order is `order`."""
     if _in_columns(self, order):
         return _reversed(self)
-    return self.transpose(memory_order(self._array)) if order == "K" and self.ndim > 1 else self
+    return self.transpose(memory_order(self._array)) if order in ("K", "k") and self.ndim > 1 else self
 
 
 def _reshape(self: Tensor, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
@@ -80,7 +80,7 @@ def _flatten(self: Tensor, *args: Any, **kwargs: Any) -> Any:
 def _copy(self: Any, order: Any = "C") -> Any:
     """Return a copy with the same history, by default in row-major order."""
     _in_columns(self, order)  # raises for unknown orders
-    flags = self._array.flags
+    flags, order = self._array.flags, order and order.upper()
     if order == "F" or (order == "A" and flags.f_contiguous and not flags.c_contiguous):
         return copied(self) if flags.f_contiguous else contiguous_copy(self.transpose()).transpose()
     return copied(self) if order == "K" or flags.c_contiguous else contiguous_copy(self)
@@ -259,7 +259,11 @@ def _argsort(
 
 def _searchsorted(self: Tensor, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """Return the indices at which values would have to be inserted to keep a vector sorted."""
-    return OPERATORS["searchsorted"].function(self if sorter is None else as_operand(self)[sorter], v, side)
+    self = as_operand(self)
+    if sorter is not None:
+        np.searchsorted(plain(self), plain(self)[:0], sorter=plain(sorter))  # raises for what is no sorter
+        self = self[sorter]
+    return OPERATORS["searchsorted"].function(self, v, side)
 
 
 def _round(self: Tensor, ndigits: int | None = None) -> Any:

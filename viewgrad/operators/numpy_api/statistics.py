@@ -38,6 +38,8 @@ def _cov(
 ) -> Any:  # fmt: skip
     given = [as_operand(part).dtype for part in (m, y) if part is not None]
     dtype = np.result_type(*given, float) if dtype is None else dtype
+    if np.dtype(dtype).kind in "biu":
+        raise TypeError(f"cov and corrcoef compute in floating-point dtypes, not in {np.dtype(dtype)}")
     single = as_operand(m).astype(dtype, copy=False)
     y = None if y is None else as_operand(y).astype(dtype, copy=False)
     if fweights is None and aweights is None:

@@ -174,7 +174,7 @@ def einsum_gradient(grad: Any, other: Any, subscripts: str, place: int, shape: t
     sizes = dict(zip(own, shape))
     extents = [value.shape[found.index(letter)] if letter in found else 1 for letter in letters]
     value = value.reshape(tuple(extents))
-    wanted = tuple(max(extent, sizes[letter]) if sizes[letter] else 0 for extent, letter in zip(extents, letters))
+    wanted = tuple(sizes[letter] if extent == 1 else extent for extent, letter in zip(extents, letters))
     if wanted != tuple(extents):
         value = np.broadcast_to(value, wanted)
     if len(letters) == len(own):

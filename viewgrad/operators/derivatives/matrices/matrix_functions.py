@@ -16,7 +16,7 @@ from ....tensor.tensor import FUNCTIONS
 from ...composites import composite
 from ...define import row
 from ...language.namespace import formula_function
-from ..helpers import call, eye_like, of_its_own, real_dtype
+from ..helpers import call, eye_like, of_its_own, plain, real_dtype
 
 Array = np.ndarray[Any, Any]
 
@@ -151,12 +151,17 @@ def _chain(tensors: list[Any], i: int, j: int, divide: dict[tuple[int, int], int
 def cond(self: Any, p: Any = None) -> Any:
     """Return the condition numbers of matrices in the norm of order `p`, by default the 2-norm."""
     self = as_operand(self)
+    if not self.size:
+        raise np.linalg.LinAlgError(f"the condition number of empty matrices, of shape {self.shape}, is not defined")
     if p in (None, 2, -2):
         values = self.svdvals()
         largest, smallest = values[..., 0], values[..., -1]
         found = smallest / largest if p == -2 else largest / smallest
     else:
-        found = np.linalg.norm(self, p, (-2, -1)) * np.linalg.norm(self.inv(), p, (-2, -1))
+        singular = np.asarray(np.isinf(np.linalg.cond(plain(self), p)))  # these have no inverse
+        regular: Any = np.where(singular[..., None, None], np.eye(self.shape[-1]), self) if singular.any() else self
+        found = np.linalg.norm(self, p, (-2, -1)) * np.linalg.norm(regular.inv(), p, (-2, -1))
+        found = np.where(singular, math.inf, found) if singular.any() else found
     endless = np.isnan(found) & ~np.isnan(self).any((-2, -1))
     return np.where(endless, math.inf, found).astype(found.dtype, copy=False)[()]
 

@@ -1,0 +1,101 @@
+"""Errors, dtypes and results at the edges of NumPy's functions, of tensors with a history as of arrays."""
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+import viewgrad.numpy as vnp
+from viewgrad.autograd import grad, gradcheck
+
+MATRIX, VECTOR = np.arange(6.0).reshape(2, 3), np.array([3.0, 1.0, 2.0])
+SINGLE = VECTOR.astype(np.float32)
+# What is called with NumPy or viewgrad.numpy, and with a function that makes an array or a tensor with a history.
+CASES = {
+    "swapaxes beyond": lambda xp, of: xp.swapaxes(of(MATRIX), 0, 5),
+    "squeeze beyond": lambda xp, of: xp.squeeze(of(MATRIX), 5),
+    "squeeze twice": lambda xp, of: xp.squeeze(of(MATRIX[None, None]), (0, 0)),
+    "rollaxis beyond": lambda xp, of: xp.rollaxis(of(MATRIX), 5),
+    "rollaxis start": lambda xp, of: xp.rollaxis(of(MATRIX[None]), 2, -1),
+    "matrix_transpose of a vector": lambda xp, of: xp.matrix_transpose(of(VECTOR)),
+    "flip beyond": lambda xp, of: xp.flip(of(MATRIX), 2),
+    "fliplr of a vector": lambda xp, of: xp.fliplr(of(VECTOR)),
+    "flipud of a number": lambda xp, of: xp.flipud(of(np.array(1.0))),
+    "diff beyond": lambda xp, of: xp.diff(of(VECTOR), axis=3),
+    "diff of negative order": lambda xp, of: xp.diff(of(VECTOR), -1),
+    "gradient beyond": lambda xp, of: xp.gradient(of(VECTOR), axis=3),
+    "gradient edge_order": lambda xp, of: xp.gradient(of(VECTOR), edge_order=3),
+    "concatenate dtype": lambda xp, of: xp.concatenate([of(VECTOR), of(VECTOR)], dtype=np.int32),
+    "concatenate casting": lambda xp, of: xp.concatenate([of(VECTOR)], dtype=np.float32, casting="safe"),
+    "concatenate unsafe": lambda xp, of: xp.concatenate([of(VECTOR)], dtype=np.int32, casting="unsafe"),
+    "stack dtype": lambda xp, of: xp.stack([of(VECTOR), of(VECTOR)], dtype=np.float32),
+    "hstack dtype": lambda xp, of: xp.hstack([of(VECTOR), of(VECTOR)], dtype=np.int32),
+    "split beyond": lambda xp, of: xp.split(of(MATRIX), [1], axis=4),
+    "split unordered": lambda xp, of: xp.split(of(np.arange(5.0)), [4, 2])[2],
+    "split from the end": lambda xp, of: xp.array_split(of(np.arange(5.0)), [-2])[0],
+    "cumulative_sum of a number": lambda xp, of: xp.cumulative_sum(of(np.array(2.0)), include_initial=True),
+    "delete nothing": lambda xp, of: xp.delete(of(VECTOR), []),
+    "corrcoef dtype": lambda xp, of: xp.corrcoef(of(MATRIX), dtype=np.int8),
+    "searchsorted sorter": lambda xp, of: xp.searchsorted(of(VECTOR), 2.0, sorter=np.arange(2)),
+    "reshape order": lambda xp, of: xp.reshape(of(VECTOR[:2]), (1, 2), order="f"),
+    "copy order": lambda xp, of: of(MATRIX).copy(order="f"),
+    "interp dtype": lambda xp, of: xp.interp(of(np.float32([0.5])), SINGLE[:1], SINGLE[:1]),
+    "r_ of numbers": lambda xp, of: xp.r_[of(SINGLE), 1, 2.5],
+    "r_ of a float64": lambda xp, of: xp.r_[of(SINGLE), np.float64(1)],
+    "r_ of complex": lambda xp, of: xp.r_[of(SINGLE), 1j],
+    "cond of singular": lambda xp, of: xp.linalg.cond(of(np.ones((3, 3))), 1),
+    "cond of nothing": lambda xp, of: xp.linalg.cond(of(np.ones((0, 0)))),
+    "place": lambda xp, of: xp.place(of(VECTOR), np.array([True, False]), [1.0]),
+    "copyto where": lambda xp, of: xp.copyto(of(VECTOR), VECTOR, where=np.array([1, 0, 1])),
+    "einsum without elements": lambda xp, of: xp.einsum("ij,i", of(np.ones((0, 1))), of(np.ones(1))),
+}
+
+
+def outcome(case, *arguments):
+    """The class of the error of a case, or the kind, shape and values of its result."""
+    try:
+        result = case(*arguments)
+    except (ValueError, TypeError, IndexError) as error:
+        return tuple(each for each in (ValueError, TypeError, IndexError) if isinstance(error, each))
+    array = np.asarray(result.detach() if isinstance(result, vg.Tensor) else result)
+    return array.dtype, array.shape, array.tolist()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_with_a_history_as_numpy(name):
+    expected = outcome(CASES[name], np, np.array)
+    for of in (lambda a: vg.Tensor(a, requires_grad=True) * 1, vg.Tensor):
+        found = outcome(CASES[name], vnp, of)
+        is_error = expected and isinstance(expected[0], type)
+        assert set(found) >= set(expected) if is_error else found == expected
+
+
+@pytest.mark.parametrize(
+    "subscripts, shapes",
+    [("ij,i", [(0, 1), (1,)]), ("i...,...k->ki...", [(1, 2, 1), (2, 0, 1)]), ("ij,ji", [(0, 1), (1, 1)])],
+)
+def test_einsum_stretches_lengths_of_one_to_none(subscripts, shapes):
+    operands = [vg.ones(shape, requires_grad=True) for shape in shapes]
+    gradients = grad(vnp.einsum(subscripts, *operands).sum(), operands)
+    assert [each.shape for each in gradients] == shapes
+    assert all(not each.any() for each in gradients)
+
+
+def test_finite_parts_of_complex_numbers_keep_their_gradient():
+    x = vg.Tensor(np.array([complex(np.nan, 1), complex(2, np.inf), complex(1, 1)]), requires_grad=True)
+    (gradient,) = grad(vnp.nan_to_num(x), x, np.full(3, 1 + 2j))
+    assert gradient.tolist() == [2j, 1, 1 + 2j]
+    _, tangent = vg.func.jvp(vnp.nan_to_num, (x.detach(),), (np.full(3, 1 + 2j),))
+    assert tangent.tolist() == [2j, 1, 1 + 2j]
+
+
+def test_condition_numbers_beside_those_of_singular_matrices():
+    matrices = vg.Tensor(np.array([np.ones((2, 2)), [[2.0, 1.0], [1.0, 3.0]]]), requires_grad=True)
+    assert gradcheck(lambda a: vnp.linalg.cond(a, 1)[1], [matrices])
+
+
+def test_interpolation_of_single_precision():
+    x = vg.Tensor(np.float32([0.25, 1.5]), requires_grad=True)
+    knots, values = np.float32([0.0, 1.0, 2.0]), vg.Tensor(np.float32([0.0, 2.0, 3.0]), requires_grad=True)
+    of_x, of_values = grad(vnp.interp(x, knots, values).sum(), [x, values])
+    assert of_x.dtype == of_values.dtype == np.float32
+    assert of_x.tolist() == [2.0, 1.0] and of_values.tolist() == [0.75, 0.75, 0.5]
