@@ -22,6 +22,7 @@ CASES = {
     "test_loop_programs.py::test_values_and_derivatives": 12,  # end to end
     "test_loop_programs.py::test_transforms_and_batches": 2,
     "test_loop_programs.py::*": 5,
+    "test_compiler_reductions.py::test_reductions_match_eager_at_special_values": ALL,  # each reduction
     "test_symbolic_*": 2,
     "test_compiler*": 2,
     "test_interruption.py::*": 12,
@@ -57,6 +58,7 @@ BUDGETS = {
     "test_compiler_programs.py": 7.0,
     "test_compiler_jvp.py": 7.0,
     "test_symbolic_inputs.py": 7.0,
+    "test_compiler_reductions.py": 7.0,
     "test_scalar_arguments.py": 6.0,
     "test_optimized.py": 6.0,
     "test_progress.py": 6.0,
