@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from operator import add, mul, sub, truediv
 from typing import Any, Final
 
 import attrs
@@ -24,6 +25,9 @@ from .scalar_rules import RULES, UnknownFormError, expanded, scalar_form
 OPERAND: Final = 0  # the number of the value that is reduced
 REDUCTIONS: Final = {"sum": "sum", "max": "greatest", "min": "least"}
 ARITHMETIC: Final[dict[type[ast.operator], str]] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
+OF_NUMBERS: Final[dict[type[ast.operator], Callable[[float, float], float]]] = {
+    ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv,
+}  # fmt: skip
 
 
 @attrs.frozen
@@ -177,11 +181,9 @@ class _Planner:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             operand = self.constant(node.operand)
             return None if operand is None else -operand
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub | ast.Div):
+        if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
             left, right = self.constant(node.left), self.constant(node.right)
-            if left is None or right is None:
-                return None
-            return left - right if isinstance(node.op, ast.Sub) else left / right
+            return None if left is None or right is None else OF_NUMBERS[type(node.op)](left, right)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "reduced_count":
             return self.count
         return None

@@ -45,21 +45,15 @@ def _rules_of_rows() -> Iterator[tuple[str, Rule]]:
         for name, kernel in operator.kernels.items():
             text = f"{kernel.floats} {kernel.integers}"
             operands = [each for each in tensors if re.search(rf"\b{each}\b", text)]
-            yield name, Rule(
-                **attrs.asdict(attrs.evolve(
-                    kernel, floats=_numbered(kernel.floats, operands), integers=_numbered(kernel.integers, operands)
-                )),
-                declared=operator.name, operands=operands,
-            )
+            fields = attrs.asdict(kernel)
+            fields |= {kind: _numbered(fields[kind], operands) for kind in ("floats", "integers")}
+            yield name, Rule(**fields, declared=operator.name, operands=operands)
 
 
 def _numbered(expression: str, operands: Sequence[str]) -> str:
     """Return an expression with the numbers of the operands in place of their names."""
-    return re.sub(r"\b[a-z]+\b", lambda match: _placed(match[0], operands), expression)
-
-
-def _placed(name: str, operands: Sequence[str]) -> str:
-    return f"{{{operands.index(name)}}}" if name in operands else name
+    numbers = {name: f"{{{number}}}" for number, name in enumerate(operands)}
+    return re.sub(r"\b[a-z]+\b", lambda match: numbers.get(match[0], match[0]), expression)
 
 
 # All rules: those of rows, and building blocks.
