@@ -38,6 +38,7 @@ from viewgrad.operators.language.namespace import ARRAY_FUNCTIONS, TENSOR_FUNCTI
 from viewgrad.testing import PROPERTIES, Failure, check_operator, property_test
 from viewgrad.testing.__main__ import main
 from viewgrad.testing.kit import hypothesis_calls
+from viewgrad.testing.kit.arguments import Example, Slot
 from viewgrad.testing.kit.operator_under_test import TookTooLong, patience
 from viewgrad.testing.kit.properties.registry import SHORT
 from viewgrad.testing.kit.shapes import resized
@@ -216,6 +217,11 @@ def test_failure_program_fails_in_a_fresh_interpreter(names):
     outcomes = dict(line.split(" ", 1) for line in told.stdout.splitlines())
     assert outcomes.keys() == programs.keys(), told.stderr
     assert {name: outcome for name, outcome in outcomes.items() if outcome != expected[name]} == {}
+
+
+def test_arguments_are_named_beside_plain_arrays():
+    example = Example((np.arange(3.0), Slot(0)), {"scale": Slot(1)}, (A, B), (0, 1), names=("x",))
+    assert [example.named(0), example.named(1)] == ["argument 1", "scale"]
 
 
 def test_the_gallery_is_large():

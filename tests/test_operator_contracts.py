@@ -601,6 +601,75 @@ def test_nan_where_there_is_a_derivative_is_a_failure(operator, element):
     assert re.search(rf"with respect to {element}\] is wrong: the backward pass says nan", failure.reason), failure
 
 
+class SquaredError(Function):
+    """Most of its gradients have another shape if its arguments are broadcast, and those with one number are wrong."""
+
+    @staticmethod
+    def forward(ctx, found, wanted):
+        ctx.off = found - wanted
+        ctx.size = found.size
+        return (ctx.off * ctx.off).sum() / ctx.off.size
+
+    @staticmethod
+    def backward(ctx, grad):
+        off = 2.0 * grad * ctx.off / ctx.size
+        return off if ctx.size == ctx.off.size else off.sum(), -off
+
+
+class Broadcasting(Function):
+    """Reduces its gradients to the shapes of its arguments, by the mean in place of the sum."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return Broadcasting.reduced(grad * y + 0.0 * x, x), Broadcasting.reduced(grad * x + 0.0 * y, y)
+
+    @staticmethod
+    def reduced(gradient, argument):
+        while gradient.ndim > argument.ndim:
+            gradient = gradient.mean(axis=0)
+        for axis, n in enumerate(argument.shape):
+            gradient = gradient.mean(axis=axis, keepdims=True) if n == 1 else gradient
+        return gradient
+
+
+def test_broadcasting_that_an_operator_mostly_refuses_is_noted():
+    report = check_operator(SquaredError, A, A[:, ::-1].copy())
+    assert any("other shapes of some arguments alone" in notice for notice in report.notices), report
+    assert failure_of(Broadcasting, Q, Q[::-1].copy()).property == "shapes"
+
+
+class Kepler(Function):
+    """Converges for eccentricities below 1."""
+
+    @staticmethod
+    def forward(ctx, m, e):
+        a = angle = m.detach().numpy()
+        for _ in range(50):
+            a = a - (a - e * np.sin(a) - angle) / (1 - e * np.cos(a))
+        ctx.slope = 1 / (1 - e * np.cos(a))
+        return vg.Tensor(a)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return grad * vg.Tensor(ctx.slope), None
+
+
+KEPLER = np.array([0.3, 1.1, 2.4])
+
+
+def test_fractions_that_are_larger_than_1_are_noted():
+    report = check_operator(Kepler, KEPLER, 0.4, only="options")
+    assert any("other options, larger than 1" in notice for notice in report.notices), report
+    assert failure_of(Kepler, KEPLER, 0.4, only="options", options={"e": [0.4, 3.0]}).property == "options"
+
+
 def test_estimator_and_surrogate_may_differ_at_kinks():
     class Clipped(Round):
         @staticmethod

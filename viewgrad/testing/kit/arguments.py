@@ -39,6 +39,7 @@ class Example:
         family: the property that it is an example of.
         changed: the elements of interest, as (slot, flat index); empty for all.
         lenient: whether an error in the backward pass is a refusal: the call is unlike the one that the user gave.
+        broadcast: whether some arguments are broadcast to others, unlike in the call that the user gave.
         names: the names of the positional parameters, as far as they are known.
     """
 
@@ -50,6 +51,7 @@ class Example:
     family: str = "gradients"
     changed: tuple[tuple[int, int], ...] = ()
     lenient: bool = False
+    broadcast: bool = False
     names: tuple[str, ...] = ()
 
     def call(self, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
@@ -77,7 +79,7 @@ class Example:
     def named(self, number: int) -> str:
         """Return the name of a slot in messages: that of its parameter, or its position among the arguments."""
         for place, arg in self.placed:
-            if arg == Slot(number):
+            if isinstance(arg, Slot) and arg.number == number:
                 return self.place_named(place)
             if number in slots_in(arg):
                 return f"tensor {slots_in(arg).index(number)} of {self.place_named(place)}"

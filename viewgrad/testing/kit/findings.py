@@ -16,7 +16,13 @@ from .failure import Failure
 from .operator_under_test import OperatorUnderTest, Refused, TookTooLong
 from .properties.registry import PROPERTIES, base_name
 from .properties.repetition import steady
-from .ranks import is_meant_for_lengths, is_meant_for_negative, is_meant_for_ranks
+from .ranks import (
+    is_meant_beyond_one,
+    is_meant_for_lengths,
+    is_meant_for_negative,
+    is_meant_for_ranks,
+    is_meant_to_broadcast,
+)
 from .report import Report
 from .shrinking import smallest
 
@@ -150,6 +156,10 @@ class Findings:
             return "numbers of dimensions"
         if not is_meant_for_lengths(subject, example, base):
             return "lengths of some arguments alone"
+        if not is_meant_to_broadcast(subject, example, base):
+            return "shapes of some arguments alone"
+        if not is_meant_beyond_one(subject, example):
+            return "options, larger than 1"
         if example.family == "indices" and not is_meant_for_negative(subject, example, base):
             return "integers, negative ones"
         return None

@@ -46,6 +46,13 @@ def options_of_a_limit(subject: OperatorUnderTest, base: Example) -> tuple[str, 
     )
 
 
+def counts_nothing(subject: OperatorUnderTest, example: Example) -> bool:
+    """Return whether an option that counts something is not positive, as it is in the user's call."""
+    given = {**dict(zip(subject.parameters, example.args, strict=False)), **example.kwargs}
+    counts = [name for name, value in given.items() if type(value) is int and COUNTS.search(name.lower())]
+    return any(type(usual := subject.usual.get(name)) is int and given[name] <= 0 < usual for name in counts)
+
+
 def refuse_if_coarse(subject: OperatorUnderTest, example: Example, error: float) -> None:
     """Refuse, with a notice, a derived call whose results are further from the limit than those of the user's call.
 

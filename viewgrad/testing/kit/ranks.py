@@ -11,6 +11,7 @@ import numpy as np
 
 from .arguments import Example
 from .operator_under_test import OperatorUnderTest, Refused
+from .shapes import of_other_shapes
 from .special_values import numbers_among
 
 Array = np.ndarray[Any, Any]
@@ -74,6 +75,53 @@ def is_meant_for_lengths(subject: OperatorUnderTest, example: Example, base: Exa
     except (Refused, RuntimeError):
         return True
     return _same(subject, example.with_arrays(arrays), whole)
+
+
+def is_meant_to_broadcast(subject: OperatorUnderTest, example: Example, base: Example) -> bool:
+    """Return whether no call whose arguments are broadcast raises an error in the backward pass alone.
+
+    An operator that is not written for such calls returns gradients of the broadcast shape, which is an error, for most
+    of them, and wrong ones for others.
+
+    Arguments:
+        subject: the operator.
+        example: the derived call.
+        base: the user's call.
+    """
+    if not example.broadcast or subject.composed or _broadcasts_in(subject, base):
+        return True
+    for other in of_other_shapes(base):
+        if not other.broadcast:
+            continue
+        try:
+            recorded = subject.record(other)
+        except (Refused, RuntimeError):
+            continue
+        try:
+            recorded.gradients({i: np.ones_like(recorded.outputs[i]._array) for i in recorded.differentiable})
+        except Exception:
+            return False
+    return True
+
+
+def _broadcasts_in(subject: OperatorUnderTest, base: Example) -> bool:
+    """Return whether arguments are broadcast to the shape of a result in the user's call."""
+    shapes = [array.shape for array in base.arrays]
+    try:
+        return len({*shapes}) > 1 and any(value.shape == np.broadcast_shapes(*shapes) for value in subject.values(base))
+    except (Refused, RuntimeError, ValueError):
+        return False
+
+
+def is_meant_beyond_one(subject: OperatorUnderTest, example: Example) -> bool:
+    """Return whether no option of a derived call is larger than 1 that is between 0 and 1 in the user's call.
+
+    Such an option is likely to be a fraction, a probability or an eccentricity.
+    """
+    given = {**dict(zip(subject.parameters, example.args, strict=False)), **example.kwargs}
+    tried = [name for name, value in given.items() if type(value) is float and value > 1]
+    usual = [subject.usual.get(name) for name in tried if name not in subject.contract.options]
+    return not any(type(value) is float and 0 < value < 1 for value in usual)
 
 
 def is_meant_for_negative(subject: OperatorUnderTest, example: Example, base: Example) -> bool:

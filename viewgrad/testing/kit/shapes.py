@@ -51,6 +51,7 @@ def of_other_shapes(example: Example) -> Iterator[Example]:
     if len(floats) == 1 and shapes[0]:
         proposals.append(("a first dimension of length 1", [(1, *shapes[0][1:])]))
         proposals.append(("a last dimension of length 1", [(*shapes[0][:-1], 1)]))
+    alone = len(proposals)  # from here on, shapes of some arguments change alone
     if len(floats) > 1:
         for k in floats:
             told = example.named(k)
@@ -74,14 +75,14 @@ def of_other_shapes(example: Example) -> Iterator[Example]:
         proposals.append(("operands that are broadcast", [(2, 1) if i % 2 else (1, 3) for i in range(len(shapes))]))
         proposals.append(("operands that are broadcast", [(3,) if i % 2 else (2, 1) for i in range(len(shapes))]))
     seen = {tuple(shapes)}
-    for label, proposed in proposals:
+    for number, (label, proposed) in enumerate(proposals):
         if tuple(proposed) in seen or sum(int(np.prod(shape)) for shape in proposed) > LARGEST:
             continue
         seen.add(tuple(proposed))
         arrays = _arrays_of(example, proposed)
         unlike = any(len(shape) != len(other) for shape, other in zip(shapes, proposed, strict=True))
         label = f"{label}: {', '.join(map(str, proposed))}"
-        yield example.with_arrays(arrays, label=label, family="shapes", lenient=unlike)
+        yield example.with_arrays(arrays, label=label, family="shapes", lenient=unlike, broadcast=number >= alone)
 
 
 def of_equal_lengths(example: Example) -> Example:
