@@ -39,6 +39,35 @@ def check(function, *arrays):
     assert (0.0 if tangent is None else float(tangent)) == pytest.approx(along, rel=1e-9, abs=1e-12)
 
 
+# -- ufuncs at indices -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.subtract, np.multiply, np.maximum])
+def test_ufuncs_at_indices_read_values_before_they_write(ufunc):
+    def f(x):
+        t = x * 1.0
+        ufunc.at(t, [2, 0, 2, 3], t[::-1])
+        return (t * t).sum()
+
+    x = np.array([0.3, 1.7, -0.6, 0.9])
+    assert float(f(x)) == pytest.approx(float(vg.value_and_grad(f)(x)[0]), 1e-12)
+    differences = [(f(x + 1e-6 * row) - f(x - 1e-6 * row)) / 2e-6 for row in np.eye(4)]
+    np.testing.assert_allclose(vg.grad(f)(x), differences, 1e-6, 1e-8)
+
+
+@pytest.mark.parametrize("index", [1, -1, (slice(None), 0), (1, 2)])
+def test_sums_at_single_places_can_be_traced(index):
+    def f(x):
+        t = x * 1.0
+        np.add.at(t, index, x[0, 0])
+        return (t * t).sum()
+
+    x = np.arange(6.0).reshape(2, 3) + 0.5
+    compiled = vg.compile(f, executor="python", specialize=True)
+    for _ in range(3):
+        np.testing.assert_allclose(vg.grad(compiled)(x), vg.grad(f)(x), 1e-12)
+
+
 # -- folding ufuncs that are no sums -----------------------------------------------------------------------------------
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from .ir import Block, Call, For, Get, If, Let, Set, Var, While, assigned, statements
+import attrs
+
+from .ir import Block, Call, For, Get, If, Let, Set, Var, While, assigned, expressions_of, nodes, statements
 from .kinds import Arr
 
 Origins = dict[str, frozenset[Any]]
@@ -84,61 +86,121 @@ def _either(one: Origins, other: Origins) -> Origins:
 Cell = tuple[object, bool]  # the site of an allocation, and whether the array is the latest one from there
 
 
-def line_of_write(block: Block, inputs: Collection[str], copies: Collection[Let | Set]) -> int | None:
-    """Return the line of a write to an array after it was copied, or to a copy; None if there is none.
+def line_of_write(
+    block: Block, inputs: Collection[str], copies: Collection[Let | Set], moves: Collection[Let | Set],
+    results: Collection[str],
+) -> int | None:
+    """Return the line where a copy of an array in a list would differ from the array; None if there is none.
 
-    An array is known by the statement that makes it, and by whether that has made another one since.
+    That is a write to an array after it was copied, or to a copy, and any use of an array that was moved. An array is
+    known by the statement that makes it, and by whether that has made another one since.
 
     Arguments:
         block: the program.
         inputs: the names of its inputs.
         copies: statements that copy an array as a whole into another one, or make a new array that is a copy.
+        moves: statements that copy an array into a list whose items may be written to.
+        results: the variables that hold results.
     """
-    if not copies:
+    if not copies and not moves:
         return None
-    walk = _Copies({id(stmt) for stmt in copies})
-    walk.block(block, {name: frozenset(((name, True),)) for name in inputs}, frozenset())
+    walk = _Copies({id(stmt) for stmt in copies}, {id(stmt) for stmt in moves}, inputs)
+    state = walk.block(block, _State({name: frozenset(((name, True),)) for name in inputs}))
+    if any(state.holds_moved(name) for name in results):
+        walk.lines.append(walk.last_move)
     return min(walk.lines, default=None)
 
 
-class _Copies:
-    def __init__(self, copies: set[int]) -> None:
-        self.copies = copies
-        self.lines: list[int] = []
+@attrs.frozen
+class _State:
+    """What is known of arrays between two statements.
 
-    def block(self, block: Block, cells: Origins, copied: frozenset[Cell]) -> tuple[Origins, frozenset[Cell]]:
-        """Run a block on what variables may hold, and on what has been copied; return both at its end."""
-        cells = dict(cells)
+    Attributes:
+        cells: by variable, the arrays that it may hold.
+        copied: the arrays that may have been copied to a list.
+        moved: the arrays that may live in a list.
+    """
+
+    cells: Origins
+    copied: frozenset[Cell] = frozenset()
+    moved: frozenset[Cell] = frozenset()
+
+    def of(self, name: str) -> frozenset[Cell]:
+        """Return the arrays that a variable may hold."""
+        return self.cells.get(name, frozenset())
+
+    def holds_moved(self, name: str) -> bool:
+        """Return whether a variable may hold an array that lives in a list."""
+        return not self.moved.isdisjoint(self.of(name))
+
+    def joined(self, other: _State) -> _State:
+        """Return the state after one of two paths."""
+        return _State(_either(self.cells, other.cells), self.copied | other.copied, self.moved | other.moved)
+
+
+class _Copies:
+    def __init__(self, copies: set[int], moves: set[int], inputs: Collection[str]) -> None:
+        self.copies = copies
+        self.moves = moves
+        self.inputs = inputs
+        self.lines: list[int] = []
+        self.last_move = 0
+
+    def block(self, block: Block, state: _State) -> _State:
+        """Run a block on a state; return the state at its end."""
         for stmt in block:
+            if state.moved and any(map(state.holds_moved, _arrays_of(stmt))):
+                self.lines.append(getattr(stmt, "line", 0))
             if isinstance(stmt, Set):
-                if cells.get(stmt.base.name, frozenset()) & copied:
+                if not state.copied.isdisjoint(state.of(stmt.base.name)):
                     self.lines.append(stmt.line)
-                if id(stmt) in self.copies and isinstance(stmt.value, Var):
-                    copied |= cells.get(stmt.value.name, frozenset())
+                if isinstance(stmt.value, Var):
+                    state = self.given(stmt, state, state.of(stmt.value.name))
             elif isinstance(stmt, If):
-                one, first = self.block(stmt.then, cells, copied)
-                other, second = self.block(stmt.other, cells, copied)
-                cells, copied = _either(one, other), first | second
+                state = self.block(stmt.then, state).joined(self.block(stmt.other, state))
             elif isinstance(stmt, (For, While)):
                 before = None
-                while (cells, copied) != before:
-                    before = cells, copied
-                    after, more = self.block(stmt.body, cells, copied)
-                    cells, copied = _either(cells, after), copied | more
+                while state != before:
+                    before = state
+                    state = state.joined(self.block(stmt.body, state))
             else:
                 base = base_of(getattr(stmt, "value", None))
                 for name in assigned(stmt):
                     if base is not None:
-                        cells[name] = cells.get(base.name, frozenset())
+                        state = attrs.evolve(state, cells={**state.cells, name: state.of(base.name)})
                         continue
-                    place = id(stmt)
-                    cells = {key: _aged(held, place) for key, held in cells.items()}
-                    copied = _aged(copied, place)
-                    cells[name] = frozenset(((place, True),))
-                    if place in self.copies:
-                        given = stmt.value.args[0]  # an array that is copied to a list, or a part of the list
-                        copied |= cells.get(given.name, frozenset()) if isinstance(given, Var) else cells[name]
-        return cells, copied
+                    aged = {key: _aged(held, id(stmt)) for key, held in state.cells.items()}
+                    made = frozenset(((id(stmt), True),))
+                    source = _copied_variable(stmt)
+                    given = made if source is None else _aged(state.of(source.name), id(stmt))
+                    state = _State({**aged, name: made}, _aged(state.copied, id(stmt)), _aged(state.moved, id(stmt)))
+                    state = self.given(stmt, state, given)
+        return state
+
+    def given(self, stmt: Let | Set, state: _State, cells: frozenset[Cell]) -> _State:
+        """Return the state after arrays were copied by a statement, if it copies to a list or from one."""
+        if id(stmt) in self.copies:
+            return attrs.evolve(state, copied=state.copied | cells)
+        if id(stmt) not in self.moves:
+            return state
+        self.last_move = stmt.line
+        if any(where in self.inputs for where, _ in cells):
+            self.lines.append(stmt.line)
+        return attrs.evolve(state, moved=state.moved | cells)
+
+
+def _copied_variable(stmt: Any) -> Var | None:
+    """Return the variable of which a statement makes a copy; None if that is an expression."""
+    value = getattr(stmt, "value", None)
+    source = value.args[0] if isinstance(value, Call) and value.name == "copy" else None
+    return source if isinstance(source, Var) else None
+
+
+def _arrays_of(stmt: Any) -> set[str]:
+    """Return the arrays that a statement reads or writes."""
+    names = {node.name for expr in expressions_of(stmt) for node in nodes(expr)
+             if isinstance(node, Var) and isinstance(node.kind, Arr)}
+    return names | {stmt.base.name} if isinstance(stmt, Set) else names
 
 
 def _aged(cells: frozenset[Cell], place: object) -> frozenset[Cell]:

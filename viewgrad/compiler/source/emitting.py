@@ -33,6 +33,8 @@ class Emitter:
         inputs: the inputs, by their variables.
         line, file: the current position in the source.
         rows: the statements that copy arrays to lists, or from them.
+        moves: the statements that copy arrays to lists whose items may be written to.
+        copying: the places in the source of lists whose items are read as copies.
         bases: the names under which variables were asked for.
         start: the statements before all others.
         heaps: the storage of lists in lists, by the dtypes of their items.
@@ -51,6 +53,8 @@ class Emitter:
         self.file = ""
         self.reshapes = False
         self.rows: list[Let | Set] = []
+        self.moves: list[Let | Set] = []
+        self.copying: dict[Any, None] = {}
         self.bases: dict[str, str] = {}
         self.start: Block = []
         self.heaps: dict[str, Heap] = {}

@@ -14,10 +14,10 @@ import attrs
 
 from .aliases import line_of_write
 from .functions import users_function
-from .ir import Block, Call, Const, For, Let, Var, assigned, blocks_of
-from .kinds import BOOL, Kind, Num
+from .ir import Block, Const, For, Let, Var, assigned, blocks_of
+from .kinds import BOOL, Kind
 from .objects import PLAIN, Guard, Input, Room, record_fields
-from .reading.lists import kind_of_items, vector_of
+from .reading.lists import arrays_of_list, kind_of_items
 from .reading.optional import with_unset_flags
 from .reading.statements import StatementReader
 from .renaming import with_versions
@@ -26,7 +26,7 @@ from .values import (
     Cell,
     CellOrNumber,
     Fn,
-    ListOfNumbers,
+    ListResult,
     Lst,
     Maybe,
     Path,
@@ -37,6 +37,7 @@ from .values import (
     SeveralLists,
     Static,
     Tup,
+    leaves_of,
 )
 
 
@@ -109,10 +110,14 @@ class Reader(StatementReader):
         except RecursionError as error:
             raise Refused("it is nested too deeply", self.out.line, self.out.file) from error
         self.out.buffer[:0] = self.out.start
-        line = line_of_write(self.out.buffer, self.out.inputs, self.out.rows)
-        if line is not None:
-            raise Refused("an array that is in a list is written to", line, file)
         result = self._materialized(result)
+        names = [leaf.name for leaf in leaves_of(result) if isinstance(leaf, Var)]
+        line = line_of_write(self.out.buffer, self.out.inputs, self.out.rows, self.out.moves, names)
+        if line is not None:
+            if self.out.copying:
+                first, *others = [("views", site) for site in self.out.copying]
+                raise Reread(first, True, others)
+            raise Refused("an array that is in a list is written to", line, file)
         body, versions = with_versions(self._with_flags(self.out.buffer), self.out.kinds, self.out.fresh)
         result = _renamed(result, versions)
         name = getattr(function, "__name__", "function")
@@ -127,12 +132,10 @@ class Reader(StatementReader):
             if value.cls is not dict and record_fields(value.cls) is None:
                 raise self.out.refused(f"its result is a {value.cls.__name__}")
             return Rec({key: self._materialized(item) for key, item in value.fields.items()}, value.cls)
-        if isinstance(value, (Lst, Ref)) and isinstance(kind_of_items(value), Num):
-            view = vector_of(self.out, value)
-            listed = self.out.temporary(Call("copy", (view,), (), view.kind), "listed")
-            return ListOfNumbers(listed, kind_of_items(value))
-        if isinstance(value, (Lst, Ref, SeveralLists)):
-            raise self.out.refused("its result is a list of unknown length, of something other than numbers")
+        if isinstance(value, (Lst, Ref)):
+            return ListResult(arrays_of_list(self.out, value), kind_of_items(value))
+        if isinstance(value, SeveralLists):
+            raise self.out.refused("its result is one of several lists")
         if isinstance(value, Cell):
             return self.out.temporary(value.element, "value")
         if isinstance(value, (Fn, Maybe, CellOrNumber)) or value is CONFLICT:
@@ -174,8 +177,8 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
         return Tup(tuple([_renamed(item, names) for item in value.items]), value.cls)
     if isinstance(value, Rec):
         return Rec({key: _renamed(item, names) for key, item in value.fields.items()}, value.cls)
-    if isinstance(value, ListOfNumbers):
-        return ListOfNumbers(_renamed(value.array, names), value.kind)
+    if isinstance(value, ListResult):
+        return ListResult(tuple([_renamed(array, names) for array in value.arrays]), value.kind)
     return Var(names.get(value.name, value.name), value.kind) if isinstance(value, Var) else value
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...tensor.tensor import Tensor, as_scalar
 from .kinds import Num
 from .objects import record_fields
-from .values import ListOfNumbers, Rec, Static, Tup
+from .values import ListOf, ListResult, Rec, Row, Static, Tup
 
 
 def flatten_result(result: Any, tree: Any) -> list[Any] | None:
@@ -20,15 +20,22 @@ def flatten_result(result: Any, tree: Any) -> list[Any] | None:
 
     Arguments:
         result: the result of the function.
-        tree: the result of its program. A list of numbers in it is one leaf, an array or a tensor.
+        tree: the result of its program. A list of unknown length in it is one leaf for each part of its items, an array
+            or a tensor.
     """
     found: list[Any] = []
 
     def look(value: Any, tree: Any) -> bool:
-        if isinstance(tree, ListOfNumbers):
-            if type(value) is list:
-                found.append(np.stack(value) if any(isinstance(each, Tensor) for each in value) else np.array(value))
-            return type(value) is list
+        if isinstance(tree, ListResult):
+            if type(value) is not list or (isinstance(tree.kind, tuple) and any(
+                type(each) is not tuple or len(each) != len(tree.kind) for each in value
+            )):
+                return False
+            if isinstance(tree.kind, tuple):
+                found.extend(_stacked([each[number] for each in value]) for number in range(len(tree.kind)))
+            else:
+                found.append(_stacked(value))
+            return True
         if isinstance(tree, Tup):
             return isinstance(value, (tuple, list)) and len(value) == len(tree.items) and all(
                 map(look, value, tree.items))
@@ -44,10 +51,16 @@ def flatten_result(result: Any, tree: Any) -> list[Any] | None:
     return found if look(result, tree) else None
 
 
+def _stacked(items: list[Any]) -> Any:
+    """Return an array, or a tensor, of the items of a list, which may be lists."""
+    items = [_stacked(each) if type(each) is list else each for each in items]
+    return np.stack(items) if any(isinstance(each, Tensor) for each in items) else np.array(items)
+
+
 def has_lists(tree: Any) -> bool:
-    """Return whether there are lists of numbers in the result of a program."""
+    """Return whether there are lists of unknown length in the result of a program."""
     items = tree.items if isinstance(tree, Tup) else tree.fields.values() if isinstance(tree, Rec) else ()
-    return isinstance(tree, ListOfNumbers) or any(map(has_lists, items))
+    return isinstance(tree, ListResult) or any(map(has_lists, items))
 
 
 def built_result(tree: Any, leaves: Mapping[str, Any], kinds: Mapping[str, Any], wanted: Sequence[Any] | None) -> Any:
@@ -68,18 +81,25 @@ def built_result(tree: Any, leaves: Mapping[str, Any], kinds: Mapping[str, Any],
         if isinstance(tree, Rec):
             fields = {key: built(item) for key, item in tree.fields.items()}
             return fields if tree.cls is dict else tree.cls(**fields)
+        if isinstance(tree, ListResult):
+            kinds_of_parts = tree.kind if isinstance(tree.kind, tuple) else (tree.kind,)
+            parts = [_list_of(leaves[array.name], each, next(types)) for array, each in zip(
+                tree.arrays, kinds_of_parts)]
+            return list(zip(*parts)) if isinstance(tree.kind, tuple) else parts[0]
         kind = next(types)
         if isinstance(tree, Static):
             return tree.value
-        if isinstance(tree, ListOfNumbers):
-            return _list_of(leaves[tree.array.name], tree.kind, kind)
         return typed_leaf(leaves[tree.name], kinds[tree.name], kind)
 
     return built(tree)
 
 
-def _list_of(tensor: Any, kind: Num, wanted: Any) -> list[Any]:
+def _list_of(tensor: Any, kind: Any, wanted: Any) -> list[Any]:
     """Return the list of the elements of a tensor; numbers of Python if the function gives such."""
+    if isinstance(kind, ListOf):
+        return [_list_of(row, kind.kind, wanted) for row in tensor]
+    if isinstance(kind, Row):
+        return list(tensor)
     if not tensor.requires_grad and (wanted is np.ndarray or (wanted is None and kind.dtype != "d" and kind.weak)):
         found: list[Any] = tensor._array.tolist()
         return found

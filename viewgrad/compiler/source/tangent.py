@@ -17,7 +17,7 @@ from .kinds import FLOAT, Arr, Num
 from .objects import Input
 from .partial_derivatives import joint_kind, slope
 from .read import Source
-from .values import ListOfNumbers, Rec, Refused, Tup, leaves_of
+from .values import ListResult, Rec, Refused, Tup, leaves_of
 
 ZERO: Final = ir.Const(0.0, FLOAT)
 # Calls whose tangent is the same call of the tangent of their only array.
@@ -66,8 +66,8 @@ def _with_leaves(tree: Any, leaves: Mapping[str, Any]) -> Any:
         return attrs.evolve(tree, items=tuple([_with_leaves(item, leaves) for item in tree.items]))
     if isinstance(tree, Rec):
         return attrs.evolve(tree, fields={key: _with_leaves(item, leaves) for key, item in tree.fields.items()})
-    if isinstance(tree, ListOfNumbers):
-        return attrs.evolve(tree, array=leaves[tree.array.name])
+    if isinstance(tree, ListResult):
+        return attrs.evolve(tree, arrays=tuple([leaves[array.name] for array in tree.arrays]))
     return leaves[tree.name]
 
 

@@ -148,6 +148,7 @@ class Lst:
         stores: the arrays that hold the items, one for each part of an item.
         rows: for arrays, where they are; None for numbers.
         room: its capacity.
+        has_views: whether arrays in it are read as views, so that they can be written to where they are.
     """
 
     site: Any
@@ -156,6 +157,7 @@ class Lst:
     stores: tuple[Var, ...]
     rows: tuple[Rows | None, ...]
     room: Any
+    has_views: bool = False
 
 
 @attrs.frozen(eq=False)
@@ -284,17 +286,41 @@ class Rec:
     level: int = 0
 
 
-@attrs.frozen(eq=False)
-class ListOfNumbers:
-    """A list of numbers among the results, whose length is known when the program has run.
+class HashedDict(dict[Any, Any]):
+    """The class of records that stand for dicts whose keys are computed.
 
-    Attributes:
-        array: the variable that holds the numbers.
-        kind: of its items.
+    Such a record has lists of "keys" and "values", and the array of a hash "table". That of a `defaultdict` has the
+    function to "make" missing values, too, and that of a `Counter` the value of "absent" keys.
     """
 
-    array: Var
-    kind: Num
+
+class HashedSet(set[Any]):
+    """The class of records that stand for sets whose items are computed; they have "keys" and the hash "table"."""
+
+
+@attrs.frozen(eq=False)
+class DictItems:
+    """The items of a dict whose keys are computed: pairs of keys and values.
+
+    Attributes:
+        keys, values: the lists that hold them.
+    """
+
+    keys: Any
+    values: Any
+
+
+@attrs.frozen(eq=False)
+class ListResult:
+    """A list among the results, whose length is known when the program has run.
+
+    Attributes:
+        arrays: the variables that hold its items along their first axes, one for each part of an item.
+        kind: the kind of its items.
+    """
+
+    arrays: tuple[Var, ...]
+    kind: Any
 
 
 @attrs.frozen(eq=False)
@@ -364,7 +390,7 @@ def is_identity(value: Any) -> bool:
     return equality is object.__eq__
 
 
-NO_EXPRESSIONS: Final = (Tup, Rec, Fn, Maybe, Lst, Ref, SeveralLists, CellOrNumber, Once, Slice)
+NO_EXPRESSIONS: Final = (Tup, Rec, Fn, Maybe, Lst, Ref, SeveralLists, CellOrNumber, Once, Slice, DictItems)
 
 
 def as_expr(value: Any) -> Any:
@@ -375,6 +401,20 @@ def as_expr(value: Any) -> Any:
     if isinstance(value, Cell):
         return value.element
     return None if isinstance(value, NO_EXPRESSIONS) else value
+
+
+def is_hashed(value: Any) -> bool:
+    """Return whether a value is a dict or a set whose keys are computed."""
+    return isinstance(value, Rec) and value.cls in (HashedDict, HashedSet)
+
+
+def as_key(value: Any) -> Any:
+    """Return a key of a dict: a tuple of known items as a known object."""
+    if isinstance(value, Tup) and value.cls is tuple and all(
+        isinstance(each, Static) and is_plain(each.value) for each in value.items
+    ):
+        return Static(tuple([each.value for each in value.items]))
+    return value
 
 
 def is_listed(value: Any) -> bool:
@@ -451,7 +491,7 @@ def leaves_of(value: Any) -> list[Any]:
         return [leaf for item in value.items for leaf in leaves_of(item)]
     if isinstance(value, Rec):
         return [leaf for item in value.fields.values() for leaf in leaves_of(item)]
-    return [value.array if isinstance(value, ListOfNumbers) else value]
+    return list(value.arrays) if isinstance(value, ListResult) else [value]
 
 
 def kind_name(value: Any) -> str:

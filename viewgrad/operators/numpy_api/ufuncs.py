@@ -266,6 +266,8 @@ def _at(ufunc: np.ufunc) -> Callable[..., Any]:
         plain_indices = plain(indices) if isinstance(indices, Tensor) else indices
         places = np.asarray(np.arange(self.size).reshape(self.shape)[plain_indices])
         given = None if values is None else as_operand(values).broadcast_to(places.shape)
+        if given is not None and np.may_share_memory(given._array, self._array):
+            given = given.clone()  # NumPy reads values before it writes, too
         for position, place in np.ndenumerate(places):
             index = tuple(int(part) for part in np.unravel_index(int(place), self.shape))
             self[index] = ufunc(self[index]) if given is None else ufunc(self[index], given[position])

@@ -271,8 +271,8 @@ class Tracer:
             tensor: the tensor.
             value: the value, not yet broadcast and cast.
             recorded: whether the write is in the tensor's history.
-            items: the index arrays; None for the whole tensor.
-                kind: "write", "put_at" or "add_at".
+            items: the items of an index by arrays; None for the whole tensor.
+            kind: "write", "put_at" or "add_at".
         """
         memory = self.memories.find(tensor._array)
         if memory is None:
@@ -280,6 +280,8 @@ class Tracer:
         chain: Any = self.chain_of(memory, tensor)
         self.memories.make_base(memory)
         window = self._window(memory, tensor)
+        if items is not None and type(items) is not tuple:
+            items = (items,)
         pattern, inputs = (None, ()) if items is None else self.pattern(items)
         attributes: Any = window if items is None else (window, pattern)
         memory.written = True

@@ -31,7 +31,7 @@ def converted(out: Emitter, expr: Any, dtype: Any) -> Any:
     old = expr.kind.dtype
     if char == old:
         return Call("copy", (as_variable(out, expr),), (), expr.kind)
-    if np.can_cast(old, char, "same_kind") and char != "?":
+    if (np.can_cast(old, char, "same_kind") and char != "?") or (old in "df" and char == "l"):
         return Call("astype", (as_variable(out, expr),), dtype_option(char), Arr(char, expr.kind.ndim))
     raise out.refused(f"a conversion of {np.dtype(old)} to {np.dtype(char)}")
 

@@ -27,28 +27,35 @@ def append_array(out: Emitter, lst: Lst, store: Var, rows: Rows, expr: Any) -> N
     out.emit(Check(Op("less_equal", (high, lst.room), BOOL), out.line, of_room=True))
     for target, value in zip((rows.starts, *rows.sizes), (low, *lengths)):
         out.emit(Set(target, (lst.count,), value, "", out.line, safe=True))
-    store_array(out, store, low, high, array)
+    store_array(out, lst, store, low, high, array)
 
 
-def store_array(out: Emitter, store: Var, low: Any, high: Any, array: Var) -> None:
+def store_array(out: Emitter, lst: Lst, store: Var, low: Any, high: Any, array: Var) -> None:
     """Copy the elements of an array to a part of the flat array of a list."""
+    copies = out.moves if lst.has_views else out.rows
+    if not lst.has_views:
+        out.copying[lst.site] = None
     if array.kind.ndim > 1:
         held = out.temporary(Call("copy", (array,), (), array.kind), "row")
-        out.rows.append(out.buffer[-1])
+        copies.append(out.buffer[-1])
         size = Op("sub", (high, low), INT)
         flat = Call("reshape", (held, (size,)), (), Arr(array.kind.dtype, 1), is_view=True)
         out.emit(Set(store, (Slice(low, high),), out.temporary(flat, "row"), "", out.line))
     else:
         out.emit(Set(store, (Slice(low, high),), array, "", out.line))
-        out.rows.append(out.buffer[-1])
+        copies.append(out.buffer[-1])
 
 
-def array_at(out: Emitter, store: Var, rows: Rows, place: Any) -> Var:
-    """Return a copy of an array in a list."""
+def array_at(out: Emitter, lst: Lst, store: Var, rows: Rows, place: Any) -> Var:
+    """Return an array in a list: a copy, or a view."""
     low, lengths = place_of_array(out, rows, place)
     row = get(store, (Slice(low, Op("add", (low, product(lengths)), INT)),))
-    found = out.temporary(Call("copy", (row,), (), row.kind), "row")
-    out.rows.append(out.buffer[-1])
+    if lst.has_views:
+        found = out.temporary(row, "row")
+    else:
+        found = out.temporary(Call("copy", (row,), (), row.kind), "row")
+        out.rows.append(out.buffer[-1])
+        out.copying[lst.site] = None
     if len(lengths) == 1:
         return found
     kind = Arr(store.kind.dtype, len(lengths))

@@ -10,7 +10,20 @@ from ..functions import stores_of
 from ..ir import Call, Check, Const, For, Op, Set, Slice, Var, is_number
 from ..kinds import BOOL, INT, Arr
 from ..library import library_name
-from ..values import Lst, Once, Rec, Ref, Refused, Static, Tup, as_expr, items_in
+from ..values import (
+    HashedDict,
+    HashedSet,
+    Lst,
+    Once,
+    Ref,
+    Refused,
+    Reread,
+    Static,
+    Tup,
+    as_expr,
+    as_key,
+    items_in,
+)
 from . import python_code
 from .indexing import indexed, item
 from .iteration import enumerated, range_of, reversed_sequence, sequence_of, zipped
@@ -156,19 +169,8 @@ class ComprehensionReader(TargetReader):
             given: more variables.
         """
         call = ast.Call(ast.Attribute(ast.Name(ITEMS, ast.Load()), "append", ast.Load()), [node.elt], [])
-        stmt: ast.stmt = ast.Expr(call)
-        for generator in reversed(node.generators):
-            for test in reversed(generator.ifs):
-                stmt = ast.If(test, [stmt], [])
-            stmt = ast.For(generator.target, generator.iter, [stmt], [])
-        ast.fix_missing_locations(ast.copy_location(stmt, node))
-        inner = Scope(scope, stores_of([stmt]), self.prefix_inside(scope), scope.variables, None, {}, scope.file,
-                      body=[stmt])
-        site = (scope.file, node.lineno, node.col_offset)
-        empty = Tup((), list, site)
-        inner.env = {ITEMS: self.growing(empty) if self.grows(site) else empty, **(given or {})}
-        self.block(inner, [stmt])
-        found = inner.env[ITEMS]
+        empty = self.new_list_at((scope.file, node.lineno, node.col_offset))
+        found = self.collected(scope, node, ast.Expr(call), {ITEMS: empty, **(given or {})}).env[ITEMS]
         if not isinstance(found, (Lst, Ref)):
             raise self.out.refused("a list without items", node)
         return found
@@ -214,15 +216,56 @@ class ComprehensionReader(TargetReader):
         return self.call_own(python_code.backwards if backwards else python_code.part, [base, *ends])
 
     def of_DictComp(self, scope: Scope, node: ast.DictComp) -> Any:
-        """Read a dict comprehension over known values."""
+        """Read a dict comprehension: unrolled over known values, otherwise by a loop."""
+        site = (scope.file, node.lineno, node.col_offset)
+        if self.is_hashed_at(site):
+            found = self.hashed(HashedDict, site)
+            place = ast.Subscript(ast.Name(ITEMS, ast.Load()), node.key, ast.Store())
+            self.collected(scope, node, ast.Assign([place], node.value), {ITEMS: found})
+            return found
         pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
         fields = {}
-        for each in self.each(scope, pair, node.generators, node):
-            key, value = each.items
+        before, numbers = len(self.out.buffer), dict(self.out.numbers)
+        try:
+            items = self.each(scope, pair, node.generators, node)
+        except Refused:
+            raise Reread(("hashed", site), True) from None
+        for each in items:
+            key, value = as_key(each.items[0]), each.items[1]
             if not isinstance(key, Static):
-                raise self.out.refused("a dict whose keys are not known", node)
+                del self.out.buffer[before:]
+                self.out.numbers = numbers
+                raise Reread(("hashed", site), True)
             fields[key.value] = value
-        return Rec(fields)
+        return self.record(fields, dict, site)
+
+    def of_SetComp(self, scope: Scope, node: ast.SetComp) -> Any:
+        """Read a set comprehension."""
+        site = (scope.file, node.lineno, node.col_offset)
+        found = self.hashed(HashedSet, site)
+        adder = ast.Attribute(ast.Name(ITEMS, ast.Load()), "add", ast.Load())
+        self.collected(scope, node, ast.Expr(ast.Call(adder, [node.elt], [])), {ITEMS: found})
+        return found
+
+    def collected(self, scope: Scope, node: Any, stmt: ast.stmt, given: dict[str, Any]) -> Scope:
+        """Run the loops of a comprehension around a statement; return the scope that they have.
+
+        Arguments:
+            scope: the variables.
+            node: the comprehension.
+            stmt: the statement.
+            given: more variables.
+        """
+        for generator in reversed(node.generators):
+            for test in reversed(generator.ifs):
+                stmt = ast.If(test, [stmt], [])
+            stmt = ast.For(generator.target, generator.iter, [stmt], [])
+        ast.fix_missing_locations(ast.copy_location(stmt, node))
+        inner = Scope(scope, stores_of([stmt]), self.prefix_inside(scope), scope.variables, None, {}, scope.file,
+                      body=[stmt])
+        inner.env = given
+        self.block(inner, [stmt])
+        return inner
 
     def of_GeneratorExp(self, scope: Scope, node: ast.GeneratorExp) -> Any:
         """Return the items of a generator."""

@@ -11,6 +11,7 @@ import attrs
 
 from ..ir import Block, Call, Const, Get, If, Lazy, Let, Op, Set, Var, assigned, is_number, nodes, statements
 from ..kinds import BOOL, INT, Arr, Num, joined, kind_of_operator
+from ..objects import Fields
 from ..values import (
     CONFLICT,
     TEXT,
@@ -25,6 +26,7 @@ from ..values import (
     Static,
     Tup,
     as_expr,
+    as_key,
     is_listed,
     is_plain,
     items_in,
@@ -36,7 +38,7 @@ from .arrays import pure
 from .indexing import item, sliced
 from .lists import appended, count_of, item_kind, joined_item_kinds, new_list, new_ref, repeated
 from .names import NameReader
-from .operators import arithmetic, comparison
+from .operators import arithmetic, comparison, contains
 from .optional import flag_of, is_none_test, negated, shown
 from .scopes import Scope, at_times, joined_scopes, means_the_same
 
@@ -112,7 +114,8 @@ class ExpressionReader(NameReader):
         elif kind is None:
             raise self.out.refused("a list of items that are not known")
         else:
-            found = new_list(self.out, given.site, kind, self.room_for_items())
+            has_views = ("views", given.site) in self.known_sites
+            found = new_list(self.out, given.site, kind, self.room_for_items(), has_views)
         if times is not None:
             repeated(self.out, found, given.items, times)
         else:
@@ -196,7 +199,7 @@ class ExpressionReader(NameReader):
         """Read a dict with known keys."""
         fields = {}
         for key, value in zip(node.keys, node.values):
-            known = None if key is None else self.value(scope, key)
+            known = None if key is None else as_key(self.value(scope, key))
             if not isinstance(known, Static) or not is_plain(known.value):
                 raise self.out.refused("a dict whose keys are not known", node)
             fields[known.value] = self.copied(self.value(scope, value))
@@ -363,10 +366,13 @@ class ExpressionReader(NameReader):
         left, *rest = self.values(scope, [node.left, *node.comparators])
         found: Any = None
         for operator, right in zip(node.ops, rest):
-            if isinstance(operator, (ast.In, ast.NotIn)) and isinstance(right, (Lst, Ref)) and len(rest) == 1:
-                inside = self.call_own(python_code.contains, [right, left])
-                return inside if isinstance(operator, ast.In) else Lazy("not", (inside,), BOOL)
-            test = comparison(self.out, operator, left, right, COMPARISONS)
+            if isinstance(operator, (ast.In, ast.NotIn)):
+                inside = self.contained(left, right, node)
+                is_in = isinstance(operator, ast.In)
+                test = Static(inside is is_in) if isinstance(inside, bool) else inside if is_in else Lazy(
+                    "not", (inside,), BOOL)
+            else:
+                test = comparison(self.out, operator, left, right, COMPARISONS)
             if found is None:
                 found = test
             else:
@@ -379,6 +385,12 @@ class ExpressionReader(NameReader):
                     found = Lazy("and", (one, two), BOOL)
             left = right
         return found
+
+    def contained(self, item: Any, container: Any, node: Any) -> Any:
+        """Return whether an object is in a container: a bool if it is known, else an expression."""
+        if isinstance(container, (Lst, Ref)):
+            return self.call_own(python_code.contains, [container, item])
+        return contains(self.out, item, container)
 
     def of_IfExp(self, scope: Scope, node: ast.IfExp) -> Any:
         """Read a conditional expression."""
@@ -458,8 +470,15 @@ class ExpressionReader(NameReader):
         """Read an item."""
         base = self.value(scope, node.value)
         mark = len(self.out.buffer)
+        if isinstance(base, Rec) and base.cls is not Fields:
+            key = as_key(self.value(scope, node.slice))
+            return self.item_by_key(self.settled([base], [mark])[0], key, node)
         items = self.index_items(scope, node.slice)
         return item(self.out, self.settled([base], [mark])[0], items, node)
+
+    def item_by_key(self, base: Rec, key: Any, node: Any) -> Any:
+        """Return an item of a dict."""
+        return item(self.out, base, [key], node)
 
     def within(self, read: Callable[[], None]) -> Block:
         """Return the statements emitted while `read` runs."""

@@ -20,6 +20,8 @@ from ..try_statements import without_try_statements
 from ..values import (
     CONFLICT,
     Fn,
+    HashedDict,
+    HashedSet,
     Lst,
     Maybe,
     Once,
@@ -28,14 +30,17 @@ from ..values import (
     Rec,
     Ref,
     Refused,
+    Reread,
     Static,
     Tup,
     as_expr,
+    as_key,
+    is_hashed,
     is_plain,
     items_in,
     kind_name,
 )
-from . import numpy_code, python_code
+from . import hashing_code, numpy_code, python_code
 from .attributes import attribute
 from .generators import is_generator
 from .library_calls import library
@@ -60,12 +65,15 @@ OF_LISTS: Final = {
     "remove": python_code.remove, "copy": python_code.copied,
 }  # fmt: skip
 UPDATES: Final = {
-    "numpy.add.at": numpy_code.add_at, "numpy.subtract.at": numpy_code.subtract_at,
-    "numpy.multiply.at": numpy_code.multiply_at, "numpy.copyto": numpy_code.copyto,
-    "numpy.fill_diagonal": numpy_code.fill_diagonal,
+    "numpy.copyto": numpy_code.copyto, "numpy.fill_diagonal": numpy_code.fill_diagonal,
 }  # fmt: skip
 ITERABLES: Final = frozenset({"builtins.range", "builtins.zip", "builtins.enumerate", "builtins.reversed"})
 ONE_SHOT: Final = frozenset({"builtins.map", "builtins.filter", "itertools.accumulate"})
+OWN: Final = (python_code.__name__, numpy_code.__name__, hashing_code.__name__)  # modules of inlined functions
+# Functions of the keys of a dict, and those for which the order of a set does not matter.
+OF_KEYS: Final = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.max", "builtins.min",
+                            "builtins.sum"})
+SETS: Final = OF_KEYS - {"builtins.list", "builtins.tuple"}
 DEEP: Final = 24  # calls within calls
 
 
@@ -83,7 +91,7 @@ class CallReader(SelectionReader):
             base = self.value(scope, node.func.value)
             if isinstance(base, Static):
                 function = self.attribute_value(base, node.func.attr)
-            elif isinstance(base, Rec):
+            elif isinstance(base, Rec) and not is_hashed(base):
                 function = self.member(base, node.func.attr, node)
             else:
                 function = None
@@ -127,12 +135,21 @@ class CallReader(SelectionReader):
         args, keywords = values[: len(args)], dict(zip(names, values[len(args) :]))
         if function is None:
             assert isinstance(node.func, ast.Attribute)
-            args = [self.of_deferred(arg) for arg in args]
-            if isinstance(base, (Lst, Ref)):
-                return self.list_method(scope, base, node.func.attr, args, keywords, node)
-            return method(self.out, base, node.func.attr, args, keywords)
+            return self.call_method(scope, base, node.func.attr, list(map(self.of_deferred, args)), keywords, node)
         found = self.called(scope, function, args, keywords, node)
         return Once(found) if name in ONE_SHOT else found
+
+    def call_method(
+        self, scope: Scope, base: Any, name: str, args: list[Any], keywords: dict[str, Any], node: ast.Call
+    ) -> Any:
+        """Return the result of a method of a number, an array or a container."""
+        if isinstance(base, (Lst, Ref)):
+            return self.list_method(scope, base, name, args, keywords, node)
+        if is_hashed(base) and not keywords:
+            return self.hashed_method(base, name, list(map(self.copied, args)), node)
+        if isinstance(base, Tup) and base.cls is set:
+            raise Reread(("hashed", base.site), True)
+        return method(self.out, base, name, args, keywords)
 
     def list_method(
         self, scope: Scope, base: Lst | Ref, name: str, args: list[Any], keywords: dict[str, Any], node: ast.Call
@@ -185,8 +202,9 @@ class CallReader(SelectionReader):
             return function.value
         if isinstance(function, DictGet):
             key, otherwise = [*args, Static(None)][:2]
+            key = as_key(key)
             if not isinstance(key, Static) or not is_plain(key.value):
-                raise self.out.refused("a key that is not known", node)
+                raise self.with_computed_keys(function.owner, key, node)
             return function.owner.fields.get(key.value, otherwise)
         if isinstance(function, Partial):
             return self.called(scope, function.function, [*function.args, *args], function.keywords | keywords, node)
@@ -217,6 +235,12 @@ class CallReader(SelectionReader):
             if name == "numpy.stack" and len(args) == 1 and not keywords:
                 return args[0]
         args = [self.of_deferred(arg) for arg in args]
+        site = (scope.file, node.lineno, node.col_offset)
+        table = self.made_by_hash(name, args, site, node) if not keywords else None
+        if table is not None:
+            return table
+        if name in OF_KEYS and args and is_hashed(args[0]) and (name in SETS or args[0].cls is not HashedSet):
+            args = [args[0].fields["keys"], *args[1:]]
         if name in ("builtins.map", "builtins.filter") and len(args) == 2 and not keywords:
             return self.of_function(scope, args[0], args[1], node, name.endswith("filter"))
         if name == "math.isclose":
@@ -225,7 +249,6 @@ class CallReader(SelectionReader):
         if found is not None:
             return found
         if name in ("builtins.list", "builtins.tuple") and len(args) == 1 and isinstance(args[0], Tup):
-            site = (scope.file, node.lineno, node.col_offset)
             made = Tup(args[0].items, list, site) if name == "builtins.list" else Tup(args[0].items)
             return self.growing(made) if name == "builtins.list" and self.grows(site) else made
         own = self.in_python(name, args) if not keywords else None
@@ -242,14 +265,26 @@ class CallReader(SelectionReader):
             raise self.out.refused(f"a function is given to {name.rpartition('.')[2]}", node)
         return library(self.out, name, args, keywords)
 
+    def made_by_hash(self, name: str, args: list[Any], site: Any, node: ast.Call) -> Rec | None:
+        """Return the result of `set` of an iterable, or of `dict` of nothing; None for other calls."""
+        if name == "builtins.set" and len(args) < 2:
+            return self.set_from(args[0] if args else Tup(()), site, node)
+        if name == "builtins.dict" and not args:
+            return self.hashed(HashedDict, site) if self.is_hashed_at(site) else self.record({}, dict, site)
+        return None
+
     def made(self, scope: Scope, value: type, args: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         """Return an instance of a class."""
         if value is collections.deque and not keywords and len(args) < 2:
             return self.deque(scope, args, node)
+        site = (scope.file, node.lineno, node.col_offset)
+        if value in (collections.defaultdict, collections.Counter) and not keywords:
+            if len(args) != (value is collections.defaultdict):
+                raise self.out.refused(f"a {value.__name__} of these arguments", node)
+            return self.default_dict(args[0], site, node) if args else self.counter(site)
         if value is functools.partial:
             return Partial(args[0], [self.given(arg) for arg in args[1:]], keywords)
         fields = record_fields(value)
-        site = (scope.file, node.lineno, node.col_offset)
         if fields is not None and not hasattr(value, "__post_init__") and not hasattr(value, "__attrs_post_init__"):
             by_keyword = {key: self.held(each) for key, each in keywords.items()}
             given = dict(zip(fields, map(self.held, args))) | by_keyword
@@ -328,6 +363,8 @@ class CallReader(SelectionReader):
                       "items": [Tup((Static(key), value)) for key, value in base.fields.items()]}.get(name)
             if name == "get":
                 return DictGet(base)
+            if method is None and name in ("setdefault", "pop", "clear"):
+                raise self.with_computed_keys(base, None, node)
             if method is None:
                 raise self.out.refused(f"dict.{name} is not supported", node)
             return Given(Tup(tuple(method)))
@@ -396,7 +433,7 @@ class CallReader(SelectionReader):
         if not isinstance(function, types.FunctionType):
             raise self.out.refused(f"{getattr(function, '__qualname__', function)} is not a Python function")
         module = str(function.__module__).partition(".")[0]
-        own = own or function.__module__ in (python_code.__name__, numpy_code.__name__)
+        own = own or function.__module__ in OWN
         if module in ("viewgrad", "numpy", "scipy") and not own:
             raise self.out.refused(f"{module}'s {function.__qualname__} is not supported")
         if function.__code__.co_flags & 0x2A0:  # generators and coroutines

@@ -69,6 +69,9 @@ def _index_item(out: Emitter, each: Any) -> Any:
         return NEW
     if isinstance(each, Slice):
         return each
+    if isinstance(each, Static) and isinstance(each.value, slice):
+        return sliced(out, [None if part is None else Static(part) for part in (
+            each.value.start, each.value.stop, each.value.step)])
     if isinstance(each, (Lst, Ref)):
         return array_of_list(out, each)
     expr = as_expr(each)

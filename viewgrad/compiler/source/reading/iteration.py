@@ -10,7 +10,7 @@ import attrs
 from ..emitting import Emitter
 from ..ir import Check, Const, Dim, Get, Lazy, Op, Var, is_number
 from ..kinds import BOOL, INT
-from ..values import Lst, Rec, Ref, Static, Tup, as_expr, kind_name
+from ..values import DictItems, HashedSet, Lst, Rec, Ref, Static, Tup, as_expr, is_hashed, kind_name
 from .arrays import assembled
 from .attributes import as_variable
 from .indexing import indexed
@@ -85,6 +85,12 @@ def sequence_of(out: Emitter, value: Any) -> Any:
         if len(value.value) > 64:
             raise out.refused("a loop over many known values")
         return Tup(tuple([Static(each) for each in value.value]))
+    if is_hashed(value) and value.cls is HashedSet:
+        raise out.refused("the order of a set is not known")
+    if is_hashed(value):
+        return _over_dict(out, value.fields["keys"], None)
+    if isinstance(value, DictItems):
+        return _over_dict(out, value.keys, value.values)
     if isinstance(value, Lst):
         return Iteration(Const(0, INT), value.count, 1, lambda k: item_at(out, value, k), value.count,
                          lists=frozenset((value.count.name,)))
@@ -100,6 +106,24 @@ def sequence_of(out: Emitter, value: Any) -> Any:
     base = as_variable(out, expr)
     length = Dim(base, 0)
     return Iteration(Const(0, INT), length, 1, lambda k: indexed(out, base, [k]), length)
+
+
+def _over_dict(out: Emitter, keys: Any, values: Any) -> Iteration:
+    """Return the iterable of the keys of a dict, or of its items, whose number must not change meanwhile."""
+    if isinstance(keys, Tup) or isinstance(values, Tup):
+        raise out.empty()
+    if isinstance(keys, Ref) and not isinstance(keys.number, Const):
+        keys = attrs.evolve(keys, number=out.temporary(keys.number, "number"))
+    if isinstance(values, Ref) and not isinstance(values.number, Const):
+        values = attrs.evolve(values, number=out.temporary(values.number, "number"))
+    now: Any = keys.count if isinstance(keys, Lst) else Get(keys.heap.counts, (keys.number,), INT, safe=True)
+    count = out.temporary(now, "n")
+
+    def item_of(k: Any) -> Any:
+        key = item_at(out, keys, k)
+        return key if values is None else Tup((key, item_at(out, values, k)))
+
+    return Iteration(Const(0, INT), count, 1, item_of, count, checks=(Op("equal", (now, count), BOOL),))
 
 
 def _counted_item(part: Iteration) -> Callable[[Any], Any]:

@@ -126,7 +126,7 @@ def _checked(lst: Lst | Ref, kind: Any) -> None:
 # -- lists -------------------------------------------------------------------------------------------------------------
 
 
-def new_list(out: Emitter, site: Any, kind: Any, room: Any) -> Lst:
+def new_list(out: Emitter, site: Any, kind: Any, room: Any, has_views: bool = False) -> Lst:
     """Make an empty list.
 
     Arguments:
@@ -134,6 +134,7 @@ def new_list(out: Emitter, site: Any, kind: Any, room: Any) -> Lst:
         site: the place in the source where it is made.
         kind: the kind of its items.
         room: the number of numbers it may hold.
+        has_views: whether arrays in it are read as views.
     """
     def array(dtype: str, name: str) -> Var:
         return out.temporary(Call("empty", ((room,),), dtype_option(dtype), Arr(dtype, 1)), name)
@@ -144,7 +145,7 @@ def new_list(out: Emitter, site: Any, kind: Any, room: Any) -> Lst:
         stores.append(array(_dtype(part), "items"))
         sizes = [array("l", "size") for _ in range(part.ndim)] if isinstance(part, Row) else []
         rows.append(Rows(array("l", "starts"), tuple(sizes)) if sizes else None)
-    return Lst(site, count, kind, tuple(stores), tuple(rows), room)
+    return Lst(site, count, kind, tuple(stores), tuple(rows), room, has_views)
 
 
 def _number(out: Emitter, name: str) -> Var:
@@ -333,12 +334,14 @@ def item_at(out: Emitter, lst: Lst | Ref, place: Any) -> Any:
         if rows is None:
             parts.append(Get(store, (cell,), INT if isinstance(part, ListOf) else part, safe=True))
         else:
-            parts.append(array_at(out, store, rows, place))
+            assert isinstance(lst, Lst)
+            parts.append(array_at(out, lst, store, rows, place))
     return _tree(out, kind, iter(parts))
 
 
 def set_item(out: Emitter, lst: Lst | Ref, index: Any, value: Any) -> None:
     """Assign an item."""
+    _refuse_moves(out, lst)
     _checked(lst, joined_item_kinds(out, kind_of_items(lst), item_kind(out, value)))
     place = _place(out, lst, index)
     cell = _cell(out, lst, place)
@@ -351,11 +354,19 @@ def set_item(out: Emitter, lst: Lst | Ref, index: Any, value: Any) -> None:
         low, lengths = place_of_array(out, rows, place)
         for axis, length in enumerate(lengths):  # the arrays behind it stay where they are
             out.emit(Check(Op("equal", (length, Dim(array, axis)), BOOL), out.line))
-        store_array(out, store, low, out.temporary(Op("add", (low, product(lengths)), INT), "high"), array)
+        assert isinstance(lst, Lst)
+        store_array(out, lst, store, low, out.temporary(Op("add", (low, product(lengths)), INT), "high"), array)
+
+
+def _refuse_moves(out: Emitter, lst: Lst | Ref) -> None:
+    """Refuse to replace or remove arrays that are written to, since names may still refer to them."""
+    if isinstance(lst, Lst) and lst.has_views:
+        raise out.refused("an array that is in a list is written to, and replaced or removed")
 
 
 def popped(out: Emitter, lst: Lst | Ref) -> Any:
     """Read `pop` of the last item."""
+    _refuse_moves(out, lst)
     count = count_of(out, lst)
     out.emit(Check(Op("less", (ZERO, count), BOOL), out.line, of_index=True))
     _with_count(out, lst, Op("sub", (count, ONE), INT))
@@ -364,6 +375,7 @@ def popped(out: Emitter, lst: Lst | Ref) -> Any:
 
 def cleared(out: Emitter, lst: Lst | Ref) -> None:
     """Read `clear`."""
+    _refuse_moves(out, lst)
     _with_count(out, lst, ZERO)
 
 
@@ -380,6 +392,26 @@ def vector_of(out: Emitter, lst: Lst | Ref) -> Any:
     first = loaded(out, lst.heap.firsts, lst.number, "first")
     last = out.temporary(Op("add", (first, count_of(out, lst)), INT), "last")
     return get(stores[0][1], (Slice(first, last),))
+
+
+def arrays_of_list(out: Emitter, lst: Lst | Ref) -> tuple[Var, ...]:
+    """Return new arrays of the items of a list, one for each part of an item."""
+    kind = kind_of_items(lst)
+    if kind is None:
+        raise out.empty()
+    if not isinstance(kind, tuple):
+        if not isinstance(kind, Num):
+            return (array_of_list(out, lst),)
+        views = [vector_of(out, lst)]
+    elif not all(isinstance(part, Num) for part in kind):
+        raise out.refused("its result is a list of tuples of something other than numbers")
+    elif isinstance(lst, Lst):
+        views = [get(store, (Slice(None, lst.count),)) for store in lst.stores]
+    else:
+        first = loaded(out, lst.heap.firsts, lst.number, "first")
+        last = out.temporary(Op("add", (first, count_of(out, lst)), INT), "last")
+        views = [get(store, (Slice(first, last),)) for store in lst.heap.stores]
+    return tuple([out.temporary(Call("copy", (view,), (), view.kind), "listed") for view in views])
 
 
 def array_of_list(out: Emitter, lst: Lst | Ref) -> Any:

@@ -24,21 +24,55 @@ def copyto_where(target: Any, source: Any, where: Any) -> None:
 
 
 def add_at(target: Any, index: Any, values: Any) -> None:
-    """Implement `np.add.at` for an array of indices."""
-    for number in range(len(index)):
-        target[index[number]] += values[number] if np.ndim(values) else values
+    """Implement `np.add.at` for vectors of indices, and a value for all of them."""
+    for number in range(length_of(index)):
+        target[tuple([each[number] for each in index])] += values
+
+
+def add_each_at(target: Any, index: Any, values: Any) -> None:
+    """Implement `np.add.at` for vectors of indices, and a value for each of them."""
+    for number in range(length_of(index)):
+        target[tuple([each[number] for each in index])] += values[number]
 
 
 def subtract_at(target: Any, index: Any, values: Any) -> None:
-    """Implement `np.subtract.at` for an array of indices."""
-    for number in range(len(index)):
-        target[index[number]] -= values[number] if np.ndim(values) else values
+    """Implement `np.subtract.at` for vectors of indices, and a value for all of them."""
+    for number in range(length_of(index)):
+        target[tuple([each[number] for each in index])] -= values
 
 
-def multiply_at(target: Any, index: Any, values: Any) -> None:
-    """Implement `np.multiply.at` for an array of indices."""
-    for number in range(len(index)):
-        target[index[number]] *= values[number] if np.ndim(values) else values
+def subtract_each_at(target: Any, index: Any, values: Any) -> None:
+    """Implement `np.subtract.at` for vectors of indices, and a value for each of them."""
+    for number in range(length_of(index)):
+        target[tuple([each[number] for each in index])] -= values[number]
+
+
+def update_at(target: Any, index: Any, values: Any, function: Any) -> None:
+    """Implement `function.at` for vectors of indices, and a value for all of them."""
+    for number in range(length_of(index)):
+        place = tuple([each[number] for each in index])
+        target[place] = function(target[place], values)
+
+
+def update_each_at(target: Any, index: Any, values: Any, function: Any) -> None:
+    """Implement `function.at` for vectors of indices, and a value for each of them."""
+    for number in range(length_of(index)):
+        place = tuple([each[number] for each in index])
+        target[place] = function(target[place], values[number])
+
+
+def update_place(target: Any, index: Any, values: Any, function: Any) -> None:
+    """Implement `function.at` for an index that names each place once."""
+    target[index] = function(target[index], values)
+
+
+def length_of(index: Any) -> Any:
+    """Return the length that all vectors of an index have."""
+    length = len(index[0])
+    for each in index:
+        if len(each) != length:
+            raise ValueError
+    return length
 
 
 def bins(x: Any, minlength: Any) -> Any:

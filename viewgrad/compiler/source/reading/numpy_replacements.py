@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from ..ir import Call
+import numpy as np
+
+from ..ir import Call, Op, Slice
 from ..kinds import Arr, Num
 from ..values import Static, Tup, as_expr, is_none
 from . import numpy_code
@@ -44,6 +46,42 @@ def _bincount(args: list[Any], keywords: dict[str, Any]) -> Replacement:
     if is_none(weights):
         return numpy_code.bincount, [args[0], least]
     return (numpy_code.weighted_bincount, [args[0], weights, least]) if _is_vector(weights, "dl") else None
+
+
+def _update_at(name: str) -> Callable[[list[Any], dict[str, Any]], Replacement]:
+    """Return the rule for `at` of a binary ufunc."""
+    of_all, of_each = UPDATES.get(name, (numpy_code.update_at, numpy_code.update_each_at))
+    function = [] if name in UPDATES else [Static(getattr(np, name))]
+
+    def rule(args: list[Any], keywords: dict[str, Any]) -> Replacement:
+        if len(args) != 3 or keywords or not isinstance(_kind(args[0]), Arr):
+            return None
+        target, index, values = args
+        items = list(index.items) if isinstance(index, Tup) and index.cls is tuple else [index]
+        if items and all(_is_number(each, "l") or _is_slice(each) for each in items):
+            return numpy_code.update_place, [target, index, _own(values), Static(getattr(np, name))]
+        if not items or not all(_is_vector(each, "l") for each in items) or _kind(values) is None:
+            return None
+        rest = _kind(target).ndim - len(items)
+        kind = _kind(values)
+        if rest < 0 or kind is None or kind.ndim > rest + 1:
+            return None
+        own = Tup(tuple([_own(each) if _kind(target).dtype == "l" else each for each in items]))
+        return (of_each if kind.ndim == rest + 1 else of_all), [target, own, _own(values), *function]
+
+    return rule
+
+
+def _is_slice(value: Any) -> bool:
+    return isinstance(value, Slice) or (isinstance(value, Static) and isinstance(value.value, slice))
+
+
+def _own(value: Any) -> Any:
+    """Return an array that shares no memory with others."""
+    expr = as_expr(value)
+    if not isinstance(expr.kind, Arr) or isinstance(expr, Op) or (isinstance(expr, Call) and not expr.is_view):
+        return value
+    return Call("copy", (expr,), (), expr.kind)
 
 
 def _copyto(args: list[Any], keywords: dict[str, Any]) -> Replacement:
@@ -100,8 +138,15 @@ def _cross(args: list[Any]) -> Replacement:
     return (numpy_code.cross, args) if fits else None
 
 
+# By the name of a ufunc: its update at indices, with a value for all of them, and with one for each.
+UPDATES: Final = {
+    "add": (numpy_code.add_at, numpy_code.add_each_at),
+    "subtract": (numpy_code.subtract_at, numpy_code.subtract_each_at),
+}  # fmt: skip
+UPDATING: Final = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "logaddexp", "hypot")
 RULES: Final[dict[str, Callable[[list[Any], dict[str, Any]], Replacement]]] = {
     "numpy.bincount": _bincount, "numpy.copyto": _copyto, "numpy.cov": _covariance, "numpy.corrcoef": _correlation,
+    **{f"numpy.{name}.at": _update_at(name) for name in UPDATING},
 }  # fmt: skip
 PLAIN: Final[dict[str, Callable[[list[Any]], Replacement]]] = {
     "numpy.delete": _delete, "numpy.insert": _insert, "numpy.polyval": _polyval, "numpy.cross": _cross,

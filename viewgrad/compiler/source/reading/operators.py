@@ -107,11 +107,6 @@ def comparison(out: Emitter, node: ast.cmpop, left: Any, right: Any, names: dict
         else:
             raise out.refused("`is` of values")
         return Static(same is isinstance(node, ast.Is))
-    if isinstance(node, (ast.In, ast.NotIn)):
-        found = _contains(out, left, right)
-        if isinstance(found, bool):
-            return Static(found is isinstance(node, ast.In))
-        return found if isinstance(node, ast.In) else Lazy("not", (found,), BOOL)
     name = names[type(node)]
     if isinstance(left, Tup) and isinstance(right, Tup) and name in ("equal", "not_equal"):
         return _equal_items(out, name, left, right)
@@ -125,8 +120,8 @@ def comparison(out: Emitter, node: ast.cmpop, left: Any, right: Any, names: dict
     return arithmetic(out, name, left, right)
 
 
-def _contains(out: Emitter, item: Any, container: Any) -> Any:
-    """Return whether an object is in a known container."""
+def contains(out: Emitter, item: Any, container: Any) -> Any:
+    """Return whether an object is in a known container: a bool if it is known, else an expression."""
     number = as_expr(item)
     if isinstance(container, Static) and type(container.value) in (tuple, list) and is_plain(container.value):
         container = Tup(tuple(map(Static, container.value)))

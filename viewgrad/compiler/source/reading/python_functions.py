@@ -11,7 +11,7 @@ from ..ir import Const, Dim, Lazy, Op, Slice, Var, is_number
 from ..kinds import BOOL, INT, Num, joined
 from ..library import MATH
 from ..objects import Fields
-from ..values import Lst, Rec, Ref, Static, Tup, as_expr, is_plain, kind_name
+from ..values import Lst, Rec, Ref, Static, Tup, as_expr, is_hashed, is_plain, kind_name
 from .arrays import pure
 from .attributes import as_variable
 from .lists import count_of
@@ -37,6 +37,11 @@ def _len(out: Emitter, args: list[Any]) -> Any:
         return Static(len(value.items))
     if isinstance(value, Rec) and value.cls is dict:
         return Static(len(value.fields))
+    if is_hashed(value):
+        keys = value.fields["keys"]
+        if isinstance(keys, Tup):
+            raise out.empty()
+        return out.temporary(count_of(out, keys), "n")
     if isinstance(value, Rec) and value.cls is Fields:
         return Dim(as_variable(out, as_expr(next(iter(value.fields.values())))), 0)
     if isinstance(value, (Lst, Ref)):

@@ -49,9 +49,11 @@ from ..values import (
     Ref,
     Refused,
     Reread,
+    Row,
     Static,
     Tup,
     as_expr,
+    is_hashed,
     items_in,
     kind_name,
     leaves_of,
@@ -155,6 +157,12 @@ class StatementReader(CallReader):
             if items.site is None:
                 raise self.out.refused("an item of a list is updated", stmt)
             raise Reread(items.site, None if not items.items else item_kind(self.out, items.items[0]))
+        if isinstance(items, Lst) and isinstance(items.kind, Row):
+            if not items.has_views:
+                raise Reread(("views", items.site), True)
+            row = item_of_list(self.out, items, index)
+            self.update(row, (FULL,) * row.kind.ndim, name, self.value(scope, stmt.value), stmt)
+            return
         before = self.copied(item_of_list(self.out, items, index))
         if isinstance(getattr(as_expr(before), "kind", None), Arr):
             raise self.out.refused("an array that is in a list is written to", stmt)
@@ -164,6 +172,21 @@ class StatementReader(CallReader):
             return
         set_item(self.out, items, index, arithmetic(self.out, name, before, value) if name else self.matmul(
             before, value))
+
+    def update_hashed(
+        self, scope: Scope, items: Rec, target: ast.Subscript, name: str | None, stmt: ast.AugAssign
+    ) -> None:
+        """Read an augmented assignment to an item of a dict whose keys are computed."""
+        key = self.copied(self.value(scope, target.slice))
+        before = self.copied(self.item_of_hashed(items, key, target))
+        if isinstance(getattr(as_expr(before), "kind", None), Arr):
+            raise self.out.refused("an array that is in a list is written to", stmt)
+        value = self.value(scope, stmt.value)
+        if isinstance(before, Ref) and name == "add":
+            self.extend(before, value, stmt)
+            return
+        new = arithmetic(self.out, name, before, value) if name else self.matmul(before, value)
+        self.set_hashed(items, key, new, target)
 
     def updated_array(self, scope: Scope, items: Tup, index: Any, name: str | None, stmt: ast.AugAssign) -> bool:
         """Read an augmented assignment to an array in a list, which is written to; return whether it is one."""
@@ -240,6 +263,9 @@ class StatementReader(CallReader):
         for target in stmt.targets:
             if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice):
                 items = self.value(scope, target.value)
+                if is_hashed(items):
+                    self.hashed_method(items, "pop", [self.value(scope, target.slice)], target)
+                    continue
                 if isinstance(items, Tup) and items.site is not None:
                     raise Reread(items.site, item_kind(self.out, items.items[0]) if items.items else None)
                 if isinstance(items, (Lst, Ref)):
@@ -300,6 +326,9 @@ class StatementReader(CallReader):
             if isinstance(found, Rec) and found.cls is dict:
                 self.update_field(scope, target, name, stmt)
                 return
+            if is_hashed(found):
+                self.update_hashed(scope, found, target, name, stmt)
+                return
             if isinstance(found, (Lst, Ref)) or (isinstance(found, Tup) and found.cls is list):
                 self.update_item(scope, found, target, name, stmt)
                 return
@@ -323,7 +352,13 @@ class StatementReader(CallReader):
         line = self.out.line
         entry, present = dict(scope.env), scope.present
         scope.present = present | shown(stmt.test, True)
-        then = self.within(lambda: self.block(scope, stmt.body))
+        try:
+            then = self.within(lambda: self.block(scope, stmt.body))
+        except Empty:
+            scope.env = dict(entry)
+            with contextlib.suppress(Refused):  # the other side may determine the kind of items, by `Reread`
+                self.within(lambda: self.block(scope, stmt.orelse))
+            raise
         after_then, scope.env = scope.env, dict(entry)
         here, scope.present = scope.present, present | shown(stmt.test, False)
         other = self.within(lambda: self.block(scope, stmt.orelse))

@@ -10,8 +10,24 @@ import numpy as np
 
 from ..ir import Check, Const, Dim, Get, Op, Set, Var, get, nodes
 from ..kinds import BOOL, INT, Arr, Num
-from ..values import Cell, Lst, Maybe, Rec, Ref, Reread, Static, Tup, as_expr, is_plain, items_in, kind_name, leaves_of
-from .expressions import ExpressionReader
+from ..values import (
+    Cell,
+    Lst,
+    Maybe,
+    Rec,
+    Ref,
+    Reread,
+    Static,
+    Tup,
+    as_expr,
+    as_key,
+    is_hashed,
+    is_plain,
+    items_in,
+    kind_name,
+    leaves_of,
+)
+from .hashed import HashedReader, is_key
 from .indexing import indexed
 from .library_calls import library
 from .lists import array_of_list, count_of, item_at, item_kind, set_item
@@ -19,7 +35,7 @@ from .operators import arithmetic
 from .scopes import Scope, has_calls, variables_in
 
 
-class TargetReader(ExpressionReader):
+class TargetReader(HashedReader):
     """Reads assignments."""
 
     def assign(self, scope: Scope, target: ast.expr, value: Any) -> None:
@@ -31,11 +47,8 @@ class TargetReader(ExpressionReader):
             if expr is not None and not isinstance(expr, (Const, Var)) and has_calls(target):
                 value = self.out.temporary(expr)
             found = self.value(scope, target.value)
-            if isinstance(found, Rec) and found.cls is dict:
-                (key,) = self.index_items(scope, target.slice)
-                if not isinstance(key, Static) or not is_plain(key.value):
-                    raise self.out.refused("a key that is not known is assigned", target)
-                self.set_field(found, key.value, value)
+            if is_hashed(found) or (isinstance(found, Rec) and found.cls is dict):
+                self.assign_key(scope, found, target, value)
                 return
             if isinstance(found, (Lst, Ref)) or (isinstance(found, Tup) and found.site is not None):
                 (number,) = self.index_items(scope, target.slice)
@@ -64,6 +77,19 @@ class TargetReader(ExpressionReader):
             self.set_field(owner, target.attr, value)
         else:
             raise self.out.refused("this assignment target is not supported", target)
+
+    def assign_key(self, scope: Scope, found: Rec, target: ast.Subscript, value: Any) -> None:
+        """Assign to an item of a dict."""
+        if is_hashed(found):
+            value = self.copied(value)
+            self.set_hashed(found, self.copied(self.value(scope, target.slice)), value, target)
+            return
+        key = as_key(self.value(scope, target.slice))
+        if not isinstance(key, Static) or not is_plain(key.value):
+            raise self.with_computed_keys(found, key, target)
+        if found.prefix and key.value not in found.fields and self.unsure != found.level and is_key(key.value):
+            raise self.with_computed_keys(found, key, target)
+        self.set_field(found, key.value, value)
 
     def read_each_other(self, scope: Scope, targets: Sequence[ast.expr], items: Sequence[Any]) -> bool:
         """Return whether values that are assigned together may read the targets, as in `a, b = b, a`."""
