@@ -98,3 +98,23 @@ def test_polyval_takes_polynomials_of_numpy():
     x = np.array([0.3, -1.2])
     found = vg.grad(lambda x: f(x).sum(), adopt=False)(x)
     np.testing.assert_allclose(found, (2 * x - 2) ** 2 + 2 * (x * x - 2 * x + 0.5))
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("p", [[2.0, 0.0], [1.0, -1.0, 0.0], [1.5, -0.3, -4.0, 0.0], [1.0, 0.2, 2.0, 0.4, 0.0]])
+def test_all_roots_move_with_a_last_coefficient_of_zero(p, dtype):
+    p, rng = np.array(p, dtype), np.random.default_rng(0)
+    t = vg.Tensor(p, requires_grad=True)
+    found, expected = np.roots(t), np.roots(p)
+    np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-12, atol=1e-14)
+    weights, step = rng.normal(size=len(p) - 1) + 1j * rng.normal(size=len(p) - 1), 1e-6 * rng.normal(size=len(p))
+    slope = vg.autograd.grad((found * weights).real.sum(), t)[0].numpy()
+    tangent = vg.func.jvp(lambda t: (np.roots(t) * weights).real.sum(), (p,), (step,))[1]
+
+    def weighed(q):
+        moved = np.roots(q)
+        return sum((w * moved[np.argmin(np.abs(moved - root))]).real for w, root in zip(weights, expected))
+
+    difference = (weighed(p + step) - weighed(p - step)) / 2
+    np.testing.assert_allclose((np.conj(slope) * step).sum().real, difference, rtol=1e-5)
+    np.testing.assert_allclose(tangent, difference, rtol=1e-5)

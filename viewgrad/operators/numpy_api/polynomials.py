@@ -13,6 +13,7 @@ from .. import OPERATORS
 from ..composites import choosing, composite
 from ..derivatives.helpers import plain
 from .assembling import vander
+from .conversion import carries_history
 
 concatenate = OPERATORS["concatenate"].function
 
@@ -131,7 +132,9 @@ def roots(p: Any) -> Any:
     if not places.size:
         return _zeros(0, p)
     trailing = p.size - int(places[-1]) - 1
-    p = p[int(places[0]) : int(places[-1]) + 1]
+    # A single root of 0 moves with the last coefficient, and so do the others.
+    is_kept = trailing == 1 and carries_history(p)
+    p = p[int(places[0]) : int(places[-1]) + 1 + is_kept]
     p = p if p.dtype.kind in "fc" else p.astype(float)
     if p.size < 2:
         return _zeros(trailing, p)
@@ -139,7 +142,18 @@ def roots(p: Any) -> Any:
     found = np.linalg.eigvals(companion)
     if found.dtype.kind == "c" and p.dtype.kind == "f" and not np.any(plain(found).imag):
         found = found.real  # eigenvalues are always complex from NumPy 2.5 on
+    if is_kept:
+        return found[_matched(plain(found), np.roots(plain(p)))]
     return concatenate([found, as_operand(np.zeros(trailing, found.dtype))]) if trailing else found
+
+
+def _matched(numbers: Any, wanted: Any) -> Any:
+    """Return for each wanted number the place of the nearest one, each place once."""
+    distances, places = np.abs(numbers - wanted[:, None]), []
+    for row in distances:
+        places.append(int(np.argmin(row)))
+        distances[:, places[-1]] = np.inf
+    return np.array(places, int)
 
 
 def _squared(distances: Any) -> Any:
