@@ -9,6 +9,7 @@ theirs = pytest.importorskip("scipy")
 for _module in ("interpolate", "signal", "sparse", "spatial"):
     pytest.importorskip(f"scipy.{_module}")
 
+import scipy.signal  # noqa: E402
 import scipy.sparse.linalg  # noqa: E402
 
 import viewgrad as vg  # noqa: E402
@@ -320,7 +321,167 @@ def dimensions():
     yield "basis", lambda m, t, p: m.interpolate.BSpline.basis_element(t)(p), (X[:5], FRESH)
 
 
-CASES = [*reductions(), *trees(), *interpolants(), *pieces(), *dimensions()]
+SAMPLES, TAPS = RNG.normal(size=40), RNG.normal(size=5)
+TOP, BOTTOM = np.array([1.0, 0.3, -0.2]), np.array([1.0, -0.4, 0.3, 0.1])
+SYSTEM = [RNG.normal(size=size) * 0.4 for size in ((3, 3), (3, 2), (2, 3), (2, 2))]
+
+
+def signals():
+    """Yield calls of `scipy.signal`, those named "single" for single precision too."""
+    for axis in (0, 1, -2):
+        block = RNG.normal(size=(40, 30))
+        yield f"stft-{axis}", lambda m, x, a=axis: m.signal.stft(x, nperseg=8, axis=a), (block,)
+        for mode in ("psd", "complex", "magnitude", "phase"):
+            yield (
+                f"spectrogram-{axis}-{mode}",
+                lambda m, x, a=axis, o=mode: m.signal.spectrogram(x, nperseg=8, axis=a, mode=o),
+                (block,),
+            )
+    many = {
+        "lfilter": lambda m, x, h: m.signal.lfilter(h, BOTTOM.astype(h.dtype), x),
+        "lfilter-state": lambda m, x, h: m.signal.lfilter(h, h * 0.1, x, zi=h[:4]),
+        "lfilter_zi": lambda m, x, h: m.signal.lfilter_zi(h, BOTTOM.astype(h.dtype)),
+        "lfiltic": lambda m, x, h: m.signal.lfiltic(h, BOTTOM.astype(h.dtype), x[:3]),
+        "filtfilt": lambda m, x, h: m.signal.filtfilt(h, BOTTOM.astype(h.dtype), x),
+        "doubles": lambda m, x, h: m.signal.lfilter([0.2], [1.0, 0.3], x),
+        "sosfilt": lambda m, x, h: m.signal.sosfilt(np.array([[1, 0.1, 0, 1, 0.3, 0.1]], h.dtype), x),
+        "sosfiltfilt": lambda m, x, h: m.signal.sosfiltfilt(np.array([[1, 0.1, 0, 1, 0.3, 0.1]], h.dtype), x),
+        "detrend": lambda m, x, h: m.signal.detrend(x),
+        "hilbert": lambda m, x, h: m.signal.hilbert(x),
+        "savgol": lambda m, x, h: m.signal.savgol_filter(x, 5, 2),
+        "upfirdn": lambda m, x, h: m.signal.upfirdn(h, x, 2, 3),
+        "resample_poly": lambda m, x, h: m.signal.resample_poly(x, 2, 3),
+        "decimate": lambda m, x, h: m.signal.decimate(x, 2),
+        "decimate-fir": lambda m, x, h: m.signal.decimate(x, 2, ftype="fir"),
+        "resample": lambda m, x, h: m.signal.resample(x, 30),
+        "welch": lambda m, x, h: m.signal.welch(x, nperseg=8),
+        "csd": lambda m, x, h: m.signal.csd(x, x * x, nperseg=8),
+        "coherence": lambda m, x, h: m.signal.coherence(x, x * x, nperseg=8),
+        "periodogram": lambda m, x, h: m.signal.periodogram(x),
+        "istft": lambda m, x, h: m.signal.istft(x.reshape(5, 8) * 1j + x.reshape(5, 8)),
+        "freqz": lambda m, x, h: m.signal.freqz(h, BOTTOM.astype(h.dtype), 8),
+        "freqz-places": lambda m, x, h: m.signal.freqz(h, 1, np.linspace(0, 1, 4)),
+        "zpk2tf": lambda m, x, h: m.signal.zpk2tf(h[:2], h[1:], x[0]),
+        "symiirorder1": lambda m, x, h: m.signal.symiirorder1(x, 0.5, 0.3),
+        "sepfir2d": lambda m, x, h: m.signal.sepfir2d(x.reshape(5, 8), h[:3], h),
+    }
+    for name, call in many.items():
+        yield name, call, (SAMPLES, TAPS)
+        yield f"{name}-single", call, (SAMPLES.astype("f4"), TAPS.astype("f4"))
+    yield (
+        "sepfir2d-image",
+        lambda m, x: m.signal.sepfir2d(x, [1.0, 2, 3], [0.5, 0.1, 0.2, 0.3, 0.1]),
+        (RNG.normal(size=(6, 8)),),
+    )
+    for shape in ((3, 1), (3, 4, 1), (3, 5)):
+        yield f"freqz-{shape}", lambda m, b: m.signal.freqz(b, [1, 0.5], 5), (RNG.normal(size=shape),)
+    yield (
+        "freqz-both",
+        lambda m, b, a, w: m.signal.freqz(b, a, w),
+        (RNG.normal(size=(3, 4, 1)), RNG.normal(size=(2, 4, 1)), np.array([0.1, 0.5, 1.0])),
+    )
+    yield "freqz-shape", lambda m, b, w: m.signal.freqz(b, 1, w), (TAPS, RNG.random((2, 3)))
+    yield "freqs_zpk", lambda m, k: m.signal.freqs_zpk([], [], k, np.array([1.0, 2.0])), (np.array(1.5),)
+    yield (
+        "bilinear",
+        lambda m, b, a: m.signal.bilinear(b * [0, 0, 1], a * [0, 1, 1, 1], 0.5),
+        (np.array([0.1, 0.2, 0.3]), np.array([0.3, 1, 0.5, 0.2])),
+    )
+    yield "tf2zpk", lambda m, b: m.signal.tf2zpk(b, BOTTOM.astype("f4")), (TOP,)
+    yield (
+        "sos2zpk",
+        lambda m, s: m.signal.sos2zpk(s),
+        (np.array([[1.0, 0.2, 0.3, 1, 0.1, 0.2], [2.0, 0.5, 0.0, 1, -0.3, 0.05]]),),
+    )
+    gains = np.array([0.1, 1.0, 0.8, 0.3, 0.0])
+    yield "firwin2", lambda m, g: m.signal.firwin2(20, [0, 0.3, 0.3, 0.6, 1], g * [1, 1, 1, 1, 0]), (gains,)
+    yield "firwin2-odd", lambda m, g: m.signal.firwin2(21, [0, 3, 4, 6, 10], g, fs=20, nfreqs=40, window=None), (gains,)
+    for count in (20, 21):
+        yield (
+            f"firwin2-anti-{count}",
+            lambda m, g, n=count: m.signal.firwin2(n, [0, 0.3, 0.4, 0.6, 1], g * [0, 1, 1, 1, 0], antisymmetric=True),
+            (gains,),
+        )
+    for half in (True, False):
+        yield (
+            f"minimum_phase-{half}",
+            lambda m, h, o=half: m.signal.minimum_phase(h, n_fft=128, half=o),
+            (np.array([0.1, 0.3, 1.0, 0.3, 0.1]) + 0.01,),
+        )
+    yield (
+        "sweep_poly",
+        lambda m, t, p, f: m.signal.sweep_poly(t, p, f * 1.0),
+        (np.linspace(0, 1, 6), TOP, np.array(30.0)),
+    )
+    for top in (np.array([0.7, -0.2]), np.array([1.0, 0.5, -0.3, 0.2, 0.4])):
+        for name in ("residue", "residuez"):
+            yield f"{name}-{len(top)}", lambda m, b, a, n=name: getattr(m.signal, n)(b, a), (top, BOTTOM * 1.3)
+    for name in ("invres", "invresz"):
+        for rest in ([], [0.3], [0.2, 0.5, 0.7]):
+            yield (
+                f"{name}-{rest}",
+                lambda m, r, p, k=rest, n=name: getattr(m.signal, n)(r, p, k),
+                (TAPS, np.array([0.3, 0.3, 0.5, -0.2, 0.1])),
+            )
+        yield f"{name}-gain", lambda m, k, n=name: getattr(m.signal, n)([1.0, 2.0], [0.5, 0.3], k), (TOP,)
+    for name, size in (("cspline1d", 12), ("qspline1d", 12), ("cspline1d", 1)):
+        yield f"{name}-{size}", lambda m, x, n=name: getattr(m.signal, n)(x), (SAMPLES[:size],)
+    beyond = np.array([-13.3, -0.4, 0.3, 1.7, 3.9, 4.7, 9.2, 14.7])
+    for name in ("cspline1d_eval", "qspline1d_eval"):
+        yield name, lambda m, c, x, n=name: getattr(m.signal, n)(c, x, 1.1, 0.2), (TAPS, beyond)
+    for name in ("cspline2d", "qspline2d"):
+        yield name, lambda m, x, n=name: getattr(m.signal, n)(x), (RNG.normal(size=(25, 21)),)
+    yield (
+        "symiirorder1-parts",
+        lambda m, x: m.signal.symiirorder1(x, 0.4, -0.6, 1e-3),
+        (RNG.normal(size=(2, 30)),),
+    )
+
+
+def systems():
+    """Yield calls with linear systems."""
+    yield "dlsim", lambda m, a, b, c, d, u: m.signal.dlsim((a, b, c, d, 0.5), u), (*SYSTEM, RNG.normal(size=(6, 2)))
+    yield (
+        "dlsim-times",
+        lambda m, a, b, c, d, u, x: m.signal.dlsim((a, b, c, d, 0.5), u, t=[0.0, 0.4, 1.1, 2.3], x0=x),
+        (*SYSTEM, RNG.normal(size=(4, 2)), TOP),
+    )
+    for name in ("dstep", "dimpulse"):
+
+        def made(m, *parts, name=name, **options):
+            return getattr(m.signal, name)((*parts, 0.5), **options)
+
+        yield name, lambda m, *parts, f=made: f(m, *parts, n=5), tuple(SYSTEM)
+        yield f"{name}-times", lambda m, *parts, f=made: f(m, *parts, t=[0, 1, 3.0], x0=TOP), tuple(SYSTEM)
+        yield f"{name}-tf", lambda m, *parts, f=made: f(m, *parts, n=6), (TOP[:2], BOTTOM)
+    yield "dfreqresp", lambda m, b, a: m.signal.dfreqresp((b, a, 0.5), [0.1, 1.0, 2.0]), (TOP[:2], BOTTOM)
+    yield "dfreqresp-zpk", lambda m, z, p: m.signal.dfreqresp((z, p, 0.3, 0.5), n=6), (TOP[:2], TAPS[:3] * 0.3)
+    yield (
+        "dfreqresp-ss",
+        lambda m, a, b: m.signal.dfreqresp((a, b, [TOP], [[0.2]], True), n=6),
+        (SYSTEM[0], SYSTEM[1][:, :1]),
+    )
+    yield "dbode", lambda m, b, a: m.signal.dbode((b, a, 0.5), n=6), (TOP[:2], BOTTOM)
+    times = np.linspace(0, 2, 7)
+    for system in (
+        scipy.signal.lti(*SYSTEM),
+        scipy.signal.lti(TOP[:2], BOTTOM),
+        scipy.signal.lti([0.3], [-0.2, -1], 0.7),
+    ):
+        inputs = 2 if system.inputs == 2 else 1
+        yield (
+            f"lsim-{type(system).__name__}",
+            lambda m, u, s=system: m.signal.lsim(s, u, times),
+            (RNG.normal(size=(7, inputs)) if inputs == 2 else RNG.normal(size=7),),
+        )
+    yield (
+        "dlsim-object",
+        lambda m, u: m.signal.dlsim(scipy.signal.dlti(TOP[:2], BOTTOM, dt=0.5), u),
+        (RNG.normal(size=6),),
+    )
+
+
+CASES = [*reductions(), *trees(), *interpolants(), *pieces(), *dimensions(), *signals(), *systems()]
 
 
 def values(found):

@@ -96,6 +96,50 @@ def of_detached(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return of_plain(function, *map(detached, args), **options)
 
 
+def single_like(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator for functions whose results are in single precision if arguments are.
+
+    The functions compute in double precision where constants are doubles. The results that have a history become single
+    where NumPy's dtype of the arguments is.
+
+    Arguments:
+        names: the arguments that count, unless they are None or name a window.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            found = function(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            kinds = [_dtype_of(bound.arguments[name]) for name in names]
+            dtype = np.result_type(*[kind for kind in kinds if kind is not None])
+            return _in_single(found) if dtype.char in "fF" else found
+
+        return call
+
+    return decorate
+
+
+def _dtype_of(value: Any) -> Any:
+    """Return the dtype of an argument; None for None, and for a string or a tuple that describes something else."""
+    is_named = isinstance(value, tuple) and any(isinstance(each, str) for each in value)
+    if value is None or isinstance(value, str) or is_named:
+        return None
+    return numbers(value).dtype
+
+
+def _in_single(found: Any) -> Any:
+    """Return a result with what has a history in single precision."""
+    if isinstance(found, tuple):
+        return tuple(map(_in_single, found))
+    if not carries_history(found) or found.dtype.char not in "dD":
+        return found
+    return found.astype(np.complex64 if found.dtype.kind == "c" else np.float32)
+
+
 def maker(
     module: ModuleType, made: dict[str, Any], *, is_checked: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -88,7 +88,10 @@ def lp2bs_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> Any:
 @made
 def bilinear(b: Any, a: Any, fs: Any = 1.0) -> Any:
     """Return the numerator and denominator of a digital filter from an analog one."""
-    b, a = floating(b), floating(a)
+    b, a = (np.atleast_1d(floating(each)) for each in (b, a))
+    if b.ndim != 1 or a.ndim != 1:
+        raise ValueError(f"b and a must have one dimension, not {b.ndim} and {a.ndim}")
+    b, a = (each[int(np.argmax(plain_values(each.detach()) != 0)) :] for each in (b, a))  # no leading zeros
     order = max(b.shape[0], a.shape[0]) - 1
     twice = 2.0 * numbers(fs)
 
@@ -227,3 +230,55 @@ def firwin(
     left, right = bands[0]
     middle = 0.0 if pass_zero else 1.0 if passes_end and len(bands) == 1 else 0.5 * (left + right)
     return taps / (taps * np.cos(math.pi * place * middle)).sum()
+
+
+@made
+def firwin2(
+    numtaps: int, freq: Any, gain: Any, *, nfreqs: Any = None, window: Any = "hamming", antisymmetric: bool = False,
+    fs: Any = None,
+) -> Any:  # fmt: skip
+    """Return the coefficients of a filter whose gains at frequencies are given, and linear between these."""
+    if carries_history(freq):
+        raise lost("scipy.signal.firwin2", "gradients flow to gain and window")
+    freq, gain = np.array(plain_values(freq), float), floating(gain)
+    half = 0.5 * (2.0 if fs is None else float(fs))
+    # It raises for what it refuses.
+    shape = "boxcar" if window is None or carries_history(window) else window
+    scipy.signal.firwin2(
+        numtaps, freq, plain_values(gain.detach()), nfreqs=nfreqs, window=shape, antisymmetric=antisymmetric, fs=fs
+    )
+    count = 1 + 2 ** math.ceil(math.log2(numtaps)) if nfreqs is None else nfreqs
+    for place in np.flatnonzero(np.diff(freq) == 0):
+        freq[place] -= np.finfo(float).eps * half
+        freq[place + 1] += np.finfo(float).eps * half
+    x = np.linspace(0.0, half, count)
+    shift = np.exp(-(numtaps - 1) / 2.0 * 1j * math.pi * x / half) * (1j if antisymmetric else 1.0)
+    taps = np.fft.irfft(np.interp(x, freq, gain) * shift)[:numtaps]
+    taps = taps if window is None else taps * get_window(window, numtaps, fftbins=False)
+    if antisymmetric and numtaps % 2:
+        taps = taps * (np.arange(numtaps) != numtaps // 2)
+    return taps
+
+
+@made
+def minimum_phase(h: Any, method: str = "homomorphic", n_fft: Any = None, *, half: bool = True) -> Any:
+    """Return the coefficients of a filter of minimum phase from those of one of linear phase.
+
+    Source: A. V. Oppenheim, R. W. Schafer, "Discrete-Time Signal Processing", on homomorphic filters.
+    """
+    h = floating(h)
+    scipy.signal.minimum_phase(plain_values(h.detach()), method, n_fft, half=half)  # raises for what it refuses
+    if method != "homomorphic":
+        raise lost("scipy.signal.minimum_phase", 'use method="homomorphic"')
+    count = h.shape[0]
+    size = 2 ** math.ceil(math.log2(2 * (count - 1) / 0.01)) if n_fft is None else int(n_fft)
+    magnitude = np.abs(np.fft.fft(h, size))
+    magnitude = magnitude + 1e-7 * magnitude[magnitude > 0].min()
+    weights = np.zeros(size)
+    weights[0] = 1.0
+    weights[1 : size // 2] = 2.0
+    if size % 2:
+        weights[size // 2] = 1.0
+    spectrum = np.fft.ifft(np.log(magnitude) * (0.5 if half else 1.0)).real * weights
+    found = np.fft.ifft(np.exp(np.fft.fft(spectrum))).real
+    return found[: count // 2 + count % 2 if half else count]

@@ -8,12 +8,11 @@ from typing import Any, Final
 import numpy as np
 import scipy.signal  # type: ignore[import-untyped]
 
-from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_tensors, plain_values
-from ..wrap import floating, maker, numbers
+from ..wrap import floating, maker, numbers, single_like
 from .convolutions import sections_of
 from .systems import MADE as SYSTEMS
-from .systems import state_space
+from .systems import parts_of, state_space
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.signal, MADE)
@@ -36,32 +35,41 @@ def _is_count(value: Any) -> bool:
 
 def _at(coefficients: Any, inverse: Any) -> Any:
     """Return a polynomial in the inverse of z, with coefficients along the first dimension."""
-    total: Any = 0.0
+    total: Any = inverse * 0.0
     for place in range(coefficients.shape[0] - 1, -1, -1):
         total = total * inverse + coefficients[place]
     return total
 
 
 @made
+@single_like("b", "a")
 def freqz(b: Any, a: Any = 1, worN: Any = 512, whole: bool = False, plot: Any = None, fs: Any = 2 * math.pi,
           include_nyquist: bool = False) -> Any:  # fmt: skip
-    """Return the frequencies and the response of a digital filter to them."""
+    """Return the frequencies and the response of a digital filter to them.
+
+    Coefficients of several filters lie along the first dimension; the others broadcast with the frequencies.
+    """
+    dtype = np.result_type(numbers(b).dtype, numbers(a).dtype, np.float32)
     b, a = np.atleast_1d(floating(b)), np.atleast_1d(floating(a))
-    if b.ndim > 1 or a.ndim > 1 or plot is not None:
-        raise lost("scipy.signal.freqz", "for tensors with a history the coefficients must be one-dimensional")
     w = _frequencies(worN, whole, fs, include_nyquist)
+    if w.dtype.kind == "f":
+        w = w.astype(np.zeros(0, dtype).real.dtype)
     inverse = np.exp(-1j * w * (2 * math.pi / fs))
-    return w, _at(b, inverse) / _at(a, inverse)
+    h = _at(b, inverse) / _at(a, inverse)
+    if plot is not None:
+        plot(w, h)
+    return w, h
 
 
 def _of_roots(roots: Any, at: Any) -> Any:
-    total: Any = numbers(np.ones(at.shape))
+    total: Any = numbers(np.ones(at.shape, at.dtype))
     for place in range(roots.shape[0]):
         total = total * (at - roots[place])
     return total
 
 
 @made
+@single_like("z", "p")
 def freqz_zpk(z: Any, p: Any, k: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * math.pi) -> Any:
     """Return the frequencies and the response of a digital filter of given zeros and poles."""
     w = _frequencies(worN, whole, fs)
@@ -112,6 +120,7 @@ def freqs_zpk(z: Any, p: Any, k: Any, worN: Any = 200) -> Any:
 @made
 def freqresp(system: Any, w: Any = None, n: int = 10000) -> Any:
     """Return the frequencies and the response of a system to them."""
+    system = parts_of(system)
     num, den = SYSTEMS["ss2tf"](*state_space(system)) if len(system) != 2 else system
     num = floating(num)
     return MADE["freqs"](num[0] if num.ndim > 1 else num, den, n if w is None else w)
@@ -122,6 +131,32 @@ def bode(system: Any, w: Any = None, n: int = 100) -> Any:
     """Return the frequencies, the magnitude in decibels and the phase in degrees."""
     w, y = MADE["freqresp"](system, w, n)
     return w, 20.0 * np.log10(np.abs(y)), np.unwrap(np.angle(y)) * (180.0 / math.pi)
+
+
+@made
+def dfreqresp(system: Any, w: Any = None, n: int = 10000, whole: bool = False) -> Any:
+    """Return the frequencies and the response of a discrete-time system to them."""
+    *parts, _ = parts_of(system)
+    at = n if w is None else w
+    if len(parts) == 3:
+        return MADE["freqz_zpk"](*parts, worN=at, whole=whole)
+    num, den = SYSTEMS["ss2tf"](*parts) if len(parts) == 4 else parts
+    num, den = floating(num), np.atleast_1d(floating(den))
+    if num.ndim > 1 and num.shape[0] != 1:
+        raise ValueError("dfreqresp requires a SISO (single input, single output) system.")
+    num = num.reshape(-1)
+    size = max(num.shape[0], den.shape[0])
+    num, den = (np.concatenate([np.zeros(size - each.shape[0]), each]) for each in (num, den))
+    return MADE["freqz"](num, den, worN=at, whole=whole)
+
+
+@made
+def dbode(system: Any, w: Any = None, n: int = 100) -> Any:
+    """Return the frequencies, the magnitude in decibels and the phase in degrees of a discrete-time system."""
+    *_, dt = parts_of(system)
+    w, y = MADE["dfreqresp"](system, w, n)
+    step = 1.0 if dt is True else dt
+    return w / step, 20.0 * np.log10(np.abs(y)), np.unwrap(np.angle(y)) * (180.0 / math.pi)
 
 
 @made

@@ -10,7 +10,7 @@ import scipy.signal  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
-from ..wrap import floating, maker, numbers
+from ..wrap import floating, maker, numbers, single_like
 from .convolutions import MADE as CONVOLUTIONS
 
 MADE: dict[str, Any] = {}
@@ -95,6 +95,7 @@ def _spectra(x: Any, y: Any, segments: Segments) -> Any:
 
 
 @made
+@single_like("x", "y")
 def csd(
     x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = None, noverlap: Any = None,
     nfft: Any = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
@@ -124,6 +125,7 @@ def csd(
 
 
 @made
+@single_like("x")
 def welch(
     x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = None, noverlap: Any = None, nfft: Any = None,
     detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density", axis: int = -1,
@@ -134,6 +136,7 @@ def welch(
 
 
 @made
+@single_like("x")
 def periodogram(
     x: Any, fs: Any = 1.0, window: Any = "boxcar", nfft: Any = None, detrend: Any = "constant",
     return_onesided: bool = True, scaling: str = "density", axis: int = -1,
@@ -152,6 +155,7 @@ def periodogram(
 
 
 @made
+@single_like("x", "y")
 def coherence(
     x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = None, noverlap: Any = None,
     nfft: Any = None, detrend: Any = "constant", axis: int = -1,
@@ -168,6 +172,7 @@ MODES: Final = ("psd", "complex", "magnitude", "angle", "phase")
 
 
 @made
+@single_like("x")
 def spectrogram(
     x: Any, fs: Any = 1.0, window: Any = ("tukey", 0.25), nperseg: Any = None, noverlap: Any = None,
     nfft: Any = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
@@ -176,9 +181,9 @@ def spectrogram(
     """Return the frequencies, times and the spectra of segments."""
     if mode not in MODES:
         raise ValueError(f"unknown value for mode {mode}, must be one of {list(MODES)}")
-    if axis not in (-1, np.ndim(plain_values(x)) - 1):
-        raise lost("scipy.signal.spectrogram", "for tensors with a history axis must be the last dimension")
     x = floating(x)
+    axis %= x.ndim
+    x = np.moveaxis(x, axis, -1)
     size = min(256 if nperseg is None else int(nperseg), x.shape[-1])
     if not isinstance(window, (str, tuple)):
         if nperseg is not None and nperseg != len(window):
@@ -188,14 +193,14 @@ def spectrogram(
     segments = Segments(x, fs, window, size, overlap, nfft, detrend, return_onesided, scaling)
     times = as_tensors(segments.times(x.shape[-1]))
     if mode == "psd":
-        return segments.frequencies, times, _spectra(x, x, segments)
+        return segments.frequencies, times, np.moveaxis(_spectra(x, x, segments), -2, axis)
     found = np.moveaxis(segments.transformed(x) * math.sqrt(segments.scale), -1, -2)
     if mode == "magnitude":
         found = np.abs(found)
     elif mode in ("angle", "phase"):
         found = np.angle(found)
         found = np.unwrap(found, axis=-2) if mode == "phase" else found
-    return segments.frequencies, times, found
+    return segments.frequencies, times, np.moveaxis(found, -2, axis)
 
 
 def _check_scaling(scaling: str) -> None:
@@ -204,16 +209,17 @@ def _check_scaling(scaling: str) -> None:
 
 
 @made
+@single_like("x")
 def stft(
     x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = 256, noverlap: Any = None, nfft: Any = None,
     detrend: Any = False, return_onesided: bool = True, boundary: Any = "zeros", padded: bool = True, axis: int = -1,
     scaling: str = "spectrum",
 ) -> Any:  # fmt: skip
     """Return the frequencies, times and the short-time Fourier transform."""
-    if axis not in (-1, np.ndim(plain_values(x)) - 1):
-        raise lost("scipy.signal.stft", "for tensors with a history axis must be the last dimension")
     _check_scaling(scaling)
     x = floating(x)
+    axis %= x.ndim
+    x = np.moveaxis(x, axis, -1)
     segments = Segments(x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling)
     x = _extended(x, segments.size // 2 if boundary is not None else 0, boundary)
     step = segments.size - segments.overlap
@@ -222,10 +228,11 @@ def stft(
         x = np.concatenate([x, np.zeros((*x.shape[:-1], more))], -1)
     times = segments.times(x.shape[-1]) - (segments.size / 2 / float(fs) if boundary is not None else 0.0)
     found = segments.transformed(x) * math.sqrt(segments.scale)
-    return segments.frequencies, as_tensors(times), np.moveaxis(found, -1, -2)
+    return segments.frequencies, as_tensors(times), np.moveaxis(np.moveaxis(found, -1, -2), -2, axis)
 
 
 @made
+@single_like("Zxx")
 def istft(
     Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = None, noverlap: Any = None,
     nfft: Any = None, input_onesided: bool = True, boundary: bool = True, time_axis: int = -1, freq_axis: int = -2,

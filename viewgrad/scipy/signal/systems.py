@@ -8,9 +8,9 @@ import numpy as np
 import scipy.signal  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.adapted import lost
-from ...operators.numpy_api.conversion import as_tensors, plain_values
+from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from .. import linalg
-from ..wrap import floating, maker, numbers
+from ..wrap import floating, maker, numbers, single_like
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.signal, MADE)
@@ -58,6 +58,7 @@ def normalize(b: Any, a: Any) -> Any:
 
 
 @made
+@single_like("z", "p", "k")
 def zpk2tf(z: Any, p: Any, k: Any) -> Any:
     """Return the numerator and denominator from zeros, poles and gain."""
     return numbers(k) * polynomial_of(z), polynomial_of(p)
@@ -67,6 +68,8 @@ def zpk2tf(z: Any, p: Any, k: Any) -> Any:
 def tf2zpk(b: Any, a: Any) -> Any:
     """Return the zeros, poles and gain from numerator and denominator."""
     b, a = normalized(b, a)
+    dtype = np.result_type(b.dtype, a.dtype)
+    b, a = b.astype(dtype), a.astype(dtype)
     return np.roots(b / b[0]), np.roots(a), b[0]
 
 
@@ -78,7 +81,7 @@ def tf2ss(num: Any, den: Any) -> Any:
     order = den.shape[0]
     if num.shape[-1] > order:
         raise ValueError("Improper transfer function. `num` is longer than `den`.")
-    num = np.concatenate([np.zeros((num.shape[0], order - num.shape[1])), num], -1)
+    num = np.concatenate([np.zeros((num.shape[0], order - num.shape[1]), num.dtype), num], -1)
     d = num[:, :1]
     if order == 1:
         return numbers(np.zeros((1, 1))), numbers(np.zeros((1, d.shape[1]))), numbers(np.zeros((d.shape[0], 1))), d
@@ -120,6 +123,18 @@ def sos2tf(sos: Any) -> Any:
 
 
 @made
+def sos2zpk(sos: Any) -> Any:
+    """Return the zeros, poles and gain of a cascade; two zeros and two poles for each section."""
+    zeros, poles, gain = [], [], numbers(1.0)
+    for section in floating(sos):
+        z, p, k = MADE["tf2zpk"](section[:3], section[3:])
+        zeros.append(np.concatenate([z.astype(complex), np.zeros(2 - z.shape[0])]))
+        poles.append(np.concatenate([p.astype(complex), np.zeros(2 - p.shape[0])]))
+        gain = gain * k
+    return np.concatenate(zeros), np.concatenate(poles), gain
+
+
+@made
 def zpk2sos(z: Any, p: Any, k: Any, pairing: Any = None, *, analog: bool = False) -> Any:
     """Return a cascade from zeros, poles and gain, which are paired as SciPy pairs them."""
     z, p, k = floating(z), floating(p), floating(k)
@@ -156,8 +171,24 @@ def tf2sos(b: Any, a: Any, pairing: Any = None, *, analog: bool = False) -> Any:
     return MADE["zpk2sos"](*MADE["tf2zpk"](b, a), pairing, analog=analog)
 
 
+def parts_of(system: Any) -> tuple[Any, ...]:
+    """Return the parts of a system: of an object of SciPy's its arrays, and the time step if it is discrete."""
+    if not isinstance(system, scipy.signal.lti | scipy.signal.dlti):
+        return tuple(system)
+    for kind, names in (
+        (scipy.signal.TransferFunction, ("num", "den")),
+        (scipy.signal.ZerosPolesGain, ("zeros", "poles", "gain")),
+        (scipy.signal.StateSpace, ("A", "B", "C", "D")),
+    ):
+        if isinstance(system, kind):
+            step = () if system.dt is None else (system.dt,)
+            return (*(getattr(system, name) for name in names), *step)
+    raise TypeError(f"{type(system).__name__} is not a system of SciPy")
+
+
 def state_space(system: Any) -> tuple[Any, ...]:
     """Return a system of two, three or four parts in state space."""
+    system = parts_of(system)
     if len(system) == 4:
         return tuple(np.atleast_2d(floating(each)) for each in system)
     if len(system) in (2, 3):
@@ -201,6 +232,7 @@ ALPHAS: Final = {"bilinear": 0.5, "tustin": 0.5, "euler": 0.0, "forward_diff": 0
 @made
 def cont2discrete(system: Any, dt: Any, method: str = "zoh", alpha: Any = None) -> Any:
     """Convert a continuous-time system to discrete time."""
+    system = parts_of(system)
     if len(system) == 2:
         a, b, c, d, dt = MADE["cont2discrete"](MADE["tf2ss"](*system), dt, method, alpha)
         return (*MADE["ss2tf"](a, b, c, d), dt)
@@ -281,7 +313,7 @@ def lsim(system: Any, U: Any, T: Any, X0: Any = None, interp: bool = True) -> An
 
 def _times(scipys: Any, system: Any, T: Any, N: Any) -> Any:
     """Return the times that SciPy chooses for a response."""
-    plain = tuple(np.array(plain_values(floating(each))) for each in system)
+    plain = tuple(np.array(plain_values(floating(each))) for each in parts_of(system))
     return as_tensors(np.array(scipys(plain, T=None, N=N)[0])) if T is None else T
 
 
@@ -301,17 +333,59 @@ def impulse(system: Any, X0: Any = None, T: Any = None, N: Any = None) -> Any:
     return MADE["lsim"]((a, b, c, d), None, times, start, interp=False)[:2]
 
 
+def _step_of(dt: Any) -> float:
+    return 1.0 if dt is True else float(plain_values(dt))
+
+
 @made
 def dlsim(system: Any, u: Any, t: Any = None, x0: Any = None) -> Any:
     """Return the times, the output and, for a state space, the states of a discrete-time system."""
-    *parts, dt = system
-    if t is not None:
-        raise lost("scipy.signal.dlsim", "times are not supported for tensors with a history; resample the input")
+    *parts, dt = parts_of(system)
     a, b, c, d = state_space(parts)
-    u = floating(u)
+    u, step = floating(u), _step_of(dt)
+    u = np.atleast_1d(u)
     u = u.reshape(u.shape[0], -1)
+    if t is None:
+        count, stop = u.shape[0], (u.shape[0] - 1) * step
+    else:
+        stop = float(plain_values(numbers(t))[-1])
+        count = int(np.floor(stop / step)) + 1
+    times = np.linspace(0.0, stop, num=count)
+    if t is not None:
+        if carries_history(t):
+            raise lost("scipy.signal.dlsim", "no gradient flows to the times; pass detach() of them")
+        given = np.asarray(plain_values(t), float)
+        left = np.clip(np.searchsorted(given, times, "right") - 1, 0, len(given) - 2)
+        share = ((times - given[left]) / (given[left + 1] - given[left]))[:, None]
+        u = u[left] * (1.0 - share) + u[left + 1] * share
     x = numbers(np.zeros(a.shape[0])) if x0 is None else floating(x0).reshape(-1)
-    states = _steps(x, a, u @ b.mT, u.shape[0])
-    times = np.arange(u.shape[0]) * float(plain_values(dt))
+    states = _steps(x, a, u @ b.mT, count)
     output = (as_tensors(times), states @ c.mT + u @ d.mT)
     return (*output, states) if len(parts) == 4 else output
+
+
+def _responses(system: Any, x0: Any, t: Any, n: Any, is_held: bool) -> Any:
+    """Return the times and, for each input, the outputs of a discrete-time system that is excited once or always."""
+    *parts, dt = parts_of(system)
+    a, b, c, d = state_space(parts)
+    count = 100 if n is None else int(n)
+    times = np.linspace(0, count * _step_of(dt), count, endpoint=False) if t is None else t
+    outputs = []
+    for place in range(b.shape[1]):
+        u = np.zeros((len(times), b.shape[1]))
+        u[slice(None) if is_held else 0, place] = 1.0
+        tout, y, _ = MADE["dlsim"]((a, b, c, d, dt), u, times, x0)
+        outputs.append(y)
+    return tout, tuple(outputs)
+
+
+@made
+def dimpulse(system: Any, x0: Any = None, t: Any = None, n: Any = None) -> Any:
+    """Return the times and the impulse responses of a discrete-time system, one for each input."""
+    return _responses(system, x0, t, n, False)
+
+
+@made
+def dstep(system: Any, x0: Any = None, t: Any = None, n: Any = None) -> Any:
+    """Return the times and the step responses of a discrete-time system, one for each input."""
+    return _responses(system, x0, t, n, True)
