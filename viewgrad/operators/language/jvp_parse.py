@@ -42,26 +42,42 @@ def read_tangents(
     """
     if rule is None:
         return None
-    differentiable_outputs = tuple(output for output in signature.outputs if output not in nondifferentiable)
+    outputs = tuple(output for output in signature.outputs if output not in nondifferentiable)
+    if not isinstance(rule, str):
+        _check_outputs(signature, rule, outputs)
+        automatic = next((text for text in rule.values() if text.strip() in (AUTO_ELEMENTWISE, AUTO_LINEAR)), None)
+        if automatic is None:
+            read = [
+                _explicit(signature, differentiable, text, names, inplace) for names, text in _outputs_of(rule)
+            ]
+            listed = "; ".join(f"{key}: {text}" for key, text in rule.items())
+            return Tangents(signature, differentiable, read, compile, listed)
+        rule = automatic  # the only one, for the only output
+    text = rule.strip()
+    place = Place(signature.name, rule, outputs, KIND)
+    if text == AUTO_ELEMENTWISE:
+        if len(differentiable) != 1 or len(outputs) != 1:
+            raise _too_many(text, differentiable, outputs, place)
+        formula = ForwardFormula(outputs, *_elementwise(signature, formulas[0]), place)
+    elif text == AUTO_LINEAR:
+        if len(outputs) != 1:
+            raise _too_many(text, differentiable, outputs, place)
+        formula = ForwardFormula(outputs, _linear(signature, differentiable), (), place)
+    else:
+        formula = _explicit(signature, differentiable, rule, outputs, inplace)
+    return Tangents(signature, differentiable, [formula], compile, text)
+
+
+def _outputs_of(rule: Mapping[str, str]) -> list[tuple[tuple[str, ...], str]]:
+    """Return the formulas of a rule, each with the outputs that its key names."""
+    return [(tuple(part.strip() for part in key.split(",")), text) for key, text in rule.items()]
+
+
+def _check_outputs(signature: Signature, rule: Mapping[str, str], differentiable_outputs: Sequence[str]) -> None:
+    """Check that a rule has one formula for each differentiable output, and none for others."""
     name = signature.name
-    if isinstance(rule, str):
-        text = rule.strip()
-        place = Place(name, rule, differentiable_outputs, KIND)
-        if text == AUTO_ELEMENTWISE:
-            if len(differentiable) != 1 or len(differentiable_outputs) != 1:
-                raise _too_many(text, differentiable, differentiable_outputs, place)
-            read = [ForwardFormula(differentiable_outputs, *_elementwise(signature, formulas[0]), place)]
-        elif text == AUTO_LINEAR:
-            if len(differentiable_outputs) != 1:
-                raise _too_many(text, differentiable, differentiable_outputs, place)
-            read = [ForwardFormula(differentiable_outputs, _linear(signature, differentiable), (), place)]
-        else:
-            read = [_explicit(signature, differentiable, rule, differentiable_outputs, inplace)]
-        return Tangents(signature, differentiable, read, compile, text)
-    read = []
     found: dict[str, str] = {}
-    for key, text in rule.items():
-        outputs = tuple(part.strip() for part in key.split(","))
+    for outputs, text in _outputs_of(rule):
         for output in outputs:
             if output not in differentiable_outputs:
                 what = "is not differentiable" if output in signature.outputs else "is not an output"
@@ -72,15 +88,9 @@ def read_tangents(
             if output in found:
                 raise declaration_error(name, f"there are two {KIND}s for {output!r}: {found[output]!r} and {text!r}")
             found[output] = text
-        if text.strip() in (AUTO_ELEMENTWISE, AUTO_LINEAR) and len(differentiable_outputs) > 1:
-            raise _too_many(text.strip(), differentiable, differentiable_outputs, Place(name, text, outputs, KIND))
-        if text.strip() in (AUTO_ELEMENTWISE, AUTO_LINEAR):
-            return read_tangents(signature, differentiable, formulas, text, nondifferentiable, compile, inplace=inplace)
-        read.append(_explicit(signature, differentiable, text, outputs, inplace))
     for output in differentiable_outputs:
         if output not in found:
             raise declaration_error(name, f"the output {output!r} has no {KIND}; the others have")
-    return Tangents(signature, differentiable, read, compile, "; ".join(f"{key}: {text}" for key, text in rule.items()))
 
 
 def _too_many(
