@@ -478,7 +478,7 @@ def _split_numpy(array: Tensor, indices_or_sections: Any, axis: int = 0) -> list
         indices_or_sections = indices_or_sections.tolist()
     dim = _dimension(axis, array.ndim)
     extent = range(array.shape[dim])
-    if isinstance(indices_or_sections, (int, np.integer)):
+    if np.ndim(indices_or_sections) == 0:
         pieces = np.array_split(np.empty((len(extent), 0)), indices_or_sections)  # lengths without memory
         return list(split(array, [len(piece) for piece in pieces], dim))
     ends = [0, *map(as_int, indices_or_sections), len(extent)]
