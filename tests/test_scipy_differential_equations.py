@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from leaves import leaf_of
 from scipy import integrate as theirs
 
 import viewgrad as vg
 from viewgrad.autograd import grad
 from viewgrad.scipy import integrate as ours
+from viewgrad.scipy import ode_steps
 
 METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 TIMES = np.linspace(0.0, 2.0, 5)
@@ -257,3 +259,52 @@ def test_integrals_of_functions_whose_values_are_arrays():
         (slope,) = vg.autograd.grad(ours.quad_vec(lambda x: vg.exp(-rate * x * x), low, high)[0], rate)
         assert slope.item() == pytest.approx(exact, rel=1e-7)
     assert ours.quad_vec(lambda x: np.array([x, 1.0]), 0, 1)[0].tolist() == pytest.approx([0.5, 1.0])
+
+
+def heat(t, y, k):
+    inner = k * (y[2:] - 2 * y[1:-1] + y[:-2])
+    return np.concatenate([k * (y[1:2] - 2 * y[:1]), inner, k * (y[-2:-1] - 2 * y[-1:])])
+
+
+@pytest.mark.parametrize("method", ["Radau", "BDF"])
+def test_jacobians_of_a_linear_equation_are_computed_once(method, monkeypatch):
+    calls = []
+    jacobian = ode_steps._jacobian
+    monkeypatch.setattr(ode_steps, "_jacobian", lambda *args: calls.append(1) or jacobian(*args))
+    start = np.sin(np.linspace(0, 3, 8))
+    matrix = np.array([heat(0.0, row, 1.0) for row in np.eye(8)]).T
+
+    def f(k):
+        return ours.solve_ivp(heat, (0.0, 0.2), start, method, args=(k,), rtol=1e-8, atol=1e-11).y[:, -1].sum()
+
+    found = vg.grad(f)(3.0)
+    assert len(calls) == 3  # one for each stage
+    exact = (scipy.linalg.expm(0.6 * matrix) @ (0.2 * matrix @ start)).sum()
+    np.testing.assert_allclose(found, exact, rtol=1e-6)
+
+
+def test_jacobians_are_computed_again_where_they_change():
+    def slope(t, y, k):
+        return np.concatenate([k * np.sin(3.0 * y[1:]) * (1.0 + np.cos(2.0 * y[:-1])), -y[:1]]) * 3.0
+
+    def f(k, method="Radau", **options):
+        return ours.solve_ivp(slope, (0.0, 2.0), np.linspace(0.2, 1.0, 6), method, args=(k,), **options).y[:, -1].sum()
+
+    found = vg.grad(f)(0.4)
+    # Steps of the same lengths: the derivatives are those of the equations of the steps.
+    steps = scipy.integrate.solve_ivp(slope, (0.0, 2.0), np.linspace(0.2, 1.0, 6), "Radau", args=(0.4,)).t
+    places = np.array([(4 - 6**0.5) / 10, (4 + 6**0.5) / 10, 1.0])
+    powers = np.arange(3)
+    weights = (places[:, None] ** (powers + 1) / (powers + 1)) @ np.linalg.inv(places[:, None] ** powers)
+
+    def end(k):
+        y = np.linspace(0.2, 1.0, 6)
+        for h in np.diff(steps):
+            moves = scipy.optimize.root(
+                lambda z, y=y, h=h: z - h * np.concatenate(
+                    weights @ [slope(0.0, y + each, k) for each in z.reshape(3, 6)]), np.zeros(18), tol=1e-13,
+            ).x  # fmt: skip
+            y = y + moves[12:]
+        return y.sum()
+
+    np.testing.assert_allclose(found, (end(0.4 + 1e-5) - end(0.4 - 1e-5)) / 2e-5, rtol=1e-7)

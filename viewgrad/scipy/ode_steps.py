@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -25,6 +26,11 @@ EXPLICIT: Final = ("RK23", "RK45", "DOP853")
 IMPLICIT: Final = "Radau"
 # Corrections of the stages of an implicit step: each makes derivatives of one more order right.
 CORRECTIONS: Final = 3
+# Jacobians of an earlier step are used if a correction by them shortens an error by more than this factor; corrections
+# are then made until the error of derivatives is as small as CONVERGED.
+SLOWEST: Final = 1e-3
+CONVERGED: Final = 1e-11
+FEW: Final = 5  # the size of systems whose Jacobians cost less than to find out how good older ones are
 
 
 def pinned(value: Any, found: Any) -> Any:
@@ -113,29 +119,60 @@ def _explicit_step(fun: Slope, method: str, t: Any, h: Any, y: Any, slope: Any) 
     return y_new, [*stages, fun(t + h, y_new)]
 
 
-def _implicit_step(fun: Slope, t: Any, h: Any, y: Any, found: Any) -> tuple[Any, list[Any]]:
-    """Return the value after a step of Radau's method, and the stages, which solve its equations.
+def _implicit_step(fun: Slope, t: Any, h: Any, y: Any, found: Any, known: Any) -> tuple[Any, list[Any], Any]:
+    """Return the value after a step of Radau's method, the stages, which solve its equations, and their Jacobians.
 
     Arguments:
-        found: the moves that SciPy found, by which the Jacobians are taken; the equations correct them.
+        found: the moves that SciPy found; the equations correct them.
+        known: the Jacobians at the stages of an earlier step, or None. They are used as long as corrections converge
+            quickly: derivatives then converge as fast, and as many more corrections are made.
     """
     places, matrix = _collocation()
     size = y.size
     times = [t + float(place) * h for place in places]
+    weights = as_tensors(np.kron(matrix, np.eye(size)))
 
-    def residual(moves: Any) -> Any:
+    def residual(moves: Any, y: Any = y) -> Any:
         slopes = np.concatenate([fun(time, y + moves[i * size : (i + 1) * size]) for i, time in enumerate(times)])
-        return moves - h * (as_tensors(np.kron(matrix, np.eye(size))) @ slopes)
+        return moves - h * (weights @ slopes)
 
     start = as_tensors(np.array(found).reshape(-1))
-    blocks = [_jacobian(fun, plain_number(time), plain_values(y.detach()) + found[i]) for i, time in enumerate(times)]
-    slopes = np.block([[matrix[i, k] * blocks[k] for k in range(3)] for i in range(3)])
-    inverse = as_tensors(np.linalg.inv(np.eye(3 * size) - plain_number(h) * slopes))
+    blocks, extra = known, None
+    if known is not None and size >= FEW:
+        inverse = _inverse(matrix, known, h, size)
+        extra = _extra_corrections(lambda moves: residual(moves, y.detach()), start, inverse)
+    if extra is None:
+        blocks = [_jacobian(fun, plain_number(at), plain_values(y.detach()) + found[i]) for i, at in enumerate(times)]
+        inverse, extra = _inverse(matrix, blocks, h, size), 0
     moves = start
-    for _ in range(CORRECTIONS):
-        moves = moves - inverse @ residual(moves)
+    for _ in range(CORRECTIONS + extra):
+        moves = moves - as_tensors(inverse) @ residual(moves)
     stages = [moves[i * size : (i + 1) * size] for i in range(3)]
-    return y + stages[-1], stages
+    return y + stages[-1], stages, blocks
+
+
+def _inverse(matrix: Any, blocks: Any, h: Any, size: int) -> Any:
+    """Return the inverse of the Jacobian of the equations of a step."""
+    slopes = np.block([[matrix[i, k] * blocks[k] for k in range(3)] for i in range(3)])
+    return np.linalg.inv(np.eye(3 * size) - plain_number(h) * slopes)
+
+
+def _extra_corrections(residual: Callable[[Any], Any], start: Any, inverse: Any) -> int | None:
+    """Return the number of further corrections that an approximate inverse needs; None if it converges too slowly.
+
+    A correction shortens an error by a factor that is measured here in two directions.
+    """
+    at = np.array(plain_values(start))
+    step = 1e-6 * (1e-3 + float(np.max(np.abs(at), initial=0.0)))
+    with no_grad():
+        base, slowest = np.array(plain_values(residual(start))), 0.0
+        for direction in (np.cos(1.0 + np.arange(at.size)), np.where(np.arange(at.size) % 2, -1.0, 1.0)):
+            moved = np.array(plain_values(residual(as_tensors(at + step * direction))))
+            rest = direction - inverse @ ((moved - base) / step)
+            slowest = max(slowest, float(np.max(np.abs(rest))) / float(np.max(np.abs(direction))))
+    if not slowest < SLOWEST:
+        return None
+    return math.ceil(math.log(CONVERGED) / math.log(max(10.0 * slowest, 1e-9)))
 
 
 def _jacobian(fun: Slope, t: float, y: Any) -> Any:
@@ -160,6 +197,7 @@ class Trajectory:
         self.start = y = start
         self.first = steps[0].t_old if steps else None
         slope = fun(clock(steps[0].t_old), start) if steps and method in EXPLICIT else None
+        jacobians: Any = None
         for step in steps:
             t = clock(step.t_old)
             h = clock(step.t) - t
@@ -168,7 +206,7 @@ class Trajectory:
                 slope = stages[-1]
             else:
                 moves = step(step.t_old + (step.t - step.t_old) * _collocation()[0]).T - step.y_old
-                y_new, stages = _implicit_step(fun, t, h, y, moves)
+                y_new, stages, jacobians = _implicit_step(fun, t, h, y, moves, jacobians)
             self.steps.append(Step(method, fun, step.t, t, h, y, y_new, stages))
             y = y_new
 
