@@ -187,7 +187,7 @@ def flat(value) -> list:
         return [part for each in value for part in flat(each)]
     if isinstance(value, (numpy.flatiter, range)) or type(value).__name__ == "FlatElements":
         return [value[:]] if not isinstance(value, range) else list(value)
-    return [value]
+    return [value.A if type(value).__name__ == "matrix" else value]  # whose products are others
 
 
 def is_number(value) -> bool:

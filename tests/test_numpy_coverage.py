@@ -9,8 +9,8 @@ import numpy_calls
 import pytest
 from numpy_calls import CLEAR, RIGHT, WARNED
 
-# Refused with history, by a message that says what to do: access to memory or bytes, and a deprecated class.
-REFUSED = {"asmatrix", "bmat", "ndarray.byteswap", "ndarray.dumps", "ndarray.getfield", "ndarray.setfield"}  # fmt: skip
+# Refused with history, by a message that says what to do: access to memory or bytes.
+REFUSED = {"ndarray.byteswap", "ndarray.dumps", "ndarray.getfield", "ndarray.setfield"}  # fmt: skip
 # These refuse one option.
 OPTION_REFUSED = {"linalg.qr"}
 # These return numbers of Python, with a warning.

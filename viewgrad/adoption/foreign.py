@@ -42,11 +42,16 @@ def _poly1d(value: Any, adopted: Adopt) -> Any:
     return namespace("numpy").poly1d(value.coeffs, variable=value.variable)
 
 
+def _matrix(value: Any, adopted: Adopt) -> Any:
+    return namespace("numpy").matrix(np.asarray(value), copy=False)
+
+
 CONVERTERS: Final[dict[type, Callable[[Any, Adopt], Any]]] = {
     np.vectorize: _vectorize,
     np.random.Generator: _generator,
     np.random.RandomState: _random_state,
     np.poly1d: _poly1d,
+    np.matrix: _matrix,
 }
 
 

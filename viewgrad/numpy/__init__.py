@@ -16,7 +16,7 @@ import numpy
 
 from ..operators.numpy_api.adapted import adapted
 from ..operators.numpy_api.creation import CREATORS
-from . import ctypeslib, emath, fft, lib, linalg, ma, polynomial, random, testing
+from . import ctypeslib, emath, fft, lib, linalg, ma, matrices, polynomial, random, testing
 from ._io import IO_FUNCTIONS
 from ._poly import poly1d as poly1d
 from ._vectorize import frompyfunc as frompyfunc
@@ -43,6 +43,9 @@ MADE: dict[str, Any] = {
     **IO_FUNCTIONS,
     "broadcast": broadcast,
     "c_": c_,
+    "asmatrix": matrices.asmatrix,
+    "bmat": matrices.bmat,
+    "matrix": matrices.matrix,
     "mgrid": mgrid,
     "ndarray": ndarray,
     "ndenumerate": ndenumerate,

@@ -14,7 +14,6 @@ from numpy import flatiter as flatiter
 from numpy import flexible as flexible
 from numpy import generic as generic
 from numpy import iinfo as iinfo
-from numpy import matrix as matrix
 from numpy import memmap as memmap
 from numpy import ndindex as ndindex
 from numpy import object_ as object_
@@ -23,6 +22,7 @@ from numpy import record as record
 from numpy import str_ as str_
 from numpy import ufunc as ufunc
 from numpy import void as void
+from viewgrad.numpy.matrices import matrix as matrix
 from viewgrad.numpy.namespace import Unbound
 from viewgrad.tensor.tensor import Tensor
 

@@ -144,8 +144,8 @@ _neighbours("hankel2e", 0.5, -0.5, 1j)
 
 
 def _struve_rest(x: Any, v: Any) -> Any:
-    gamma = special.gamma(v + 1.5)
-    return (x / 2.0) ** v / (ROOT_PI * (gamma if np.ndim(v) else float(gamma)))
+    factor = special.rgamma(v + 1.5) / ROOT_PI  # 0 where the gamma function has a pole
+    return (x / 2.0) ** v * (factor if np.ndim(v) else float(factor))
 
 
 def _log_ratio(z: Any) -> Any:

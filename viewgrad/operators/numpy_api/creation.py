@@ -335,19 +335,3 @@ def eye(
 ) -> Any:
     """Return a matrix with ones on a diagonal and zeros elsewhere."""
     return as_tensors(np.eye(int(N), None if M is None else int(M), int(k), dtype, order))
-
-
-@creator
-def asmatrix(data: Any, dtype: Any = None) -> Any:
-    """Return a NumPy matrix, which is not a tensor; an error if a history would be lost."""
-    if holds_tensor(data):
-        raise TypeError("a tensor cannot become a numpy.matrix; use np.atleast_2d, and @ for products of matrices")
-    return np.asmatrix(data, dtype)
-
-
-@creator
-def bmat(obj: Any, ldict: Any = None, gdict: Any = None) -> Any:
-    """Return a NumPy matrix of blocks, which is not a tensor; raise for tensors."""
-    if holds_tensor(obj):
-        raise TypeError("tensors cannot become a numpy.matrix; use np.block")
-    return np.bmat(obj, ldict, gdict)

@@ -132,8 +132,13 @@ def poch(z: Any, m: Any) -> Any:
         for place in range(int(orders.flat[0])):
             found = found * (z + place)
         return found * np.ones(np.shape(orders))
+    moderate = np.abs(plain_values(z)) + np.abs(orders) < 150
+    # The reciprocal of the gamma function has slopes where this has poles.
+    product = scipy.special.gamma(np.where(moderate, z + m, 1.0)) * scipy.special.rgamma(np.where(moderate, z, 1.0))
+    if np.all(moderate):
+        return product
     sign = scipy.special.gammasgn(plain_values(z + m)) * scipy.special.gammasgn(plain_values(z))
-    return sign * np.exp(scipy.special.gammaln(z + m) - scipy.special.gammaln(z))
+    return np.where(moderate, product, sign * np.exp(scipy.special.gammaln(z + m) - scipy.special.gammaln(z)))
 
 
 @made
