@@ -176,6 +176,34 @@ def test_misspelt_options_of_the_check_suggest_near_matches():
 # -- alarms ------------------------------------------------------------------------------------------------------------
 
 
+def test_misspelt_names_of_arguments_suggest_near_matches():
+    with pytest.raises(ValueError, match=r"which Round does not have; did you mean 'slope'\?$"):
+        check_operator(Round, Q, options={"slop": [1.0, 2.0]})
+    with pytest.raises(ValueError, match=r"'m', which the call does not have; there are a$"):
+        check_operator(LogDet, SPD, structure={"m": "symmetric"})
+
+
+def test_an_error_in_valid_is_told():
+    failure = failure_of(Round, Q, valid=lambda x: x.no_such_attribute)
+    assert "refuses the call to be checked: valid=... raises AttributeError" in failure.reason
+
+
+def test_second_derivatives_that_are_not_meant_are_explained():
+    class Squared(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.twice = 2.0 * x.detach().numpy()
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * vg.Tensor(ctx.twice)
+
+    failure = failure_of(Squared, Q)
+    assert failure.property == "second derivatives" and "once_differentiable, or check with order=1" in str(failure)
+    assert failure.standalone().count("import numpy as np") == 1
+
+
 @pytest.mark.slow
 def test_an_error_in_backward_is_a_failure_only_in_the_users_own_call():
     class Particular(Function):

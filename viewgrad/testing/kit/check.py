@@ -157,11 +157,15 @@ def _options_of(
     """Return the keyword arguments among the options, and the values to try.
 
     Raises:
-        ValueError: for an empty list.
+        ValueError: for an empty list, or an argument that the operator does not have.
     """
     given, tried = {}, {}
     parameters = _parameters(operator)
+    takes_all = not parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     for name, values in options.items():
+        if not takes_all and name not in parameters:
+            told = near_matches(name, [*parameters]).rstrip("; ")
+            raise ValueError(f"options= names the argument {name!r}, which {_name_of(operator)} does not have; {told}")
         if type(values) is not list:
             given[name] = values
             continue

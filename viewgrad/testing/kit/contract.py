@@ -149,7 +149,7 @@ def structure_of(given: Any, array: Array, place: Any) -> Structure:
         told = near_matches(str(given), STRUCTURES)
         raise ValueError(f"no structure is called {given!r}; {told}or give a projection")
     if not structure.contains(array):
-        raise ValueError(f"argument {place!r} is not {structure.name}: it is not what the projection makes of it")
+        raise ValueError(f"argument {place!r} is not {structure.name}: its projection differs from it")
     return structure
 
 
@@ -168,7 +168,8 @@ def slots_of(example: Example, place: Any, parameters: Sequence[str], of: str) -
     if place in parameters:
         return []  # left out of this call
     known = [*parameters, *example.kwargs]
-    raise ValueError(f"{of}= names the argument {place!r}, which the call has not; {near_matches(str(place), known)}")
+    told = near_matches(str(place), known).rstrip("; ")
+    raise ValueError(f"{of}= names the argument {place!r}, which the call does not have; {told}")
 
 
 def near_matches(name: str, known: Sequence[str]) -> str:
@@ -199,8 +200,13 @@ def guarded(
             value = values[1].get(place) if isinstance(place, str) else values[0][place] if place < len(args) else None
             if isinstance(value, np.ndarray) and not structure.contains(value):
                 raise refuse(f"argument {place!r} is not {structure.name}")
-        if contract.valid is not None and not contract.valid(*values[0], **values[1]):
-            raise refuse("valid=... says that it is not meant for this call")
+        if contract.valid is not None:
+            try:
+                meant = contract.valid(*values[0], **values[1])
+            except Exception as error:
+                raise refuse(f"valid=... raises {type(error).__name__}: {error}") from error
+            if not meant:
+                raise refuse("valid=... says that it is not meant for this call")
         return function(*args, **kwargs)
 
     return checked

@@ -23,6 +23,10 @@ from .script import Script
 
 PATIENCE: Final = 3.0  # seconds for a trial run of a program
 SEARCH: Final = 5.0  # CPU seconds in which to find a program that fails
+ONCE: Final = (
+    "If its backward is not meant to be differentiated, decorate it with once_differentiable, or check with order=1."
+)
+SECOND: Final = "second derivatives"
 TRIES: Final = 25
 TRIES_OF_THREADS: Final = 3  # they take turns, and so fail each time
 OFTEN: Final = "for _ in range({}):  # it fails by chance, or where an object lies where another one has been"
@@ -110,7 +114,8 @@ def tell(
     told, program, standalone, began = failure, "", "", time.process_time()
     copied = {**definitions_of(subject, subject.given, standalone=True)}
     if subject.source:
-        copied["operator"] = [subject.source]  # in its state before the first call
+        # In its state before the first call.
+        copied["operator"] = [subject.source.removeprefix("\n".join(HEADER) + "\n")]
     for candidate in dict.fromkeys((failure, first)):
         for computed in (True, False) if candidate.script is not None and candidate.script.computed else (False,):
             texts = zip(
@@ -150,7 +155,7 @@ def _message(told: Failure, first: Failure, script: Script, subject: OperatorUnd
         + f"Derivative: {subject.place}\n"
         + (f"Where it differs in the call:\n{entries}" if entries else "")
         + f"\nThis program fails in the same way:\n\n{told.program}"
-        + (f"\n{_hint(told)}\n" if script.derived else "")
+        + (f"\n{_hint(told)}\n" if script.derived else f"\n{ONCE}\n" if base_name(told.property) == SECOND else "")
     )
 
 
