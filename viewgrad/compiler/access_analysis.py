@@ -342,7 +342,7 @@ class AccessAnalysis:
 
 
 def analysis_of(program: Program) -> AccessAnalysis:
-    """Return the analysis of a program, cached in the program. Steps removed since then do no harm."""
+    """Return the analysis of a program, cached in the program. It remains valid if steps are removed."""
     if program.analysis is None:
         program.analysis = AccessAnalysis(program)
     found: AccessAnalysis = program.analysis

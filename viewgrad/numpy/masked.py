@@ -310,7 +310,7 @@ def _masked_array(
     for _ in range(ndmin - values.ndim):
         values, hidden = values[None], np.broadcast_to(hidden, values.shape)[None]
     inherited = getattr(data, "fill_value", None) if fill_value is None else fill_value
-    # An array without a mask has one only as soon as it is assigned to.
+    # An array without a mask gets one when it is assigned to.
     made = MaskedTensor(values, hidden if hidden.any() or mask is not np.ma.nomask else np.ma.nomask, inherited)
     made.hardmask = getattr(data, "hardmask", False) if hard_mask is None else bool(hard_mask)
     if given is mask and not known.any() and not copy and given.shape == values.shape:

@@ -92,9 +92,9 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
 
 
 def _first_of_two(y: Any, widths: Any) -> Any:
-    """Return the integrals over the first interval of each two, of the parabola through three samples."""
+    """Return the integrals over the first of every two intervals, of the parabola through three samples."""
     first, second = widths[..., :-1], widths[..., 1:]
-    # SciPy takes quotients of no width for 0.
+    # As in SciPy, a quotient with a width of 0 is 0.
     share, ratio = _quotient(first, first + second), _quotient(first, second)
     last = share * ratio
     sums = (3.0 - share) * y[..., :-2] + (3.0 + last + share) * y[..., 1:-1] - last * y[..., 2:]

@@ -1,9 +1,9 @@
 """The windows saved from a storage, arranged so that a write finds those that it overlaps without comparing all.
 
 A window is located by its bounding box. That is a range for each dimension, in the index space of the array that the
-storage was made with. Boxes of like extents go into one grid whose cells are as large as they are. So a row, a column,
-a cell or a block each fall into one cell. A write looks into the few cells that its own box meets. The boxes only
-select; whether two windows share memory is decided exactly.
+storage was made with. Boxes of similar extents go into one grid whose cells have about their size, so that a row, a
+column, an element or a block each fall into few cells. A write inspects the few cells that its own box overlaps. The
+boxes only preselect; whether two windows share memory is decided exactly.
 
 A window may be no basic index of that array: a diagonal, a stride through a reshaped view. It is located by the numbers
 of its first and last element, and the step between its elements. Windows of one step that leave different remainders

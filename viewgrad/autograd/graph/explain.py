@@ -146,7 +146,7 @@ def _view_text(edge: OptionalEdge, writes: list[Write], origin: OptionalEdge) ->
     while isinstance(step := node_of(source), ViewBackward) and not _is_one_of(source, writes, origin):
         source = step.edges[0]
     after = next((number for number, write in enumerate(writes, 1) if write.edge is source), 0)
-    when = f"after write {after}" if after else "before all writes" if writes else "when the base was as it is"
+    when = f"after write {after}" if after else "before all writes" if writes else "from the current base history"
     if isinstance(node, AS_STRIDED):
         return f"The history of this view was rebuilt {when}: {node.name()} takes it from the base."
     return f"The history of this view was made {when}, by {node.name()}."

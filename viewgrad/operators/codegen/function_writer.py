@@ -141,7 +141,7 @@ class FunctionWriter:
         call = f"{forward}({self.signature.call(self._array_name)}"
         if not isinstance(declared.forward, np.ufunc):
             return [f"r0 = {call})", "real = writes_reals(a0, r0)"], "copyto(a0, r0, 'same_kind')", "real"
-        # By position is faster, but NumPy wants these two to be given the name.
+        # Passing it by position is faster, but NumPy requires the name for these two.
         name_of_out = "out=" if declared.forward in (np.maximum, np.minimum) else ""
         return [], f"{call}, {name_of_out}a0)", "a0.dtype.kind == 'c'" if may_write_reals(declared) else ""
 

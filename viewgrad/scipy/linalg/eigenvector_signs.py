@@ -18,7 +18,7 @@ def signs_between(vectors: Any, wanted: Any) -> Any:
 
 
 def order_of_scipy(values: Any, a: Any, b: Any) -> Any:
-    """Return the places of the eigenvalues of a generalized problem in SciPy's order; as they are if some are equal."""
+    """Return the places of the eigenvalues of a generalized problem in SciPy's order; unchanged if some are equal."""
     wanted = scipy.linalg.eigvals(plain_values(a), plain_values(b))
     order = np.abs(plain_values(values)[:, None] - wanted).argmin(0)
     known = np.array_equal(np.sort(order), np.arange(order.size))

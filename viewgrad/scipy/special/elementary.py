@@ -54,7 +54,7 @@ def cosm1(x: Any) -> Any:
 
 
 def _degrees(x: Any) -> Any:
-    """Return an angle in radians, of degrees from which whole turns are taken off."""
+    """Convert an angle from degrees to radians, without whole turns."""
     x = numbers(x) * 1.0
     return (x - 360.0 * np.round(plain_values(x) / 360.0)) * DEGREE
 

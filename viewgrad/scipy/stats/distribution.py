@@ -238,7 +238,7 @@ class Distribution(NamedDistribution):
         return composed(f"{self.name}.{method}", find, (q, *args), kwargs)
 
     def _solved(self, q: Any, *parameters: Any) -> Any:
-        """Return the quantile by SciPy, of no history, and Newton's steps: its derivatives up to the seventh order."""
+        """Return SciPy's quantile, with the derivatives of Newton's steps from it, up to the seventh order."""
         shapes = list(parameters)
         if self.discrete:
             if carries_history((q, *shapes)):

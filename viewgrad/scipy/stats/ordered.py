@@ -83,7 +83,7 @@ OF_BINS: Final[dict[str, tuple[Callable[[Any], Any], float]]] = {
 
 
 def _of_nothing(statistic: Callable[[Any], Any]) -> Any:
-    """Return a statistic of no values; NaN if it has none."""
+    """Return a statistic of an empty sample; NaN if it is undefined."""
     try:
         return statistic([])
     except Exception:
